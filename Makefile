@@ -1,0 +1,52 @@
+# Each target is a line or two. `make` alone says what there is.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CODE := cmgr tests bench
+
+.PHONY: help demo check test bench fmt generated golden clean
+
+help:
+	@echo "make demo    the whole cycle before your eyes, in under a minute"
+	@echo "make test    the whole test suite; installs what it needs"
+	@echo "make check   format, lint, types, layers"
+	@echo "make bench   the numbers of design section 10, measured here"
+	@echo "make fmt     format the code; make generated, make golden: rewrite generated and expected texts"
+
+demo: $(STAMP)
+	@$(BIN)/cmgr demo
+
+check: $(STAMP)
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: $(STAMP)
+	@sh tests/support/install.sh
+	$(BIN)/pytest
+
+bench: $(STAMP)
+	@sh tests/support/install.sh
+	$(BIN)/python -m bench
+
+fmt: $(STAMP)
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+generated: $(STAMP)
+	$(BIN)/python -m tests.config.regenerate
+
+golden: $(STAMP)
+	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+# Debian's python3 may come without ensurepip; pip can fill an environment that has no pip of its own.
+$(STAMP): pyproject.toml packaging/constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
+	@$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check -c packaging/constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,97 @@
+"""Every error that cmgr raises on purpose.
+
+CmgrError                 what failed, one sentence that begins with "cannot"; hint: what to do next
+├─ ConfigError            a configuration, fault table or order is wrong; lists every mistake
+├─ DriverError            a chip call failed
+│  ├─ DriverMissing       the driver's library or device is not there
+│  └─ ResetRefused        the last look before a reset found a reason against it
+├─ ContainerError         a container runtime call failed
+│  ├─ RuntimeDown         the runtime cannot be reached, so the order was not given
+│  └─ ContainerGone       there is no such container (for a stop that is success)
+├─ StoreError             the database cannot be read or written
+│  ├─ StoreTooNew         it was written by a newer cmgr
+│  └─ StoreBusy           another cmgr uses it
+└─ ServiceDown            the command needs the service, and it does not answer
+
+The message does not repeat its cause: whoever prints an error walks `__cause__` with `chain`.
+Classes differ where the receiver acts differently, and nowhere else.
+"""
+
+
+class CmgrError(Exception):
+    """What failed ("cannot …"), and what to do about it."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class ConfigError(CmgrError):
+    """The input is wrong; `mistakes` has one sentence for each thing to mend."""
+
+    def __init__(self, message: str, *, mistakes: tuple[str, ...] = (), hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.mistakes = mistakes
+
+
+class DriverError(CmgrError):
+    """A call to the chip driver failed."""
+
+
+class DriverMissing(DriverError):
+    """The driver cannot be used on this machine."""
+
+
+class ResetRefused(DriverError):
+    """Nothing was reset: a process holds a chip of the ring, or no fault is left to cure."""
+
+
+class ContainerError(CmgrError):
+    """A call to a container runtime failed."""
+
+
+class RuntimeDown(ContainerError):
+    """The runtime's daemon cannot be reached: it never got the order."""
+
+
+class ContainerGone(ContainerError):
+    """The runtime does not know the container any more."""
+
+
+class StoreError(CmgrError):
+    """The database cannot be read or written."""
+
+
+class StoreTooNew(StoreError):
+    """The database was written by a newer cmgr."""
+
+
+class StoreBusy(StoreError):
+    """Another cmgr owns the database."""
+
+
+class ServiceDown(CmgrError):
+    """The service does not answer on its socket."""
+
+    exit_code = 3
+
+
+def chain(error: BaseException) -> str:
+    """Return the error and its causes as one line, each said once."""
+    parts: list[str] = []
+    current: BaseException | None = error
+    while current is not None:
+        text = str(current) or type(current).__name__
+        if not parts or text not in parts[-1]:
+            parts.append(text)
+        current = current.__cause__
+    return ": ".join(parts)
+
+
+def sentence(error: BaseException) -> str:
+    """Return `chain`, followed by the hint where there is one."""
+    hint = error.hint if isinstance(error, CmgrError) else ""
+    return f"{chain(error)} (hint: {hint})" if hint else chain(error)

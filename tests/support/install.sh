@@ -1,0 +1,29 @@
+#!/bin/sh
+# Installs what the tests need beside Python, where that is possible: on Debian and its kin, as root.
+# Elsewhere the tests that need it are skipped, and say so.
+set -eu
+
+packages=""
+command -v dockerd >/dev/null 2>&1 || packages="$packages docker.io"
+[ -x /bin/busybox ] || packages="$packages busybox-static"
+
+[ -n "$packages" ] || exit 0
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "not installed:$packages (needs root and apt-get); the tests that need it are skipped" >&2
+    exit 0
+fi
+
+# A policy that starts nothing: the tests start private daemons of their own.
+policy=/usr/sbin/policy-rc.d
+made=""
+if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+    made=yes
+fi
+trap '[ -z "$made" ] || rm -f "$policy"' EXIT
+
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+# shellcheck disable=SC2086
+apt-get install -y -qq --no-install-recommends $packages >/dev/null
