@@ -1,0 +1,45 @@
+"""Holds: the only thing that entitles cmgr to start a container."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from cmgr.model.chips import ChipId
+from cmgr.model.commands import CommandId
+from cmgr.model.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
+
+
+class HoldState(StrEnum):
+    """Where a held container is. `RETURNING`: it runs and is no longer ours, its restart policy goes back."""
+
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    STARTING = "starting"
+    RETURNING = "returning"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The written promise: cmgr stopped this container, or it died of the fault, and cmgr will start it again.
+
+    `run` is the life that ended: a container that runs with another word was started by somebody.
+    `command` is the answer it waits for; it does not survive a restart of cmgr. `tries` counts failures in a row.
+    """
+
+    key: ContainerKey
+    name: str
+    chips: frozenset[ChipId]
+    episode: int
+    since: datetime
+    state: HoldState
+    run: str
+    died: bool = False
+    order: int = 0
+    grace: timedelta = DEFAULT_GRACE
+    restart_policy: str = NO_RESTART
+    disarmed: bool = False
+    failed: bool = False
+    tries: int = 0
+    retry_at: datetime | None = None
+    error: str = ""
+    command: CommandId | None = None

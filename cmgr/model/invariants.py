@@ -1,0 +1,56 @@
+"""What must always hold (design section 6), as questions that tests and the running service ask."""
+
+from cmgr.model.commands import Command, ResetRing, StartContainer, StopContainer
+from cmgr.model.node import Node
+from cmgr.model.rings import Phase, Ring, resets_within
+from cmgr.model.scope import Block, on_ring, start_blocker
+
+
+def unsafe(node: Node, command: Command) -> str:
+    """Return why this command must not go out with the node as it is, or nothing.
+
+    `reduce` never gives such a command: the service asks all the same, because a reset under a running container or a
+    start without a hold is worse than a recovery that waits.
+    """
+    match command:
+        case ResetRing():
+            return _unsafe_reset(node, command)
+        case StartContainer():
+            hold = node.holds.get(command.key)
+            if hold is None or hold.command != command.id:
+                return f"{command.name} is not held"
+            blocker = start_blocker(node, hold)
+            return blocker.why if blocker.kind is Block.CHIP else ""
+        case StopContainer():
+            hold = node.holds.get(command.key)
+            return "" if hold is not None and hold.command == command.id else f"{command.name} is not held"
+        case _:
+            return ""
+
+
+def _unsafe_reset(node: Node, command: ResetRing) -> str:
+    ring = node.rings[command.ring]
+    running = [c.name for c in on_ring(node, ring) if c.running]
+    if running:
+        return f"{running[0]} runs on ring {ring.id}"
+    spent = len(resets_within(ring, ring.resets[-1], node.policy.reset.window)) if ring.resets else 0
+    return "" if 0 < spent <= node.policy.reset.attempts else f"{spent} resets are over the budget"
+
+
+def stuck(node: Node) -> tuple[str, ...]:
+    """Return the rings that wait for nothing that anybody will bring."""
+    return tuple(f"ring {r.id} is stuck in {r.phase}: {r.reason}" for r in node.rings.values() if _stuck(node, r))
+
+
+def _stuck(node: Node, ring: Ring) -> bool:
+    if ring.phase is Phase.HEALTHY:
+        return False
+    if not ring.reason:
+        return True
+    timed = ring.deadline is not None or ring.ask_at is not None
+    asked = ring.asked is not None or ring.reset is not None
+    runtimes = any(s.asked is not None or s.ask_at is not None or s.why_down for s in node.runtimes.values())
+    # By its order a container may wait for one of another ring that it shares a third container's ring with.
+    holds = any(h.command is not None or h.retry_at is not None for h in node.holds.values())
+    # In phase waiting a ring may wait for a person, another ring or a container: the reason says so, and resync looks.
+    return not (timed or asked or runtimes or holds or ring.phase is Phase.WAITING)

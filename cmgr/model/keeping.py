@@ -1,0 +1,265 @@
+"""Holds: making them, and carrying out what they promise.
+
+Rules:
+1. A hold is written before its container is stopped, and ends only by a start that worked, by the container's
+   removal, by a start by hand, or, before anything was tried, because no stop is needed any more.
+2. `keep` looks at what is, not at what happened: it may be called after any event, any number of times.
+"""
+
+from dataclasses import replace
+
+from cmgr.model.chips import listed
+from cmgr.model.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.containers import NO_RESTART, Container
+from cmgr.model.facts import ContainerStarted, ContainerStopped, RestartPolicySet
+from cmgr.model.holds import Hold, HoldState
+from cmgr.model.policy import Strategy, backed_off
+from cmgr.model.rings import Ring
+from cmgr.model.scope import Block, in_scope, is_starting, on_ring, scope_of, start_blocker, strategy_of
+from cmgr.model.sightings import container_removed, rearmed, started, stopped
+from cmgr.model.turn import Turn
+
+RETURN_TRIES = 5
+"""How often cmgr tries to put a restart policy back before it tells a person to."""
+
+
+def hold_in_scope(turn: Turn, ring: Ring) -> None:
+    """Hold every running container that this ring's faults want down, and every one that died of them."""
+    if turn.node.policy.observe:
+        return
+    scope = scope_of(turn.node, ring, turn.at)
+    for container in list(on_ring(turn.node, ring)):
+        if container.key in turn.node.holds:
+            continue
+        if container.running and in_scope(turn.node, ring, container, scope):
+            text = f"{container.name} will be stopped, and started again when the fault is over"
+            _make(turn, ring, container, text)
+        elif not container.running and _died_of_it(turn, ring, container):
+            assert container.exit is not None
+            text = f"{container.name} died by itself (exit code {container.exit.code}) and will be started again"
+            _make(turn, ring, container, text)
+
+
+def _died_of_it(turn: Turn, ring: Ring, container: Container) -> bool:
+    mine = container.enabled and container.key not in ring.theirs
+    if not mine or strategy_of(turn.node, container) is Strategy.NEVER:
+        return False
+    if container.exit is None or not container.exit.by_itself or ring.began is None:
+        return False
+    return container.exit.at >= ring.began - turn.node.policy.death_window
+
+
+def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
+    died = not container.running
+    hold = Hold(
+        container.key,
+        container.name,
+        container.chips,
+        ring.episode,
+        turn.at,
+        HoldState.STOPPED if died else HoldState.STOPPING,
+        container.run,
+        died=died,
+        order=container.order,
+        grace=container.grace,
+        restart_policy=container.restart_policy,
+    )
+    if died and (starts := ring.starts.get(container.key, 0)):
+        # It died of what cmgr started it into: that start did not work after all.
+        hold = _failed_start(turn, replace(hold, tries=starts - 1), f"exited with code {_exit_code(container)}")
+    turn.put_hold(hold)
+    turn.note(NoteKind.HOLD, text, ring, container=container.key)
+
+
+def _exit_code(container: Container) -> int:
+    return container.exit.code if container.exit else 0
+
+
+def keep(turn: Turn) -> None:
+    """Send the commands that holds ask for now."""
+    for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
+        if hold.command is not None or (hold.retry_at is not None and turn.at < hold.retry_at):
+            continue
+        match hold.state:
+            case HoldState.STOPPING:
+                _stop(turn, hold)
+            case HoldState.STOPPED | HoldState.STARTING:
+                _start(turn, hold)
+            case HoldState.RETURNING:
+                _set_policy(turn, hold, hold.restart_policy, "its restart policy goes back")
+
+
+def _stop(turn: Turn, hold: Hold) -> None:
+    if hold.tries == 0 and not _still_wanted(turn, hold):
+        turn.note(NoteKind.HOLD, f"{hold.name} need not be stopped any more", turn.ring_for(hold.chips))
+        turn.drop_hold(hold.key)
+        return
+    if turn.node.policy.observe or _stops_before(turn, hold):
+        return
+    # A runtime that is down is asked all the same: its events may have broken off while it still takes orders.
+    ring = turn.ring_for(hold.chips)
+    reason = f"episode {hold.episode}: a fault of {listed(ring.chips) if ring else 'a chip that is gone'}"
+    command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace)
+    turn.put_hold(replace(hold, command=command.id, retry_at=None))
+    turn.commands.append(command)
+    turn.note(NoteKind.ACTION, f"stop {hold.name} (grace {hold.grace.total_seconds():g} s)", ring, container=hold.key)
+
+
+def _still_wanted(turn: Turn, hold: Hold) -> bool:
+    container = turn.node.containers.get(hold.key)
+    if container is None or not container.running:
+        return True
+    return any(
+        in_scope(turn.node, ring, container, scope_of(turn.node, ring, turn.at))
+        for ring in turn.rings_of(hold.chips)
+        if ring.in_episode
+    )
+
+
+def _stops_before(turn: Turn, hold: Hold) -> bool:
+    """Return whether one with a higher order has not been answered its first stop."""
+    return any(
+        other.order > hold.order
+        and other.state is HoldState.STOPPING
+        and not other.error
+        and not other.chips.isdisjoint(_ring_chips(turn, hold))
+        for other in turn.node.holds.values()
+    )
+
+
+def _start(turn: Turn, hold: Hold) -> None:
+    if hold.failed or start_blocker(turn.node, hold).kind is not Block.NOTHING:
+        if hold.state is HoldState.STARTING:
+            turn.put_hold(replace(hold, state=HoldState.STOPPED))
+        _disarm(turn, hold)
+        return
+    if _starts_before(turn, hold):
+        return
+    ring = turn.ring_for(hold.chips)
+    reason = f"episode {hold.episode} is over for all its chips"
+    command = StartContainer(turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy)
+    turn.put_hold(replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None))
+    turn.commands.append(command)
+    turn.note(NoteKind.ACTION, f"start {hold.name}", ring, container=hold.key)
+    for each in turn.rings_of(hold.chips):
+        if each.in_episode:
+            turn.put_ring(replace(each, starts={**each.starts, hold.key: each.starts.get(hold.key, 0) + 1}))
+
+
+def _starts_before(turn: Turn, hold: Hold) -> bool:
+    """Return whether one with a lower order is still on its way up."""
+    return any(
+        other.order < hold.order
+        and is_starting(turn.node, other)
+        and not other.chips.isdisjoint(_ring_chips(turn, hold))
+        for other in turn.node.holds.values()
+    )
+
+
+def _ring_chips(turn: Turn, hold: Hold) -> frozenset[int]:
+    return frozenset(c for ring in turn.rings_of(hold.chips) for c in ring.chips)
+
+
+def _disarm(turn: Turn, hold: Hold) -> None:
+    runtime = turn.node.runtimes.get(hold.key.runtime)
+    if hold.restart_policy == NO_RESTART or hold.disarmed or runtime is None or runtime.why_down:
+        return
+    if not turn.node.policy.observe:
+        turn.put_hold(replace(hold, state=HoldState.STOPPED))
+        _set_policy(turn, turn.node.holds[hold.key], NO_RESTART, "its restart policy must not start it meanwhile")
+
+
+def _set_policy(turn: Turn, hold: Hold, policy: str, reason: str) -> None:
+    command = SetRestartPolicy(turn.command_id("policy"), reason, hold.key, hold.name, policy)
+    turn.put_hold(replace(hold, command=command.id, retry_at=None))
+    turn.commands.append(command)
+
+
+def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
+    """Take in the answer to our stop."""
+    hold = turn.node.holds.get(fact.key)
+    if hold is None or hold.command != fact.command:
+        return
+    ring = turn.ring_for(hold.chips)
+    if fact.gone:
+        container_removed(turn, fact.key)
+    elif fact.error:
+        turn.put_hold(_again(turn, hold, fact.error, counts=not fact.unreachable))
+        turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
+    elif hold.tries == 0 and fact.before is not None and not fact.before.by_itself:
+        # Nothing of ours was under way in an earlier life either, so somebody else had stopped it.
+        turn.note(NoteKind.HOLD, f"{hold.name} had been stopped before: not held", ring, container=hold.key)
+        turn.drop_hold(hold.key)
+        container = turn.node.containers.get(hold.key)
+        if container is not None:
+            turn.put_container(replace(container, running=False, exit=fact.before, since=turn.at))
+    else:
+        turn.note(NoteKind.RESULT, f"{hold.name} is stopped", ring, container=hold.key)
+        stopped(turn, hold, fact.run)
+
+
+def container_started(turn: Turn, fact: ContainerStarted) -> None:
+    """Take in the answer to our start."""
+    hold = turn.node.holds.get(fact.key)
+    if hold is None or hold.command != fact.command:
+        return
+    ring = turn.ring_for(hold.chips)
+    if fact.gone:
+        container_removed(turn, fact.key)
+    elif fact.unreachable:
+        turn.put_hold(_again(turn, hold, fact.error, counts=False))
+    elif fact.error:
+        turn.put_hold(_failed_start(turn, replace(hold, command=None), fact.error))
+    else:
+        turn.note(NoteKind.RESULT, f"{hold.name} runs again", ring, container=hold.key)
+        started(turn, hold, fact.run)
+
+
+def _failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
+    hold = _again(turn, hold, error, counts=True)
+    failed = hold.tries >= turn.node.policy.retry.starts
+    ring = turn.ring_for(hold.chips)
+    text = f"cannot start {hold.name}, try {hold.tries}: {error}"
+    turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+    if failed:
+        text = f"{hold.name} is given up after {hold.tries} tries: cmgr resume {hold.name}"
+        turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+    return replace(hold, state=HoldState.STOPPED, failed=failed, retry_at=None if failed else hold.retry_at)
+
+
+def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
+    """Take in the answer to a change of a restart policy."""
+    hold = turn.node.holds.get(fact.key)
+    if hold is None or hold.command != fact.command:
+        return
+    if fact.gone:
+        container_removed(turn, fact.key)
+    elif not hold.disarmed:
+        _disarmed(turn, hold, fact)
+    elif not fact.error:
+        rearmed(turn, hold)
+        turn.drop_hold(hold.key)
+    elif hold.tries + 1 >= RETURN_TRIES and not fact.unreachable:
+        text = f"cannot put the restart policy {hold.restart_policy} of {hold.name} back: {fact.error}"
+        turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.drop_hold(hold.key)
+    else:
+        turn.put_hold(_again(turn, hold, fact.error, counts=not fact.unreachable))
+
+
+def _disarmed(turn: Turn, hold: Hold, fact: RestartPolicySet) -> None:
+    if fact.error:
+        again = _again(turn, hold, fact.error, counts=False)
+        turn.put_hold(again)
+        if fact.error != hold.error:
+            text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
+            turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+        return
+    turn.put_hold(replace(hold, command=None, disarmed=True, error=""))
+
+
+def _again(turn: Turn, hold: Hold, error: str, *, counts: bool) -> Hold:
+    retry = turn.node.policy.retry
+    tries = hold.tries + 1 if counts else hold.tries
+    wait = backed_off(retry.backoff, retry.backoff_max, max(tries, 1))
+    return replace(hold, command=None, tries=tries, retry_at=turn.at + wait, error=error)

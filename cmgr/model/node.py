@@ -1,0 +1,60 @@
+"""The whole state of one machine as one frozen value, and the questions that decisions ask of it.
+
+Mappings in it are never changed, only replaced.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from cmgr.model.catalog import Catalog
+from cmgr.model.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.commands import CommandId
+from cmgr.model.containers import Container, ContainerKey
+from cmgr.model.faults import Fault, FaultKey, Isolation
+from cmgr.model.holds import Hold
+from cmgr.model.policy import Policy
+from cmgr.model.rings import Ring
+
+ChipFaults = Mapping[FaultKey, Fault]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeState:
+    """What cmgr knows of one runtime in this life. Not stored.
+
+    `listed`: when the last good list was asked for. `asked`: the list under way and when it was asked for.
+    `restarted`: when its daemon came up last. `failures`: lists in a row that failed.
+    """
+
+    name: str
+    why_down: str = ""
+    listed: datetime | None = None
+    asked: tuple[CommandId, datetime] | None = None
+    ask_at: datetime | None = None
+    restarted: datetime | None = None
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Everything cmgr knows and has promised.
+
+    Stored: chips, rings, containers, faults, isolations, holds, serial, episodes.
+    Of this life only: policy, catalog, runtimes, reports, and strangers: chips that events named and that are not
+    there.
+    """
+
+    policy: Policy = field(default_factory=Policy)
+    catalog: Catalog = field(default_factory=Catalog)
+    chips: Mapping[ChipId, Chip] = field(default_factory=dict)
+    rings: Mapping[RingId, Ring] = field(default_factory=dict)
+    runtimes: Mapping[str, RuntimeState] = field(default_factory=dict)
+    containers: Mapping[ContainerKey, Container] = field(default_factory=dict)
+    faults: Mapping[ChipId, ChipFaults] = field(default_factory=dict)
+    isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
+    holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
+    reports: Mapping[ChipId, ChipReport] = field(default_factory=dict)
+    strangers: frozenset[ChipId] = frozenset()
+    serial: int = 0
+    episodes: int = 0

@@ -1,0 +1,206 @@
+"""The life of one ring: what moves it from phase to phase.
+
+Rules:
+1. `advance` looks at what is in the books and moves the ring as far as that allows. It never waits and never assumes:
+   calling it twice, or after any event, is harmless.
+2. Nothing is reset unless lists of every runtime and a read-out of the ring, all asked for after everything else was in
+   order, show no running container, no process and a handled fault. The driver looks once more itself.
+3. A reset counts from the moment it is ordered: a crash between the order and its answer cannot add one to the budget.
+4. What was under way when cmgr died is decided by `rings.AFTER_RESTART`; a reset is never repeated blindly.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from cmgr.model.books import end_momentary
+from cmgr.model.chips import listed
+from cmgr.model.commands import Note, NoteKind
+from cmgr.model.faults import Isolation
+from cmgr.model.holds import HoldState
+from cmgr.model.keeping import hold_in_scope
+from cmgr.model.policy import OnIsolate, backed_off
+from cmgr.model.resetting import cause_of, give_up, order_reset, verifying
+from cmgr.model.rings import Phase, Ring, resets_within
+from cmgr.model.scope import handled_faults, holds_on, in_scope, is_starting, on_ring, scope_of, start_blocker
+from cmgr.model.turn import Turn
+from cmgr.model.waiting import is_due, is_free, last_look
+
+LULL_WINDOW = timedelta(minutes=10)
+LULL_FIRST = timedelta(seconds=1)
+LULL_MAX = timedelta(minutes=5)
+"""A fault that went away by itself is believed at once the first time, and later the more often it came back."""
+
+
+def advance(turn: Turn, ring: Ring) -> None:
+    """Move the ring as far as the books allow."""
+    for _ in range(len(Phase) * 2):
+        before = ring
+        _step(turn, ring)
+        ring = turn.node.rings[ring.id]
+        if ring.phase is before.phase and ring.episode == before.episode:
+            return
+    raise AssertionError(f"ring {ring.id} runs in a circle through {ring.phase}")
+
+
+def _step(turn: Turn, ring: Ring) -> None:
+    if ring.phase is not Phase.HEALTHY:
+        hold_in_scope(turn, ring)
+    match ring.phase:
+        case Phase.HEALTHY:
+            _healthy(turn, ring)
+        case Phase.LISTING:
+            _listing(turn, ring)
+        case Phase.DRAINING:
+            _draining(turn, ring)
+        case Phase.WAITING:
+            _waiting(turn, ring)
+        case Phase.RESETTING:
+            if ring.reset is None:  # Only a restart of cmgr loses the order; see `restarted`.
+                raise AssertionError(f"ring {ring.id} waits for a reset that nobody does")
+        case Phase.VERIFYING:
+            verifying(turn, ring)
+        case Phase.RESUMING:
+            _resuming(turn, ring)
+
+
+def _healthy(turn: Turn, ring: Ring) -> None:
+    faults = handled_faults(turn.node, ring)
+    cause = cause_of(faults) if faults else _isolated_cause(turn, ring)
+    if not cause:
+        return
+    number = turn.node.episodes + 1
+    turn.node = replace(turn.node, episodes=number)
+    ring = turn.put_ring(
+        replace(
+            ring, episode=number, began=turn.at, failures=0, not_before=None, theirs=frozenset(), starts={},
+            blocked=None, widened=False, look=None,
+        )
+    )  # fmt: skip
+    # What was said of the ring in this very turn is the beginning of the story.
+    turn.commands = [
+        replace(c, episode=number) if isinstance(c, Note) and c.ring == ring.id and not c.episode else c
+        for c in turn.commands
+    ]
+    turn.commands.append(Note(turn.at, NoteKind.OPENED, cause, ring.id, number))
+    turn.enter(ring, Phase.LISTING, cause)
+
+
+def _isolated_cause(turn: Turn, ring: Ring) -> str:
+    if turn.node.policy.isolation.on_isolate is not OnIsolate.STOP or turn.node.policy.observe:
+        return ""
+    scope = scope_of(turn.node, ring, turn.at)
+    users = [
+        c.name
+        for c in on_ring(turn.node, ring)
+        if c.running and c.key not in turn.node.holds and in_scope(turn.node, ring, c, scope)
+    ]
+    return f"{listed(scope.isolated)} is isolated and {users[0]} runs on it" if users else ""
+
+
+def _listing(turn: Turn, ring: Ring) -> None:
+    waits = []
+    assert ring.since is not None
+    for name in sorted(turn.node.runtimes):
+        state = turn.node.runtimes[name]
+        if state.listed is None or state.listed < ring.since:
+            turn.ask_list(name, f"who uses {listed(ring.chips)}?", not_older=ring.since)
+            waits.append(f"cannot ask {name}: {state.why_down}" if state.why_down else f"{name} is asked who uses it")
+    if waits:
+        turn.put_ring(replace(turn.node.rings[ring.id], reason="; ".join(waits)))
+        return
+    turn.enter(ring, Phase.DRAINING, "every runtime has said who uses it")
+
+
+def _draining(turn: Turn, ring: Ring) -> None:
+    stopping = [h for h in holds_on(turn.node, ring) if h.state is HoldState.STOPPING]
+    unanswered = [h.name for h in stopping if h.command is not None or not h.error]
+    if unanswered:
+        turn.put_ring(replace(ring, reason=f"stopping {', '.join(unanswered)}"))
+        return
+    if turn.node.policy.observe:
+        _tell_what_would_stop(turn, ring)
+    turn.enter(
+        ring, Phase.WAITING, "every stop was answered" if stopping or holds_on(turn.node, ring) else "nothing to stop"
+    )
+
+
+def _tell_what_would_stop(turn: Turn, ring: Ring) -> None:
+    scope = scope_of(turn.node, ring, turn.at)
+    for container in on_ring(turn.node, ring):
+        if container.running and in_scope(turn.node, ring, container, scope):
+            turn.note(NoteKind.ACTION, f"would stop {container.name}", ring, container=container.key)
+
+
+def _waiting(turn: Turn, ring: Ring) -> None:
+    end_momentary(turn, ring)
+    faults = handled_faults(turn.node, ring)
+    if not faults:
+        _lull(turn, ring)
+        return
+    if not is_due(turn, ring, faults):
+        return
+    policy = turn.node.policy.reset
+    if len(resets_within(ring, turn.at, policy.window)) >= policy.attempts:
+        give_up(turn, faults)
+        _lull(turn, turn.node.rings[ring.id])
+        return
+    if is_free(turn, turn.node.rings[ring.id], faults) and last_look(turn, turn.node.rings[ring.id]):
+        order_reset(turn, turn.node.rings[ring.id], faults)
+
+
+def _lull(turn: Turn, ring: Ring) -> None:
+    """No handled fault is left. Believe it: at once the first time, later the more often it came back."""
+    cured = ring.failures > 0 or any(i.since >= ring.began for i in _isolations(turn, ring) if ring.began)
+    lulls = tuple(t for t in ring.lulls if turn.at - t < LULL_WINDOW)
+    cleared = [
+        f.cleared for c in ring.chips for f in turn.node.faults.get(c, {}).values() if f.level.handled and f.cleared
+    ]
+    if lulls and cleared and not cured:
+        quiet = max(cleared) + backed_off(LULL_FIRST, LULL_MAX, len(lulls))
+        if turn.at < quiet:
+            reason = f"the fault came back {len(lulls)} times in {LULL_WINDOW.seconds // 60} min: is it gone this time?"
+            turn.put_ring(replace(ring, reason=reason, deadline=quiet, look=None))
+            return
+    ring = turn.put_ring(replace(ring, lulls=lulls if cured else (*lulls, turn.at), look=None, blocked=None))
+    turn.enter(ring, Phase.RESUMING, "no handled fault is left")
+
+
+def _isolations(turn: Turn, ring: Ring) -> list[Isolation]:
+    return [turn.node.isolations[c] for c in ring.chips if c in turn.node.isolations]
+
+
+def _resuming(turn: Turn, ring: Ring) -> None:
+    faults = handled_faults(turn.node, ring)
+    if faults:
+        turn.enter(ring, Phase.LISTING, f"a new fault: {cause_of(faults)}")
+        return
+    pending = [h for h in holds_on(turn.node, ring) if is_starting(turn.node, h)]
+    if pending:
+        why = next((w for h in pending if (w := start_blocker(turn.node, h).why)), "")
+        names = ", ".join(h.name for h in pending)
+        reason = f"starting {names}: {why}" if why else f"starting {names}"
+        turn.put_ring(replace(ring, reason=reason))
+        return
+    _close(turn, ring)
+
+
+def _close(turn: Turn, ring: Ring) -> None:
+    began = ring.began or turn.at
+    outcome = _outcome(turn, ring)
+    text = f"episode {ring.episode} is over: {outcome} after {(turn.at - began).total_seconds():.3f} s"
+    episode = ring.episode
+    turn.enter(ring, Phase.HEALTHY, "nothing is left to start")
+    ring = turn.node.rings[ring.id]
+    turn.put_ring(replace(ring, reason="", episode=0, began=None, starts={}, blocked=None, widened=False))
+    turn.commands.append(Note(turn.at, NoteKind.CLOSED, text, ring.id, episode, outcome=outcome))
+
+
+def _outcome(turn: Turn, ring: Ring) -> str:
+    if turn.node.policy.observe:
+        return "observed"
+    if any(h.failed for h in holds_on(turn.node, ring)):
+        return "failed"
+    began = ring.began or turn.at
+    if any(i.since >= began for i in _isolations(turn, ring)):
+        return "isolated"
+    return "recovered" if any(t >= began for t in ring.resets) else "cleared"

@@ -1,0 +1,219 @@
+"""The one function that decides: `reduce(node, event) -> (node, commands)`.
+
+It takes the fact into the books, then lets every ring and every hold go as far as the books now allow. The second half
+does not care which fact it was: that is why lost, doubled and reordered events end in the same state after a resync.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import assert_never
+
+from cmgr.model.books import fault_reported, forget_old, release_due, relevel, ring_read
+from cmgr.model.chips import resolve, rings_of
+from cmgr.model.commands import Command, NoteKind
+from cmgr.model.facts import (
+    ContainerRemoved,
+    ContainerSeen,
+    ContainersListed,
+    ContainerStarted,
+    ContainerStopped,
+    Event,
+    Fact,
+    FaultReported,
+    ReadNeeded,
+    Reconfigured,
+    ReleaseOrdered,
+    ResetDone,
+    Restarted,
+    RestartPolicySet,
+    ResumeOrdered,
+    Resync,
+    RingRead,
+    RuntimeDown,
+    RuntimeUp,
+    Tick,
+)
+from cmgr.model.faults import Isolation
+from cmgr.model.holds import Hold, HoldState
+from cmgr.model.keeping import container_started, container_stopped, keep, restart_policy_set
+from cmgr.model.node import ChipFaults, Node, RuntimeState
+from cmgr.model.orders import release_ordered, resume_ordered
+from cmgr.model.recovery import advance
+from cmgr.model.resetting import reset_done, verify
+from cmgr.model.rings import AFTER_RESTART, Phase, Ring
+from cmgr.model.scope import handled_faults
+from cmgr.model.sightings import (
+    container_removed,
+    container_seen,
+    containers_listed,
+    runtime_down,
+    runtime_up,
+)
+from cmgr.model.turn import Turn
+
+
+def reduce(node: Node, event: Event) -> tuple[Node, tuple[Command, ...]]:
+    """Return the node after the event, and what must now be done for it. Total: it raises nothing."""
+    turn = Turn(node, event.at)
+    _take_in(turn, event.fact)
+    _settle(turn)
+    return turn.node, tuple(turn.commands)
+
+
+def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a line a fact
+    match fact:
+        case FaultReported():
+            fault_reported(turn, fact)
+        case RingRead():
+            ring_read(turn, fact)
+        case ReadNeeded():
+            ring = turn.ring_of(fact.chip)
+            if ring is not None:
+                turn.ask_read(ring, f"events of chip {fact.chip} were lost", not_older=turn.at)
+        case ResetDone():
+            reset_done(turn, fact)
+        case RuntimeUp():
+            runtime_up(turn, fact)
+        case RuntimeDown():
+            runtime_down(turn, fact)
+        case ContainerSeen():
+            container_seen(turn, fact.container)
+        case ContainerRemoved():
+            container_removed(turn, fact.key)
+        case ContainersListed():
+            containers_listed(turn, fact)
+        case ContainerStopped():
+            container_stopped(turn, fact)
+        case ContainerStarted():
+            container_started(turn, fact)
+        case RestartPolicySet():
+            restart_policy_set(turn, fact)
+        case ResumeOrdered():
+            resume_ordered(turn, fact)
+        case ReleaseOrdered():
+            release_ordered(turn, fact)
+        case Restarted():
+            _restarted(turn, fact)
+        case Reconfigured():
+            turn.node = replace(turn.node, policy=fact.policy, catalog=fact.catalog)
+            relevel(turn)
+        case Resync():
+            _resync(turn)
+        case Tick():
+            pass  # What is due is found by looking.
+        case _:
+            assert_never(fact)
+
+
+def _settle(turn: Turn) -> None:
+    """Let rings and holds go as far as the books allow. Each round can only move forward, so it ends."""
+    for state in list(turn.node.runtimes.values()):
+        if state.asked is None and (state.listed is None or state.why_down):
+            turn.ask_list(state.name, f"is {state.name} there?", not_older=turn.at)
+    release_due(turn)
+    for _ in range(len(Phase)):
+        for ring in list(turn.node.rings.values()):
+            advance(turn, turn.node.rings[ring.id])
+        holds = turn.node.holds
+        keep(turn)
+        if turn.node.holds is holds:
+            return
+
+
+def _restarted(turn: Turn, fact: Restarted) -> None:
+    """Fit what the last life left to the machine as it is now. Its commands are answered by nobody."""
+    chips = {chip.id: chip for chip in fact.chips}
+    node = replace(
+        turn.node,
+        chips=chips,
+        runtimes={name: RuntimeState(name) for name in fact.runtimes},
+        holds={k: _hold_after_restart(h) for k, h in turn.node.holds.items()},
+        faults={c: _not_ahead(known, turn.at) for c, known in turn.node.faults.items() if c in chips},
+        isolations={c: _isolation_not_ahead(i, turn.at) for c, i in turn.node.isolations.items() if c in chips},
+        reports={},
+    )
+    rings = {}
+    for ring_id, members in rings_of(fact.chips).items():
+        stored = node.rings.get(ring_id, Ring(ring_id, members))
+        rings[ring_id] = replace(
+            _shifted_back(stored, turn.at), chips=members, reset=None, look=None, read=None, asked=None, ask_at=None
+        )
+    containers = {k: replace(c, seen=None, chips=resolve(c.claims, chips)[0]) for k, c in node.containers.items()}
+    turn.node = replace(node, rings=rings, containers=containers)
+    relevel(turn)
+    for name in fact.runtimes:
+        turn.ask_list(name, "cmgr was started", not_older=turn.at)
+    for ring in rings.values():
+        if ring.in_episode:
+            turn.note(NoteKind.WARNING, f"cmgr was restarted while the ring was {ring.phase}: {ring.reason}", ring)
+        if AFTER_RESTART[ring.phase] is not ring.phase:
+            verify(turn, ring, "cmgr died during the reset, which is not repeated: what did it do?")
+        else:
+            turn.ask_read(ring, "cmgr was started", not_older=turn.at)
+
+
+def _hold_after_restart(hold: Hold) -> Hold:
+    if hold.state is HoldState.STOPPING:
+        # Our stop may have been under way: from here on nothing else can be said to have stopped it.
+        return replace(hold, command=None, tries=max(hold.tries, 1), retry_at=None)
+    return replace(hold, command=None, retry_at=None)
+
+
+def _not_ahead(known: ChipFaults, at: datetime) -> ChipFaults:
+    return {k: replace(f, risen=min(f.risen, at), changed=min(f.changed, at)) for k, f in known.items()}
+
+
+def _isolation_not_ahead(isolation: Isolation, at: datetime) -> Isolation:
+    clean = isolation.clean_since
+    return replace(isolation, clean_since=min(clean, at) if clean else None)
+
+
+def _shifted_back(ring: Ring, at: datetime) -> Ring:
+    """Return the ring as if it had entered its phase now, when the clock was set back between two lives.
+
+    Otherwise deadlines that were seconds away would be as far away as the clock went back.
+    """
+    if ring.since is None or ring.since <= at:
+        return ring
+    shift = ring.since - at
+
+    def back(time: datetime | None) -> datetime | None:
+        return time - shift if time is not None else None
+
+    return replace(
+        ring,
+        since=at,
+        deadline=back(ring.deadline),
+        began=back(ring.began),
+        not_before=back(ring.not_before),
+        blocked=back(ring.blocked),
+        resets=tuple(min(t, at) for t in ring.resets),
+        lulls=tuple(min(t, at) for t in ring.lulls),
+    )
+
+
+def _resync(turn: Turn) -> None:
+    forget_old(turn)
+    for name in sorted(turn.node.runtimes):
+        turn.ask_list(name, "resync", not_older=turn.at)
+    for ring in list(turn.node.rings.values()):
+        turn.ask_read(ring, "resync", not_older=turn.at)
+
+
+def next_deadline(node: Node, after: datetime) -> datetime | None:
+    """Return when a `Tick` can next change anything, or None when only other events can."""
+    times: list[datetime | None] = []
+    for ring in node.rings.values():
+        if ring.in_episode:
+            times += [ring.deadline, ring.ask_at]
+            times += _stop_times(node, ring)
+    times += [h.retry_at for h in node.holds.values() if h.command is None]
+    times += [s.ask_at for s in node.runtimes.values() if s.asked is None]
+    wait = node.policy.isolation.release_after
+    times += [i.clean_since + wait for i in node.isolations.values() if i.clean_since and i.by != "operator"]
+    # What is past and still there waits for something other than time.
+    return min((t for t in times if t is not None and t > after), default=None)
+
+
+def _stop_times(node: Node, ring: Ring) -> list[datetime | None]:
+    return [f.risen + node.policy.levels[f.level].stop_after for f in handled_faults(node, ring)]

@@ -1,0 +1,116 @@
+"""Ordering a reset, and looking what became of it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from cmgr.model.books import isolate
+from cmgr.model.chips import listed
+from cmgr.model.commands import ResetRing
+from cmgr.model.facts import ResetDone
+from cmgr.model.faults import Fault
+from cmgr.model.policy import backed_off
+from cmgr.model.rings import Phase, Ring, resets_within
+from cmgr.model.scope import handled_faults, on_ring
+from cmgr.model.turn import Turn
+from cmgr.model.waiting import LOOK_AGAIN_MAX
+
+BOOT_POLL_MIN = timedelta(milliseconds=20)
+BOOT_POLL_MAX = timedelta(seconds=1)
+
+
+def cause_of(faults: list[Fault]) -> str:
+    """Name the gravest fault, and say how many there are besides."""
+    first = faults[0]
+    more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return f"{first.code} ({first.level.name}) on chip {first.chip}{more}"
+
+
+def give_up(turn: Turn, faults: list[Fault]) -> None:
+    """The budget is used up: isolate the chips that one more reset would be for."""
+    policy = turn.node.policy.reset
+    spent = f"{policy.attempts} resets of its ring within {policy.window.total_seconds() / 3600:g} h are used up"
+    for chip in sorted({f.chip for f in faults}):
+        code = next(f.code for f in faults if f.chip == chip)
+        isolate(turn, chip, by="budget", reason=f"{code} is still there and {spent}", code=code)
+
+
+def order_reset(turn: Turn, ring: Ring, faults: list[Fault]) -> None:
+    """Order the reset, and count it."""
+    assert not [c for c in on_ring(turn.node, ring) if c.running], "a reset under a running container"
+    faulty = tuple(sorted({f.chip for f in faults}))
+    reason = f"{cause_of(faults)}; nobody is on {listed(ring.chips)}"
+    command = ResetRing(
+        turn.command_id("reset"), reason, ring.id, ring.chips, faulty, frozenset(f.code for f in faults)
+    )
+    turn.commands.append(command)
+    counted = (*resets_within(ring, turn.at, turn.node.policy.reset.window), turn.at)
+    ring = turn.put_ring(replace(ring, resets=counted, reset=command.id, look=None))
+    turn.enter(ring, Phase.RESETTING, f"reset {len(counted)} of {turn.node.policy.reset.attempts}: {reason}")
+
+
+def reset_done(turn: Turn, fact: ResetDone) -> None:
+    """Take in the answer to a reset."""
+    ring = turn.node.rings.get(fact.ring)
+    if ring is None or ring.reset != fact.command:
+        return
+    ring = turn.put_ring(replace(ring, reset=None))
+    if fact.refused:
+        ring = turn.put_ring(replace(ring, resets=ring.resets[:-1]))
+        ring = turn.enter(ring, Phase.WAITING, f"nothing was reset: {fact.error}")
+        turn.put_ring(replace(ring, ask_at=turn.at + LOOK_AGAIN_MAX, deadline=turn.at + LOOK_AGAIN_MAX))
+    elif fact.error:
+        reset_failed(turn, ring, fact.error)
+    else:
+        verify(turn, ring, "the driver took the reset")
+
+
+def verify(turn: Turn, ring: Ring, reason: str) -> None:
+    """Begin to look what became of the chips."""
+    ring = turn.enter(ring, Phase.VERIFYING, reason)
+    deadline = turn.at + turn.node.policy.reset.boot_timeout
+    ring = turn.put_ring(replace(ring, deadline=deadline))
+    turn.ask_read(ring, f"have {listed(ring.chips)} booted?", not_older=turn.at)
+
+
+def reset_failed(turn: Turn, ring: Ring, why: str) -> None:
+    """The reset did not cure: wait before the next one, longer each time."""
+    policy = turn.node.policy.reset
+    failures = ring.failures + 1
+    again = turn.at + backed_off(policy.backoff, policy.backoff_max, failures)
+    ring = turn.enter(ring, Phase.WAITING, f"reset {failures} of this episode did not cure: {why}")
+    turn.put_ring(replace(ring, failures=failures, not_before=again))
+
+
+def verifying(turn: Turn, ring: Ring) -> None:
+    """Look whether the chips have booted and are well, until they are or the time for it is over."""
+    unready = _unready(turn, ring)
+    if not unready:
+        faults = handled_faults(turn.node, ring)
+        if faults:
+            reset_failed(turn, ring, f"{cause_of(faults)} is still there")
+        else:
+            turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, "all chips have booted and are well")
+        return
+    assert ring.since is not None
+    assert ring.deadline is not None
+    if turn.at >= ring.deadline:
+        waited = turn.node.policy.reset.boot_timeout.total_seconds()
+        reset_failed(turn, ring, f"{unready} {waited:g} s after the reset")
+        return
+    if ring.asked is None and ring.ask_at is None:
+        # Ask often at first and more seldom later: a boot takes from a fraction of a second to minutes.
+        wait = min(BOOT_POLL_MAX, max(BOOT_POLL_MIN, (turn.at - ring.since) / 8))
+        ring = replace(ring, ask_at=turn.at + wait)
+    ring = turn.put_ring(replace(ring, reason=unready))
+    if ring.ask_at is not None and turn.at >= ring.ask_at:
+        turn.ask_read(ring, f"have {listed(ring.chips)} booted?", not_older=turn.at)
+
+
+def _unready(turn: Turn, ring: Ring) -> str:
+    reports = [turn.node.reports[c] for c in ring.chips if c in turn.node.reports]
+    if silent := [r for r in reports if r.error]:
+        return f"chip {silent[0].chip} does not answer: {silent[0].error}"
+    if ring.read is None or ring.since is None or ring.read < ring.since:
+        return f"{listed(ring.chips)} are asked how they are"
+    booting = [r.chip for r in reports if not r.booted]
+    return f"{listed(booting)} not booted yet" if booting else ""

@@ -1,0 +1,140 @@
+"""Questions that decisions ask of a node: which faults count, who is in scope, what keeps a hold from starting."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from enum import Enum
+from typing import NamedTuple
+
+from cmgr.model.chips import ChipId
+from cmgr.model.containers import Container
+from cmgr.model.faults import Fault, Level
+from cmgr.model.holds import Hold, HoldState
+from cmgr.model.node import Node
+from cmgr.model.policy import OnIsolate, Strategy
+from cmgr.model.rings import Phase, Ring
+
+
+def active_faults(node: Node, chip: ChipId) -> list[Fault]:
+    """Return the chip's active faults, gravest first."""
+    faults = [f for f in node.faults.get(chip, {}).values() if f.active]
+    return sorted(faults, key=lambda f: (-f.level, f.risen, f.key))
+
+
+def grave_faults(node: Node, chip: ChipId) -> list[Fault]:
+    """Return the active faults that keep cmgr from starting anything on the chip."""
+    return [f for f in active_faults(node, chip) if f.level >= Level.RestartRequest]
+
+
+def handled_faults(node: Node, ring: Ring) -> list[Fault]:
+    """Return the faults that make or keep an episode: active, of a handled level, on a chip not isolated."""
+    faults = [
+        fault
+        for chip in ring.chips
+        if chip not in node.isolations and node.faults.get(chip)
+        for fault in active_faults(node, chip)
+        if fault.level.handled
+    ]
+    return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
+
+
+def stop_due(node: Node, fault: Fault) -> datetime | None:
+    """Return when the containers of this fault are to be stopped, or None when never."""
+    policy = node.policy.levels[fault.level]
+    return fault.risen + policy.stop_after if policy.stop else None
+
+
+class Scope(NamedTuple):
+    """The chips of a ring whose users are to be down now: for a fault that is due, or because they are isolated."""
+
+    faulty: frozenset[ChipId]
+    isolated: frozenset[ChipId]
+
+
+def scope_of(node: Node, ring: Ring, at: datetime) -> Scope:
+    faulty = {f.chip for f in handled_faults(node, ring) if (due := stop_due(node, f)) is not None and due <= at}
+    stop = node.policy.isolation.on_isolate is OnIsolate.STOP
+    return Scope(frozenset(faulty), frozenset(c for c in ring.chips if stop and c in node.isolations))
+
+
+def strategy_of(node: Node, container: Container) -> Strategy:
+    return container.strategy or node.policy.strategy
+
+
+def on_ring(node: Node, ring: Ring) -> Iterator[Container]:
+    """Yield the containers in the books that use any chip of the ring, running or not, by name."""
+    chips = frozenset(ring.chips)
+    found = (c for c in node.containers.values() if not chips.isdisjoint(c.chips))
+    yield from sorted(found, key=lambda c: (c.name, c.key))
+
+
+def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool:
+    """Return whether the scope means that cmgr stops this container of the ring."""
+    strategy = strategy_of(node, container)
+    if strategy is Strategy.NEVER or not container.enabled or container.key in ring.theirs:
+        return False
+    if not scope.isolated.isdisjoint(container.chips):
+        return True
+    # Isolation is of one chip: it never reaches the ring mates, whatever the strategy.
+    whole_ring = strategy is Strategy.RING or ring.widened
+    return bool(scope.faulty) and (whole_ring or not scope.faulty.isdisjoint(container.chips))
+
+
+def holds_on(node: Node, ring: Ring) -> list[Hold]:
+    chips = frozenset(ring.chips)
+    return sorted((h for h in node.holds.values() if not chips.isdisjoint(h.chips)), key=lambda h: (h.name, h.key))
+
+
+class Block(Enum):
+    """What kind of thing keeps a hold from starting. `CHIP`: it waits beyond the end of the episode that made it."""
+
+    NOTHING = "nothing"
+    RUNTIME = "runtime"
+    CHIP = "chip"
+
+
+class Blocker(NamedTuple):
+    kind: Block
+    why: str
+
+
+def start_blocker(node: Node, hold: Hold) -> Blocker:
+    """Return what keeps cmgr from starting the held container now, in words."""
+    runtime = node.runtimes.get(hold.key.runtime)
+    if runtime is None:
+        return Blocker(Block.CHIP, f"runtime {hold.key.runtime} is not managed")
+    for chip in sorted(hold.chips):
+        why = _chip_blocker(node, chip)
+        if why:
+            return Blocker(Block.CHIP, why)
+    if node.policy.observe:
+        return Blocker(Block.CHIP, "cmgr only observes")
+    if runtime.why_down:
+        return Blocker(Block.RUNTIME, f"cannot reach {runtime.name}: {runtime.why_down}")
+    if runtime.listed is None:
+        return Blocker(Block.RUNTIME, f"{runtime.name} has not answered yet")
+    return Blocker(Block.NOTHING, "")
+
+
+def _chip_blocker(node: Node, chip: ChipId) -> str:
+    known = node.chips.get(chip)
+    if known is None:
+        return f"chip {chip} is not there"
+    ring = node.rings[known.ring]
+    if chip in node.isolations:
+        return f"chip {chip} is isolated: {node.isolations[chip].reason}"
+    if ring.phase not in (Phase.HEALTHY, Phase.RESUMING):
+        return f"ring {ring.id} is {ring.phase}: {ring.reason}"
+    if faults := grave_faults(node, chip):
+        return f"chip {chip} reports {faults[0].code} ({faults[0].level.name})"
+    if ring.read is None:
+        return f"chip {chip} has not been read yet"
+    return ""
+
+
+def is_starting(node: Node, hold: Hold) -> bool:
+    """Return whether the hold's container is on its way up, so that its ring's episode waits for it."""
+    if hold.failed or hold.state is HoldState.RETURNING:
+        return False
+    if hold.state is HoldState.STOPPING or hold.command is not None:
+        return True
+    return start_blocker(node, hold).kind is not Block.CHIP

@@ -1,0 +1,134 @@
+"""One call of `reduce` while it works: the node so far and the commands so far.
+
+The one mutable thing in the model. It is made by `reduce`, handed down, and never outlives the call.
+"""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from cmgr.model.chips import ChipId, ChipReport, RingId
+from cmgr.model.commands import (
+    Command,
+    CommandId,
+    ListContainers,
+    Note,
+    NoteKind,
+    ReadRing,
+)
+from cmgr.model.containers import Container, ContainerKey
+from cmgr.model.faults import Fault, Isolation
+from cmgr.model.holds import Hold
+from cmgr.model.node import Node, RuntimeState
+from cmgr.model.policy import backed_off
+from cmgr.model.rings import Phase, Ring, entered
+
+LIST_BACKOFF = timedelta(seconds=1)
+LIST_BACKOFF_MAX = timedelta(seconds=10)
+
+
+class Turn:
+    """The node and the commands so far. `at` is the event's time, and the only time there is."""
+
+    __slots__ = ("at", "commands", "node")
+
+    def __init__(self, node: Node, at: datetime) -> None:
+        self.node = node
+        self.at = at
+        self.commands: list[Command] = []
+
+    def put_ring(self, ring: Ring) -> Ring:
+        self.node = replace(self.node, rings={**self.node.rings, ring.id: ring})
+        return ring
+
+    def put_hold(self, hold: Hold) -> None:
+        self.node = replace(self.node, holds={**self.node.holds, hold.key: hold})
+
+    def drop_hold(self, key: ContainerKey) -> None:
+        self.node = replace(self.node, holds={k: h for k, h in self.node.holds.items() if k != key})
+
+    def put_container(self, container: Container) -> None:
+        self.node = replace(self.node, containers={**self.node.containers, container.key: container})
+
+    def drop_container(self, key: ContainerKey) -> None:
+        kept = {k: c for k, c in self.node.containers.items() if k != key}
+        self.node = replace(self.node, containers=kept)
+
+    def put_fault(self, fault: Fault) -> None:
+        chip = {**self.node.faults.get(fault.chip, {}), fault.key: fault}
+        self.node = replace(self.node, faults={**self.node.faults, fault.chip: chip})
+
+    def drop_fault(self, fault: Fault) -> None:
+        chip = {k: f for k, f in self.node.faults.get(fault.chip, {}).items() if k != fault.key}
+        self.node = replace(self.node, faults={**self.node.faults, fault.chip: chip})
+
+    def put_report(self, report: ChipReport) -> None:
+        self.node = replace(self.node, reports={**self.node.reports, report.chip: report})
+
+    def put_runtime(self, runtime: RuntimeState) -> None:
+        self.node = replace(self.node, runtimes={**self.node.runtimes, runtime.name: runtime})
+
+    def put_isolation(self, isolation: Isolation) -> None:
+        self.node = replace(self.node, isolations={**self.node.isolations, isolation.chip: isolation})
+
+    def drop_isolation(self, chip: ChipId) -> None:
+        kept = {c: i for c, i in self.node.isolations.items() if c != chip}
+        self.node = replace(self.node, isolations=kept)
+
+    def command_id(self, kind: str) -> CommandId:
+        """Return an id that no other command ever had or will have."""
+        self.node = replace(self.node, serial=self.node.serial + 1)
+        return CommandId(f"{kind}-{self.node.serial}")
+
+    def note(
+        self,
+        kind: NoteKind,
+        text: str,
+        ring: Ring | None = None,
+        *,
+        chip: ChipId | None = None,
+        container: ContainerKey | None = None,
+    ) -> None:
+        """Say something in the timeline of the ring's episode, or outside of any."""
+        ring_id, episode = (ring.id, ring.episode) if ring else (None, 0)
+        self.commands.append(Note(self.at, kind, text, ring_id, episode, chip, container))
+
+    def enter(self, ring: Ring, phase: Phase, reason: str) -> Ring:
+        """Move the ring along an edge, and say why."""
+        self.note(NoteKind.PHASE, f"{ring.phase} → {phase}: {reason}", ring)
+        return self.put_ring(entered(ring, phase, self.at, reason))
+
+    def ask_list(self, name: str, reason: str, not_older: datetime) -> None:
+        """Have the runtime listed, unless an answer that is new enough is under way or it is to be left in peace."""
+        state = self.node.runtimes[name]
+        under_way = state.asked is not None and state.asked[1] >= not_older
+        if under_way or (state.ask_at is not None and self.at < state.ask_at):
+            return
+        command = ListContainers(self.command_id("list"), reason, name)
+        self.put_runtime(replace(state, asked=(command.id, self.at), ask_at=None))
+        self.commands.append(command)
+
+    def ask_read(self, ring: Ring, reason: str, not_older: datetime) -> Ring:
+        """Have the ring's chips read, unless an answer that is new enough is under way."""
+        if ring.asked is not None and ring.asked[1] >= not_older:
+            return ring
+        command = ReadRing(self.command_id("read"), reason, ring.id, ring.chips)
+        self.commands.append(command)
+        return self.put_ring(replace(ring, asked=(command.id, self.at), ask_at=None))
+
+    def list_failed(self, state: RuntimeState, why: str) -> None:
+        failures = state.failures + 1
+        wait = backed_off(LIST_BACKOFF, LIST_BACKOFF_MAX, failures)
+        self.put_runtime(replace(state, asked=None, why_down=why, failures=failures, ask_at=self.at + wait))
+
+    def ring_of(self, chip: ChipId) -> Ring | None:
+        known = self.node.chips.get(chip)
+        return self.node.rings[known.ring] if known else None
+
+    def rings_of(self, chips: frozenset[ChipId]) -> list[Ring]:
+        ids: set[RingId] = {self.node.chips[c].ring for c in chips if c in self.node.chips}
+        return [self.node.rings[i] for i in sorted(ids)]
+
+    def ring_for(self, chips: frozenset[ChipId]) -> Ring | None:
+        """Return the ring whose timeline tells of a container on these chips: one in an episode, if any is."""
+        rings = self.rings_of(chips)
+        return next((r for r in rings if r.in_episode), rings[0] if rings else None)

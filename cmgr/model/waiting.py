@@ -1,0 +1,190 @@
+"""What a ring in phase waiting waits for, in words and with its deadline."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from cmgr.model.chips import listed
+from cmgr.model.containers import Container
+from cmgr.model.faults import Fault
+from cmgr.model.holds import HoldState
+from cmgr.model.policy import Strategy
+from cmgr.model.rings import Phase, Ring
+from cmgr.model.scope import handled_faults, holds_on, on_ring, stop_due, strategy_of
+from cmgr.model.turn import Turn
+
+LOOK_AGAIN_MIN = timedelta(milliseconds=50)
+LOOK_AGAIN_MAX = timedelta(seconds=1)
+
+
+class Obstacle(NamedTuple):
+    """Why a ring cannot be reset now; `until` is set where time alone ends it."""
+
+    why: str
+    until: datetime | None = None
+
+
+Check = Callable[[Turn, Ring, list[Fault]], Obstacle | None]
+
+
+def is_due(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
+    """Return whether a reset is due by the faults' own measure; else the ring says what it waits for."""
+    return _passes(turn, ring, faults, (_stops, _observed, _too_early, _backing_off))
+
+
+def is_free(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
+    """Return whether nobody is in the way of a reset, as far as the books know; else the ring says who."""
+    if not _passes(turn, ring, faults, (_users, _runtimes, _other_rings)):
+        return False
+    ring = turn.node.rings[ring.id]
+    if ring.blocked is not None:
+        turn.put_ring(replace(ring, blocked=None))
+    return True
+
+
+def _passes(turn: Turn, ring: Ring, faults: list[Fault], checks: tuple[Check, ...]) -> bool:
+    for check in checks:
+        obstacle = check(turn, ring, faults)
+        if obstacle is not None:
+            _wait(turn, obstacle, ring)
+            return False
+    return True
+
+
+def _wait(turn: Turn, obstacle: Obstacle, ring: Ring) -> None:
+    """Leave the reason on the ring. A last look that was under way is void: it was taken too early."""
+    times = [obstacle.until] if obstacle.until else []
+    stops = (stop_due(turn.node, f) for f in handled_faults(turn.node, ring))
+    times += [due for due in stops if due is not None and due > turn.at]
+    ring = turn.node.rings[ring.id]
+    turn.put_ring(replace(ring, reason=obstacle.why, deadline=min(times, default=None), look=None))
+
+
+def _stops(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    for hold in holds_on(turn.node, ring):
+        if hold.state is HoldState.STOPPING and hold.error:
+            return Obstacle(f"{hold.name} cannot be stopped: {hold.error}", hold.retry_at)
+        if hold.state is HoldState.STOPPING:
+            return Obstacle(f"{hold.name} is being stopped")
+        if hold.state is HoldState.STARTING and hold.command is not None:
+            return Obstacle(f"{hold.name} is just being started, and is stopped after that")
+    return None
+
+
+def _observed(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    if turn.node.policy.observe:
+        return Obstacle(f"cmgr only observes: it would recover {listed(ring.chips)} of {faults[0].code}")
+    return None
+
+
+def _too_early(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    """The highest level decides, and of its faults the one that has lasted longest."""
+    level = faults[0].level
+    policy = turn.node.policy.levels[level]
+    risen = min(f.risen for f in faults if f.level is level)
+    what = f"{faults[0].code} ({level.name}) on chip {faults[0].chip}"
+    if not policy.reset:
+        return Obstacle(f"{what} asks for no reset: it has to clear")
+    due = risen + policy.reset_after
+    if turn.at >= due:
+        return None
+    return Obstacle(f"{what} is reset when it has lasted {policy.reset_after.total_seconds():g} s", due)
+
+
+def _backing_off(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    if ring.not_before is None or turn.at >= ring.not_before:
+        return None
+    return Obstacle(
+        f"the last reset did not cure it ({ring.failures} of this episode); it is tried again", ring.not_before
+    )
+
+
+def _users(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    held = turn.node.holds
+    users = [c for c in on_ring(turn.node, ring) if c.running and c.key not in held]
+    users += [
+        c for c in on_ring(turn.node, ring) if c.running and c.key in held and held[c.key].state is HoldState.RETURNING
+    ]
+    if not users:
+        return None
+    ring = turn.put_ring(replace(ring, blocked=ring.blocked or turn.at))
+    widen_after = turn.node.policy.reset.widen_after
+    until = None
+    if widen_after is not None and not ring.widened and ring.blocked is not None:
+        until = ring.blocked + widen_after
+        if turn.at >= until:
+            turn.put_ring(replace(ring, widened=True))
+            return Obstacle(f"the wait for {users[0].name} was too long: the whole ring is stopped", turn.at)
+    who = ", ".join(_why_left(turn, ring, c) for c in users)
+    return Obstacle(f"the reset of {listed(ring.chips)} waits for {who}", until)
+
+
+def _why_left(turn: Turn, ring: Ring, container: Container) -> str:
+    """Say which running container is in the way, and why cmgr does not stop it."""
+    if container.key in ring.theirs:
+        return f"{container.name} (started by hand)"
+    if not container.enabled:
+        return f"{container.name} (label cmgr.enable=false)"
+    strategy = strategy_of(turn.node, container)
+    if strategy is Strategy.SINGLE:
+        return f"{container.name} (not on a faulty chip; strategy ringRecover would stop it)"
+    return f"{container.name} (strategy {strategy})"
+
+
+def _runtimes(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    for state in turn.node.runtimes.values():
+        if state.why_down:
+            return Obstacle(f"cannot ask {state.name} who uses {listed(ring.chips)}: {state.why_down}", state.ask_at)
+    return None
+
+
+def _other_rings(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    busy = [r for r in turn.node.rings.values() if r.phase in (Phase.RESETTING, Phase.VERIFYING)]
+    if len(busy) < turn.node.policy.reset.at_once:
+        return None
+    return Obstacle(f"ring {busy[0].id} is being reset; {turn.node.policy.reset.at_once} at once")
+
+
+def last_look(turn: Turn, ring: Ring) -> bool:
+    """Return whether lists and a read-out made for this very reset show nobody on the ring; ask for them if need be."""
+    if ring.look is None:
+        if ring.ask_at is not None and turn.at < ring.ask_at:
+            return False
+        ring = turn.put_ring(replace(ring, look=turn.at, ask_at=None, deadline=None))
+    look = ring.look
+    assert look is not None
+    reason = f"before the reset: is anybody on {listed(ring.chips)}?"
+    fresh = True
+    for name, state in sorted(turn.node.runtimes.items()):
+        if state.listed is None or state.listed < look:
+            turn.ask_list(name, reason, not_older=look)
+            fresh = False
+    if ring.read is None or ring.read < look:
+        if ring.ask_at is None or turn.at >= ring.ask_at:
+            turn.ask_read(ring, reason, not_older=look)
+        fresh = False
+    found = _on_chips(turn, ring)
+    if not fresh and not found:
+        return False
+    if not found:
+        return True
+    since = ring.since or turn.at
+    again = turn.at + min(LOOK_AGAIN_MAX, max(LOOK_AGAIN_MIN, (turn.at - since) / 4))
+    turn.put_ring(replace(turn.node.rings[ring.id], reason=found, look=None, ask_at=again, deadline=again))
+    return False
+
+
+def _on_chips(turn: Turn, ring: Ring) -> str:
+    """Say who or what the read-outs found on the ring's chips."""
+    for chip in ring.chips:
+        report = turn.node.reports.get(chip)
+        if report is None:
+            continue
+        if report.error:
+            return f"chip {chip} does not answer: {report.error}"
+        if report.processes:
+            first = report.processes[0]
+            more = f" and {len(report.processes) - 1} more" if len(report.processes) > 1 else ""
+            return f"process {first.pid} ({first.name or '?'}){more} is on chip {chip}"
+    return ""

@@ -1,0 +1,160 @@
+"""What cmgr needs of the world: a chip driver, container runtimes, a store, a clock.
+
+Read together these four interfaces are the best summary of what cmgr does. They are implemented in `drivers`,
+`runtimes`, `store` and `service.clock`; each implementation must pass the contract suite of its port under `tests/`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol, runtime_checkable
+
+from cmgr.model.chips import Chip, ChipId, ChipReport
+from cmgr.model.commands import Action, Note
+from cmgr.model.containers import Container, ContainerKey, Exit
+from cmgr.model.facts import (
+    ContainerRemoved,
+    ContainerSeen,
+    FaultReported,
+    ReadNeeded,
+    RuntimeDown,
+    RuntimeUp,
+)
+from cmgr.model.faults import Assertion
+from cmgr.model.node import Node
+
+DriverFact = FaultReported | ReadNeeded
+"""What a driver tells on its own."""
+
+RuntimeFact = RuntimeUp | RuntimeDown | ContainerSeen | ContainerRemoved
+"""What a runtime tells on its own."""
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """Return UTC that never jumps within one life of the process. Any thread; does not block."""
+
+
+class ChipDriver(Protocol):
+    """The chips of this machine. One driver at a time; its calls run on at most `concurrency` threads at once."""
+
+    name: str
+    concurrency: int
+
+    def chips(self) -> tuple[Chip, ...]:
+        """Return every chip, ordered by id. Blocks up to seconds. Safe to repeat. Raises `DriverError`."""
+
+    def watch(self, tell: Callable[[DriverFact], None]) -> None:
+        """Call `tell` for each fault event from now on, on foreign threads; it neither blocks nor raises.
+
+        Returns at once; called once. Present faults may or may not be told again: `read` is the truth.
+        Raises `DriverError`.
+        """
+
+    def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
+        """Return one report for each chip, in the order asked. Blocks up to 5 s. Safe to repeat. Does not raise.
+
+        A chip that does not answer, or does not exist, is a report with `error`.
+        """
+
+    def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
+        """Reset these chips, all of one ring, together, and return when the driver took the order.
+
+        They boot afterwards: `read` tells when. Looks once more first: raises `ResetRefused`, with nothing reset,
+        when a process is on any of `chips`, one of them does not answer that question, or none of `faulty` reports
+        one of `codes`. Blocks for minutes. NOT safe to repeat. Raises `DriverError`.
+        """
+
+    def close(self) -> None:
+        """Stop telling. Blocks up to 2 s. Safe to repeat. Does not raise."""
+
+
+@runtime_checkable
+class Injector(Protocol):
+    """A driver that can pretend faults."""
+
+    def inject(self, chip: ChipId, code: str, assertion: Assertion) -> None:
+        """Make the chip report that fault until it is cleared or a reset cures it. Any thread; does not block.
+
+        Raises `DriverError` when there is no such chip.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """How a stop went. `run`: the word of the life that ended. `before`: it had ended already, and so."""
+
+    run: str = ""
+    before: Exit | None = None
+
+
+class Runtime(Protocol):
+    """One container runtime. Calls come from many threads at once, and each is bounded in time.
+
+    `RuntimeDown` is raised only when the order surely never reached the daemon; a connection that breaks after that is
+    a `ContainerError`, because the order may have been carried out.
+    """
+
+    name: str
+
+    def list(self) -> tuple[Container, ...]:
+        """Return every container whose definition asks for chips, running or not, `chips` left empty.
+
+        Blocks up to 30 s. Safe to repeat. Raises `RuntimeDown` or `ContainerError`.
+        """
+
+    def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
+        """Tell every change of a container that asks for chips from now on, and the runtime's comings and goings.
+
+        Returns at once; called once. `tell` is called on a foreign thread and neither blocks nor raises. Reconnects
+        for ever, with growing delays; `RuntimeUp` is told each time that events flow.
+        """
+
+    def stop(self, key: ContainerKey, grace: timedelta) -> Halt:
+        """Stop the container: its own stop signal, `grace`, then kill. A container that is down is success.
+
+        Blocks for `grace` and up to 30 s more. Safe to repeat. Raises `ContainerGone`, `RuntimeDown`,
+        `ContainerError`.
+        """
+
+    def start(self, key: ContainerKey, restart_policy: str) -> str:
+        """Start the container, put `restart_policy` back, and return the word for its new life.
+
+        `containers.NO_RESTART` leaves its restart policy as it is: there was none to put back.
+        One that runs already is success. Blocks up to 60 s. Safe to repeat. Raises as `stop`.
+        """
+
+    def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
+        """Set the policy; `containers.NO_RESTART` turns it off. Never starts or stops anything.
+
+        The text is what `Container.restart_policy` said. Blocks up to 30 s. Safe to repeat. Raises as `stop`.
+        """
+
+    def close(self) -> None:
+        """Stop telling and give connections back. Blocks up to 2 s. Safe to repeat. Does not raise."""
+
+
+class Store(Protocol):
+    """The state on disk. Only the thread that opened it may call it."""
+
+    def load(self) -> Node:
+        """Return what the last life left, with an empty topology, the default policy and no pending commands.
+
+        Raises `StoreError`.
+        """
+
+    def save(self, node: Node, actions: Sequence[Action], notes: Sequence[Note]) -> None:
+        """Write what changed since the last save that succeeded, all or nothing, and durably.
+
+        Blocks for milliseconds. After a failure nothing was written, and the next save writes everything that is
+        due. Raises `StoreError`.
+        """
+
+    def prune(self, before: datetime, keep_notes: int) -> int:
+        """Drop closed episodes, cleared faults and notes older than `before`, and all but the newest notes.
+
+        Returns how many rows went. Blocks up to 1 s. Raises `StoreError`.
+        """
+
+    def close(self) -> None:
+        """Give the file back. Safe to repeat. Does not raise."""
