@@ -1,0 +1,275 @@
+"""How the value of a setting is read from a file or a text, checked, and written again."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Protocol
+
+from cmgr.config.declare import Form, Meta
+from cmgr.config.durations import duration, spelled
+from cmgr.config.words import either, quoted
+from cmgr.model.catalog import normal_code
+
+_SOCKET_LENGTH = 107
+"""What fits into sockaddr_un (man 7 unix)."""
+
+
+class Kind(Protocol):
+    """A type of values."""
+
+    @property
+    def allowed(self) -> str:
+        """What a value may be: the rest of a sentence that begins with "must be"."""
+
+    @property
+    def brief(self) -> str:
+        """The limits in a few words; empty where the default shows enough."""
+
+    def take(self, raw: object) -> object:
+        """Return the value of a TOML value. Raises `ValueError`, saying what is allowed."""
+
+    def parse(self, text: str) -> object:
+        """Return the TOML value that a text from the environment or a flag stands for."""
+
+    def show(self, value: object) -> str:
+        """Return the value as TOML."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    allowed: str = "true or false"
+    brief: str = ""
+
+    def take(self, raw: object) -> bool:
+        if isinstance(raw, bool):
+            return raw
+        raise ValueError(self.allowed)
+
+    def parse(self, text: str) -> object:
+        words = {
+            "true": True,
+            "yes": True,
+            "on": True,
+            "1": True,
+            "false": False,
+            "no": False,
+            "off": False,
+            "0": False,
+        }
+        return words.get(text.strip().lower(), text)
+
+    def show(self, value: object) -> str:
+        return "true" if value else "false"
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    least: int
+    most: int
+
+    @property
+    def allowed(self) -> str:
+        return f"a whole number from {self.brief}"
+
+    @property
+    def brief(self) -> str:
+        return f"{self.least} to {self.most}"
+
+    def take(self, raw: object) -> int:
+        # bool is a subclass of int, and `attempts = true` is a mistake.
+        if isinstance(raw, int) and not isinstance(raw, bool) and self.least <= raw <= self.most:
+            return raw
+        raise ValueError(self.allowed)
+
+    def parse(self, text: str) -> object:
+        return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text.strip()) else text
+
+    def show(self, value: object) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    least: timedelta
+    most: timedelta
+    optional: bool = False
+
+    @property
+    def allowed(self) -> str:
+        span = f'a duration such as "500ms", "60s" or "2h30m", from {self.brief}'
+        return f"{span}, or empty" if self.optional else span
+
+    @property
+    def brief(self) -> str:
+        return f"{spelled(self.least)} to {spelled(self.most)}"
+
+    def take(self, raw: object) -> timedelta | None:
+        if self.optional and raw == "":
+            return None
+        if isinstance(raw, int) and not isinstance(raw, bool):
+            raise ValueError(f'{self.allowed}; write "{raw}s" for seconds')
+        try:
+            value = duration(raw) if isinstance(raw, str) else None
+        except ValueError:
+            value = None
+        if value is None or not self.least <= value <= self.most:
+            raise ValueError(self.allowed)
+        return value
+
+    def parse(self, text: str) -> object:
+        return int(text) if re.fullmatch(r"[0-9]{1,18}", text) else text
+
+    def show(self, value: object) -> str:
+        return quoted(spelled(value) if isinstance(value, timedelta) else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    words: type[StrEnum]
+    optional: bool = False
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.brief}, or empty" if self.optional else self.brief
+
+    @property
+    def brief(self) -> str:
+        return either([word.value for word in self.words])
+
+    def take(self, raw: object) -> StrEnum | None:
+        if self.optional and raw == "":
+            return None
+        for word in self.words:
+            if raw == word.value:
+                return word
+        raise ValueError(self.allowed)
+
+    def parse(self, text: str) -> object:
+        return text.strip()
+
+    def show(self, value: object) -> str:
+        return quoted(str(value) if value is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    meta: Meta
+    empty: bool
+
+    @property
+    def allowed(self) -> str:
+        words = either(self.meta.choices) if self.meta.choices else _FORMS[self.meta.form][0]
+        return f"{words}, or empty" if self.empty and not self.meta.choices else words
+
+    @property
+    def brief(self) -> str:
+        return either(self.meta.choices) if self.meta.choices else ""
+
+    def take(self, raw: object) -> str:
+        if not isinstance(raw, str):
+            raise ValueError(self.allowed)
+        if raw == "" and self.empty:
+            return raw
+        good = raw in self.meta.choices if self.meta.choices else _FORMS[self.meta.form][1](raw)
+        if not good:
+            raise ValueError(self.allowed)
+        return raw
+
+    def parse(self, text: str) -> object:
+        return text
+
+    def show(self, value: object) -> str:
+        return quoted(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """A list. One with choices needs at least one of them, and each once."""
+
+    one: Kind
+
+    @property
+    def chosen(self) -> bool:
+        return isinstance(self.one, Text) and bool(self.one.meta.choices)
+
+    @property
+    def allowed(self) -> str:
+        return f"a list, each one {self.one.allowed}" + (", none twice" if self.chosen else "")
+
+    @property
+    def brief(self) -> str:
+        return f"a list of {self.one.brief}" if self.one.brief else "a list"
+
+    def take(self, raw: object) -> tuple[object, ...]:
+        if not isinstance(raw, list | tuple):
+            raise ValueError(self.allowed)
+        try:
+            values = tuple(self.one.take(item) for item in raw)
+        except ValueError:
+            raise ValueError(self.allowed) from None
+        if self.chosen and (not values or len(set(values)) < len(values)):
+            raise ValueError(self.allowed)
+        return values
+
+    def parse(self, text: str) -> object:
+        return [self.one.parse(part.strip()) for part in text.split(",")] if text.strip() else []
+
+    def show(self, value: object) -> str:
+        items = value if isinstance(value, tuple) else ()
+        return f"[{', '.join(self.one.show(item) for item in items)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A list of tables, written [[name]]; `of` is their dataclass. `load` reads it: its mistakes have keys."""
+
+    of: type
+    allowed: str = "tables, each written under a heading in double brackets, in the file only"
+    brief: str = ""
+
+    def take(self, raw: object) -> object:
+        raise ValueError(self.allowed)
+
+    def parse(self, text: str) -> object:
+        return text
+
+    def show(self, value: object) -> str:
+        assert value == (), "rows have no default"
+        return "[]"
+
+
+def _printable(text: str) -> bool:
+    return text != "" and text.isprintable() and len(text) <= 4096
+
+
+def _path(text: str) -> bool:
+    return _printable(text) and text.startswith("/")
+
+
+def _socket(text: str) -> bool:
+    return _path(text) and len(text.encode()) <= _SOCKET_LENGTH
+
+
+def _address(text: str) -> bool:
+    match = re.fullmatch(r"(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z.-]+):([0-9]{1,5})", text)
+    return match is not None and 0 < int(match[1]) < 65536
+
+
+def _code(text: str) -> bool:
+    return normal_code(text) is not None
+
+
+def _module(text: str) -> bool:
+    return re.fullmatch(r"-?[0-9]{1,5}(\.-?[0-9]{1,5})*", text) is not None
+
+
+_FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
+    Form.TEXT: ("a text without control characters", _printable),
+    Form.PATH: ("a path that begins with /", _path),
+    Form.SOCKET: (f"a path that begins with / and has at most {_SOCKET_LENGTH} bytes", _socket),
+    Form.ADDRESS: ('an address such as "127.0.0.1:9477"', _address),
+    Form.CODE: ('a fault code such as "80E24E00"', _code),
+    Form.MODULE: ('numbers with dots such as "1.0.0.0"', _module),
+}

@@ -1,0 +1,105 @@
+"""What can be set of the simulated chips and of the pretended containers on them."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated
+
+from cmgr.config.declare import Form, Meta
+from cmgr.model.containers import DEFAULT_GRACE
+from cmgr.model.faults import Assertion, Severity
+from cmgr.model.policy import NO_TIME, Strategy
+
+MAX_CHIPS = 64
+MODULE = "1.0.0.0"
+SEVERITY = int(Severity.major)
+
+
+@dataclass(frozen=True, slots=True)
+class SimEvent:
+    """One line of the script."""
+
+    chip: Annotated[int, Meta("The chip that it happens on.", within=(0, MAX_CHIPS - 1))]
+    code: Annotated[str, Meta("The fault's code.", form=Form.CODE)]
+    after: Annotated[timedelta, Meta("When, counted from the start of the service.", within=("0s", "30d"))] = NO_TIME
+    assertion: Annotated[Assertion, Meta("What happens to the fault.")] = Assertion.OCCURRED
+    module: Annotated[str, Meta("The module that the fault concerns.", form=Form.MODULE)] = MODULE
+    severity: Annotated[int, Meta("How grave the driver calls it, from suggestion to critical.", within=(0, 3))] = (
+        SEVERITY
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SimProcess:
+    """A process that holds a simulated chip from the start on."""
+
+    chip: Annotated[int, Meta("The chip that it is on.", within=(0, MAX_CHIPS - 1))]
+    pid: Annotated[int, Meta("Its number.", within=(1, 4194304))]
+    name: Annotated[str, Meta("Its name.")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SimContainer:
+    """A pretended container. `strategy` None: that of the service."""
+
+    name: Annotated[str, Meta("Its name.")]
+    chips: Annotated[tuple[int, ...], Meta("The chips that it uses.", within=(0, 9999))] = ()
+    strategy: Annotated[Strategy | None, Meta('Its own strategy; "" takes that of the service.')] = None
+    order: Annotated[int, Meta("Stopped from high to low, started from low to high.", within=(-1000000, 1000000))] = 0
+    enabled: Annotated[bool, Meta("Whether cmgr may touch it at all.")] = True
+    running: Annotated[bool, Meta("Whether it runs when the service starts.")] = True
+    restart_policy: Annotated[str, Meta('The restart policy of its runtime: "", "always", "on-failure" and so on.')] = (
+        ""
+    )
+    grace: Annotated[timedelta, Meta("How long a stop is polite before it kills.", within=("0s", "1h"))] = DEFAULT_GRACE
+    stop_time: Annotated[
+        timedelta, Meta("How long it takes to end when told to; past its grace it is killed.", within=("0s", "1h"))
+    ] = timedelta(milliseconds=200)
+    start_time: Annotated[timedelta, Meta("How long a start takes.", within=("0s", "1h"))] = timedelta(milliseconds=500)
+    fail_stops: Annotated[int, Meta("How many stops fail before one works; -1 is every one.", within=(-1, 1000000))] = 0
+    fail_starts: Annotated[
+        int, Meta("How many starts fail before one works; -1 is every one.", within=(-1, 1000000))
+    ] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sim:
+    chips: Annotated[int, Meta("How many simulated chips there are.", within=(1, MAX_CHIPS))] = 8
+    ring: Annotated[
+        int, Meta("How many chips form a ring; the last ring may be incomplete.", within=(1, MAX_CHIPS))
+    ] = 8
+    rings: Annotated[
+        tuple[int, ...],
+        Meta("The size of each ring, in the place of ring; the sizes must add up to chips.", within=(1, MAX_CHIPS)),
+    ] = ()
+    model: Annotated[str, Meta("The model that the simulated chips name.")] = "Ascend910B4"
+    reset_time: Annotated[
+        timedelta, Meta("How long the driver takes over a reset before it answers.", within=("0s", "1h"))
+    ] = timedelta(seconds=1)
+    boot_time: Annotated[timedelta, Meta("How long chips boot after a reset.", within=("0s", "1h"))] = timedelta(
+        seconds=2
+    )
+    fail_resets: Annotated[
+        int, Meta("How many resets fail before one works; -1 is every one.", within=(-1, 1000000))
+    ] = 0
+    boots: Annotated[bool, Meta("Whether the chips ever finish booting after a reset.")] = True
+    incurable: Annotated[tuple[str, ...], Meta("Codes of faults that no reset cures.", form=Form.CODE)] = ()
+    lose_events: Annotated[int, Meta("How many fault events, the first ones, are lost.", within=(0, 1000000))] = 0
+    double_events: Annotated[
+        int, Meta("How many fault events, the first ones, are told twice.", within=(0, 1000000))
+    ] = 0
+    delay_events: Annotated[timedelta, Meta("How late each fault event is told.", within=("0s", "1h"))] = NO_TIME
+    silent: Annotated[tuple[int, ...], Meta("Chips that do not answer.", within=(0, MAX_CHIPS - 1))] = ()
+    world: Annotated[
+        str,
+        Meta(
+            "A file that keeps faults and boots of the simulated chips while the service is down, as hardware would; "
+            "empty: they are forgotten.",
+            form=Form.PATH,
+        ),
+    ] = ""
+    script_file: Annotated[
+        str, Meta("A TOML file with more [[script]] entries, played beside those given here.", form=Form.PATH)
+    ] = ""
+    script: Annotated[tuple[SimEvent, ...], Meta("Faults that happen by themselves.")] = ()
+    processes: Annotated[tuple[SimProcess, ...], Meta("Processes that hold chips from the start on.")] = ()
+    containers: Annotated[tuple[SimContainer, ...], Meta('Pretended containers, for runtimes = ["sim"].')] = ()

@@ -1,0 +1,199 @@
+import json
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import cmgr
+from cmgr.config.catalog import load_catalog
+from cmgr.config.settings import Config, Faults
+from cmgr.config.table import KEYS, read_table
+from cmgr.errors import ConfigError
+from cmgr.model.catalog import Catalog
+from cmgr.model.faults import FaultCode, Level, Severity
+from tests.config.support import written
+
+TABLES = Path(cmgr.__file__).parent / "tables"
+
+
+def catalog_of(path: str, mode: str = "merge") -> tuple[Catalog, list[str]]:
+    warnings: list[str] = []
+    return load_catalog(Config(faults=Faults(file=path, mode=mode)), warnings.append), warnings
+
+
+def mistakes_of(path: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        load_catalog(Config(faults=Faults(file=path)))
+    return caught.value.mistakes or (caught.value.message,)
+
+
+def test_the_built_in_table_has_each_of_the_350_codes_once() -> None:
+    shipped = json.loads((TABLES / "ascend.json").read_text())
+    codes = [code for key in shipped for code in shipped[key]]
+    assert list(shipped) == list(KEYS)
+    assert len(codes) == len(set(codes)) == 350
+    assert all(shipped[key] == sorted(shipped[key]) for key in shipped)
+    assert len(load_catalog(Config()).entries) == 350
+
+
+@pytest.mark.parametrize(
+    ("code", "level", "meaning"),
+    [
+        ("80E24E00", Level.RestartNPU, ""),
+        ("A2301001", Level.SeparateNPU, ""),  # The reference lists it under RestartBusiness too.
+        ("40F84E00", Level.RestartNPU, "card dropped"),
+        ("80E01801", Level.RestartBusiness, "HBM double-bit ECC error"),
+        ("80C98008", Level.RestartRequest, ""),
+        ("8C2FA009", Level.NotHandleFault, "reset finished"),
+    ],
+)
+def test_a_code_has_its_level_origin_and_meaning(code: str, level: Level, meaning: str) -> None:
+    verdict = load_catalog(Config()).judge(FaultCode(code), None)
+    assert (verdict.level, verdict.meaning) == (level, meaning)
+    assert verdict.origin == "built-in table ascend"
+    assert verdict.known
+
+
+def test_every_meaning_belongs_to_a_code_of_the_table() -> None:
+    meanings = json.loads((TABLES / "meanings.json").read_text())
+    assert set(meanings) <= set(load_catalog(Config()).entries)
+
+
+def test_an_operators_table_is_laid_over_the_built_in_one(tmp_path: Path) -> None:
+    path = written(tmp_path / "faults.json", '{"SeparateNPUCodes": ["0x80e24e00", "40f84e00", "1234"]}')
+    catalog, warnings = catalog_of(path)
+    verdict = catalog.judge(FaultCode("80E24E00"), None)
+    assert (verdict.level, verdict.origin) == (Level.SeparateNPU, f"operator's file {path}")
+    assert catalog.judge(FaultCode("40F84E00"), None).meaning == "card dropped"
+    assert catalog.judge(FaultCode("00001234"), None).level is Level.SeparateNPU
+    assert len(catalog.entries) == 351
+    assert warnings == []
+
+
+def test_an_operators_table_in_toml_says_the_same(tmp_path: Path) -> None:
+    as_json = written(tmp_path / "a.json", '{"RestartNPUCodes": ["A1", "0XB2"], "NotHandleFaultCodes": []}')
+    as_toml = written(tmp_path / "a.toml", 'RestartNPUCodes = ["A1", "0XB2"]\nNotHandleFaultCodes = []\n')
+    assert read_table(as_json) == read_table(as_toml)
+
+
+def test_an_operators_table_can_replace_the_built_in_one(tmp_path: Path) -> None:
+    path = written(tmp_path / "faults.json", '{"RestartNPUCodes": ["A1"]}')
+    catalog, warnings = catalog_of(path, "replace")
+    assert set(catalog.entries) == {"000000A1"}
+    assert len(warnings) == 5
+    assert "SeparateNPUCodes is missing" in warnings[-1]
+
+
+def test_a_code_under_two_levels_has_the_higher_and_is_warned_of(tmp_path: Path) -> None:
+    path = written(tmp_path / "faults.json", '{"SeparateNPUCodes": ["a1"], "RestartRequestCodes": ["A1", "0xA1"]}')
+    catalog, warnings = catalog_of(path)
+    assert catalog.judge(FaultCode("000000A1"), None).level is Level.SeparateNPU
+    assert warnings == [
+        f"fault table {path}: 000000A1 stands 2 times under RestartRequestCodes",
+        f"fault table {path}: 000000A1 stands under RestartRequest and SeparateNPU: "
+        "it has the higher level, SeparateNPU",
+    ]
+
+
+def test_every_mistake_of_a_table_is_told_at_once(tmp_path: Path) -> None:
+    text = json.dumps(
+        {
+            "RestartNPUCode": ["A1"],
+            "Codes": [],
+            "RestartNPUCodes": "A1",
+            "SeparateNPUCodes": ["A1", "xyz", 7, "0x0", "123456789", None],
+        }
+    )
+    assert mistakes_of(written(tmp_path / "faults.json", text)) == (
+        "RestartNPUCode: there is no such level; did you mean RestartNPUCodes?",
+        "Codes: there is no such level",
+        'RestartNPUCodes = "A1": must be a list of codes',
+        'SeparateNPUCodes[2] = "xyz": must be 1 to 8 hexadecimal digits, not all 0, with or without 0x',
+        "SeparateNPUCodes[3] = 7: must be a code in quotes",
+        'SeparateNPUCodes[4] = "0x0": must be 1 to 8 hexadecimal digits, not all 0, with or without 0x',
+        'SeparateNPUCodes[5] = "123456789": must be 1 to 8 hexadecimal digits, not all 0, with or without 0x',
+        "SeparateNPUCodes[6] = null: must be a code in quotes",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("f.json", "", "it is empty"),
+        ("f.json", "  \n", "it is empty"),
+        ("f.json", "{}", "it has no fault code"),
+        ("f.toml", "", "it has no fault code"),
+        ("f.json", '{"RestartNPUCodes": []}', "it has no fault code"),
+        ("f.json", "[]", "must be an object"),
+        ("f.json", '"A1"', "must be an object"),
+        ("f.json", '{"RestartNPUCodes": ["A1"],}', "it is not valid JSON"),
+        ("f.json", "{" * 100000, "it"),
+        ("f.json", '{"RestartNPUCodes":' + "[" * 100000, "nests too deeply"),
+        ("f.toml", "RestartNPUCodes = 1 2", "line 1"),
+        ("f.json", '{"RestartNPUCodes": ["A1"], "RestartNPUCodes": ["A2"]}', "stands twice in the file"),
+        ("f.json", '{"RestartNPUCodes": {"A1": 1}}', "must be a list of codes"),
+        ("f.json", '{"\\u001b[31m": []}', '"\\u001b[31m": there is no such level'),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused(tmp_path: Path, name: str, text: str, said: str) -> None:
+    assert any(said in mistake for mistake in mistakes_of(written(tmp_path / name, text)))
+
+
+def test_a_missing_table_is_refused(tmp_path: Path) -> None:
+    assert mistakes_of(str(tmp_path / "none.json")) == (f"cannot read {tmp_path / 'none.json'}: there is no such file",)
+
+
+def test_the_fault_file_keeps_the_rule_for_files(tmp_path: Path) -> None:
+    path = written(tmp_path / "faults.json", '{"RestartNPUCodes": ["A1"]}')
+    Path(path).chmod(0o644)
+    with pytest.raises(ConfigError) as caught:
+        load_catalog(Config(faults=Faults(file=path)))
+    assert caught.value.hint == f"chmod 0640 {path}"
+
+
+@pytest.mark.parametrize(
+    ("unknown", "severity", "level"),
+    [
+        ("severity", Severity.minor, Level.NotHandleFault),
+        ("severity", Severity.major, Level.SeparateNPU),
+        ("severity", None, Level.SeparateNPU),
+        ("RestartNPU", Severity.suggestion, Level.RestartNPU),
+        ("NotHandleFault", Severity.critical, Level.NotHandleFault),
+    ],
+)
+def test_an_unknown_code_has_the_level_that_the_setting_says(
+    unknown: str, severity: Severity | None, level: Level
+) -> None:
+    catalog = load_catalog(replace(Config(), faults=Faults(unknown=unknown)))
+    verdict = catalog.judge(FaultCode("DEADBEEF"), severity)
+    assert (verdict.level, verdict.known) == (level, False)
+
+
+@pytest.fixture(scope="module")
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tables")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=12,
+)
+tables = st.dictionaries(
+    st.sampled_from([*KEYS, "x"]), json_values | st.lists(st.text("0123xAF", max_size=9)), max_size=4
+)
+
+
+@hypothesis_settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(text=st.one_of(tables.map(json.dumps), st.text(max_size=60)), name=st.sampled_from(["f.json", "f.toml"]))
+def test_no_table_gives_anything_but_a_catalog_or_its_mistakes(scratch: Path, text: str, name: str) -> None:
+    path = scratch / name
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    path.chmod(0o640)
+    config = Config(faults=Faults(file=str(path)))
+    with suppress(ConfigError):
+        assert len(load_catalog(config).entries) >= 350

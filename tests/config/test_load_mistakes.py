@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import pytest
+
+from cmgr.errors import ConfigError
+from tests.config.support import from_text, mistakes, written
+
+
+def test_all_mistakes_of_all_sources_are_told_at_once_each_with_key_value_source_and_what_is_allowed(
+    file: Path,
+) -> None:
+    path = written(
+        file,
+        'strategy = "sometimes"\nobserv = true\nresync = 60\ndocker = 5\n'
+        '[reset]\nattempts = true\nwindow = "6 hours"\n[dockr]\nsocket = ""\n[levels.SeparateNPU]\nstop = true\n',
+    )
+    found = mistakes(path, {"CMGR_OBSERVE": "maybe", "CMGR_STRATEGI": "never"}, {"driver": "cuda", "sim.chip": 4})
+    assert found == (
+        f'strategy = "sometimes" ({path}): must be never, singleRecover or ringRecover',
+        f"observ ({path}): there is no such setting; did you mean observe?",
+        f'resync = 60 ({path}): must be a duration such as "500ms", "60s" or "2h30m", from 1s to 1h; '
+        'write "60s" for seconds',
+        f"docker ({path}): must be a table, written [docker]",
+        f"reset.attempts = true ({path}): must be a whole number from 1 to 100",
+        f'reset.window = "6 hours" ({path}): must be a duration such as "500ms", "60s" or "2h30m", from 60s to 30d',
+        f"dockr ({path}): there is no such setting; did you mean docker?",
+        f"levels.SeparateNPU ({path}): there is no such setting; chips with such faults are isolated, "
+        "see isolation.on_isolate",
+        'observe = "maybe" (environment variable CMGR_OBSERVE): must be true or false',
+        "CMGR_STRATEGI (environment): there is no such setting; did you mean CMGR_STRATEGY?",
+        'driver = "cuda" (flag): must be auto, dcmi, nvml or sim',
+        "sim.chip (flag): there is no such setting; did you mean sim.chips?",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("runtimes = []", "must be a list, each one auto, docker, containerd or sim"),
+        ('runtimes = ["docker", "docker"]', "none twice"),
+        ('runtimes = "docker"', "must be a list"),
+        ('runtimes = ["auto", "sim"]', "auto stands alone"),
+        ('state_dir = "var"', "must be a path that begins with /"),
+        ('state_dir = ""', "must be a path that begins with /"),
+        ('state_dir = "/a\\u0000b"', "must be a path that begins with /"),
+        (f'socket = "/{"x" * 107}"', "at most 107 bytes"),
+        ('resync = "500ms"', "from 1s to 1h"),
+        ('resync = ""', "must be a duration"),
+        ("resync = 1.5", "must be a duration"),
+        ("resync = 2026-01-01", "must be a duration"),
+        ("observe = 1", "must be true or false"),
+        ("[reset]\nattempts = 101", "from 1 to 100"),
+        ("[reset]\nattempts = 2.0", "a whole number"),
+        ('[reset]\nbackoff = "10m"', "reset.backoff: must not be longer than reset.backoff_max"),
+        ('[retry]\nbackoff_max = "100ms"', "retry.backoff: must not be longer than retry.backoff_max"),
+        ('[metrics]\nlisten = "9477"', 'an address such as "127.0.0.1:9477"'),
+        ('[metrics]\nlisten = "[::1]:70000"', 'an address such as "127.0.0.1:9477"'),
+        ('[faults]\nfile = "/etc/cmgr/faults.yaml"', "must end in .json or .toml"),
+        ('[faults]\nmode = "replace"', "replace needs the table in faults.file"),
+        ('[faults]\nunknown = "Separate"', "severity, NotHandleFault"),
+        ("[sim]\nchips = 65", "from 1 to 64"),
+        ("[sim]\nrings = [2, 2]", "must add up to sim.chips, which is 8, and add up to 4"),
+        ("[sim]\nsilent = [8, 9]", "there is no chip 8, 9; with sim.chips = 8 the last is 7"),
+        ('[sim]\nincurable = ["oops"]', "a fault code"),
+        ("[sim]\nscript = 5", "must be a list of tables, each under a heading [[sim.script]]"),
+        ("[[sim.script]]\nchip = 3", "sim.script[1].code"),
+        ('[[sim.script]]\nchip = 3\ncode = "zz"', 'sim.script[1].code = "zz"'),
+        ('[[sim.script]]\nchip = 9\ncode = "A1"', "sim.script: there is no chip 9"),
+        ('[[sim.script]]\nchip = 3\ncode = "A1"\nafer = "1s"', "did you mean sim.script[1].after?"),
+        ('[[sim.script]]\nchip = 3\ncode = "A1"\nmodule = "x"', 'numbers with dots such as "1.0.0.0"'),
+        ('[[sim.containers]]\nname = "a"\n[[sim.containers]]\nname = "a"', "a is the name of more than one"),
+        ('"docker.socket" = "/x"', '"docker.socket" ('),
+        ('"\\u001b[31m" = 1', '"\\u001b[31m" ('),
+    ],
+)
+def test_a_wrong_value_is_a_mistake(file: Path, text: str, said: str) -> None:
+    assert any(said in mistake for mistake in mistakes(written(file, text)))
+
+
+def test_one_mistake_alone_is_the_message(file: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_text(file, "observe = 1")
+    (mistake,) = caught.value.mistakes
+    assert caught.value.message == f"cannot use the configuration: {mistake}"
+
+
+def test_a_list_of_tables_cannot_come_from_the_environment() -> None:
+    (mistake,) = mistakes(environ={"CMGR_SIM_CONTAINERS": "[]"})
+    assert "in the file" in mistake
+
+
+def test_a_file_that_is_no_toml_is_told_with_its_line_beside_the_other_mistakes(file: Path) -> None:
+    path = written(file, 'observe = true\nstrategy = "never\n')
+    assert "(at line 2," in mistakes(path)[0]
+    found = mistakes(path, {"CMGR_OBSERVE": "x"})
+    assert len(found) == 2
+    assert found[0].startswith(f"cannot read {path}: it is not valid TOML")
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 100000, "a = " + "9" * 5000, "a = 1\na = 2", "\0"])
+def test_a_file_that_the_parser_chokes_on_is_refused(file: Path, text: str) -> None:
+    assert mistakes(written(file, text))

@@ -1,0 +1,52 @@
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cmgr.config.load import load
+from cmgr.config.schema import settings
+from cmgr.config.settings import Config
+from cmgr.config.template import reference, template
+from tests.config import regenerate
+from tests.config.support import written
+
+
+def uncommented(text: str) -> str:
+    lines = [line.removeprefix("#") if not line.startswith(("# ", "##")) else "" for line in text.splitlines()]
+    return "\n".join(lines)
+
+
+def test_the_shipped_file_is_the_generated_one() -> None:
+    assert regenerate.TEMPLATE.read_text() == template(), "run python -m tests.config.regenerate"
+
+
+def test_the_reference_page_is_the_generated_one() -> None:
+    assert regenerate.REFERENCE.read_text() == reference(), "run python -m tests.config.regenerate"
+
+
+def test_the_shipped_file_changes_nothing(tmp_path: Path) -> None:
+    assert load(written(tmp_path / "cmgr.toml", template()), environ={}) == Config()
+
+
+def test_the_shipped_file_with_every_comment_mark_taken_off_is_good(tmp_path: Path) -> None:
+    config = load(written(tmp_path / "cmgr.toml", uncommented(template())), environ={})
+    assert [event.code for event in config.sim.script] == ["80E24E00"]
+    assert [container.name for container in config.sim.containers] == ["llm-0"]
+    assert config.sim.processes[0].pid == 4242
+    assert config.policy() == Config().policy()
+
+
+def test_every_setting_stands_in_both() -> None:
+    table = tomllib.loads(uncommented(template()))
+    page = reference()
+    for key, setting in settings().items():
+        at = table
+        for part in key.split("."):
+            assert part in at, key
+            at = at[part]
+        assert setting.meta.sentence in page
+
+
+@pytest.mark.parametrize("text", [template(), reference()])
+def test_no_line_ends_in_a_blank(text: str) -> None:
+    assert not [line for line in text.splitlines() if line != line.rstrip()]
