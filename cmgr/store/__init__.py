@@ -1,0 +1,37 @@
+"""The state on disk: SQLite through SQLAlchemy for the service, read-only and light for the command line."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cmgr.errors import chain
+from cmgr.store import files
+
+if TYPE_CHECKING:
+    from cmgr.store.sqlite import SqliteStore
+
+
+def open_store(path: Path) -> "SqliteStore":
+    """Open the database to write, made anew where there is none; the caller's thread owns it from now on.
+
+    A damaged file is set aside, which `damage` of the store tells. Blocks up to a second. Raises `StoreBusy`,
+    `StoreTooNew`, `StoreError`.
+    """
+    # SQLAlchemy takes longer to import than the command line has in all.
+    from cmgr.store.sqlite import SqliteStore
+
+    files.make_directory(path)
+    lock = files.Lock(path)
+    try:
+        try:
+            files.examine(path)
+            files.make(path)
+            return SqliteStore(path, lock)
+        except files.Damaged as exc:
+            aside = files.set_aside(path, datetime.now(UTC))
+            damage = f"{path} was damaged, is kept as {aside.name}, and a new one was begun: {chain(exc)}"
+        files.make(path)
+        return SqliteStore(path, lock, damage)
+    except BaseException:
+        lock.release()
+        raise

@@ -1,0 +1,177 @@
+"""The database file before SQLite has it: its name, place, modes, lock, schema level, and what to do when damaged.
+
+Standard library only, so that the command line, which only reads, starts quickly.
+"""
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from cmgr.errors import StoreBusy, StoreError, StoreTooNew
+
+NAME = "cmgr.db"
+"""The database's name in the state directory."""
+
+LEVEL = 1
+"""The schema's level that this cmgr writes."""
+
+APPLICATION_ID = int.from_bytes(b"cmgr", "big")
+"""Stands in the header of every database of cmgr."""
+
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class Damaged(StoreError):
+    """The file's content is not what cmgr wrote; `open_store` sets such a file aside."""
+
+
+class Lock:
+    """The right to write the database, held by one process."""
+
+    def __init__(self, path: Path) -> None:
+        """Take it. Does not wait. Raises `StoreBusy`, `StoreError`."""
+        self._file = _opened(path.with_name(path.name + ".lock"))
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
+            os.close(self._file)
+            raise StoreBusy(f"cannot use {path}: cmgr with pid {holder or 'unknown'} uses it already") from exc
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Give it back. Safe to repeat. The file stays: who removes it could remove another's lock."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def make(path: Path) -> None:
+    """Make sure that there is a file, if an empty one, with the mode that the other files take over from it.
+
+    Raises `StoreError`.
+    """
+    os.close(_opened(path))
+
+
+def make_directory(path: Path) -> None:
+    """Make sure that the file's directory is there. Raises `StoreError`."""
+    try:
+        path.parent.mkdir(mode=0o750, parents=True)
+        path.parent.chmod(0o750)  # The umask may have narrowed it too far for the group.
+    except FileExistsError:
+        return
+    except OSError as exc:
+        raise StoreError(f"cannot make the directory {path.parent}") from exc
+
+
+def _opened(path: Path) -> int:
+    try:
+        _refuse_all_but_a_file(path)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o640)
+    except OSError as exc:
+        raise StoreError(f"cannot use {path}") from exc
+    with contextlib.suppress(PermissionError):  # Another's file that we may write keeps its mode.
+        os.fchmod(file, 0o640)  # Whatever the umask is, and was.
+    return file
+
+
+def _refuse_all_but_a_file(path: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        kind = stat.S_IFMT(path.lstat().st_mode)
+        if kind == stat.S_IFLNK:
+            raise StoreError(f"cannot use {path}: it is a symbolic link", hint="put the file itself there")
+        if kind != stat.S_IFREG:
+            raise StoreError(f"cannot use {path}: it is not a regular file")
+
+
+def connect_readonly(path: Path) -> sqlite3.Connection:
+    """Open the file so that no byte of it changes. Raises `sqlite3.Error`."""
+    # Without a write-ahead log nobody is writing, and SQLite must not make one to read: the directory may be
+    # read-only for us, and files that root made there would have root's group.
+    # https://www.sqlite.org/wal.html#read_only_databases
+    how = "mode=ro" if _beside(path, "-wal").exists() else "immutable=1"
+    connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{how}", uri=True, timeout=1, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def level_of(connection: sqlite3.Connection, path: Path) -> int | None:
+    """Return the schema's level, or None when the file has no tables yet.
+
+    Raises `StoreTooNew`, `StoreError` for another program's database, `sqlite3.Error`.
+    """
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables == 0:
+        return None
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application != APPLICATION_ID:
+        raise StoreError(f"cannot use {path}: it is another program's database", hint="move it aside")
+    row = connection.execute("SELECT level, version FROM meta").fetchone()
+    if row is None:
+        raise Damaged(f"cannot use {path}: it does not say its level")
+    level, version = int(row[0]), row[1]
+    if level > LEVEL:
+        raise StoreTooNew(
+            f"cannot use {path}: written by cmgr {version} (level {level}), this one knows level {LEVEL}",
+            hint=f"install cmgr {version} or newer, or move the file aside",
+        )
+    return level
+
+
+def examine(path: Path) -> None:
+    """Look at the file without changing it. Raises `Damaged`, `StoreTooNew`, `StoreError`."""
+    try:
+        _refuse_all_but_a_file(path)
+        if not path.exists() or path.stat().st_size == 0:
+            return
+        with contextlib.closing(connect_readonly(path)) as connection:
+            found = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+            if found != ["ok"]:
+                raise Damaged(f"cannot use {path}: {found[0].splitlines()[-1]}")
+            level_of(connection, path)
+    except (sqlite3.Error, OSError) as exc:
+        if is_damage(exc):
+            raise Damaged(f"cannot use {path}") from exc
+        raise StoreError(f"cannot read {path}") from exc
+
+
+def kind_of(error: BaseException | None) -> int | None:
+    """Return SQLite's own code for the error, without its details; None when it has none."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    # The low byte is the kind, the rest details: https://www.sqlite.org/rescode.html
+    return None if code is None else code & 0xFF
+
+
+def is_damage(error: BaseException) -> bool:
+    """Return whether the error says that the file's content is wrong, and not that it cannot be reached."""
+    if isinstance(error, sqlite3.OperationalError) and kind_of(error) is None:
+        return True  # Python's own: a text is no UTF-8.
+    return kind_of(error) in _DAMAGED or isinstance(error, ValueError | TypeError | LookupError)
+
+
+def set_aside(path: Path, now: datetime) -> Path:
+    """Rename the file, with what SQLite keeps beside it, and return its new name. Raises `StoreError`."""
+    aside = path.with_name(f"{path.name}.damaged-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}")
+    count = 1
+    while aside.exists():
+        count += 1
+        aside = path.with_name(f"{path.name}.damaged-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{count}")
+    try:
+        # The log goes first: left beside a new database it would be taken for that one's.
+        for end in ("-wal", "-shm", ""):
+            with contextlib.suppress(FileNotFoundError):
+                _beside(path, end).rename(_beside(aside, end))
+    except OSError as exc:
+        raise StoreError(f"cannot set the damaged {path} aside") from exc
+    return aside
+
+
+def _beside(path: Path, end: str) -> Path:
+    return path.with_name(path.name + end)

@@ -1,0 +1,113 @@
+"""The database for those who only look: beside a running service, or after it stopped in whatever way.
+
+It stays with the standard library: SQLAlchemy alone would double the time that `cmgr status` takes.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from cmgr.errors import StoreError
+from cmgr.model.node import Node
+from cmgr.store import files, history, rows
+
+Value = TypeVar("Value")
+
+
+def open_reader(path: Path) -> "Reader":
+    """Open the database to read; creates and changes nothing. Raises `StoreError`, `StoreTooNew`."""
+    if not path.exists():
+        raise StoreError(
+            f"cannot read {path}: there is no such file", hint="is the service running? cmgr run creates it"
+        )
+    with _translated(path):
+        connection = files.connect_readonly(path)
+        try:
+            level = files.level_of(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    if level != files.LEVEL:
+        connection.close()
+        found = "it is empty yet" if level is None else f"it has level {level}, this cmgr reads level {files.LEVEL}"
+        raise StoreError(f"cannot read {path}: {found}", hint="the service brings it up to date when it starts")
+    return Reader(path, connection)
+
+
+class Reader:
+    """One look at the database. Short-lived: what is written later may or may not be seen.
+
+    Every method blocks for milliseconds, up to a second while a service starts after a crash, and raises `StoreError`.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._connection = connection
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def node(self) -> Node:
+        """Return the state as of the last save, all of it of one moment. Cleared faults are not in it."""
+        with _translated(self._path):
+            self._connection.execute("BEGIN")
+            try:
+                return rows.node_of(self._connection.execute)
+            finally:
+                self._connection.execute("ROLLBACK")
+
+    def faults(self, since: datetime | None = None, active_only: bool = False) -> tuple[history.FaultRow, ...]:
+        """Return faults, the oldest first: the active ones, and the others that cleared at `since` or later."""
+        wanted = "cleared IS NULL" if active_only else "cleared IS NULL OR cleared >= :since"
+        query = f"SELECT * FROM faults WHERE {wanted} ORDER BY since, chip, code, module"  # noqa: S608
+        return self._all(rows.fault_of, query, since="" if since is None else rows.stamp(since))
+
+    def episodes(self, limit: int) -> tuple[history.EpisodeRow, ...]:
+        """Return the newest episodes, the newest first."""
+        return self._all(history.episode_of, "SELECT * FROM episodes ORDER BY number DESC LIMIT :limit", limit=limit)
+
+    def episode(self, number: int) -> history.EpisodeRow | None:
+        """Return one episode, or None when there is none of this number (any more)."""
+        found = self._all(history.episode_of, "SELECT * FROM episodes WHERE number = :number", number=number)
+        return found[0] if found else None
+
+    def notes(self, episode: int | None, limit: int) -> tuple[history.NoteRow, ...]:
+        """Return the newest lines, of one episode or of all, in the order in which they were written."""
+        wanted = "" if episode is None else "WHERE episode = :episode"
+        query = f"SELECT * FROM (SELECT * FROM notes {wanted} ORDER BY id DESC LIMIT :limit) ORDER BY id"  # noqa: S608
+        return self._all(history.note_of, query, episode=episode, limit=limit)
+
+    def commands(self) -> tuple[history.CommandRow, ...]:
+        """Return the orders that were sent and not answered by the last save, the oldest first."""
+        return self._all(history.command_of, "SELECT * FROM commands ORDER BY at, id")
+
+    def resets(self, since: datetime) -> tuple[history.ResetRow, ...]:
+        """Return the resets tried at `since` or later, the oldest first."""
+        return self._all(
+            history.reset_of, "SELECT * FROM resets WHERE at >= :since ORDER BY at, ring", since=rows.stamp(since)
+        )
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _all(self, value_of: Callable[[rows.Row], Value], query: str, **values: str | int | None) -> tuple[Value, ...]:
+        with _translated(self._path):
+            return tuple(map(value_of, self._connection.execute(query, values)))
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, ValueError, TypeError, LookupError) as exc:
+        hint = "the service sets a damaged file aside when it starts" if files.is_damage(exc) else ""
+        raise StoreError(f"cannot read {path}", hint=hint) from exc

@@ -1,0 +1,211 @@
+"""The store in SQLite: one connection, one writer, one transaction for each save."""
+
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, bindparam, create_engine, event, update
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import StaticPool
+from sqlalchemy.sql.dml import UpdateBase
+
+from cmgr import __version__
+from cmgr.errors import StoreError
+from cmgr.model.commands import Action, CommandId, Note, NoteKind
+from cmgr.model.node import Node
+from cmgr.store import files, history, pruning, rows, schema
+from cmgr.store.changes import Change, changes
+
+MOST_UNSAVED = 10_000
+"""So many notes are kept for a save that works again."""
+
+_BUSY = 0.2
+"""How long, in seconds, a stranger's lock on the file may hold up the service's one thread."""
+
+_HINTS: Mapping[int | None, str] = {
+    sqlite3.SQLITE_FULL: "free space on its file system",
+    sqlite3.SQLITE_READONLY: "make the file and its directory writable",
+    sqlite3.SQLITE_CANTOPEN: "make the file and its directory writable",
+    sqlite3.SQLITE_BUSY: "another program has locked it: end that one",
+    sqlite3.SQLITE_IOERR: "look at the disk: dmesg",
+}
+
+_COUNTERS = update(schema.meta).values(serial=bindparam("serial"), episodes=bindparam("episodes"))
+
+
+class SqliteStore:
+    """The `ports.Store` in a file that is there and is not damaged; `open_store` sees to that."""
+
+    def __init__(
+        self, path: Path, lock: files.Lock, damage: str = "", upgrades: Mapping[int, schema.Upgrade] = schema.UPGRADES
+    ) -> None:
+        """Open the file, bring it to the present level and read it. Raises `files.Damaged`, `StoreError`.
+
+        `lock` is given back by `close`, and not when this raises. `damage` says what happened to the file before.
+        """
+        self.path = path
+        self.damage = damage
+        self._lock = lock
+        self._owner = threading.get_ident()
+        self._notes: deque[Note] = deque()
+        self._lost = 0
+        self._orders: dict[CommandId, history.Order] = {}
+        self.engine = _engine(path)
+        try:
+            with _translated("open", path):
+                self._connection = self.engine.connect()
+            self._make_current(upgrades)
+            self._saved, self._sent = self._read()
+        except BaseException:
+            self.engine.dispose()
+            raise
+
+    def load(self) -> Node:
+        """Return what the last save left. The chips are those of the last life, for whoever reads without one."""
+        return self._saved
+
+    def save(self, node: Node, actions: Sequence[Action], notes: Sequence[Note]) -> None:
+        """See `ports.Store`. What only this life knows, and counters that went up for questions, cause no write.
+
+        Of the actions only those that change something are written; they go when the node no longer waits for
+        their answer. After failures the newest `MOST_UNSAVED` notes are kept, and a note tells how many are lost.
+        """
+        assert threading.get_ident() == self._owner, "only the thread that opened the store may save"
+        pending = history.in_flight(node) if self._sent or self._orders else frozenset()
+        self._orders = {id_: order for id_, order in self._orders.items() if id_ in pending} | history.orders(actions)
+        self._notes.extend(notes)
+        due = changes(self._saved, node)
+        answered = self._sent - pending
+        if due or answered or self._orders or self._notes or node.episodes != self._saved.episodes:
+            try:
+                with self._transaction("save to") as connection:
+                    self._write(connection, due)
+                    self._write(connection, (self._commands(answered),))
+                    self._write_notes(connection)
+                    connection.execute(_COUNTERS, {"serial": node.serial, "episodes": node.episodes})
+            except StoreError:
+                self._forget_oldest()
+                raise
+            self._sent = (self._sent - answered) | self._orders.keys()
+            self._orders = {}
+            self._notes.clear()
+            self._lost = 0
+        self._saved = node
+
+    def prune(self, before: datetime, keep_notes: int) -> int:
+        """See `ports.Store`. What an open episode noted does not grow too old; a backlog goes in several calls."""
+        assert threading.get_ident() == self._owner, "only the thread that opened the store may prune"
+        with self._transaction("prune") as connection:
+            return pruning.prune(connection, before, keep_notes)
+
+    def close(self) -> None:
+        with suppress(DBAPIError, sqlite3.Error):
+            self._connection.close()
+            self.engine.dispose()
+        self._lock.release()
+
+    def _make_current(self, upgrades: Mapping[int, schema.Upgrade]) -> None:
+        with _translated("open", self.path):
+            level = files.level_of(_driver(self._connection), self.path)
+        if level is None:
+            with self._transaction("write") as connection:
+                schema.create(connection, __version__)
+            return
+        for step in range(level + 1, files.LEVEL + 1):
+            with self._transaction(f"upgrade to level {step}") as connection:
+                schema.upgrade(connection, step, upgrades[step], __version__)
+
+    def _read(self) -> tuple[Node, frozenset[CommandId]]:
+        try:
+            with self._transaction("read") as connection:
+                node = rows.node_of(lambda query: map(dict, connection.exec_driver_sql(query).mappings()))
+                sent = connection.exec_driver_sql("SELECT id FROM commands").scalars()
+                return node, frozenset(CommandId(id_) for id_ in sent)
+        except (ValueError, TypeError, LookupError) as exc:
+            raise files.Damaged(f"cannot read {self.path}") from exc
+        except StoreError as exc:
+            if files.kind_of(exc.__cause__) == sqlite3.SQLITE_ERROR:  # A table or a column is not there.
+                raise files.Damaged(exc.message) from exc.__cause__
+            raise
+
+    def _write(self, connection: Connection, due: Iterable[Change]) -> None:
+        for change in due:
+            _execute(connection, schema.DROP[change.table], change.drop)
+            _execute(connection, schema.PUT[change.table], change.put)
+
+    def _commands(self, answered: frozenset[CommandId]) -> Change:
+        now = datetime.now(UTC)
+        put = tuple(history.order_row(order, now) for order in self._orders.values())
+        return Change("commands", put, tuple({"id": id_} for id_ in answered))
+
+    def _write_notes(self, connection: Connection) -> None:
+        notes = list(self._notes)
+        if self._lost:
+            text = f"{self._lost} notes before this one are lost: the database could not be written"
+            notes.insert(0, Note(notes[0].at, NoteKind.WARNING, text))
+        _execute(connection, schema.PUT["episodes"], history.opened_rows(notes))
+        _execute(connection, schema.CLOSE_EPISODE, history.closed_rows(notes))
+        _execute(connection, schema.ADD_NOTE, [history.note_row(note) for note in notes])
+
+    def _forget_oldest(self) -> None:
+        while len(self._notes) > MOST_UNSAVED:
+            self._notes.popleft()
+            self._lost += 1
+
+    @contextmanager
+    def _transaction(self, doing: str) -> Iterator[Connection]:
+        with _translated(doing, self.path), self._connection.begin():
+            yield self._connection
+
+
+def _engine(path: Path) -> Engine:
+    # One connection for ever: who opens a second one can be locked out by the first.
+    engine = create_engine("sqlite://", creator=lambda: _connected(path), poolclass=StaticPool, hide_parameters=True)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # Python's own BEGIN comes before a change only, and asks for the write lock when it may be too late.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    # mode=rw: SQLite must not make the file, its mode would be the umask's.
+    uri = f"file:{quote(str(path.absolute()))}?mode=rw"
+    connection = sqlite3.connect(uri, uri=True, timeout=_BUSY, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA journal_size_limit = 4194304")  # One large save must not keep the disk for ever.
+    return connection
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)
+    return driver
+
+
+def _execute(connection: Connection, statement: UpdateBase, given: Sequence[rows.Row]) -> None:
+    if given:
+        connection.execute(statement, [rows.bindable(row) for row in given])
+
+
+@contextmanager
+def _translated(doing: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as exc:
+        # SQLAlchemy's own text repeats the statement and points to its web site.
+        cause = exc.orig if isinstance(exc, DBAPIError) else exc
+        assert isinstance(cause, Exception)
+        if files.is_damage(cause):
+            hint = "restart the service: it sets a damaged file aside"
+            raise files.Damaged(f"cannot {doing} {path}", hint=hint) from cause
+        raise StoreError(f"cannot {doing} {path}", hint=_HINTS.get(files.kind_of(cause), "")) from cause

@@ -1,0 +1,273 @@
+"""The file: its place, modes, lock and level, and what happens to one that is damaged."""
+
+import os
+import random
+import re
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from cmgr.errors import StoreBusy, StoreError, StoreTooNew, chain, sentence
+from cmgr.model.node import Node
+from cmgr.model.rings import Ring
+from cmgr.store import files, open_store
+from cmgr.store.reader import open_reader
+from cmgr.store.sqlite import SqliteStore
+from tests.store import values
+from tests.store.conftest import service_on
+
+SAVED = values.node(values.hold(), values.fault(), Ring(values.RING, (values.CHIP,)))
+
+
+@contextmanager
+def umask(mask: int) -> Iterator[None]:
+    before = os.umask(mask)
+    yield
+    os.umask(before)
+
+
+def written(path: Path) -> None:
+    """Make a file of several pages with `SAVED` in it, as a service that ended leaves it."""
+    store = open_store(path)
+    store.save(SAVED, [], [values.note(f"line {i}") for i in range(2000)])
+    store.close()
+
+
+def changed(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in path.parent.iterdir() if not p.name.endswith((".lock", "-shm"))}
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o077])
+def test_files_are_for_root_and_the_group_only_whatever_the_umask(path: Path, mask: int) -> None:
+    with umask(mask):
+        store = open_store(path)
+        store.save(SAVED, [], [])
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o750
+    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in path.parent.iterdir()}
+    assert modes == {f"cmgr.db{end}": 0o640 for end in ("", "-wal", "-shm", ".lock")}
+    store.close()
+
+
+def test_a_commit_is_on_the_disk_before_it_returns(path: Path) -> None:
+    with closing(open_store(path)) as store, closing(store.engine.raw_connection()) as connection:
+        cursor = connection.cursor()
+        found = {name: cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
+    assert found == {"journal_mode": "wal", "synchronous": 2}
+
+
+def test_a_file_that_was_too_open_is_closed(path: Path) -> None:
+    written(path)
+    path.chmod(0o666)
+    open_store(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_the_directory_that_somebody_made_keeps_its_mode(path: Path) -> None:
+    path.parent.mkdir(mode=0o700)
+    open_store(path).close()
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("name", ["cmgr.db", "cmgr.db.lock"])
+def test_a_symbolic_link_is_refused(path: Path, name: str) -> None:
+    path.parent.mkdir()
+    target = path.parent / "elsewhere"
+    target.write_bytes(b"mine")
+    path.with_name(name).symlink_to(target)
+    with pytest.raises(StoreError, match=f"{name}: it is a symbolic link"):
+        open_store(path)
+    assert target.read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_what_is_no_file_is_refused(path: Path, make: Callable[[Path], None]) -> None:
+    path.parent.mkdir()
+    make(path)
+    with pytest.raises(StoreError, match="cannot use"):
+        open_store(path)
+
+
+def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file")
+    with pytest.raises(StoreError, match="cannot make the directory") as info:
+        open_store(tmp_path / "state" / "deep" / files.NAME)
+    assert isinstance(info.value.__cause__, OSError)
+
+
+def test_a_second_service_is_refused_with_the_pid_of_the_first(path: Path) -> None:
+    with service_on(path) as (process, line):
+        assert line == "saved"
+        with pytest.raises(StoreBusy) as info:
+            open_store(path)
+        assert info.value.message == f"cannot use {path}: cmgr with pid {process.pid} uses it already"
+    store = open_store(path)
+    with service_on(path) as (_, line):
+        assert line.startswith(f"StoreBusy: cannot use {path}: cmgr with pid {os.getpid()} uses it already")
+    store.close()
+    store.close()
+
+
+def test_a_refused_file_is_free_again_at_once(path: Path) -> None:
+    written(path)
+    changed(path, "UPDATE meta SET level = 2")
+    for _ in range(2):
+        with pytest.raises(StoreTooNew):
+            open_store(path)
+
+
+def test_a_newer_level_is_refused_and_no_byte_of_the_file_changes(path: Path) -> None:
+    written(path)
+    changed(path, "UPDATE meta SET level = 7, version = '9.1'")
+    before = contents(path)
+    with pytest.raises(StoreTooNew) as info:
+        open_store(path)
+    assert sentence(info.value) == (
+        f"cannot use {path}: written by cmgr 9.1 (level 7), this one knows level 1 "
+        "(hint: install cmgr 9.1 or newer, or move the file aside)"
+    )
+    with pytest.raises(StoreTooNew):
+        open_reader(path)
+    assert contents(path) == before
+
+
+def test_a_newer_level_whose_service_was_killed_is_left_with_its_log(path: Path) -> None:
+    with service_on(path) as (process, _):
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("UPDATE meta SET level = 7")
+        process.kill()
+        process.wait(timeout=30)
+    before = contents(path)
+    assert before["cmgr.db-wal"]
+    with pytest.raises(StoreTooNew):
+        open_store(path)
+    assert contents(path) == before
+
+
+def test_another_programs_database_is_refused(path: Path) -> None:
+    path.parent.mkdir()
+    changed(path, "CREATE TABLE meta (level)", "INSERT INTO meta VALUES (1)")
+    before = contents(path)
+    with pytest.raises(StoreError, match="it is another program's database"):
+        open_store(path)
+    assert contents(path) == before
+
+
+@pytest.mark.parametrize("statements", [(), ("PRAGMA journal_mode = WAL",)])
+def test_a_file_that_was_not_finished_is_begun_again(path: Path, statements: tuple[str, ...]) -> None:
+    path.parent.mkdir()
+    path.touch()
+    changed(path, *statements)
+    store = open_store(path)
+    store.save(SAVED, [], [])
+    assert (store.load(), store.damage) == (SAVED, "")
+    store.close()
+
+
+def older(path: Path) -> files.Lock:
+    """Make a file of the level before the first: without the table of resets."""
+    written(path)
+    changed(path, "DROP TABLE resets", "UPDATE meta SET level = 0, version = '0.0'")
+    return files.Lock(path)
+
+
+def test_an_older_level_is_upgraded_and_keeps_what_it_has(path: Path) -> None:
+    def upgrade(connection: Connection) -> None:
+        connection.exec_driver_sql("CREATE TABLE resets (ring, at, episode, PRIMARY KEY (ring, at))")
+
+    store = SqliteStore(path, older(path), upgrades={1: upgrade})
+    assert store.load() == SAVED
+    store.close()
+    with open_reader(path) as reader:
+        assert reader.resets(values.NOW) == ()
+    open_store(path).close()
+
+
+def test_an_upgrade_that_fails_leaves_the_older_level(path: Path) -> None:
+    def upgrade(connection: Connection) -> None:
+        connection.exec_driver_sql("CREATE TABLE resets (ring, at, episode, PRIMARY KEY (ring, at))")
+        connection.exec_driver_sql("UPDATE absent SET level = 1")
+
+    lock = older(path)
+    with pytest.raises(StoreError) as info:
+        SqliteStore(path, lock, upgrades={1: upgrade})
+    assert chain(info.value) == f"cannot upgrade to level 1 {path}: no such table: absent"
+    assert not isinstance(info.value, files.Damaged)
+    lock.release()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT level, version FROM meta").fetchall() == [(0, "0.0")]
+        assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'resets'").fetchall() == []
+    with pytest.raises(StoreError, match="it has level 0, this cmgr reads level 1"):
+        open_reader(path)
+
+
+def _overwrite(path: Path, start: int, length: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(random.Random(1).randbytes(length))  # noqa: S311  # Nothing secret is made of it.
+
+
+DAMAGE: dict[str, Callable[[Path], None]] = {
+    "no database": lambda path: _overwrite(path, 0, 10_000),
+    "truncated": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "truncated inside its first page": lambda path: os.truncate(path, 700),
+    "damaged pages": lambda path: _overwrite(path, 4096 * 2, 4096 * (path.stat().st_size // 4096 - 3)),
+    "no phase": lambda path: changed(path, "UPDATE rings SET phase = 'perhaps'"),
+    "no time": lambda path: changed(path, "UPDATE holds SET since = 12"),
+    "no list": lambda path: changed(path, "UPDATE holds SET chips = '[1'"),
+    "no text": lambda path: changed(path, "UPDATE holds SET name = CAST(x'ff' AS TEXT)"),
+    "no level": lambda path: changed(path, "DELETE FROM meta"),
+    "no table": lambda path: changed(path, "DROP TABLE holds"),
+}
+
+
+def read_all(path: Path) -> None:
+    with open_reader(path) as reader:
+        reader.node()
+        reader.notes(None, 9999)
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_damaged_file_is_set_aside_and_a_new_one_begun(path: Path, kind: str) -> None:
+    written(path)
+    DAMAGE[kind](path)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="cannot "):
+        read_all(path)
+    store = open_store(path)
+    assert store.load() == Node()
+    (aside,) = path.parent.glob("cmgr.db.damaged-*")
+    assert re.fullmatch(r"cmgr\.db\.damaged-\d{8}T\d{6}Z", aside.name)
+    assert store.damage.startswith(f"{path} was damaged, is kept as {aside.name}, and a new one was begun: cannot ")
+    assert aside.read_bytes() == before
+    store.save(SAVED, [], [])
+    store.close()
+    again = open_store(path)
+    assert (again.load(), again.damage) == (SAVED, "")
+    again.close()
+
+
+def test_a_damaged_file_takes_its_log_along_and_two_in_a_second_are_both_kept(path: Path) -> None:
+    path.parent.mkdir()
+    asides = []
+    for text in ("one", "two"):
+        path.write_text(text)
+        path.with_name("cmgr.db-wal").write_text(f"log of {text}")
+        asides.append(files.set_aside(path, values.NOW))
+    assert [aside.name for aside in asides] == [
+        "cmgr.db.damaged-20260301T030000Z",
+        "cmgr.db.damaged-20260301T030000Z-2",
+    ]
+    assert [aside.read_text() for aside in asides] == ["one", "two"]
+    assert [aside.with_name(aside.name + "-wal").read_text() for aside in asides] == ["log of one", "log of two"]
+    assert not path.with_name("cmgr.db-wal").exists()

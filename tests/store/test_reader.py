@@ -1,0 +1,145 @@
+"""Looking at the database changes nothing, and works beside a service and after one."""
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from cmgr.errors import StoreError, sentence
+from cmgr.model.node import Node
+from cmgr.store import open_store
+from cmgr.store.reader import open_reader
+from cmgr.store.sqlite import SqliteStore
+from tests.store import values
+from tests.store.conftest import ROOT, service_on
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A database in a directory that others can reach, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory) / "state" / "cmgr.db"
+
+
+@contextmanager
+def as_a_member_of_the_group(path: Path) -> Iterator[None]:
+    """Be somebody who may read the files and not write them, nor into their directory."""
+    if os.geteuid() == 0:
+        assert {p.stat().st_gid for p in path.parent.iterdir()} == {os.getegid()}
+        os.seteuid(NOBODY)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+        return
+    modes = {p: stat.S_IMODE(p.stat().st_mode) for p in (*path.parent.iterdir(), path.parent)}
+    for p, mode in modes.items():
+        p.chmod(mode & 0o555)
+    yield
+    for p, mode in modes.items():
+        p.chmod(mode)
+
+
+def names(path: Path) -> set[str]:
+    return {p.name for p in path.parent.iterdir()}
+
+
+def test_a_reader_beside_the_writer_sees_each_save(store: SqliteStore, path: Path) -> None:
+    with open_reader(path) as reader:
+        assert reader.node() == Node()
+        store.save(values.node(values.hold()), [], [])
+        assert reader.node() == values.node(values.hold())
+        store.save(Node(), [], [values.note("over")])
+        assert reader.node() == Node()
+        assert [note.text for note in reader.notes(1, 10)] == ["over"]
+
+
+def test_after_a_clean_stop_the_file_is_read_and_nothing_is_left_beside_it(path: Path) -> None:
+    store = open_store(path)
+    store.save(values.node(values.hold()), [], [])
+    store.close()
+    assert names(path) == {"cmgr.db", "cmgr.db.lock"}
+    with open_reader(path) as reader:
+        assert reader.node() == values.node(values.hold())
+        assert names(path) == {"cmgr.db", "cmgr.db.lock"}
+    assert names(path) == {"cmgr.db", "cmgr.db.lock"}
+
+
+def test_the_group_reads_beside_a_running_service(shared: Path) -> None:
+    with service_on(shared) as (_, line):
+        assert line == "saved"
+        with as_a_member_of_the_group(shared), open_reader(shared) as reader:
+            assert list(reader.node().holds) == [values.KEY]
+
+
+def test_the_group_reads_after_a_kill(shared: Path) -> None:
+    with service_on(shared) as (process, _):
+        process.kill()
+        process.wait(timeout=30)
+    assert "cmgr.db-wal" in names(shared)
+    with as_a_member_of_the_group(shared), open_reader(shared) as reader:
+        assert list(reader.node().holds) == [values.KEY]
+        assert [fault.code for fault in reader.faults(active_only=True)] == [values.CODE]
+
+
+def test_the_group_reads_after_a_clean_stop(shared: Path) -> None:
+    store = open_store(shared)
+    store.save(values.node(values.hold()), [], [])
+    store.close()
+    with as_a_member_of_the_group(shared), open_reader(shared) as reader:
+        assert list(reader.node().holds) == [values.KEY]
+
+
+def test_a_missing_file_is_an_error_and_is_not_made(path: Path) -> None:
+    with pytest.raises(StoreError) as info:
+        open_reader(path)
+    assert sentence(info.value) == (
+        f"cannot read {path}: there is no such file (hint: is the service running? cmgr run creates it)"
+    )
+    assert not path.parent.exists()
+
+
+def test_a_file_that_the_service_has_only_begun_is_an_error(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch()
+    with pytest.raises(StoreError, match="it is empty yet"):
+        open_reader(path)
+
+
+def test_a_directory_name_is_no_part_of_the_address(tmp_path: Path) -> None:
+    path = tmp_path / "a?mode=rwc#b %41" / "cmgr.db"
+    open_store(path).close()
+    with open_reader(path) as reader:
+        assert reader.node() == Node()
+    assert names(path) == {"cmgr.db", "cmgr.db.lock"}
+
+
+def test_faults_are_chosen_by_when_they_cleared(store: SqliteStore, path: Path) -> None:
+    def at(hours: int) -> timedelta:
+        return timedelta(hours=hours)
+
+    early = values.fault(values.NOW, cleared=values.NOW + at(1))
+    late = values.fault(values.NOW + at(2), cleared=values.NOW + at(3))
+    active = values.fault(values.NOW + at(4))
+    for fault in (early, late, active):
+        store.save(values.node(fault), [], [])
+    with open_reader(path) as reader:
+        assert reader.faults() == (early, late, active)
+        assert reader.faults(since=values.NOW + at(3)) == (late, active)
+        assert reader.faults(since=values.NOW + at(9)) == (active,)
+        assert reader.faults(active_only=True) == (active,)
+
+
+def test_reading_does_without_sqlalchemy() -> None:
+    script = "import sys, cmgr.store.reader; sys.exit('sqlalchemy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0

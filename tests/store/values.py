@@ -1,0 +1,180 @@
+"""Nodes and their parts, by hypothesis and by hand."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
+
+from hypothesis import strategies as st
+
+from cmgr.model.chips import Chip, ChipId, RingId
+from cmgr.model.commands import CommandId, Note, NoteKind, StopContainer
+from cmgr.model.containers import Container, ContainerKey, Exit
+from cmgr.model.faults import Fault, FaultCode, FaultKey, Isolation, Level, Severity
+from cmgr.model.holds import Hold, HoldState
+from cmgr.model.node import Node
+from cmgr.model.policy import Strategy
+from cmgr.model.rings import Phase, Ring
+
+NOW = datetime(2026, 3, 1, 3, 0, 0, 250, tzinfo=UTC)
+KEY = ContainerKey("docker", "", "c0ffee")
+CHIP = ChipId(3)
+RING = RingId(0)
+CODE = FaultCode("80E01801")
+
+texts = st.text(max_size=6)
+numbers = st.integers(-(2**40), 2**40)
+counts = st.integers(0, 9)
+flags = st.booleans()
+zones = st.integers(-840, 840).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+times = st.datetimes(NOW.replace(tzinfo=None) - timedelta(days=300_000), timezones=zones).filter(
+    lambda t: t.year < 9999
+)
+durations = st.timedeltas(timedelta(0), timedelta(days=100_000))
+chip_ids = st.builds(ChipId, counts)
+ring_ids = st.builds(RingId, counts)
+keys = st.builds(ContainerKey, texts, texts, texts)
+chip_sets = st.frozensets(chip_ids, max_size=3)
+maybe_times = st.none() | times
+
+chips = st.builds(
+    Chip,
+    id=chip_ids,
+    ring=ring_ids,
+    logical=numbers,
+    card=numbers,
+    device=numbers,
+    model=texts,
+    bus=texts,
+    serial=texts,
+)
+rings = st.builds(
+    Ring,
+    id=ring_ids,
+    chips=st.lists(chip_ids, max_size=3).map(tuple),
+    phase=st.sampled_from(Phase),
+    since=maybe_times,
+    reason=texts,
+    deadline=maybe_times,
+    episode=numbers,
+    began=maybe_times,
+    resets=st.lists(times, max_size=3).map(tuple),
+    failures=numbers,
+    not_before=maybe_times,
+    lulls=st.lists(times, max_size=3).map(tuple),
+    theirs=st.frozensets(keys, max_size=3),
+    starts=st.dictionaries(keys, counts, max_size=3),
+    blocked=maybe_times,
+    widened=flags,
+)
+containers = st.builds(
+    Container,
+    key=keys,
+    name=texts,
+    claims=st.frozensets(texts, max_size=3),
+    running=flags,
+    run=texts,
+    exit=st.none() | st.builds(Exit, code=numbers, at=times, asked=st.none() | flags),
+    grace=durations,
+    strategy=st.none() | st.sampled_from(Strategy),
+    order=numbers,
+    enabled=flags,
+    restart_policy=texts,
+    auto_remove=flags,
+    warnings=st.lists(texts, max_size=3).map(tuple),
+    chips=chip_sets,
+    since=maybe_times,
+)
+holds = st.builds(
+    Hold,
+    key=keys,
+    name=texts,
+    chips=chip_sets,
+    episode=counts,
+    since=times,
+    state=st.sampled_from(HoldState),
+    run=texts,
+    died=flags,
+    order=numbers,
+    grace=durations,
+    restart_policy=texts,
+    disarmed=flags,
+    failed=flags,
+    tries=counts,
+    retry_at=maybe_times,
+    error=texts,
+)
+faults = st.builds(
+    Fault,
+    chip=chip_ids,
+    code=st.sampled_from((CODE, FaultCode("00000001"))),
+    module=st.sampled_from(("", "1/2")),
+    level=st.sampled_from(Level),
+    since=times,
+    risen=times,
+    changed=times,
+    severity=st.none() | st.sampled_from(Severity),
+    count=numbers,
+    momentary=flags,
+    cleared=maybe_times,
+)
+isolations = st.builds(
+    Isolation,
+    chip=chip_ids,
+    since=times,
+    by=texts,
+    reason=texts,
+    code=st.none() | st.just(CODE),
+    clean_since=maybe_times,
+)
+
+
+def _faults_of(found: list[Fault]) -> Mapping[ChipId, Mapping[FaultKey, Fault]]:
+    chips = {fault.chip for fault in found}
+    return {chip: {fault.key: fault for fault in found if fault.chip == chip} for chip in chips}
+
+
+nodes = st.builds(
+    Node,
+    chips=st.lists(chips, max_size=3).map(lambda found: {chip.id: chip for chip in found}),
+    rings=st.lists(rings, max_size=3).map(lambda found: {ring.id: ring for ring in found}),
+    containers=st.lists(containers, max_size=3).map(lambda found: {container.key: container for container in found}),
+    faults=st.lists(faults, max_size=4).map(_faults_of),
+    isolations=st.lists(isolations, max_size=3).map(lambda found: {isolation.chip: isolation for isolation in found}),
+    holds=st.lists(holds, max_size=3).map(lambda found: {hold.key: hold for hold in found}),
+    serial=st.integers(0, 2**40),
+    episodes=st.integers(0, 2**40),
+)
+
+
+def only_active(node: Node) -> Mapping[ChipId, Mapping[FaultKey, Fault]]:
+    """Return the faults that a later life gets to know."""
+    active = {c: {k: f for k, f in known.items() if f.active} for c, known in node.faults.items()}
+    return {chip: known for chip, known in active.items() if known}
+
+
+def fault(since: datetime = NOW, cleared: datetime | None = None) -> Fault:
+    return Fault(CHIP, CODE, "", Level.RestartNPU, since, since, cleared or since, cleared=cleared)
+
+
+def hold(command: str | None = None) -> Hold:
+    awaited = None if command is None else CommandId(command)
+    return Hold(KEY, "web", frozenset({CHIP}), 1, NOW, HoldState.STOPPING, "life 1", command=awaited)
+
+
+def node(*values: Ring | Container | Hold | Fault | Isolation | Chip) -> Node:
+    """Return a node with these and nothing else."""
+    return Node(
+        chips={v.id: v for v in values if isinstance(v, Chip)},
+        rings={v.id: v for v in values if isinstance(v, Ring)},
+        containers={v.key: v for v in values if isinstance(v, Container)},
+        faults=_faults_of([v for v in values if isinstance(v, Fault)]),
+        isolations={v.chip: v for v in values if isinstance(v, Isolation)},
+        holds={v.key: v for v in values if isinstance(v, Hold)},
+    )
+
+
+def stop(id_: str) -> StopContainer:
+    return StopContainer(CommandId(id_), "a fault", KEY, "web", timedelta(seconds=10))
+
+
+def note(text: str, kind: NoteKind = NoteKind.RESULT, at: datetime = NOW, episode: int = 1) -> Note:
+    return Note(at, kind, text, ring=RING, episode=episode, chip=CHIP, container=KEY)
