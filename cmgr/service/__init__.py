@@ -1,0 +1,1 @@
+"""The service: one thread decides, the others carry out, listen, and answer."""

@@ -1,0 +1,152 @@
+"""The queue of facts in front of the deciding thread.
+
+Rules:
+1. Memory is bounded: facts that say again what is queued already are merged, and beyond a limit per chip its events are
+   dropped and a reading of that chip is asked for instead, which finds whatever is still true.
+2. What one chip says cannot delay what another says by more than one batch.
+3. A signal handler may call `stop` and `nudge`, and nothing else.
+"""
+
+import threading
+from collections.abc import Hashable
+from dataclasses import replace
+from datetime import datetime
+from queue import Empty, SimpleQueue
+
+from cmgr.model.chips import ChipId
+from cmgr.model.facts import (
+    ContainerRemoved,
+    ContainerSeen,
+    Event,
+    Fact,
+    FaultReported,
+    ReadNeeded,
+    Resync,
+    Tick,
+)
+from cmgr.model.faults import Assertion
+from cmgr.ports import Clock
+
+CHIP_LIMIT = 512
+BATCH = 256
+
+
+class Inbox:
+    """Facts go in from any thread, stamped as they come; events come out on one thread."""
+
+    def __init__(self, clock: Clock, chip_limit: int = CHIP_LIMIT) -> None:
+        self._clock = clock
+        self._chip_limit = chip_limit
+        self._lock = threading.Lock()
+        self._queued: dict[Hashable, Event] = {}
+        self._per_chip: dict[ChipId, int] = {}
+        self._serial = 0
+        # Reentrant, unlike the lock: a signal may come while the same thread is in `put`.
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        self._stopped = False
+        self.merged = 0
+        self.dropped = 0
+
+    def put(self, fact: Fact) -> None:
+        """Take the fact in. Never blocks for long, never raises."""
+        with self._lock:
+            ring = not self._queued
+            if isinstance(fact, FaultReported):
+                self._put_fault(fact)
+            else:
+                key = self._key(fact)
+                self._queued.pop(key, None)
+                self._queued[key] = Event(self._clock.now(), fact)
+        if ring:
+            self._bell.put(None)
+
+    def _put_fault(self, fact: FaultReported) -> None:
+        key = (fact.chip, fact.code, fact.module)
+        queued = self._queued.get(key)
+        if queued is not None:
+            self.merged += 1
+            self._queued[key] = Event(queued.at, _merged(queued.fact, fact))
+        elif self._per_chip.get(fact.chip, 0) < self._chip_limit:
+            self._per_chip[fact.chip] = self._per_chip.get(fact.chip, 0) + 1
+            self._queued[key] = Event(self._clock.now(), fact)
+        else:
+            self.dropped += 1
+            needed = ReadNeeded(fact.chip)
+            self._queued.setdefault(self._key(needed), Event(self._clock.now(), needed))
+
+    def _key(self, fact: Fact) -> Hashable:
+        match fact:
+            case ContainerSeen():
+                return ("container", fact.container.key)
+            case ContainerRemoved():
+                return ("container", fact.key)
+            case ReadNeeded() | Tick() | Resync():
+                return fact
+            case _:
+                self._serial += 1
+                return self._serial
+
+    def take(self, until: datetime | None) -> list[Event]:
+        """Return the next events in order, at most `BATCH`; none when `until` has passed or somebody called.
+
+        Blocks until there is something. One thread only.
+        """
+        while True:
+            events = self._batch()
+            if events or self._stopped:
+                return events
+            wait = None if until is None else (until - self._clock.now()).total_seconds()
+            if wait is not None and wait <= 0:
+                return []
+            try:
+                self._bell.get(timeout=wait)
+            except Empty:
+                continue
+            if not self._queued:
+                return self._batch()
+
+    def _batch(self) -> list[Event]:
+        with self._lock:
+            if len(self._queued) <= BATCH:
+                events = list(self._queued.values())
+                self._queued = {}
+                self._per_chip = {}
+                return events
+            keys = self._fair_keys()
+            for key in keys:
+                if isinstance(key, tuple) and isinstance(key[0], int):
+                    self._per_chip[ChipId(key[0])] -= 1
+            return [self._queued.pop(key) for key in keys]
+
+    def _fair_keys(self) -> list[Hashable]:
+        """Return the keys of a batch: everything that is not a fault, and of each chip the oldest faults in turn."""
+        turn: dict[Hashable, int] = {}
+        ranked = []
+        for place, (key, event) in enumerate(self._queued.items()):
+            rank = 0
+            if isinstance(event.fact, FaultReported):
+                rank = turn[event.fact.chip] = turn.get(event.fact.chip, 0) + 1
+            ranked.append((rank, place, key))
+        chosen = sorted(ranked, key=lambda r: r[:2])[:BATCH]
+        return [key for _, _, key in sorted(chosen, key=lambda r: r[1])]
+
+    def nudge(self) -> None:
+        """Let `take` return once, even without events."""
+        self._bell.put(None)
+
+    def stop(self) -> None:
+        """Let `take` return at once from now on."""
+        self._stopped = True
+        self._bell.put(None)
+
+    def is_stopped(self) -> bool:
+        return self._stopped
+
+    def __len__(self) -> int:
+        return len(self._queued)
+
+
+def _merged(queued: Fact, fact: FaultReported) -> FaultReported:
+    assert isinstance(queued, FaultReported)
+    occurrence = 0 if queued.assertion is Assertion.CLEARED else 1
+    return replace(fact, earlier=queued.earlier + occurrence + fact.earlier)

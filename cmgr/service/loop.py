@@ -1,0 +1,97 @@
+"""The deciding thread: take events, reduce, save, send. It alone owns the node and the database."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from cmgr.errors import CmgrError, StoreError, chain
+from cmgr.model.commands import Action, Note, StopContainer
+from cmgr.model.facts import Event, Resync, Tick
+from cmgr.model.invariants import unsafe
+from cmgr.model.node import Node
+from cmgr.model.reduce import next_deadline, reduce
+from cmgr.ports import Clock, Store
+from cmgr.service.inbox import Inbox
+from cmgr.service.logs import Log
+from cmgr.service.workers import failed
+
+PRUNE_EVERY = timedelta(hours=1)
+
+
+class Loop:
+    """Runs until the inbox is stopped. `node` may be read from any thread: it is frozen, and replaced as a whole."""
+
+    def __init__(self, node: Node, inbox: Inbox, store: Store, send: Callable[[Action], None], log: Log) -> None:
+        self.node = node
+        self.trouble = ""
+        self.bugs = 0
+        self._inbox = inbox
+        self._store = store
+        self._send = send
+        self._log = log
+
+    def run(self, clock: Clock, after_each: Callable[[], None], prune: Callable[[], None]) -> None:
+        """Serve. `after_each` is called after every batch, `prune` once in a while when nothing else is to do."""
+        pruned = last = clock.now()
+        while not self._inbox.is_stopped():
+            events = self._inbox.take(next_deadline(self.node, last))
+            if self._inbox.is_stopped():
+                self.step(events, send=False)
+                return
+            last = events[-1].at if events else clock.now()
+            self.step(events or [Event(last, Tick())])
+            after_each()
+            idle = not len(self._inbox) and any(isinstance(e.fact, Resync) for e in events)
+            if idle and clock.now() - pruned > PRUNE_EVERY:
+                pruned = clock.now()
+                prune()
+
+    def drain(self) -> None:
+        """Book the answers that came in last. Nothing is sent any more: the next life does that."""
+        self.step(self._inbox.take(None), send=False)
+
+    def step(self, events: Sequence[Event], *, send: bool = True) -> None:
+        """Decide on these events, write that down, then act on it."""
+        node, actions, notes = self.node, list[Action](), list[Note]()
+        for event in events:
+            try:
+                node, commands = reduce(node, event)
+            except Exception as error:
+                # A bug in a decision: that event is lost, the resync will find what it meant.
+                self.bugs += 1
+                self._log.bug(f"cannot decide on {type(event.fact).__name__}: please report it", error)
+                continue
+            notes += [c for c in commands if isinstance(c, Note)]
+            actions += [c for c in commands if not isinstance(c, Note)]
+        written = self._save(node, actions, notes)
+        self.node = node
+        if send:
+            for action in actions:
+                self._send_one(action, written)
+        for note in notes:
+            self._log.note(note)
+
+    def _save(self, node: Node, actions: Sequence[Action], notes: Sequence[Note]) -> bool:
+        try:
+            self._store.save(node, actions, notes)
+        except StoreError as error:
+            if not self.trouble:
+                self._log.warn(f"{chain(error)}: cmgr goes on from memory, and stops no container it could not note")
+            self.trouble = chain(error)
+            return False
+        if self.trouble:
+            self._log.warn("the database is written again")
+        self.trouble = ""
+        return True
+
+    def _send_one(self, action: Action, written: bool) -> None:
+        why = unsafe(self.node, action)
+        if why:
+            self.bugs += 1
+            self._log.warn(f"not done, because {why}: {action}. This is a bug in cmgr: please report it")
+        elif not written and isinstance(action, StopContainer):
+            # The one thing that memory is not enough for: if cmgr died now, nobody would start it again.
+            why = f"its hold could not be written: {self.trouble}"
+        if why:
+            self._inbox.put(failed(action, CmgrError(why)))
+            return
+        self._send(action)

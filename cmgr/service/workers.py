@@ -1,0 +1,126 @@
+"""The threads that carry actions out. Each action is answered by exactly one fact, whatever happens."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from typing import assert_never
+
+from cmgr.errors import CmgrError, ContainerGone, ResetRefused, RuntimeDown, sentence
+from cmgr.model.chips import ChipReport
+from cmgr.model.commands import (
+    Action,
+    ListContainers,
+    ReadRing,
+    ResetRing,
+    SetRestartPolicy,
+    StartContainer,
+    StopContainer,
+)
+from cmgr.model.facts import (
+    Answer,
+    ContainersListed,
+    ContainerStarted,
+    ContainerStopped,
+    ResetDone,
+    RestartPolicySet,
+    RingRead,
+)
+from cmgr.ports import ChipDriver, Runtime
+
+RUNTIME_THREADS = 128
+"""A stop may take its whole grace and none may wait for another's: a thread for each container of a large machine."""
+
+Report = Callable[[str, BaseException], None]
+
+
+class Workers:
+    """Carries actions out on threads and puts the answers with `put`."""
+
+    def __init__(
+        self, driver: ChipDriver, runtimes: Sequence[Runtime], put: Callable[[Answer], None], report: Report
+    ) -> None:
+        self._driver = driver
+        self._runtimes: Mapping[str, Runtime] = {r.name: r for r in runtimes}
+        self._put = put
+        self._report = report
+        self._lock = threading.Lock()
+        self._under_way: dict[Future[None], Action] = {}
+        self._chips = ThreadPoolExecutor(driver.concurrency, "chips")
+        self._containers = ThreadPoolExecutor(RUNTIME_THREADS, "containers")
+
+    def submit(self, action: Action) -> None:
+        """Have the action carried out soon. Does not block."""
+        pool = self._chips if isinstance(action, ReadRing | ResetRing) else self._containers
+        future = pool.submit(self._work, action)
+        with self._lock:
+            self._under_way[future] = action
+        future.add_done_callback(self._forget)
+
+    def _forget(self, future: Future[None]) -> None:
+        with self._lock:
+            self._under_way.pop(future, None)
+
+    def _work(self, action: Action) -> None:
+        try:
+            answer = self._carry_out(action)
+        except CmgrError as error:
+            answer = failed(action, error)
+        except Exception as error:
+            # A bug at the edge must not leave the model waiting for an answer for ever.
+            self._report(f"{type(action).__name__} {action.id} met a bug: please report it", error)
+            answer = failed(action, error)
+        self._put(answer)
+
+    def _carry_out(self, action: Action) -> Answer:
+        match action:
+            case ListContainers():
+                return ContainersListed(action.id, action.runtime, self._runtimes[action.runtime].list())
+            case ReadRing():
+                return RingRead(action.id, action.ring, self._driver.read(action.chips))
+            case ResetRing():
+                self._driver.reset(action.chips, action.faulty, action.codes)
+                return ResetDone(action.id, action.ring)
+            case StopContainer():
+                halt = self._runtimes[action.key.runtime].stop(action.key, action.grace)
+                return ContainerStopped(action.id, action.key, halt.run, before=halt.before)
+            case StartContainer():
+                run = self._runtimes[action.key.runtime].start(action.key, action.restart_policy)
+                return ContainerStarted(action.id, action.key, run)
+            case SetRestartPolicy():
+                self._runtimes[action.key.runtime].set_restart_policy(action.key, action.restart_policy)
+                return RestartPolicySet(action.id, action.key)
+            case _:
+                assert_never(action)
+
+    def close(self, seconds: float, reset_seconds: float) -> None:
+        """Begin nothing more, and wait for what is under way: resets longer than the rest, for they must not be cut."""
+        self._chips.shutdown(wait=False, cancel_futures=True)
+        self._containers.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            under_way = dict(self._under_way)
+        wait([f for f, a in under_way.items() if isinstance(a, ResetRing)], timeout=reset_seconds)
+        wait(under_way, timeout=seconds)
+
+
+def failed(action: Action, error: BaseException) -> Answer:
+    """Return the answer that says why the action could not be carried out."""
+    why = sentence(error)
+    match action:
+        case ListContainers():
+            return ContainersListed(action.id, action.runtime, error=why)
+        case ReadRing():
+            return RingRead(action.id, action.ring, tuple(ChipReport(c, error=why) for c in action.chips))
+        case ResetRing():
+            return ResetDone(action.id, action.ring, why, refused=isinstance(error, ResetRefused))
+        case StopContainer():
+            answer: ContainerStopped | ContainerStarted | RestartPolicySet = ContainerStopped(action.id, action.key)
+        case StartContainer():
+            answer = ContainerStarted(action.id, action.key)
+        case SetRestartPolicy():
+            answer = RestartPolicySet(action.id, action.key)
+        case _:
+            assert_never(action)
+    if isinstance(error, ContainerGone):
+        return replace(answer, gone=True)
+    return replace(answer, error=why, unreachable=isinstance(error, RuntimeDown))
