@@ -1,0 +1,84 @@
+"""The command line. Errors are printed here and nowhere else, and no traceback reaches a user."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cmgr.errors import CmgrError, ConfigError, chain
+
+INTERRUPTED = 130
+USAGE = 2
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 fine, 1 failed, 2 usage, 3 service down, 4 something is wrong."""
+    try:
+        return _run(sys.argv[1:] if args is None else list(args))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _nobody_reads()
+    except CmgrError as error:
+        _print(error)
+        return error.exit_code
+    except Exception as error:
+        # The last resort of the whole command line; what typer itself refuses comes this way too.
+        return _other(error)
+
+
+def _run(args: list[str]) -> int:
+    from cmgr.cli.app import app
+
+    try:
+        code = app(args, prog_name="cmgr", standalone_mode=False)
+        sys.stdout.flush()
+    except SystemExit as end:
+        # Completion scripts, and typer on a pipe that nobody reads.
+        code = end.code
+    return code if isinstance(code, int) else 0
+
+
+def _nobody_reads() -> int:
+    # What is still buffered must not fail once more when the interpreter ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
+def _print(error: CmgrError) -> None:
+    _say(f"cmgr: {chain(error)}")
+    if isinstance(error, ConfigError):
+        for mistake in error.mistakes:
+            _say(f"  {mistake}")
+    if error.hint:
+        _say(f"hint: {error.hint}")
+
+
+def _other(error: Exception) -> int:
+    import typer
+
+    if isinstance(error, typer.Abort):
+        return INTERRUPTED
+    refusal = getattr(error, "format_message", None)
+    if callable(refusal):
+        return _usage(error, str(refusal()))
+    if sys.flags.dev_mode:
+        raise error
+    _say(f"cmgr: cannot go on: {type(error).__name__}: {chain(error)}")
+    _say("hint: this is a bug in cmgr; please report it with what python3 -X dev -m cmgr … shows")
+    return 1
+
+
+def _usage(error: Exception, message: str) -> int:
+    context = getattr(error, "ctx", None)
+    path = getattr(context, "command_path", "cmgr")
+    if type(error).__name__ == "NoArgsIsHelpError":
+        _say(message)
+        return USAGE
+    _say(f"cmgr: cannot understand the command line: {message}")
+    _say(f"hint: {path} --help")
+    return USAGE
+
+
+def _say(text: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(text + "\n")

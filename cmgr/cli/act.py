@@ -1,0 +1,119 @@
+"""The commands that give orders: run, inject, release, resume."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cmgr.cli import out, source
+from cmgr.cli.options import Common
+from cmgr.model.catalog import normal_code
+from cmgr.model.faults import Assertion
+from cmgr.service.client import ask
+
+if TYPE_CHECKING:
+    from cmgr.config.settings import Config
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(Common):
+    driver: Annotated[
+        str | None, typer.Option("--driver", metavar="NAME", help="Overrides driver: auto, dcmi or sim.")
+    ] = None
+    runtime: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--runtime", metavar="NAME", help="Overrides runtimes: auto, docker, containerd or sim; repeatable."
+        ),
+    ] = None
+    strategy: Annotated[
+        str | None,
+        typer.Option("--strategy", metavar="NAME", help="Overrides strategy: never, singleRecover or ringRecover."),
+    ] = None
+    observe: Annotated[
+        bool | None, typer.Option("--observe/--no-observe", help="Decide and record everything, and do nothing.")
+    ] = None
+    log_level: Annotated[
+        str | None, typer.Option("--log-level", metavar="LEVEL", help="Overrides log.level: trace to error.")
+    ] = None
+
+    def overrides(self) -> dict[str, object]:
+        return {
+            "driver": self.driver,
+            "runtimes": tuple(self.runtime) if self.runtime else None,
+            "strategy": self.strategy,
+            "observe": self.observe,
+            "log.level": self.log_level,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseOptions(Common):
+    chip: Annotated[int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeOptions(Common):
+    container: Annotated[str, typer.Argument(metavar="CONTAINER", help="Its name or id.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InjectOptions(Common):
+    chip: Annotated[int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.")]
+    code: Annotated[str, typer.Argument(metavar="CODE", help="The fault's code, such as 80E24E00.")]
+    clear: Annotated[bool, typer.Option("--clear", help="End the fault.")] = False
+    once: Annotated[bool, typer.Option("--once", help="A fault that passes at once.")] = False
+
+
+def run(options: RunOptions) -> int:
+    """Run the service in the foreground.
+
+    It ends on SIGTERM or Ctrl-C, and leaves the containers as they are.
+    """
+
+    def read() -> "Config":
+        return source.configuration(options, options.overrides())
+
+    config = read()
+    # Only now: a configuration with mistakes is told at once.
+    from cmgr.service import daemon
+
+    return daemon.run(config, read)
+
+
+def inject(options: InjectOptions) -> int:
+    """Pretend a fault on a chip, for drills.
+
+    The service takes it for real and acts on it. On real chips only with allow_injection = true.
+    """
+    if options.clear and options.once:
+        raise typer.BadParameter("--clear and --once exclude each other")
+    code = normal_code(options.code)
+    if code is None:
+        raise typer.BadParameter(
+            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, such as 80E24E00"
+        )
+    assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
+    ask(source.socket_of(options), "inject", chip=options.chip, code=code, assertion=str(assertion))
+    out.lines([f"chip {options.chip}: fault {code} {assertion}"])
+    return 0
+
+
+def release(options: ReleaseOptions) -> int:
+    """End a chip's isolation.
+
+    Faults that the chip still reports count again from now on.
+    """
+    ask(source.socket_of(options), "release", chip=options.chip)
+    out.lines([f"chip {options.chip}: released"])
+    return 0
+
+
+def resume(options: ResumeOptions) -> int:
+    """Start a container again that was given up.
+
+    The same safety rules hold as for every start.
+    """
+    ask(source.socket_of(options), "resume", container=options.container)
+    out.lines([f"{options.container}: will be started as soon as its chips allow"])
+    return 0

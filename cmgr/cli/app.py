@@ -1,0 +1,65 @@
+"""The commands by name."""
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from cmgr import __version__
+from cmgr.cli import act, check, demo, out, past, show
+from cmgr.cli.options import Output, command
+
+T = TypeVar("T")
+
+app = typer.Typer(
+    name="cmgr",
+    help="Recovers containers from faults of the accelerator chips they use.",
+    epilog="Exit codes: 0 fine, 1 failed, 2 usage, 3 the service is not running, 4 status --check: something is wrong.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def version(options: Output) -> int:
+    """Show the version."""
+    if options.as_json:
+        out.as_json({"version": __version__})
+    else:
+        out.lines([f"cmgr {__version__}"])
+    return 0
+
+
+def _version_told(wanted: bool) -> None:
+    if wanted:
+        out.lines([f"cmgr {__version__}"])
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    _told: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and end.", is_eager=True, callback=_version_told),
+    ] = False,
+) -> None:
+    """Recovers containers from faults of the accelerator chips they use."""
+
+
+def _add(name: str, work: Callable[[T], int], options: type[T]) -> None:
+    app.command(name)(command(work, options))
+
+
+_add("status", show.status, show.StatusOptions)
+_add("chips", show.chips, show.ChipsOptions)
+_add("faults", show.faults, show.FaultsOptions)
+_add("history", past.history, past.HistoryOptions)
+_add("explain", show.explain, show.ExplainOptions)
+_add("inject", act.inject, act.InjectOptions)
+_add("release", act.release, act.ReleaseOptions)
+_add("resume", act.resume, act.ResumeOptions)
+_add("check", check.check, check.CheckOptions)
+_add("run", act.run, act.RunOptions)
+_add("demo", demo.demo, demo.DemoOptions)
+_add("version", version, Output)

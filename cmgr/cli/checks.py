@@ -1,0 +1,199 @@
+"""What `cmgr check` looks at, one function for each thing. None of them changes anything."""
+
+import grp
+import http.client
+import json
+import os
+import socket
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cmgr.cli import render
+from cmgr.cli.source import database_of
+from cmgr.config.catalog import load_catalog
+from cmgr.config.settings import Config
+from cmgr.errors import CmgrError, ConfigError, ServiceDown, StoreError, chain
+from cmgr.model.policy import Strategy
+from cmgr.service.client import ask
+
+OK, WARNING, ERROR = "ok", "warning", "error"
+
+GROUP = "cmgr"
+SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was looked at, how it is (`OK`, `WARNING`, `ERROR`), and what to do about it."""
+
+    what: str
+    state: str
+    text: str
+    hint: str = ""
+
+
+def of_error(what: str, error: CmgrError) -> Finding:
+    mistakes = error.mistakes if isinstance(error, ConfigError) else ()
+    listed = "" if len(mistakes) < 2 else "".join(f"\n{mistake}" for mistake in mistakes)
+    return Finding(what, ERROR, chain(error) + listed, error.hint)
+
+
+def lines(found: Sequence[Finding], width: int) -> list[str]:
+    """Return a row for each finding, its hint below it, and the sum."""
+    table = [(f.state, f.what, f.text + (f"\nhint: {f.hint}" if f.hint else "")) for f in found]
+    errors = sum(f.state == ERROR for f in found)
+    rest = len(found) - errors - sum(f.state == OK for f in found)
+    total = f"{render.counted(errors, 'error')}, {render.counted(rest, 'warning')}"
+    return [*render.table(("STATE", "WHAT", "FOUND"), table, width), "", total]
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield what is found with this configuration, the service's parts in the order in which it opens them."""
+    yield _strategy(config)
+    yield from _tables(config)
+    yield _driver(config)
+    yield from _runtimes(config)
+    yield _database(database_of(config))
+    yield _socket(Path(config.socket))
+    yield _group()
+
+
+def _strategy(config: Config) -> Finding:
+    if config.observe:
+        return Finding("strategy", WARNING, "observe = true: nothing is done", "set observe = false to let cmgr act")
+    if config.strategy is Strategy.NEVER:
+        hint = "set strategy = singleRecover or ringRecover to have containers recovered"
+        return Finding("strategy", WARNING, "strategy = never: no container is stopped or started", hint)
+    return Finding("strategy", OK, str(config.strategy))
+
+
+def _tables(config: Config) -> Iterator[Finding]:
+    odd: list[str] = []
+    try:
+        catalog = load_catalog(config, odd.append)
+    except CmgrError as error:
+        yield of_error("fault tables", error)
+        return
+    yield Finding("fault tables", OK, f"{len(catalog.entries)} codes")
+    for sentence in odd:
+        yield Finding("fault tables", WARNING, sentence)
+
+
+def _driver(config: Config) -> Finding:
+    from cmgr.drivers import open_driver
+
+    try:
+        driver = open_driver(config)
+        try:
+            count = len(driver.chips())
+        finally:
+            driver.close()
+    except CmgrError as error:
+        return of_error("driver", error)
+    if not count:
+        return Finding("driver", ERROR, f"{driver.name} sees no chips", "see whether the chips' own tool sees them")
+    return Finding("driver", OK, f"{driver.name} sees {count} chips")
+
+
+def _runtimes(config: Config) -> Iterator[Finding]:
+    auto = "auto" in config.runtimes
+    found = []
+    for name in ("docker", "containerd") if auto else config.runtimes:
+        if name == "sim":
+            found.append(Finding("runtime sim", OK, f"{len(config.sim.containers)} pretended containers"))
+        elif name == "docker":
+            found.append(_docker(Path(config.docker.socket)))
+        else:
+            found.append(_listening("runtime containerd", Path(config.containerd.address)))
+    if auto and any(f.state == OK for f in found):
+        # With auto a runtime that is not here is none that is missed.
+        found = [f for f in found if f.state == OK]
+    yield from found
+
+
+def _docker(path: Path) -> Finding:
+    found = _listening("runtime docker", path)
+    if found.state != OK:
+        return found
+    try:
+        version = _docker_version(path)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return Finding(found.what, ERROR, f"{path} does not answer as Docker does: {error}", "is dockerd well?")
+    return Finding(found.what, OK, f"Docker {version} answers on {path}")
+
+
+def _docker_version(path: Path) -> str:
+    connection = http.client.HTTPConnection("localhost", timeout=SECONDS)
+    connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.sock.settimeout(SECONDS)
+        connection.sock.connect(str(path))
+        connection.request("GET", "/version")
+        told = json.loads(connection.getresponse().read(1 << 20))
+    finally:
+        connection.close()
+    return str(told["Version"]) if isinstance(told, dict) and "Version" in told else "of no version"
+
+
+def _listening(what: str, path: Path) -> Finding:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(SECONDS)
+        try:
+            probe.connect(str(path))
+        except PermissionError:
+            return Finding(what, ERROR, f"cannot open {path}: permission denied", "run cmgr check as root")
+        except OSError as error:
+            why = error.strerror or str(error)
+            return Finding(what, ERROR, f"nobody answers on {path}: {why}", "start it, or name its socket")
+    return Finding(what, OK, f"answers on {path}")
+
+
+def _database(path: Path) -> Finding:
+    from cmgr.store import files
+
+    try:
+        if not path.exists():
+            return _no_database(path)
+        files.examine(path)
+    except PermissionError:
+        return Finding("database", WARNING, f"{path} may not be read by you", "run cmgr check as root")
+    except StoreError as error:
+        return of_error("database", error)
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & ~0o640:
+        return Finding("database", WARNING, f"{path} has mode {mode:04o}", f"chmod 640 {path}")
+    return Finding("database", OK, f"{path} is sound")
+
+
+def _no_database(path: Path) -> Finding:
+    first = next(parent for parent in path.parents if parent.exists())
+    if os.access(first, os.W_OK | os.X_OK):
+        return Finding("database", OK, f"{path} is not there yet; the service makes it")
+    return Finding("database", ERROR, f"{path} is not there, and you may not make it in {first}", "run cmgr as root")
+
+
+def _socket(path: Path) -> Finding:
+    try:
+        service = ask(path, "status").get("service")
+    except ServiceDown as down:
+        if path.exists() and not stat.S_ISSOCK(path.stat().st_mode):
+            return Finding("service", ERROR, f"{path} is not a socket", f"move {path} away")
+        return Finding("service", WARNING, chain(down), down.hint)
+    except CmgrError as error:
+        return of_error("service", error)
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if mode & ~0o660:
+        return Finding("service", WARNING, f"{path} has mode {mode:04o}", "restart the service: it makes it anew")
+    state = service.get("state") if isinstance(service, dict) else None
+    return Finding("service", OK, f"{state} on {path}")
+
+
+def _group() -> Finding:
+    try:
+        members = grp.getgrnam(GROUP).gr_mem
+    except KeyError:
+        text = f"there is no group {GROUP}: only root and the service's own user reach it"
+        return Finding("group", WARNING, text, f"groupadd --system {GROUP}")
+    return Finding("group", OK, f"group {GROUP} may use the service: {', '.join(members) or 'nobody is in it yet'}")

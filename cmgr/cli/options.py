@@ -1,0 +1,83 @@
+"""What can be said on the command line: each command's options as one frozen value."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+T = TypeVar("T")
+
+
+class Format(StrEnum):
+    TABLE = "table"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configured:
+    """What every command takes that reads the configuration."""
+
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="The configuration; else /etc/cmgr/cmgr.toml.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Common(Configured):
+    """What every command takes that asks the service or the database."""
+
+    state_dir: Annotated[
+        Path | None, typer.Option("--state-dir", metavar="DIR", help="Overrides state_dir, where the database is.")
+    ] = None
+    socket: Annotated[
+        Path | None, typer.Option("--socket", metavar="PATH", help="Overrides socket, the service's socket.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """How the result is written. Without slots: two bases that have them cannot be combined."""
+
+    output: Annotated[Format, typer.Option("--output", "-o", help="A table, or JSON for programs.")] = Format.TABLE
+    json: Annotated[bool, typer.Option("--json", help="The same as -o json.")] = False
+
+    @property
+    def as_json(self) -> bool:
+        return self.json or self.output is Format.JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showing(Common, Output):
+    """What every command takes that shows something of the service."""
+
+
+def command(work: Callable[[T], int], options: type[T]) -> Callable[..., None]:
+    """Return the function that typer reads a command from: one option for each field, `work`'s text as help.
+
+    What `work` returns is the exit code.
+    """
+
+    def given(**values: Any) -> None:
+        code = work(options(**values))
+        if code:
+            raise typer.Exit(code)
+
+    hints = get_type_hints(options, include_extras=True)
+    given.__doc__ = work.__doc__
+    given.__annotations__ = hints
+    given.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # What inspect.signature looks at first.
+        [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+                annotation=hints[field.name],
+            )
+            for field in fields(options)  # type: ignore[arg-type]  # Every caller gives a dataclass.
+        ]
+    )
+    return given

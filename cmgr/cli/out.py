@@ -1,0 +1,40 @@
+"""What commands write: results on standard output, remarks about them on standard error."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+
+from cmgr.cli.render import WIDTH
+
+_BOLD, _END = "\x1b[1m", "\x1b[0m"
+
+
+def lines(text: Iterable[str]) -> None:
+    sys.stdout.write("".join(f"{line}\n" for line in text))
+
+
+def headline(text: str) -> None:
+    """Write the line that says it all, bold on a terminal unless NO_COLOR is set."""
+    bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    lines([f"{_BOLD}{text}{_END}" if bold else text])
+
+
+def as_json(value: Mapping[str, object]) -> None:
+    lines([json.dumps(value, indent=2, ensure_ascii=False)])
+
+
+def flush() -> None:
+    """Let what was written be read now, through a pipe too."""
+    sys.stdout.flush()
+
+
+def remark(text: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(f"cmgr: {text}\n")
+
+
+def width() -> int:
+    """Return the columns of the terminal, and 80 where there is none."""
+    return max(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH) if sys.stdout.isatty() else WIDTH

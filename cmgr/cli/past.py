@@ -1,0 +1,55 @@
+"""The command that shows the past: history."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from cmgr.cli import out, show, source, timeline
+from cmgr.cli.options import Common, Showing
+from cmgr.errors import CmgrError
+from cmgr.model.view_words import Json
+
+NOTES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryOptions(Showing):
+    episode: Annotated[
+        int | None, typer.Argument(metavar="[EPISODE]", help="The number of one episode: its whole timeline.")
+    ] = None
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many episodes, the newest first.")] = 20
+
+
+def history(options: HistoryOptions) -> int:
+    """Show the episodes, or the timeline of one.
+
+    The timeline has every decision with its reason and its time. Works without the service.
+    """
+    told = episodes(options, options.limit) if options.episode is None else _episode(options, options.episode)
+    out.remark(source.HISTORY)
+    if options.as_json:
+        out.as_json(told)
+    elif options.episode is None:
+        out.lines(timeline.episodes(told, show.page()))
+    else:
+        out.lines(timeline.episode(told, show.page()))
+    return 0
+
+
+def episodes(common: Common, limit: int) -> Json:
+    """Return the newest episodes, the newest first."""
+    now = source.now()
+    with source.opened(common) as database:
+        return {"episodes": [timeline.episode_json(e, now) for e in database.episodes(limit)]}
+
+
+def _episode(options: HistoryOptions, number: int) -> Json:
+    with source.opened(options) as database:
+        episode = database.episode(number)
+        if episode is None:
+            raise CmgrError(
+                f"cannot show episode {number}: there is none", hint="cmgr history lists those that are kept"
+            )
+        notes = [timeline.note_json(note, episode.began) for note in database.notes(number, NOTES)]
+        return {"episode": timeline.episode_json(episode, source.now()), "notes": notes}

@@ -1,0 +1,148 @@
+"""The commands that show the present: status, chips, faults, explain."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from cmgr.cli import out, source, texts
+from cmgr.cli.options import Showing
+from cmgr.cli.render import Face
+from cmgr.errors import CmgrError, ServiceDown
+from cmgr.model.catalog import normal_code
+from cmgr.service.client import ask
+
+TROUBLED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusOptions(Showing):
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 4 when something is wrong: for scripts and monitors.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChipsOptions(Showing):
+    available: Annotated[
+        bool, typer.Option("--available", help="Print the ids of healthy unused chips, for ASCEND_VISIBLE_DEVICES=.")
+    ] = False
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, metavar="N", help="With --available: that many, or an error.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultsOptions(Showing):
+    all: Annotated[bool, typer.Option("--all", help="Those that have cleared too.")] = False
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="With cleared ones, from this long ago on: 24h, 30m.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainOptions(Showing):
+    code: Annotated[str, typer.Argument(metavar="CODE", help="A fault code, such as 80E24E00.")]
+
+
+def page() -> texts.Page:
+    return texts.Page(Face(source.now()), out.width())
+
+
+def status(options: StatusOptions) -> int:
+    """Show whether all is well, and if not why.
+
+    What cmgr does about it, what it waits for, and what you can do.
+    """
+    told = source.read(options, "status")
+    _emit(options, told, ())
+    if not options.as_json:
+        out.headline(texts.headline(told.value, out.width()))
+        out.lines(texts.status(told.value, page()))
+    return TROUBLED if options.check and texts.troubles(told.value) else 0
+
+
+def chips(options: ChipsOptions) -> int:
+    """Show the chips: health, faults, users."""
+    if options.count is not None and not options.available:
+        raise typer.BadParameter("--count goes with --available")
+    if options.available:
+        return _available(options)
+    told = source.read(options, "chips")
+    _emit(options, told, texts.chips(told.value, page()))
+    return 0
+
+
+def faults(options: FaultsOptions) -> int:
+    """Show the active faults, or all that are kept."""
+    since = _since(options.since)
+    past = options.all or since is not None
+    told = _past_faults(options, since) if past else source.read(options, "faults")
+    _emit(options, told, texts.faults(told.value, page(), history=past))
+    return 0
+
+
+def explain(options: ExplainOptions) -> int:
+    """Show what a fault code means.
+
+    Its level, where that comes from, and what cmgr does about it. Works without the service.
+    """
+    if normal_code(options.code) is None:
+        raise typer.BadParameter(
+            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, such as 80E24E00"
+        )
+    try:
+        told = source.Told(ask(source.socket_of(options), "explain", code=options.code), source.SERVICE)
+    except ServiceDown:
+        from cmgr.cli import stored
+
+        told = source.Told(stored.explain(options, options.code), source.CONFIGURATION)
+    _emit(options, told, texts.explanation(told.value, page()))
+    return 0
+
+
+def _emit(options: Showing, told: source.Told, lines: Sequence[str]) -> None:
+    """Write the answer as it was asked for, and who gave it."""
+    out.remark(told.origin)
+    if options.as_json:
+        out.as_json(told.value)
+    else:
+        out.lines(lines)
+
+
+def _available(options: ChipsOptions) -> int:
+    # Only the service knows which processes are on a chip, so the database is no substitute here.
+    told = ask(source.socket_of(options), "chips")
+    free = [chip["id"] for chip in texts.rows(told, "chips") if chip.get("available")]
+    wanted = options.count
+    if wanted is not None and len(free) < wanted:
+        raise CmgrError(
+            f"cannot find {wanted} healthy unused chips: there are {len(free)}", hint="cmgr chips shows who uses which"
+        )
+    chosen = free if wanted is None else free[:wanted]
+    if options.as_json:
+        out.as_json({"available": chosen})
+    else:
+        out.lines([",".join(map(str, chosen))])
+    return 0
+
+
+def _past_faults(options: FaultsOptions, since: datetime | None) -> source.Told:
+    from cmgr.cli import stored
+
+    with source.opened(options) as database:
+        return source.Told(stored.past_faults(database, since), source.HISTORY)
+
+
+def _since(text: str | None) -> datetime | None:
+    from cmgr.config.durations import duration
+
+    if text is None:
+        return None
+    try:
+        back: timedelta = duration(text)
+        return source.now() - back
+    except (ValueError, OverflowError) as error:
+        raise typer.BadParameter(f"--since {text[:40]!r} is not a length of time such as 24h, 30m or 90d") from error

@@ -1,0 +1,56 @@
+"""What the service would answer, made of the database and the configuration. Loaded only where it does not answer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from cmgr.cli import source
+from cmgr.cli.options import Common
+from cmgr.config.catalog import load_catalog
+from cmgr.model import view
+from cmgr.model.node import Node
+from cmgr.model.view_words import Json
+from cmgr.store.reader import Reader
+
+
+def status(common: Common, database: Reader) -> Json:
+    config = source.configuration(common)
+    service = {
+        "state": "stopped",
+        "pid": None,
+        "since": None,
+        "driver": config.driver,
+        "runtimes": list(config.runtimes),
+        "strategy": str(config.strategy),
+        "observe": config.observe,
+        "maintenance": False,
+    }
+    return view.status(_node(common, database), service, source.now())
+
+
+def chips(common: Common, database: Reader) -> Json:
+    return {"chips": view.chips(_node(common, database))}
+
+
+def faults(_common: Common, database: Reader) -> Json:
+    return {"faults": view.faults(database.node())}
+
+
+ANSWERS: Mapping[str, Callable[[Common, Reader], Json]] = {"status": status, "chips": chips, "faults": faults}
+"""By the request that they stand in for."""
+
+
+def past_faults(database: Reader, since: datetime | None) -> Json:
+    """Return the active faults and those that cleared at `since` or later."""
+    return {"faults": [view.fault_of_chip(fault) for fault in database.faults(since=since)]}
+
+
+def explain(common: Common, code: str) -> Json:
+    """Return what the configured tables say of the code. Raises `ConfigError`."""
+    config = source.configuration(common)
+    return view.explain(code, load_catalog(config), config.policy())
+
+
+def _node(common: Common, database: Reader) -> Node:
+    # What the strategy and the levels are is not in the database: they are what the configuration says today.
+    return replace(database.node(), policy=source.configuration(common).policy())

@@ -1,0 +1,150 @@
+"""Containers as a person sees them: the status word, what each waits for, and what to type."""
+
+from cmgr.model.chips import ChipId, listed
+from cmgr.model.containers import Container, ContainerKey
+from cmgr.model.faults import Fault, Level
+from cmgr.model.holds import Hold, HoldState
+from cmgr.model.node import Node
+from cmgr.model.rings import Ring
+from cmgr.model.view_words import Json, joined, one_line, stamp, stamp_or_none, times
+
+STATUS_OF_HOLD = {
+    HoldState.STOPPING: "pausing",
+    HoldState.STOPPED: "paused",
+    HoldState.STARTING: "resuming",
+    HoldState.RETURNING: "running",
+}
+
+
+def containers(node: Node) -> list[Json]:
+    """Return the running containers that use chips and the held ones, by name."""
+    shown = {key for key, c in node.containers.items() if c.running and (c.chips or c.warnings)}
+    rows = [_row(node, key) for key in sorted(shown | set(node.holds))]
+    return sorted(rows, key=lambda row: (str(row["name"]), str(row["runtime"]), str(row["namespace"]), str(row["id"])))
+
+
+def ours(hold: Hold | None) -> Hold | None:
+    """Return the hold while it entitles cmgr to a start."""
+    return None if hold is None or hold.state is HoldState.RETURNING else hold
+
+
+def chips_of(node: Node, key: ContainerKey) -> frozenset[ChipId]:
+    """Return the chips that the container uses, or will use when it is started again."""
+    container, hold = node.containers.get(key), ours(node.holds.get(key))
+    used = container.chips if container is not None and (container.running or hold is not None) else frozenset()
+    return used | (hold.chips if hold is not None else frozenset())
+
+
+def active_faults(node: Node, chip: ChipId) -> list[Fault]:
+    """Return the chip's active faults, the gravest first."""
+    faults = [f for f in node.faults.get(chip, {}).values() if f.active]
+    return sorted(faults, key=lambda f: (-f.level, f.code, f.module))
+
+
+def _row(node: Node, key: ContainerKey) -> Json:
+    container, hold = node.containers.get(key), node.holds.get(key)
+    status = _status(hold)
+    reason, hint = _running(node, container) if status == "running" else _held(node, node.holds[key], status)
+    since = container.since if container is not None else None
+    if hold is not None and status != "running":
+        since = hold.since
+    strategy = node.policy.strategy if container is None or container.strategy is None else container.strategy
+    return {
+        "runtime": key.runtime,
+        "namespace": key.namespace,
+        "id": key.id,
+        "name": one_line(_name(container, hold)),
+        "chips": sorted(chips_of(node, key)) or sorted(hold.chips if hold is not None else ()),
+        "status": status,
+        "since": stamp_or_none(since),
+        "strategy": str(strategy),
+        "held": ours(hold) is not None,
+        "reason": one_line(reason),
+        "hint": hint,
+        "warnings": [one_line(w) for w in container.warnings] if container is not None else [],
+    }
+
+
+def _name(container: Container | None, hold: Hold | None) -> str:
+    if container is not None and container.name:
+        return container.name
+    return hold.name if hold is not None else ""
+
+
+def _status(hold: Hold | None) -> str:
+    if hold is None:
+        return "running"
+    return "failed" if hold.failed else STATUS_OF_HOLD[hold.state]
+
+
+def _running(node: Node, container: Container | None) -> tuple[str, str]:
+    """Return what there is to say of a container that runs: mostly nothing."""
+    if container is None:
+        return "", ""
+    if not container.enabled:
+        return "has the label cmgr.enable=false: cmgr leaves it alone", ""
+    rings = _rings(node, container.chips)
+    theirs = next((r for r in rings if r.in_episode and container.key in r.theirs), None)
+    if theirs is not None:
+        return (
+            f"was started by somebody else in the episode of ring {theirs.id}, which waits for it",
+            f"stop it to let ring {theirs.id} be reset",
+        )
+    troubles = [t for chip in sorted(container.chips) if (t := _trouble(node, chip))]
+    return (f"runs, but {troubles[0]}", "") if troubles else ("", "")
+
+
+def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
+    name = one_line(hold.name)
+    verb = "stop" if hold.state is HoldState.STOPPING else "start"
+    if status == "failed":
+        tail = f": {one_line(hold.error)}" if hold.error else ""
+        return f"start failed {times(hold.tries)}{tail}", f"mend the cause, then type: cmgr resume {name}"
+    parts = [] if status == "resuming" else [_waits_for(node, hold, status)]
+    if hold.tries:
+        parts.append(_tries(hold, verb))
+    hint = _hint(node, hold) if status == "paused" else ""
+    return joined(parts) or ("is being started" if status == "resuming" else "waits to be started"), hint
+
+
+def _tries(hold: Hold, verb: str) -> str:
+    error = f": {one_line(hold.error)}" if hold.error else ""
+    again = f", next try at {stamp(hold.retry_at)}" if hold.retry_at is not None else ""
+    return f"{verb} failed {times(hold.tries)}{error}{again}"
+
+
+def _waits_for(node: Node, hold: Hold, status: str) -> str:
+    """Return what keeps the container from being started, or why it is being stopped."""
+    isolated = next((c for c in sorted(hold.chips) if c in node.isolations), None)
+    if isolated is not None and status == "paused":
+        return f"chip {isolated} is isolated: {node.isolations[isolated].reason}"
+    for ring in _rings(node, hold.chips):
+        if ring.in_episode:
+            return f"ring {ring.id} is in an episode ({ring.phase})"
+    troubles = [t for chip in sorted(hold.chips) if (t := _trouble(node, chip))]
+    if troubles:
+        return troubles[0]
+    runtime = node.runtimes.get(hold.key.runtime)
+    if runtime is not None and runtime.why_down:
+        return f"runtime {runtime.name} is down: {runtime.why_down}"
+    return ""
+
+
+def _hint(node: Node, hold: Hold) -> str:
+    isolated = [c for c in sorted(hold.chips) if c in node.isolations]
+    if not isolated:
+        return ""
+    releases = ", ".join(f"cmgr release {chip}" for chip in isolated)
+    return f"replace or repair {listed(isolated)}, then type: {releases}"
+
+
+def _trouble(node: Node, chip: ChipId) -> str:
+    if chip in node.isolations:
+        return f"chip {chip} is isolated: {node.isolations[chip].reason}"
+    grave = [f for f in active_faults(node, chip) if f.level >= Level.RestartRequest]
+    return f"chip {chip} has fault {grave[0].code} ({grave[0].level.name})" if grave else ""
+
+
+def _rings(node: Node, chips: frozenset[ChipId]) -> list[Ring]:
+    ids = {node.chips[chip].ring for chip in chips if chip in node.chips}
+    return [node.rings[ring] for ring in sorted(ids) if ring in node.rings]

@@ -1,0 +1,134 @@
+"""A configuration, a service and a database for the command line."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cmgr.cli import main
+from cmgr.config.catalog import load_catalog
+from cmgr.config.settings import Config
+from cmgr.errors import DriverError
+from cmgr.model import view
+from cmgr.model.node import Node
+from cmgr.model.policy import Policy
+from cmgr.service.control import ControlServer, Request
+from cmgr.store import open_store
+from cmgr.store.files import NAME
+from tests.cli.scenes import NOTES, NOW, SERVICE, recovering
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A place for one service. `cmgr` runs a command in this process, `program` in one of its own."""
+
+    folder: Path
+    capture: pytest.CaptureFixture[str]
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "cmgr.toml"
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "cmgr.sock"
+
+    @property
+    def database(self) -> Path:
+        return self.folder / "state" / NAME
+
+    def cmgr(self, *words: str) -> Outcome:
+        self.capture.readouterr()
+        code = main(words)
+        return Outcome(code, *self.capture.readouterr())
+
+    def here(self, *words: str) -> Outcome:
+        return self.cmgr(*words, "--config", str(self.config))
+
+    def program(self, *words: str) -> Outcome:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("CMGR_")}
+        ended = subprocess.run(
+            [sys.executable, "-m", "cmgr", *words], capture_output=True, text=True, env=environment, check=False
+        )
+        return Outcome(ended.returncode, ended.stdout, ended.stderr)
+
+    def configure(self, *lines: str) -> None:
+        fixed = ['driver = "sim"', 'runtimes = ["sim"]']
+        paths = [f'state_dir = "{self.folder / "state"}"', f'socket = "{self.socket}"']
+        self.config.touch(mode=0o600)
+        self.config.write_text("\n".join([*fixed, *paths, *lines, ""]))
+
+
+@pytest.fixture
+def home(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """A configuration, and neither service nor database."""
+    for name in [name for name in os.environ if name.startswith("CMGR_")]:
+        monkeypatch.delenv(name)
+    # A unix socket's path may have 107 characters: pytest's own folders are too deep.
+    folder = Path(tempfile.mkdtemp(prefix="cmgr-cli-"))
+    made = Home(folder, capsys)
+    made.configure()
+    yield made
+    shutil.rmtree(folder)
+
+
+Answer = Callable[[Request], Mapping[str, object]]
+
+
+def answers(node: Node, asked: list[Request]) -> Answer:
+    """Return what a service answers that has this state, and refuses to inject on chip 9."""
+
+    def answer(request: Request) -> Mapping[str, object]:
+        asked.append(request)
+        match request.do:
+            case "status":
+                return view.status(node, SERVICE, NOW)
+            case "chips":
+                return {"chips": view.chips(node)}
+            case "faults":
+                return {"faults": view.faults(node)}
+            case "explain":
+                return view.explain(str(request.args["code"]), load_catalog(Config()), Policy())
+            case _:
+                if request.args.get("chip") == 9:
+                    raise DriverError("cannot inject: there is no chip 9", hint="cmgr chips lists them")
+                return {}
+
+    return answer
+
+
+@pytest.fixture
+def asked() -> list[Request]:
+    """What the service was asked."""
+    return []
+
+
+@pytest.fixture
+def service(home: Home, asked: list[Request]) -> Iterator[Home]:
+    """A service that answers."""
+    server = ControlServer(home.socket, answers(recovering(), asked), "no-such-group-of-cmgr")
+    server.start()
+    with closing(server):
+        yield home
+
+
+@pytest.fixture
+def database(home: Home) -> Home:
+    """The database of a service that is not running."""
+    with closing(open_store(home.database)) as store:
+        store.save(recovering(), (), NOTES)
+    return home

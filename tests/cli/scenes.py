@@ -1,0 +1,66 @@
+"""What there is to show: one machine in several states, its past, and how it is told."""
+
+from dataclasses import replace
+from datetime import UTC, timedelta
+
+from cmgr.cli.render import Face
+from cmgr.cli.texts import Page
+from cmgr.model import view
+from cmgr.model.chips import ChipId, ChipReport, Process, RingId
+from cmgr.model.commands import Note, NoteKind
+from cmgr.model.holds import HoldState
+from cmgr.model.node import Node, RuntimeState
+from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine
+
+NOW = T0 + timedelta(minutes=2, seconds=12)
+PAGE = Page(Face(NOW, UTC))
+
+SERVICE = {
+    "state": "ready",
+    "pid": 4711,
+    "since": T0 - timedelta(days=3),
+    "driver": "sim",
+    "runtimes": ["docker"],
+    "strategy": "ringRecover",
+    "observe": False,
+    "maintenance": False,
+}
+
+
+def recovering() -> Node:
+    """Ring 0 is in an episode: its container is down, and somebody's process holds chip 1."""
+    node = in_episode(held(faulty(machine(), 0), hold("a", HoldState.STOPPED, 0, 1)), 0)
+    busy = ChipReport(ChipId(1), processes=(Process(4242, "python3", 1 << 30),))
+    return replace(node, reports={**node.reports, ChipId(1): busy})
+
+
+def in_need() -> Node:
+    """Chip 2 is isolated with b waiting for it, a was given up, and the runtime is down."""
+    node = isolated(held(machine(), hold("b", HoldState.STOPPED, 2)), 2)
+    given_up = replace(hold("a", HoldState.STOPPED, 0, 1), failed=True, tries=5, error="no such image: llm:7b")
+    down = {"docker": RuntimeState("docker", why_down="connection refused")}
+    return replace(held(node, given_up), runtimes=down)
+
+
+def told(node: Node, **service: object) -> view.Json:
+    """Return the status as the service would."""
+    return view.status(node, {**SERVICE, **service}, NOW)
+
+
+STOPPED = {"state": "stopped", "pid": None, "since": None}
+
+
+def note(after: float, kind: NoteKind, text: str, episode: int = 1, *, container: str = "", outcome: str = "") -> Note:
+    ring = RingId(0) if episode == 1 else RingId(2)
+    named = key(container) if container else None
+    return Note(T0 + timedelta(seconds=after), kind, text, ring, episode, container=named, outcome=outcome)
+
+
+NOTES = (
+    note(0, NoteKind.OPENED, "chip 0 has fault 80E24E00 (RestartNPU)"),
+    note(0.004, NoteKind.ACTION, "stop a: chip 0 of ring 0 is faulty", container="a"),
+    note(2, NoteKind.RESULT, "a is down", container="a"),
+    note(65, NoteKind.PHASE, "resetting: nobody uses chips 0-1, and the fault is still there"),
+    note(120, NoteKind.CLOSED, "all containers run again", outcome="recovered"),
+    note(122, NoteKind.OPENED, "chip 3 has fault 80E24E00 (RestartNPU)", 2),
+)

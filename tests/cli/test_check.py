@@ -1,0 +1,174 @@
+"""`cmgr check`: what it finds, what it advises, and that it changes nothing."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from cmgr.service.control import ControlServer
+from cmgr.store import open_store
+from tests.cli.conftest import Home, Outcome, answers
+from tests.support.picture import machine
+
+
+def found(home: Home) -> dict[str, dict[str, str]]:
+    """Return the findings by what was looked at."""
+    told = json.loads(home.here("check", "--json").out)
+    assert told["ok"] is all(f["state"] != "error" for f in told["findings"])
+    return {f["what"]: f for f in told["findings"]}
+
+
+def everything(folder: Path) -> list[tuple[str, int, int]]:
+    return sorted((str(p), p.stat().st_mode, p.stat().st_mtime_ns) for p in folder.rglob("*"))
+
+
+def test_a_good_configuration_is_fine_and_nothing_is_changed(home: Home) -> None:
+    home.configure('strategy = "ringRecover"')
+    before = everything(home.folder)
+    told = home.here("check")
+    assert told.code == 0
+    assert everything(home.folder) == before
+    states = {what: f["state"] for what, f in found(home).items()}
+    group = states.pop("group")
+    assert group in ("ok", "warning")
+    assert states == {
+        "configuration": "ok",
+        "strategy": "ok",
+        "fault tables": "ok",
+        "driver": "ok",
+        "runtime sim": "ok",
+        "database": "ok",
+        "service": "warning",
+    }
+
+
+def test_a_wrong_configuration_is_the_one_finding(home: Home) -> None:
+    home.configure('strategy = "always"', "nonsense = 1")
+    told: Outcome = home.here("check")
+    assert told.code == 1
+    assert "strategy = " in told.out
+    assert "nonsense" in told.out
+    assert told.out.endswith("\n1 error, 0 warnings\n")
+    assert list(found(home)) == ["configuration"]
+
+
+def test_a_strategy_that_does_nothing_is_a_warning(home: Home) -> None:
+    assert found(home)["strategy"]["state"] == "warning"
+    home.configure('strategy = "ringRecover"', "observe = true")
+    assert "nothing is done" in found(home)["strategy"]["text"]
+
+
+def test_an_odd_fault_table_is_told(home: Home) -> None:
+    table = home.folder / "codes.toml"
+    table.touch(mode=0o600)
+    table.write_text('NotHandleFaultCodes = ["xyz"]\n')
+    home.configure("[faults]", f'file = "{table}"')
+    assert found(home)["fault tables"]["state"] == "error"
+    table.write_text('RestartNPUCodes = ["80E24E00"]\nSeparateNPUCodes = ["80E24E00"]\n')
+    told = json.loads(home.here("check", "--json").out)
+    assert [f["state"] for f in told["findings"] if f["what"] == "fault tables"] == ["ok", "warning"]
+
+
+def test_a_driver_that_is_not_there_is_an_error_with_a_hint(home: Home) -> None:
+    home.config.write_text(home.config.read_text().replace('driver = "sim"', 'driver = "dcmi"'))
+    driver = found(home)["driver"]
+    assert (driver["state"], bool(driver["hint"])) == ("error", True)
+
+
+@contextmanager
+def daemon(path: Path, reply: bytes) -> Iterator[None]:
+    """Answer every connection on this path with these bytes."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(path))
+    listening.listen(5)
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                if connection.recv(65536):
+                    connection.sendall(reply)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listening.close()
+
+
+def docker_at(home: Home, path: Path, runtimes: str = '"docker"') -> None:
+    home.configure("[docker]", f'socket = "{path}"', "[containerd]", f'address = "{home.folder / "none.sock"}"')
+    home.config.write_text(home.config.read_text().replace('runtimes = ["sim"]', f"runtimes = [{runtimes}]"))
+
+
+def test_a_docker_that_answers_is_told_with_its_version(home: Home) -> None:
+    path = home.folder / "docker.sock"
+    docker_at(home, path)
+    body = b'{"Version": "27.5.1"}'
+    reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    with daemon(path, reply):
+        assert found(home)["runtime docker"] == {
+            "what": "runtime docker",
+            "state": "ok",
+            "text": f"Docker 27.5.1 answers on {path}",
+            "hint": "",
+        }
+
+
+def test_a_docker_that_talks_nonsense_is_an_error(home: Home) -> None:
+    path = home.folder / "docker.sock"
+    docker_at(home, path)
+    with daemon(path, b"nonsense\r\n\r\n"):
+        assert found(home)["runtime docker"]["state"] == "error"
+
+
+def test_a_docker_that_is_not_there_is_an_error(home: Home) -> None:
+    docker_at(home, home.folder / "docker.sock")
+    told = found(home)["runtime docker"]
+    assert (told["state"], "nobody answers" in told["text"]) == ("error", True)
+
+
+def test_auto_needs_one_runtime_and_does_not_miss_the_others(home: Home) -> None:
+    path = home.folder / "docker.sock"
+    docker_at(home, path, '"auto"')
+    assert {found(home)[f"runtime {name}"]["state"] for name in ("docker", "containerd")} == {"error"}
+    body = b'{"Version": "27.5.1"}'
+    with daemon(path, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)):
+        names = [what for what in found(home) if what.startswith("runtime ")]
+    assert names == ["runtime docker"]
+
+
+def test_the_database_is_examined(home: Home) -> None:
+    open_store(home.database).close()
+    assert found(home)["database"]["state"] == "ok"
+    home.database.chmod(0o644)
+    assert found(home)["database"]["hint"] == f"chmod 640 {home.database}"
+    home.database.write_bytes(b"this is no database, and long enough to be taken for one" * 100)
+    assert found(home)["database"]["state"] == "error"
+
+
+def test_a_database_that_cannot_be_made_is_an_error(home: Home) -> None:
+    (home.folder / "state").touch(mode=0o600)
+    assert found(home)["database"]["state"] == "error"
+
+
+def test_a_service_that_answers_is_told(home: Home) -> None:
+    server = ControlServer(home.socket, answers(machine(), []), "no-such-group-of-cmgr")
+    server.start()
+    with closing(server):
+        assert found(home)["service"]["text"] == f"ready on {home.socket}"
+        home.socket.chmod(0o666)
+        assert found(home)["service"]["state"] == "warning"
+
+
+def test_something_else_in_the_place_of_the_socket_is_an_error(home: Home) -> None:
+    home.socket.touch()
+    assert found(home)["service"]["state"] == "error"

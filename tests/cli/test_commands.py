@@ -1,0 +1,300 @@
+"""The commands from outside: what they print, where they read, and how they end."""
+
+import json
+from contextlib import closing
+
+import pytest
+
+from cmgr import __version__
+from cmgr.cli import source
+from cmgr.config.load import DEFAULT_PATH
+from cmgr.config.settings import Config
+from cmgr.service.control import ControlServer, Request
+from cmgr.store import open_store
+from tests.cli.conftest import Home, answers
+from tests.cli.scenes import NOTES, in_need
+from tests.support.picture import machine
+
+SHOWING = ("status", "chips", "faults", "history", "explain", "check", "version")
+COMMANDS = (*SHOWING, "run", "inject", "release", "resume", "demo")
+
+
+def test_help_names_every_command_and_the_exit_codes(home: Home) -> None:
+    told = home.cmgr("--help")
+    assert told.code == 0
+    assert all(f"\n  {command} " in told.out for command in COMMANDS)
+    assert "3 the service is not running" in " ".join(told.out.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(home: Home, command: str) -> None:
+    told = home.cmgr(command, "--help")
+    assert told.code == 0
+    assert told.out.startswith(f"Usage: cmgr {command}")
+    assert ("--output" in told.out) is (command in SHOWING)
+    assert ("--config" in told.out) is (command != "version")
+
+
+@pytest.mark.usefixtures("service", "database")
+def test_the_service_is_asked_first(home: Home) -> None:
+    for command in ("status", "chips", "faults"):
+        assert home.here(command).err == "cmgr: from the service\n"
+
+
+@pytest.mark.usefixtures("service")
+def test_a_mistake_in_the_configuration_keeps_nobody_from_asking_the_service(home: Home) -> None:
+    home.configure('strategy = "always"')
+    assert home.here("status").err == "cmgr: from the service\n"
+
+
+def test_a_socket_that_is_no_path_is_a_mistake(home: Home) -> None:
+    home.config.write_text("socket = 7\n")
+    told = home.here("status")
+    assert (told.code, "socket = 7" in told.err) == (1, True)
+
+
+@pytest.mark.usefixtures("service")
+def test_flag_and_environment_name_the_socket_too(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert home.cmgr("status", "--socket", str(home.socket)).code == 0
+    monkeypatch.setenv("CMGR_SOCKET", str(home.socket))
+    assert home.cmgr("status").code == 0
+    monkeypatch.delenv("CMGR_SOCKET")
+    monkeypatch.setenv("CMGR_CONFIG", str(home.config))
+    assert home.cmgr("status").code == 0
+
+
+def test_the_defaults_are_those_of_the_configuration() -> None:
+    assert Config().socket == source.DEFAULT_SOCKET
+    assert source.DEFAULT_CONFIG == DEFAULT_PATH
+
+
+@pytest.mark.usefixtures("database")
+def test_the_database_is_read_when_the_service_is_not_running(home: Home) -> None:
+    for command in ("status", "chips", "faults"):
+        told = home.here(command)
+        assert (told.code, told.err) == (0, "cmgr: from the database: the service is not running\n")
+    assert home.here("status").out.startswith("not well: the service is not running")
+
+
+def test_without_service_and_database_there_is_nothing_to_show(home: Home) -> None:
+    told = home.here("status")
+    assert (told.code, told.out) == (3, "")
+    assert told.err == (
+        f"cmgr: cannot reach the service: nobody listens on {home.socket}\nhint: start it: systemctl start cmgr\n"
+    )
+
+
+@pytest.mark.usefixtures("service")
+def test_status_begins_with_what_is_wrong(home: Home) -> None:
+    told = home.here("status")
+    assert told.out.startswith("not well: ring 0 is in an episode (waiting); chip 0 is not healthy\n")
+    assert told.code == 0
+
+
+@pytest.mark.usefixtures("service")
+def test_status_check_ends_with_4_when_something_is_wrong(home: Home) -> None:
+    assert home.here("status", "--check").code == 4
+
+
+def test_status_check_ends_with_0_when_all_is_well(home: Home) -> None:
+    server = ControlServer(home.socket, answers(machine(), []), "no-such-group-of-cmgr")
+    server.start()
+    with closing(server):
+        told = home.here("status", "--check")
+    assert told.code == 0
+    assert told.out.startswith("all is well: 4 chips healthy, 2 containers running\n")
+
+
+@pytest.mark.usefixtures("service", "database")
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (("status",), {"at", "service", "rings", "containers", "chips", "runtimes"}),
+        (("chips",), {"chips"}),
+        (("faults",), {"faults"}),
+        (("faults", "--all"), {"faults"}),
+        (("history",), {"episodes"}),
+        (("history", "1"), {"episode", "notes"}),
+        (("explain", "80E24E00"), {"code", "level", "origin", "known", "meaning", "does"}),
+        (("check",), {"ok", "findings"}),
+    ],
+)
+def test_json_is_the_same_either_way_of_asking_and_has_its_keys(
+    home: Home, words: tuple[str, ...], keys: set[str]
+) -> None:
+    told = json.loads(home.here(*words, "--json").out)
+    assert set(told) == keys
+    assert set(json.loads(home.here(*words, "-o", "json").out)) == keys
+
+
+@pytest.mark.usefixtures("database")
+def test_the_status_from_the_database_has_the_keys_of_the_services(home: Home) -> None:
+    told = json.loads(home.here("status", "--json").out)
+    assert told["service"] == {
+        "state": "stopped",
+        "pid": None,
+        "since": None,
+        "driver": "sim",
+        "runtimes": ["sim"],
+        "strategy": "never",
+        "observe": False,
+        "maintenance": False,
+    }
+    assert [c["name"] for c in told["containers"]] == ["a", "b"]
+
+
+@pytest.mark.usefixtures("service")
+def test_available_chips_are_printed_ready_for_use(home: Home) -> None:
+    told = home.here("chips", "--available")
+    assert (told.code, told.out, told.err) == (0, "3\n", "")
+    assert home.here("chips", "--available", "--count", "1").out == "3\n"
+    assert json.loads(home.here("chips", "--available", "--json").out) == {"available": [3]}
+
+
+@pytest.mark.usefixtures("service")
+def test_too_few_available_chips_are_an_error(home: Home) -> None:
+    told = home.here("chips", "--available", "--count", "2")
+    assert (told.code, told.out) == (1, "")
+    assert "cannot find 2 healthy unused chips: there are 1" in told.err
+
+
+@pytest.mark.usefixtures("database")
+def test_available_chips_are_not_guessed_from_the_database(home: Home) -> None:
+    told = home.here("chips", "--available")
+    assert (told.code, told.out) == (3, "")
+
+
+@pytest.mark.usefixtures("database")
+def test_fault_history_goes_back_as_far_as_asked(home: Home) -> None:
+    assert "CLEARED" in home.here("faults", "--all").out
+    assert "80E24E00" in home.here("faults", "--since", "24h").out
+
+
+@pytest.mark.usefixtures("database")
+def test_history_lists_episodes_and_shows_one(home: Home) -> None:
+    listed = home.here("history")
+    assert [line.split()[0] for line in listed.out.splitlines() if line[0].isdigit()] == ["2", "1"]
+    assert listed.err == "cmgr: from the database\n"
+    shown = home.here("history", "1")
+    assert shown.out.startswith("episode 1 of ring 0: recovered")
+    assert all(note.text in shown.out for note in NOTES[:3])
+    assert len(json.loads(home.here("history", "--limit", "1", "--json").out)["episodes"]) == 1
+
+
+@pytest.mark.usefixtures("database")
+def test_an_episode_that_is_not_there_is_an_error(home: Home) -> None:
+    told = home.here("history", "77")
+    assert (told.code, told.out) == (1, "")
+    assert "cannot show episode 77: there is none" in told.err
+
+
+def test_history_without_a_database_says_where_it_looked(home: Home) -> None:
+    told = home.here("history")
+    assert told.code == 1
+    assert f"cannot read {home.database}: there is no such file" in told.err
+
+
+def test_explain_works_without_the_service(home: Home) -> None:
+    told = home.here("explain", "0x80e24e00")
+    assert told.code == 0
+    assert told.out.startswith("code")
+    assert "RestartNPU" in told.out
+    assert "from the configuration" in told.err
+
+
+@pytest.mark.usefixtures("service")
+def test_explain_asks_the_service_for_the_tables_in_force(home: Home, asked: list[Request]) -> None:
+    assert "from the service" in home.here("explain", "80E24E00").err
+    assert [(r.do, r.args) for r in asked] == [("explain", {"code": "80E24E00"})]
+
+
+def test_explain_refuses_a_fault_table_with_every_mistake(home: Home) -> None:
+    table = home.folder / "codes.toml"
+    table.touch(mode=0o600)
+    table.write_text('NotHandleFaultCodes = ["xyz"]\nNoSuchCodes = []\n')
+    home.configure("[faults]", f'file = "{table}"')
+    told = home.here("explain", "80E24E00")
+    assert told.code == 1
+    assert "xyz" in told.err
+    assert "NoSuchCodes" in told.err
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize(("flag", "assertion"), [((), "occurred"), (("--clear",), "cleared"), (("--once",), "once")])
+def test_inject_tells_the_service(home: Home, asked: list[Request], flag: tuple[str, ...], assertion: str) -> None:
+    told = home.here("inject", "3", "0x80e24e00", *flag)
+    assert (told.code, told.out) == (0, f"chip 3: fault 80E24E00 {assertion}\n")
+    assert [(r.do, r.args) for r in asked] == [("inject", {"chip": 3, "code": "80E24E00", "assertion": assertion})]
+
+
+@pytest.mark.usefixtures("service")
+def test_release_and_resume_tell_the_service(home: Home, asked: list[Request]) -> None:
+    assert home.here("release", "3").out == "chip 3: released\n"
+    assert home.here("resume", "llm").code == 0
+    assert [(r.do, r.args) for r in asked] == [("release", {"chip": 3}), ("resume", {"container": "llm"})]
+
+
+@pytest.mark.usefixtures("service")
+def test_what_the_service_refuses_ends_with_1_and_its_words(home: Home) -> None:
+    told = home.here("inject", "9", "80E24E00")
+    assert told.code == 1
+    assert told.err == "cmgr: cannot inject: there is no chip 9\nhint: cmgr chips lists them\n"
+
+
+@pytest.mark.usefixtures("database")
+def test_an_order_needs_the_service(home: Home) -> None:
+    assert home.here("inject", "3", "80E24E00").code == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("nonsense",),
+        ("status", "--nonsense"),
+        ("status", "-o", "xml"),
+        ("chips", "--count", "2"),
+        ("chips", "--available", "--count", "0"),
+        ("faults", "--since", "yesterday"),
+        ("faults", "--since", "99999d99999d"),
+        ("history", "one"),
+        ("explain",),
+        ("explain", "xyz"),
+        ("inject", "3"),
+        ("inject", "-1", "80E24E00"),
+        ("inject", "3", "xyz"),
+        ("inject", "3", "80E24E00", "--clear", "--once"),
+        ("demo", "--runtime", "podman"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_a_hint(home: Home, words: tuple[str, ...]) -> None:
+    told = home.cmgr(*words)
+    assert (told.code, told.out) == (2, "")
+    assert "--help" in told.err
+    assert "Traceback" not in told.err
+
+
+def test_a_configuration_with_mistakes_is_told_mistake_by_mistake(home: Home) -> None:
+    home.configure('strategy = "always"', "nonsense = 1")
+    for words in (("run",), ("status",), ("history",), ("explain", "80E24E00")):
+        told = home.here(*words)
+        assert told.code == 1
+        assert "cmgr: cannot use the configuration: 2 mistakes\n" in told.err
+        assert "\n  strategy = " in told.err
+        assert "\n  nonsense" in told.err
+
+
+@pytest.mark.parametrize("words", [("version",), ("--version",), ("version", "--json")])
+def test_the_version_is_shown(home: Home, words: tuple[str, ...]) -> None:
+    told = home.cmgr(*words)
+    assert told.code == 0
+    assert __version__ in told.out
+
+
+def test_a_database_with_much_to_tell_is_told(home: Home) -> None:
+    with closing(open_store(home.database)) as store:
+        store.save(in_need(), (), ())
+    told = home.here("status")
+    assert told.out.startswith("not well: the service is not running; chip 2 is isolated; container a failed\n")
+    assert "cmgr resume a" in told.out
+    assert "cmgr release 2" in told.out

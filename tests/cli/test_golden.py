@@ -1,0 +1,116 @@
+"""The texts that people read, byte for byte. `CMGR_REWRITE_GOLDEN=1` writes them anew, to be read as a diff."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from cmgr.cli import texts, timeline
+from cmgr.cli.checks import ERROR, OK, WARNING, Finding
+from cmgr.cli.checks import lines as check_lines
+from cmgr.model import view
+from cmgr.model.catalog import Catalog, Entry
+from cmgr.model.chips import RingId
+from cmgr.model.containers import Container
+from cmgr.model.faults import Level
+from cmgr.model.node import Node
+from cmgr.model.policy import Policy, Strategy
+from cmgr.store.history import EpisodeRow, NoteRow
+from tests.cli.scenes import NOTES, NOW, PAGE, STOPPED, in_need, recovering, told
+from tests.support.picture import CODE, T0, key, machine
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
+
+
+def status(node: Node, **service: object) -> list[str]:
+    shown = told(node, **service)
+    return [texts.headline(shown, 80), *texts.status(shown, PAGE)]
+
+
+def with_long_names() -> Node:
+    node = machine()
+    name = "team-recommender-inference-llama-70b-chat-blue-0"
+    odd = Container(
+        key(name), name, running=True, chips=node.containers[key("a")].chips, since=T0,
+        warnings=("asks for chip 99, which this machine does not have",),
+    )  # fmt: skip
+    return replace(node, containers={**node.containers, key(name): odd})
+
+
+def explained(level: Level, policy: Policy) -> list[str]:
+    meaning = "The chip's memory has an error that cannot be corrected."
+    catalog = Catalog({CODE: Entry(level, "built-in table ascend", meaning)})
+    return texts.explanation(view.explain(CODE, catalog, policy), PAGE)
+
+
+DAY = timedelta(days=1)
+EPISODES = {
+    "episodes": [
+        timeline.episode_json(row, NOW)
+        for row in (
+            EpisodeRow(3, RingId(2), T0 + timedelta(minutes=2, seconds=2), None, "", NOTES[5].text),
+            EpisodeRow(2, RingId(0), T0, T0 + timedelta(minutes=2), "recovered", NOTES[0].text),
+            EpisodeRow(1, None, T0 - DAY, T0 - DAY / 2, "isolated", "chip 2 has fault 8C084E00"),
+        )
+    ]
+}
+
+EPISODE = {
+    "episode": EPISODES["episodes"][1],
+    "notes": [
+        timeline.note_json(NoteRow(n, x.at, x.kind, x.text, x.ring, x.episode, x.chip, x.container, x.outcome), T0)
+        for n, x in enumerate(NOTES[:5])
+    ],
+}
+
+FINDINGS = (
+    Finding("configuration", OK, "/etc/cmgr/cmgr.toml"),
+    Finding("strategy", WARNING, "strategy = never: no container is stopped or started", "set strategy = ringRecover"),
+    Finding("driver", ERROR, "cannot find a chip driver", 'set driver = "sim" for simulated chips'),
+)
+
+TEXTS: Mapping[str, Callable[[], list[str]]] = {
+    "status-well": lambda: status(machine()),
+    "status-recovering": lambda: status(recovering()),
+    "status-in-need": lambda: status(in_need()),
+    "status-stopped": lambda: status(recovering(), **STOPPED),
+    "status-starting": lambda: status(Node(), state="starting", observe=True, runtimes=[]),
+    "status-long-names": lambda: status(with_long_names()),
+    "chips": lambda: texts.chips(told(recovering()), PAGE),
+    "chips-in-need": lambda: texts.chips(told(in_need()), PAGE),
+    "faults": lambda: texts.faults({"faults": view.faults(recovering())}, PAGE, history=False),
+    "faults-history": lambda: texts.faults({"faults": view.faults(recovering())}, PAGE, history=True),
+    "faults-none": lambda: texts.faults({"faults": []}, PAGE, history=False),
+    "history": lambda: timeline.episodes(EPISODES, PAGE),
+    "history-none": lambda: timeline.episodes({"episodes": []}, PAGE),
+    "episode": lambda: timeline.episode(EPISODE, PAGE),
+    "explain-handled": lambda: explained(Level.RestartRequest, Policy(Strategy.RING)),
+    "explain-isolated": lambda: explained(Level.SeparateNPU, Policy(observe=True)),
+    "explain-unknown": lambda: texts.explanation(view.explain("1", Catalog(), Policy()), PAGE),
+    "check": lambda: check_lines(FINDINGS, 80),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_text_is_the_one_that_was_agreed_on(name: str) -> None:
+    golden = GOLDEN / f"{name}.txt"
+    text = "".join(f"{line}\n" for line in TEXTS[name]())
+    if os.environ.get("CMGR_REWRITE_GOLDEN"):
+        golden.write_text(text)
+    assert golden.read_text() == text
+
+
+def test_every_golden_text_is_compared() -> None:
+    assert {path.stem for path in GOLDEN.iterdir()} == set(TEXTS)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_text_fits_a_terminal_of_80_columns(name: str) -> None:
+    assert max(len(line) for line in TEXTS[name]()) <= 80
+
+
+def test_a_name_is_never_cut() -> None:
+    assert any("team-recommender-inference-llama-70b-chat-blue-0" in line for line in status(with_long_names()))

@@ -1,0 +1,160 @@
+"""The program as a process: what it loads, how it ends, and what it writes when nobody reads."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cmgr import __version__
+from tests.cli.conftest import Home
+
+HEAVY = ("sqlalchemy", "docker", "requests", "apscheduler", "loguru", "rich")
+
+LOADED = """
+import sys
+from cmgr.__main__ import main
+sys.argv = ["cmgr", *sys.argv[1:]]
+code = main()
+print(code, *sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+
+def loaded(words: Sequence[str]) -> set[str]:
+    """Return the packages that a command loads, after it ended well."""
+    ended = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
+    code, *names = ended.stderr.splitlines()[-1].split()
+    assert code == "0"
+    return set(names)
+
+
+def test_version_loads_next_to_nothing() -> None:
+    assert loaded(["version"]).isdisjoint({*HEAVY, "typer", "argparse", "json", "sqlite3"})
+
+
+@pytest.mark.usefixtures("service")
+def test_status_loads_nothing_heavy_when_the_service_answers(home: Home) -> None:
+    names = loaded(["status", "--config", str(home.config)])
+    assert "typer" in names
+    assert names.isdisjoint({*HEAVY, "sqlite3"})
+
+
+@pytest.mark.usefixtures("database")
+def test_status_loads_nothing_heavy_when_the_database_answers(home: Home) -> None:
+    names = loaded(["status", "--config", str(home.config)])
+    assert "sqlite3" in names
+    assert names.isdisjoint(HEAVY)
+
+
+def test_the_exit_code_of_the_process_is_the_commands(home: Home) -> None:
+    config = ("--config", str(home.config))
+    assert home.program("version").out == f"cmgr {__version__}\n"
+    assert home.program("explain", "80E24E00", *config).code == 0
+    assert home.program("history", *config).code == 1
+    assert home.program("nonsense").code == 2
+    assert home.program("inject", "1", "80E24E00", *config).code == 3
+
+
+@pytest.mark.usefixtures("service")
+def test_status_check_ends_the_process_with_4(home: Home) -> None:
+    assert home.program("status", "--check", "--config", str(home.config)).code == 4
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("--help",)])
+def test_a_reader_that_has_left_is_no_error_to_speak_of(home: Home, words: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb") as nowhere:
+        options = () if words == ("--help",) else ("--config", str(home.config))
+        ended = subprocess.run(
+            [sys.executable, "-m", "cmgr", *words, *options],
+            stdout=nowhere, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert "Exception" not in ended.stderr
+    assert "cannot" not in ended.stderr
+
+
+INTERRUPTED = """
+import os, signal, sys
+from cmgr.cli import main, source
+def interrupted(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+    raise AssertionError("it goes on")
+source.read = interrupted
+sys.exit(main(["status"]))
+"""
+
+
+def test_ctrl_c_is_quiet() -> None:
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + signal.SIGINT, "", "")
+
+
+BROKEN = """
+import sys
+from cmgr.cli import main, source
+def broken(*_):
+    raise ZeroDivisionError("by zero")
+source.read = broken
+sys.exit(main(["status"]))
+"""
+
+
+def test_a_bug_is_told_without_a_traceback() -> None:
+    ended = subprocess.run([sys.executable, "-c", BROKEN], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("cmgr: cannot go on: ZeroDivisionError: by zero\nhint: this is a bug in cmgr")
+    assert "Traceback" not in ended.stderr
+
+
+def test_developers_see_the_traceback_of_a_bug() -> None:
+    ended = subprocess.run([sys.executable, "-X", "dev", "-c", BROKEN], capture_output=True, text=True, check=False)
+    assert "Traceback" in ended.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_can_complete_commands(shell: str) -> None:
+    program = "import sys; from cmgr.cli import main; sys.exit(main())"
+    environment = {**os.environ, "_CMGR_COMPLETE": f"source_{shell}"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False
+    )
+    assert ended.returncode == 0
+    assert "cmgr" in ended.stdout
+    assert "_CMGR_COMPLETE" in ended.stdout
+
+
+@pytest.mark.usefixtures("service")
+def test_output_is_plain_where_nobody_looks_at_a_terminal(home: Home) -> None:
+    assert "\x1b" not in home.program("status", "--config", str(home.config)).out
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize(("variables", "bold"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_the_headline_is_bold_on_a_terminal_unless_that_is_unwanted(
+    home: Home, variables: dict[str, str], bold: bool
+) -> None:
+    master, terminal = os.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    subprocess.run(
+        [sys.executable, "-m", "cmgr", "status", "--config", str(home.config)],
+        stdin=subprocess.DEVNULL, stdout=terminal, stderr=subprocess.DEVNULL,
+        env={**environment, "TERM": "xterm", **variables}, check=True,
+    )  # fmt: skip
+    shown = os.read(master, 65536)
+    os.close(terminal)
+    os.close(master)
+    assert shown.startswith(b"\x1b[1mnot well") is bold
+    assert (b"\x1b" in shown) is bold
+
+
+def test_the_module_runs_as_a_program() -> None:
+    assert Path(sys.executable).exists()
+    ended = subprocess.run([sys.executable, "-m", "cmgr", "--version"], capture_output=True, text=True, check=True)
+    assert ended.stdout == f"cmgr {__version__}\n"

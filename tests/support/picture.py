@@ -1,0 +1,65 @@
+"""A small machine to be shown, and what can happen to it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from cmgr.model.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.containers import Container, ContainerKey
+from cmgr.model.faults import Fault, FaultCode, Isolation, Level, Severity
+from cmgr.model.holds import Hold, HoldState
+from cmgr.model.node import Node, RuntimeState
+from cmgr.model.rings import Phase, Ring
+
+T0 = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
+CODE = FaultCode("80E24E00")
+
+
+def key(name: str) -> ContainerKey:
+    return ContainerKey("docker", "", name)
+
+
+def machine() -> Node:
+    """Four chips in rings 0-1 and 2-3, all well; container a on chips 0 and 1, b on chip 2."""
+    chips = {ChipId(n): Chip(ChipId(n), RingId(n // 2 * 2), n, model="X") for n in range(4)}
+    return Node(
+        chips=chips,
+        rings={RingId(n): Ring(RingId(n), (ChipId(n), ChipId(n + 1))) for n in (0, 2)},
+        containers={key("a"): running("a", 0, 1), key("b"): running("b", 2)},
+        reports={chip: ChipReport(chip) for chip in chips},
+        runtimes={"docker": RuntimeState("docker", listed=T0)},
+    )
+
+
+def running(name: str, *chips: int) -> Container:
+    return Container(key(name), name, chips=frozenset(map(ChipId, chips)), running=True, since=T0)
+
+
+def hold(name: str, state: HoldState, *chips: int) -> Hold:
+    return Hold(key(name), name, frozenset(map(ChipId, chips)), 1, T0, state, run="1")
+
+
+def held(node: Node, promise: Hold) -> Node:
+    down = replace(node.containers[promise.key], running=promise.state is HoldState.STOPPING)
+    return replace(node, containers={**node.containers, promise.key: down}, holds={**node.holds, promise.key: promise})
+
+
+def faulty(node: Node, chip: int, level: Level = Level.RestartNPU) -> Node:
+    fault = Fault(ChipId(chip), CODE, "1.0", level, since=T0, risen=T0, changed=T0, severity=Severity.major, count=2)
+    return replace(node, faults={**node.faults, ChipId(chip): {fault.key: fault}})
+
+
+def isolated(node: Node, chip: int) -> Node:
+    return replace(node, isolations={ChipId(chip): Isolation(ChipId(chip), T0, "level", "fault 8C084E00", CODE)})
+
+
+def in_episode(node: Node, ring: int, phase: Phase = Phase.WAITING) -> Node:
+    changed = replace(
+        node.rings[RingId(ring)],
+        phase=phase,
+        since=T0,
+        reason="the reset is due in 60 s",
+        deadline=T0 + timedelta(minutes=1),
+        episode=7,
+        began=T0,
+    )
+    return replace(node, rings={**node.rings, RingId(ring): changed})
