@@ -19,7 +19,7 @@ from cmgr.errors import CmgrError, ConfigError, StoreError, chain
 from cmgr.model.facts import Reconfigured, Restarted
 from cmgr.ports import ChipDriver, Runtime
 from cmgr.runtimes import open_runtimes
-from cmgr.runtimes.sim_world import Pretended
+from cmgr.runtimes.sim_world import pretended
 from cmgr.service import logs
 from cmgr.service.answers import Answers
 from cmgr.service.clock import SteadyClock
@@ -101,7 +101,7 @@ class Service:
         runtimes = open_runtimes(
             config.runtimes,
             docker_socket=config.docker.socket,
-            pretended=pretended(config),
+            pretended=tuple(map(pretended, config.sim.containers)),
             sim_file=Path(config.sim.world + ".containers") if config.sim.world else None,
         )
         for runtime in runtimes:
@@ -210,24 +210,3 @@ class Service:
             "maintenance": False,
             "troubles": troubles,
         }
-
-
-def pretended(config: Config) -> tuple[Pretended, ...]:
-    """Return the pretended containers of the configuration as the runtime `sim` takes them."""
-    return tuple(
-        Pretended(
-            each.name,
-            frozenset(str(chip) for chip in each.chips),
-            running=each.running,
-            strategy=each.strategy,
-            order=each.order,
-            enabled=each.enabled,
-            restart_policy=each.restart_policy,
-            grace=each.grace,
-            stop_time=each.stop_time,
-            start_time=each.start_time,
-            fail_stops=each.fail_stops,
-            fail_starts=each.fail_starts,
-        )
-        for each in config.sim.containers
-    )

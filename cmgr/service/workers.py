@@ -2,8 +2,9 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import replace
+from functools import partial
 from typing import assert_never
 
 from cmgr.errors import CmgrError, ContainerGone, ResetRefused, RuntimeDown, sentence
@@ -27,6 +28,7 @@ from cmgr.model.facts import (
     RingRead,
 )
 from cmgr.ports import ChipDriver, Runtime
+from cmgr.service.pool import Pool
 
 RUNTIME_THREADS = 128
 """A stop may take its whole grace and none may wait for another's: a thread for each container of a large machine."""
@@ -46,13 +48,13 @@ class Workers:
         self._report = report
         self._lock = threading.Lock()
         self._under_way: dict[Future[None], Action] = {}
-        self._chips = ThreadPoolExecutor(driver.concurrency, "chips")
-        self._containers = ThreadPoolExecutor(RUNTIME_THREADS, "containers")
+        self._chips = Pool(driver.concurrency, "chips")
+        self._containers = Pool(RUNTIME_THREADS, "containers")
 
     def submit(self, action: Action) -> None:
         """Have the action carried out soon. Does not block."""
         pool = self._chips if isinstance(action, ReadRing | ResetRing) else self._containers
-        future = pool.submit(self._work, action)
+        future = pool.submit(partial(self._work, action))
         with self._lock:
             self._under_way[future] = action
         future.add_done_callback(self._forget)
@@ -95,10 +97,9 @@ class Workers:
 
     def close(self, seconds: float, reset_seconds: float) -> None:
         """Begin nothing more, and wait for what is under way: resets longer than the rest, for they must not be cut."""
-        self._chips.shutdown(wait=False, cancel_futures=True)
-        self._containers.shutdown(wait=False, cancel_futures=True)
         with self._lock:
-            under_way = dict(self._under_way)
+            sent = dict(self._under_way)
+        under_way = {future: action for future, action in sent.items() if not future.cancel()}
         wait([f for f, a in under_way.items() if isinstance(a, ResetRing)], timeout=reset_seconds)
         wait(under_way, timeout=seconds)
 

@@ -1,0 +1,121 @@
+"""One connection to Docker's socket whose calls end in time and which another thread can cut.
+
+The SDK's own connections bound each read but not the whole call, are opened anew for each address asked for, and
+cannot be cut while they wait for the first byte.
+"""
+
+import math
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from urllib3.connectionpool import ConnectionPool
+
+
+class Line:
+    """What a client's connection obeys: `until`, on the monotonic clock, when its call must have ended.
+
+    One thread at a time may call through it; any thread may `cut` it, for good.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.until = math.inf
+        self.refused = ""
+        """Why the last attempt to connect failed."""
+        self._cut = False
+        self._socket: socket.socket | None = None
+
+    def left(self) -> float:
+        """Return how many seconds the call still has. Raises `TimeoutError` when there are none."""
+        left = self.until - time.monotonic()
+        if self._cut:
+            raise ConnectionAbortedError("cut")
+        if left <= 0:
+            raise TimeoutError("the call took too long")
+        return left
+
+    def over(self) -> bool:
+        """Return whether the call has used up its time."""
+        return time.monotonic() >= self.until
+
+    def connect(self) -> socket.socket:
+        """Return a fresh connection."""
+        fresh = _Socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        fresh.line = self
+        self.refused = ""
+        try:
+            fresh.settimeout(self.left())
+            fresh.connect(self.path)
+        except OSError as exc:
+            fresh.close()
+            self.refused = exc.strerror or str(exc)
+            raise
+        self._socket = fresh
+        return fresh
+
+    def cut(self) -> None:
+        """Make the call under way, and every later one, fail at once."""
+        self._cut = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+class _Socket(socket.socket):
+    line: Line
+
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        self.settimeout(self.line.left())
+        return super().recv_into(*args, **kwargs)
+
+    def sendall(self, *args: Any, **kwargs: Any) -> None:
+        self.settimeout(self.line.left())
+        super().sendall(*args, **kwargs)
+
+
+class _Connection(urllib3.connection.HTTPConnection):
+    def __init__(self, *args: Any, line: Line, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._line = line
+
+    def _new_conn(self) -> socket.socket:
+        return self._line.connect()
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class Adapter(HTTPAdapter):
+    """Carries a session's requests, whatever their address, over one line."""
+
+    def __init__(self, line: Line) -> None:
+        super().__init__()
+        # What the pool does not know it hands on to its connections.
+        self._pool = _Pool("localhost", maxsize=1, line=line)
+
+    def get_connection_with_tls_context(
+        self,
+        request: requests.PreparedRequest,
+        verify: bool | str | None,
+        proxies: Mapping[str, str] | None = None,
+        cert: tuple[str, str] | str | None = None,
+    ) -> ConnectionPool:
+        return self._pool
+
+    def get_connection(self, url: str | bytes, proxies: Mapping[str, str] | None = None) -> ConnectionPool:
+        """Serve requests older than 2.32."""
+        return self._pool
+
+    def request_url(self, request: requests.PreparedRequest, proxies: Mapping[str, str] | None) -> str:
+        return request.path_url
+
+    def close(self) -> None:
+        self._pool.close()
+        super().close()

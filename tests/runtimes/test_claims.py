@@ -1,0 +1,214 @@
+"""Which chips a definition asks for, in every spelling, and what cannot be read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cmgr.runtimes import claims
+from cmgr.runtimes.claims import ASCEND, NVIDIA, Claims, Request
+
+UUID = "GPU-8f6d1e2a-0b3c-4d5e-9f00-112233445566"
+
+
+@pytest.mark.parametrize(
+    ("text", "chips"),
+    [
+        ("0,1", "0 1"),
+        ("0-3", "0 1 2 3"),
+        ("0-2,4", "0 1 2 4"),
+        (" 0 , 2 - 3 ", "0 2 3"),
+        ("Ascend910-0,Ascend910-1", "0 1"),
+        ("Ascend310P-7", "7"),
+        ("ascend910b-12", "12"),
+        ("007", "7"),
+        ("5-5", "5"),
+        ("1,1,1-2", "1 2"),
+        ("0,,1,", "0 1"),
+        ("all", "all"),
+        ("ALL", "all"),
+        ("all,3", "all 3"),
+        (UUID, UUID),
+        (f"{UUID},2", f"{UUID} 2"),
+        ("2:1", "2"),
+        (f"MIG-{UUID}/1/0", UUID),
+        ("00000000:3B:00.0", "00000000:3B:00.0"),
+        ("", ""),
+        ("  ", ""),
+        ("none", ""),
+        ("void", ""),
+    ],
+)
+@pytest.mark.parametrize("name", [ASCEND, NVIDIA])
+def test_a_list_of_chips_is_read_in_every_spelling(name: str, text: str, chips: str) -> None:
+    assert claims.from_environment([f"{name}={text}"]) == Claims(frozenset(chips.split()))
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        "x",
+        "-1",
+        "5-3",
+        "0-99999999",
+        "0-9999",
+        "99999",
+        "1.0",
+        "0x1",
+        "1_0",
+        "٣",
+        "Ascend910-",
+        "davinci0",
+        "none",
+        "1 2",
+    ],
+)
+def test_an_item_that_cannot_be_read_is_a_warning_and_hides_no_other(item: str) -> None:
+    read = claims.from_environment([f"{ASCEND}=3,{item},5"])
+    assert read == Claims(frozenset({"3", "5"}), (f"cannot read {item!r} in {ASCEND}",))
+
+
+def test_only_the_exact_name_counts() -> None:
+    lines = [f"X{ASCEND}=0", f"{ASCEND}X=1", f"{ASCEND.lower()}=2", f"NOTE={ASCEND}=3", ASCEND]
+    assert claims.from_environment(lines) == Claims()
+
+
+def test_the_last_assignment_wins() -> None:
+    assert claims.from_environment([f"{ASCEND}=0", "A=b", f"{ASCEND}=1"]).chips == {"1"}
+    assert claims.from_environment([f"{ASCEND}=0", f"{ASCEND}="]) == Claims()
+    assert claims.from_environment([f"{ASCEND}=0", ASCEND]) == Claims()
+
+
+def test_a_request_for_nvidia_chips_outdoes_that_variable_and_no_other() -> None:
+    lines = [f"{NVIDIA}=all", f"{ASCEND}=1"]
+    gpu = Request(ids=("0",), capabilities=frozenset({"gpu"}))
+    assert claims.from_environment(lines, [gpu]).chips == {"1"}
+    assert claims.from_environment(lines, [Request(driver="cdi", ids=("other.com/x=0",))]).chips == {"all", "1"}
+
+
+@pytest.mark.parametrize(
+    ("path", "chips"),
+    [
+        ("/dev/davinci3", "3"),
+        ("/dev/nvidia0", "0"),
+        ("//dev//davinci12", "12"),
+        ("/dev/../dev/davinci1", "1"),
+        ("/dev/davinci_manager", ""),
+        ("/dev/davinci", ""),
+        ("/dev/davinci0x", ""),
+        ("/dev/nvidiactl", ""),
+        ("/dev/nvidia-uvm", ""),
+        ("/dev/hisi_hdc", ""),
+        ("/dev/fuse", ""),
+        ("/dev/infiniband/uverbs0", ""),
+        ("/data/davinci0", ""),
+    ],
+)
+def test_a_device_is_a_chip_by_its_path_on_the_host(path: str, chips: str) -> None:
+    assert claims.from_devices([path]) == Claims(frozenset(chips.split()))
+
+
+@pytest.mark.parametrize("path", ["/dev/vdavinci100", "/dev", "/dev/"])
+def test_a_device_that_reaches_chips_untold_is_a_warning(path: str) -> None:
+    read = claims.from_devices([path, "/dev/davinci1"])
+    assert read.chips == {"1"}
+    assert len(read.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "chips"),
+    [
+        (Request(count=-1, capabilities=frozenset({"gpu"})), "all"),
+        (Request(driver="nvidia", count=-1), "all"),
+        (Request(driver="nvidia", ids=("0", UUID)), f"0 {UUID}"),
+        (Request(driver="nvidia", ids=("all",)), "all"),
+        (Request(driver="nvidia", count=2), "0 1"),
+        (Request(driver="nvidia", count=0), ""),
+        (Request(driver="cdi", ids=("huawei.com/npu=0", "nvidia.com/gpu=all")), "0 all"),
+        (Request(driver="", count=-1, capabilities=frozenset({"tpu"})), ""),
+        (Request(driver="amd", count=-1, capabilities=frozenset({"gpu"})), ""),
+    ],
+)
+def test_a_device_request_is_read(request_: Request, chips: str) -> None:
+    assert claims.from_requests([request_]) == Claims(frozenset(chips.split()))
+
+
+def test_an_absurd_device_request_is_a_warning() -> None:
+    read = claims.from_requests([Request(driver="nvidia", count=10**9), Request(driver="nvidia", ids=("x",))])
+    assert read.chips == frozenset()
+    assert len(read.warnings) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "chips"),
+    [
+        ("huawei.com/npu=0", "0"),
+        ("huawei.com/Ascend910=0", "0"),
+        ("huawei.com/Ascend910=Ascend910-5", "5"),
+        ("huawei.com/npu=all", "all"),
+        ("nvidia.com/gpu=all", "all"),
+        (f"nvidia.com/gpu={UUID}", UUID),
+        ("nvidia.com/gpu=1:0", "1"),
+        ("other.com/device=0", ""),
+        ("nonsense", ""),
+    ],
+)
+def test_a_cdi_name_is_read(name: str, chips: str) -> None:
+    assert claims.from_cdi([name], "here") == Claims(frozenset(chips.split()))
+    assert claims.from_annotations({"cdi.k8s.io/x": f" {name} ", "other": "huawei.com/npu=7"}).chips == set(
+        chips.split()
+    )
+
+
+@pytest.mark.parametrize("name", ["huawei.com/npu=x", "huawei.com/npu", "nvidia.com/gpu="])
+def test_a_cdi_name_that_cannot_be_read_is_a_warning(name: str) -> None:
+    read = claims.from_cdi([name, "huawei.com/npu=1"], "here")
+    assert read == Claims(frozenset({"1"}), (f"cannot read {name!r} in here",))
+
+
+def test_device_numbers_are_chips_where_the_major_is_a_chip_driver() -> None:
+    read = claims.from_numbers([(236, 3), (10, 0), (195, 255), (195, 1)], frozenset({236, 195}))
+    assert read == Claims(frozenset({"3", "1"}))
+
+
+def test_a_rule_for_every_minor_reaches_chips_and_asks_for_none() -> None:
+    read = claims.from_numbers([(236, -1), (10, -1), (-1, -1)], frozenset({236}))
+    assert read.chips == frozenset()
+    assert len(read.warnings) == 2
+
+
+def test_majors_are_read_from_the_table_of_character_devices() -> None:
+    table = "Character devices:\n  1 mem\n 61 devdrv-cdev\n195 nvidia\n236 davinci_x\n\nBlock devices:\n  7 nvidia\n"
+    assert claims.chip_majors(table) == {61, 195}
+    assert claims.chip_majors("") == frozenset()
+
+
+def test_a_flood_of_nonsense_stays_small() -> None:
+    read = claims.from_list("X", ",".join(f"bad{n}" + "y" * 1000 for n in range(5000)))
+    assert len(read.warnings) == 9
+    assert max(map(len, read.warnings)) < 100
+
+
+def test_joined_parts_say_each_thing_once() -> None:
+    parts = [Claims(frozenset({"1"}), ("a",)), Claims(frozenset({"2"}), ("a", "b")), Claims()]
+    assert claims.joined(parts) == Claims(frozenset({"1", "2"}), ("a", "b"))
+    assert claims.joined([]) == Claims()
+
+
+PIECE = st.sampled_from(
+    ["0", "9" * 30, "-", ",", " ", "all", "none", "Ascend910-", "GPU-", "MIG-", ":", "=", "\n", "é", "٣"]
+)
+TEXT = st.one_of(st.text(max_size=60), st.lists(PIECE, max_size=12).map("".join))
+
+
+@given(TEXT)
+def test_no_text_makes_reading_fail_or_swell(text: str) -> None:
+    for read in (
+        claims.from_environment([text, f"{ASCEND}={text}", f"{NVIDIA}={text}"]),
+        claims.from_devices([text, f"/dev/davinci{text}"]),
+        claims.from_cdi([text, f"huawei.com/npu={text}"], "here"),
+        claims.from_requests([Request(driver="nvidia", ids=(text,))]),
+        claims.from_annotations({"cdi.k8s.io/" + text: text}),
+    ):
+        assert len(read.chips) <= 10_000
+        assert all(claim == "all" or claim.isascii() for claim in read.chips)
+    assert claims.chip_majors(text) is not None

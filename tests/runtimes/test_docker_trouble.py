@@ -1,0 +1,240 @@
+"""A Docker daemon that answers badly, late or never: each gives cmgr's own error, and the right one."""
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+
+from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
+from cmgr.model.containers import NO_RESTART, ContainerKey
+from cmgr.runtimes.docker import DockerRuntime
+from cmgr.runtimes.docker_wire import Limits
+from tests.runtimes.fake_dockerd import Answer, FakeDockerd, Request, document, fake_dockerd
+
+KEY = ContainerKey("docker", "", "c1")
+NOW = timedelta()
+HURRIED = Limits(look=0.3, list=0.3, update=0.3, start=0.3, after_grace=0.3)
+
+CALLS: dict[str, tuple[str, Callable[[DockerRuntime], object]]] = {
+    "list": ("GET /containers/json", lambda runtime: runtime.list()),
+    "look": ("GET /containers/c1/json", lambda runtime: runtime.list()),
+    "stop": ("POST /containers/c1/stop", lambda runtime: runtime.stop(KEY, NOW)),
+    "start": ("POST /containers/c1/start", lambda runtime: runtime.start(KEY, NO_RESTART)),
+    "update": ("POST /containers/c1/update", lambda runtime: runtime.set_restart_policy(KEY, "always:0")),
+}
+
+
+@pytest.fixture
+def daemon() -> Iterator[FakeDockerd]:
+    """One container runs in it."""
+    with fake_dockerd() as daemon:
+        daemon.containers["c1"] = document("c1")
+        yield daemon
+
+
+@pytest.fixture
+def runtime(daemon: FakeDockerd) -> Iterator[DockerRuntime]:
+    runtime = DockerRuntime(daemon.socket, HURRIED)
+    yield runtime
+    runtime.close()
+
+
+def error_of(call: str, daemon: FakeDockerd, runtime: DockerRuntime, answer: Answer) -> ContainerError:
+    """Return what the call raises when its request is answered so."""
+    request, act = CALLS[call]
+    if call == "start":
+        daemon.containers["c1"] = document("c1", status="exited")
+    daemon.on(request, answer)
+    with pytest.raises(ContainerError) as caught:
+        act(runtime)
+    assert str(caught.value).startswith("cannot ")
+    return caught.value
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_refusal_carries_the_daemons_words(call: str, daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    error = error_of(call, daemon, runtime, lambda request: request.refuse(500, "the disk is on fire"))
+    assert type(error) is ContainerError
+    assert "the disk is on fire" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        *((call, Request.hang_up) for call in CALLS),
+        *((call, Request.close_midway) for call in ("list", "look", "update")),
+    ],
+)
+def test_a_broken_connection_is_no_runtime_that_is_down(
+    call: str, answer: Answer, daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    error = error_of(call, daemon, runtime, answer)
+    assert not isinstance(error, RuntimeDown | ContainerGone)
+    assert "closed the connection" in str(error)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("answer", [Request.hang, Request.trickle])
+def test_an_answer_that_does_not_end_is_given_up(
+    call: str, answer: Answer, daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    error = error_of(call, daemon, runtime, answer)
+    assert not isinstance(error, RuntimeDown | ContainerGone)
+    assert "did not answer within 0.3 s" in str(error)
+
+
+@pytest.mark.parametrize("call", ["list", "look"])
+@pytest.mark.parametrize(
+    "text", ["", "no json", "[1, 2]", "{}x", '"x"', "3", '{"message": 1}', "[[]]", '[{"Id": "x"}]']
+)
+def test_an_answer_of_another_shape_cannot_be_read(
+    call: str, text: str, daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    error = error_of(call, daemon, runtime, lambda request: request.give_text(text))
+    assert not isinstance(error, RuntimeDown | ContainerGone)
+
+
+@pytest.mark.parametrize("text", ["", "no json", "[]", '{"x": 1}', "3"])
+def test_a_refusal_of_another_shape_is_a_refusal(text: str, daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    error = error_of("stop", daemon, runtime, lambda request: request.give_text(text, 500))
+    assert type(error) is ContainerError
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_daemon_that_is_not_there_is_down(call: str, daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    runtime.list()
+    daemon.down()
+    with pytest.raises(RuntimeDown, match=r"nothing answers at .*: ") as caught:
+        CALLS[call][1](runtime)
+    assert caught.value.hint
+
+
+def test_a_daemon_that_goes_between_order_and_look_leaves_the_outcome_open(
+    daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    def last_words(request: Request) -> None:
+        daemon.on("GET /containers/c1/json", Request.hang_up)
+        request.give_text("", 204)
+
+    daemon.on("POST /containers/c1/stop", last_words)
+    with pytest.raises(ContainerError) as caught:
+        runtime.stop(KEY, NOW)
+    assert not isinstance(caught.value, RuntimeDown | ContainerGone)
+
+
+def test_a_runtime_may_come_up_after_its_first_use() -> None:
+    with fake_dockerd() as daemon:
+        daemon.down()
+        runtime = DockerRuntime(daemon.socket, HURRIED)
+        with pytest.raises(RuntimeDown):
+            runtime.list()
+        daemon.containers["c1"] = document("c1")
+        daemon.up()
+        assert [c.key for c in runtime.list()] == [KEY]
+        runtime.close()
+
+
+def test_a_container_that_cannot_be_looked_at_fails_the_whole_list(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    daemon.containers["c2"] = document("c2")
+    daemon.on("GET /containers/c2/json", lambda request: request.refuse(500, "corrupt"))
+    with pytest.raises(ContainerError, match="corrupt"):
+        runtime.list()
+
+
+def test_a_container_that_goes_while_it_is_listed_hides_no_other(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    daemon.containers["c2"] = document("c2")
+    daemon.on("GET /containers/c2/json", lambda request: request.refuse(404, "No such container: c2"))
+    assert [c.key for c in runtime.list()] == [KEY]
+
+
+def test_many_slow_looks_do_not_add_up(daemon: FakeDockerd) -> None:
+    runtime = DockerRuntime(daemon.socket, Limits(look=0.2, list=0.3))
+    for n in range(2, 30):
+        daemon.containers[f"c{n}"] = document(f"c{n}")
+        daemon.on(f"GET /containers/c{n}/json", Request.hang)
+    with pytest.raises(ContainerError, match="did not answer"):
+        runtime.list()
+    runtime.close()
+
+
+def test_not_found_is_gone_only_when_a_look_says_so_too(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    error = error_of("start", daemon, runtime, lambda request: request.refuse(404, "network web not found"))
+    assert type(error) is ContainerError
+    assert "network web not found" in str(error)
+    del daemon.containers["c1"]
+    with pytest.raises(ContainerGone, match="No such container"):
+        runtime.start(KEY, NO_RESTART)
+
+
+def test_a_stop_that_fails_on_a_container_that_is_down_is_success(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    daemon.containers["c1"] = document("c1", status="exited", run="2024-05-01T09:00:00Z")
+    daemon.on("POST /containers/c1/stop", lambda request: request.refuse(500, "no such process"))
+    halt = runtime.stop(KEY, NOW)
+    assert (halt.run, halt.before) == ("2024-05-01T09:00:00Z", None)
+
+
+def test_a_container_that_runs_after_its_stop_is_not_stopped(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    with pytest.raises(ContainerError, match="it runs again"):
+        runtime.stop(KEY, NOW)
+
+
+def test_a_container_that_never_ran_has_not_died_of_anything(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    daemon.containers["c1"] = document("c1", status="created", run="0001-01-01T00:00:00Z")
+    daemon.containers["c1"]["State"]["FinishedAt"] = "0001-01-01T00:00:00Z"
+    daemon.on("POST /containers/c1/stop", lambda request: request.give_text("", 304))
+    before = runtime.stop(KEY, NOW).before
+    assert before is not None
+    assert not before.by_itself
+
+
+@pytest.mark.parametrize(
+    ("grace", "seconds"),
+    [
+        (timedelta(), "0"),
+        (timedelta(milliseconds=1), "1"),
+        (timedelta(seconds=45), "45"),
+        (timedelta(days=9999), str(7 * 86400)),
+        (timedelta(seconds=-1), "0"),
+    ],
+)
+def test_the_grace_is_said_in_whole_seconds(
+    grace: timedelta, seconds: str, daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    daemon.containers["c1"] = document("c1", status="exited")
+    runtime.stop(KEY, grace)
+    assert any(path.endswith(f"/containers/c1/stop?t={seconds}") for path in daemon.paths)
+
+
+def test_a_stop_is_the_first_thing_that_a_warm_client_asks(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    runtime.list()
+    daemon.containers["c1"] = document("c1", status="exited")
+    daemon.requests.clear()
+    runtime.stop(KEY, NOW)
+    assert [request for request, _ in daemon.requests] == ["POST /containers/c1/stop", "GET /containers/c1/json"]
+
+
+def test_a_name_from_the_database_is_never_a_path(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    with pytest.raises(ContainerError):
+        runtime.stop(ContainerKey("docker", "", "../../images/x?force=1"), NOW)
+    assert not any(path.startswith("/v1.41/images") for path in daemon.paths)
+    assert "/v1.41/containers/..%2F..%2Fimages%2Fx%3Fforce%3D1/stop?t=0" in daemon.paths
+
+
+def test_a_policy_that_is_right_already_is_not_set(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    runtime.set_restart_policy(KEY, NO_RESTART)
+    runtime.start(KEY, NO_RESTART)
+    assert daemon.asked("POST /containers/c1/update") == 0
+
+
+def test_a_bad_policy_is_refused_before_anything_is_sent(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    with pytest.raises(ContainerError, match="none of Docker's"):
+        runtime.set_restart_policy(KEY, "nonsense")
+    assert daemon.asked("POST") == 0
+
+
+def test_close_may_be_repeated_and_leaves_the_runtime_usable_for_answers(
+    daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    runtime.close()
+    runtime.close()
+    assert len(runtime.list()) == 1

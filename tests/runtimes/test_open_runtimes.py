@@ -1,0 +1,63 @@
+"""Which runtimes are taken."""
+
+from pathlib import Path
+
+import pytest
+
+from cmgr.config.sim import SimContainer
+from cmgr.errors import ConfigError, RuntimeDown
+from cmgr.runtimes import open_runtimes
+from cmgr.runtimes.sim_world import Pretended, pretended
+from tests.runtimes.fake_dockerd import Request, fake_dockerd
+
+NOWHERE = "/nonexistent/docker.sock"
+
+
+def names(*wanted: str, socket: str = NOWHERE) -> list[str]:
+    runtimes = open_runtimes(wanted, docker_socket=socket)
+    for runtime in runtimes:
+        runtime.close()
+    return [runtime.name for runtime in runtimes]
+
+
+def test_auto_takes_what_answers() -> None:
+    with fake_dockerd() as daemon:
+        assert names("auto", socket=daemon.socket) == ["docker"]
+        assert names("auto", "docker", "auto", socket=daemon.socket) == ["docker"]
+        assert names("sim", "auto", socket=daemon.socket) == ["sim", "docker"]
+
+
+def test_auto_that_finds_nothing_says_so() -> None:
+    with pytest.raises(RuntimeDown, match="cannot find a container runtime") as caught:
+        names("auto")
+    assert caught.value.hint
+    assert NOWHERE in str(caught.value.__cause__)
+
+
+def test_auto_leaves_out_what_answers_badly() -> None:
+    with fake_dockerd() as daemon:
+        daemon.on("GET /version", lambda request: Request.refuse(request, 500, "starting"))
+        assert names("auto", "sim", socket=daemon.socket) == ["sim"]
+
+
+def test_a_runtime_that_is_named_need_not_answer_yet() -> None:
+    assert names("docker") == ["docker"]
+    assert names("auto", "sim") == ["sim"]
+
+
+def test_a_name_that_is_no_runtime_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'podman': it is none of auto, docker, sim"):
+        names("sim", "podman")
+
+
+def test_pretended_containers_are_handed_on(tmp_path: Path) -> None:
+    file = tmp_path / "world.json"
+    (runtime,) = open_runtimes(["sim"], pretended=[Pretended("web", frozenset({"0"}))], sim_file=file)
+    assert [container.name for container in runtime.list()] == ["web"]
+    assert file.exists()
+    runtime.close()
+
+
+def test_a_configured_container_is_pretended() -> None:
+    like = pretended(SimContainer("web", (0, 3), order=2, running=False, fail_stops=1))
+    assert (like.name, like.claims, like.order, like.running, like.fail_stops) == ("web", frozenset("03"), 2, False, 1)
