@@ -4,7 +4,7 @@ Read together these four interfaces are the best summary of what cmgr does. They
 `runtimes`, `store` and `service.clock`; each implementation must pass the contract suite of its port under `tests/`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
@@ -13,6 +13,7 @@ from cmgr.model.chips import Chip, ChipId, ChipReport
 from cmgr.model.commands import Action, Note
 from cmgr.model.containers import Container, ContainerKey, Exit
 from cmgr.model.facts import (
+    ChipsListed,
     ContainerRemoved,
     ContainerSeen,
     FaultReported,
@@ -23,7 +24,7 @@ from cmgr.model.facts import (
 from cmgr.model.faults import Assertion
 from cmgr.model.node import Node
 
-DriverFact = FaultReported | ReadNeeded
+DriverFact = FaultReported | ReadNeeded | ChipsListed
 """What a driver tells on its own."""
 
 RuntimeFact = RuntimeUp | RuntimeDown | ContainerSeen | ContainerRemoved
@@ -77,6 +78,33 @@ class Injector(Protocol):
         """Make the chip report that fault until it is cleared or a reset cures it. Any thread; does not block.
 
         Raises `DriverError` when there is no such chip.
+        """
+
+
+@runtime_checkable
+class Ailing(Protocol):
+    """A driver that can work badly and go on."""
+
+    def trouble(self) -> tuple[str, ...]:
+        """Return what is wrong with the driver as a whole, a sentence each. Any thread; does not block or raise."""
+
+
+@runtime_checkable
+class Describing(Protocol):
+    """A driver that can say by what it reaches its chips."""
+
+    def describe(self) -> str:
+        """Return that in a few words, for `cmgr check`. Any thread; does not block or raise."""
+
+
+@runtime_checkable
+class Gauge(Protocol):
+    """A driver that knows more of its chips than decisions need."""
+
+    def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
+        """Return what is known and measured of each chip by name, a unit at the name's end; nothing when it is silent.
+
+        Any thread. Blocks up to 3 s, then leaves out the rest. Safe to repeat. Does not raise.
         """
 
 

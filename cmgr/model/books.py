@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cmgr.model.catalog import normal_code
 from cmgr.model.chips import ChipId, ChipReport
 from cmgr.model.commands import NoteKind
-from cmgr.model.facts import FaultReported, RingRead
+from cmgr.model.facts import FaultReported, ReadNeeded, RingRead
 from cmgr.model.faults import (
     UNKNOWN_MODULE,
     Assertion,
@@ -18,6 +18,7 @@ from cmgr.model.faults import (
     Level,
     Severity,
 )
+from cmgr.model.policy import look_again_after
 from cmgr.model.rings import Ring
 from cmgr.model.scope import grave_faults
 from cmgr.model.turn import Turn
@@ -40,12 +41,14 @@ def fault_reported(turn: Turn, fact: FaultReported) -> None:
     if code is None:
         return  # Event id 0 is no fault (facts of the DCMI interface, section 6).
     severity = Severity(fact.severity) if fact.severity in set(Severity) else None
-    if fact.assertion is Assertion.CLEARED and fact.earlier == 0:
-        _cleared_by_event(turn, fact.chip, FaultKey(code, fact.module))
-        return
-    # An occurrence that was cleared again before it could be taken in was there nevertheless: once.
-    once = fact.assertion is not Assertion.OCCURRED
-    _occurred(turn, _Occurrence(fact.chip, FaultKey(code, fact.module), severity, 1 + fact.earlier, once))
+    key, over = FaultKey(code, fact.module), fact.assertion is Assertion.CLEARED
+    lasting = any(f.active and not f.momentary for f in _known(turn, fact.chip, key))
+    if times := fact.earlier if over else 1 + fact.earlier:
+        # An occurrence that was cleared again before it could be taken in was there nevertheless: once.
+        once = fact.assertion is not Assertion.OCCURRED
+        _occurred(turn, _Occurrence(fact.chip, key, severity, times, once))
+    if over and (lasting or fact.earlier == 0):
+        _cleared_by_event(turn, fact.chip, key)
 
 
 class _Occurrence(NamedTuple):
@@ -106,11 +109,22 @@ def _consequences(turn: Turn, fault: Fault) -> None:
     _track_clean(turn, fault.chip)
 
 
-def _cleared_by_event(turn: Turn, chip: ChipId, key: FaultKey) -> None:
+def _known(turn: Turn, chip: ChipId, key: FaultKey) -> list[Fault]:
+    """Return the fault of this key, active or remembered, and the one of its code that was found by reading."""
     known = turn.node.faults.get(chip, {})
-    for fault in (known.get(key), known.get(FaultKey(key.code, UNKNOWN_MODULE))):
-        if fault is not None:
-            clear(turn, replace(fault, changed=turn.at))
+    return [known[k] for k in sorted({key, FaultKey(key.code, UNKNOWN_MODULE)}) if k in known]
+
+
+def _cleared_by_event(turn: Turn, chip: ChipId, key: FaultKey) -> None:
+    for fault in _known(turn, chip, key):
+        clear(turn, replace(fault, changed=turn.at))
+
+
+def read_needed(turn: Turn, fact: ReadNeeded) -> None:
+    """Have the ring of a chip read of which events were lost."""
+    ring = turn.ring_of(fact.chip)
+    if ring is not None:
+        turn.ask_read(ring, f"events of chip {fact.chip} were lost", not_older=turn.at)
 
 
 def clear(turn: Turn, fault: Fault) -> None:
@@ -132,10 +146,18 @@ def ring_read(turn: Turn, fact: RingRead) -> None:
         turn.put_report(report)
         if not report.error and report.booted:
             _reconcile(turn, report, issued)
-    good = all(not r.error for r in fact.reports)
     ring = turn.node.rings[fact.ring]
-    ask_at = ring.ask_at if good else turn.at + READ_AGAIN
-    turn.put_ring(replace(ring, asked=None, read=issued if good else ring.read, ask_at=ask_at))
+    good = {r.chip for r in fact.reports if not r.error}.issuperset(ring.chips)
+    again = ring.again
+    ring = replace(ring, asked=None, again=False)
+    if good:
+        ring = replace(ring, read=issued, silent=None)
+    else:
+        silent = ring.silent or turn.at
+        ring = replace(ring, silent=silent, ask_at=turn.at + look_again_after(turn.at - silent, READ_AGAIN, 1))
+    turn.put_ring(ring)
+    if again:
+        turn.ask_read(ring, "something happened while it was read", not_older=turn.at)
 
 
 def _reconcile(turn: Turn, report: ChipReport, issued: datetime) -> None:
@@ -190,8 +212,9 @@ def release_due(turn: Turn) -> None:
         clean, ring = isolation.clean_since, turn.ring_of(isolation.chip)
         if isolation.by == "operator" or clean is None or ring is None or turn.at < clean + wait:
             continue
-        if ring.read is None or ring.read < clean:
-            turn.ask_read(ring, f"is chip {isolation.chip} clean?", not_older=clean)
+        if ring.read is None or ring.read < clean + wait:
+            if ring.ask_at is None or turn.at >= ring.ask_at:
+                turn.ask_read(ring, f"is chip {isolation.chip} clean?", not_older=clean + wait)
             continue
         turn.drop_isolation(isolation.chip)
         text = f"chip {isolation.chip} is released: no fault for {wait.total_seconds():.0f} s"
@@ -204,6 +227,7 @@ def end_momentary(turn: Turn, ring: Ring) -> None:
         for fault in list(turn.node.faults.get(chip, {}).values()):
             if fault.active and fault.momentary:
                 turn.put_fault(replace(fault, cleared=turn.at))
+                _track_clean(turn, chip)
 
 
 def forget_old(turn: Turn) -> None:

@@ -31,11 +31,12 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that the driver sees on a chip. `memory` is in bytes."""
+    """A process that the driver sees on a chip. `memory` is in bytes, `container` the id of the one that it is in."""
 
     pid: int
     name: str = ""
     memory: int = 0
+    container: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,13 @@ class ReadNeeded:
 
 
 @dataclass(frozen=True, slots=True)
+class ChipsListed:
+    """The driver found chips that were not there when this life began. `chips` are all that are known."""
+
+    chips: tuple[Chip, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RingRead:
     """Answers `ReadRing`: one report for each chip asked about."""
 
@@ -105,7 +112,7 @@ class ContainersListed:
 class ContainerStopped:
     """Answers `StopContainer`.
 
-    `run`: the word of the life that ended. `gone`: it does not exist any more. `before`: it was down before the stop was
+    `run`: the word of the life that ended. `gone`: it exists no more. `before`: it was down before the stop was
     asked for, and this is how its life had ended. `unreachable`: the order never reached the runtime.
     """
 
@@ -174,6 +181,7 @@ Fact = (
     | Reconfigured
     | FaultReported
     | ReadNeeded
+    | ChipsListed
     | RuntimeUp
     | RuntimeDown
     | ContainerSeen

@@ -23,7 +23,9 @@ class Hold:
     """The written promise: cmgr stopped this container, or it died of the fault, and cmgr will start it again.
 
     `run` is the life that ended: a container that runs with another word was started by somebody.
-    `command` is the answer it waits for; it does not survive a restart of cmgr. `tries` counts failures in a row.
+    `command` is the answer it waits for; it does not survive a restart of cmgr. `tries` counts failures in a row,
+    and `delays` those after them that do not count: they only make the wait longer. `revived` is the life that its
+    restart policy may have begun, by an event that a list has yet to confirm. These two are not stored.
     """
 
     key: ContainerKey
@@ -43,3 +45,5 @@ class Hold:
     retry_at: datetime | None = None
     error: str = ""
     command: CommandId | None = None
+    delays: int = 0
+    revived: str = ""

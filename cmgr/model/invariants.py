@@ -49,8 +49,10 @@ def _stuck(node: Node, ring: Ring) -> bool:
         return True
     timed = ring.deadline is not None or ring.ask_at is not None
     asked = ring.asked is not None or ring.reset is not None
+    # A container that is to be started may use another ring, too, which has to be read first.
+    unread = any(r.read is None and (r.asked is not None or r.ask_at is not None) for r in node.rings.values())
     runtimes = any(s.asked is not None or s.ask_at is not None or s.why_down for s in node.runtimes.values())
     # By its order a container may wait for one of another ring that it shares a third container's ring with.
     holds = any(h.command is not None or h.retry_at is not None for h in node.holds.values())
     # In phase waiting a ring may wait for a person, another ring or a container: the reason says so, and resync looks.
-    return not (timed or asked or runtimes or holds or ring.phase is Phase.WAITING)
+    return not (timed or asked or unread or runtimes or holds or ring.phase is Phase.WAITING)

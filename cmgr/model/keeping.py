@@ -16,7 +16,7 @@ from cmgr.model.holds import Hold, HoldState
 from cmgr.model.policy import Strategy, backed_off
 from cmgr.model.rings import Ring
 from cmgr.model.scope import Block, in_scope, is_starting, on_ring, scope_of, start_blocker, strategy_of
-from cmgr.model.sightings import container_removed, rearmed, started, stopped
+from cmgr.model.sightings import container_removed, had_ended, hand_back, rearmed, started, stopped
 from cmgr.model.turn import Turn
 
 RETURN_TRIES = 5
@@ -46,7 +46,11 @@ def _died_of_it(turn: Turn, ring: Ring, container: Container) -> bool:
         return False
     if container.exit is None or not container.exit.by_itself or ring.began is None:
         return False
-    return container.exit.at >= ring.began - turn.node.policy.death_window
+    if container.seen is None:
+        return False  # What the last life knew may be long over.
+    # The runtime's clock may be ahead of ours: nobody dies after cmgr was told of it.
+    at = min(container.exit.at, container.since or container.exit.at)
+    return at >= ring.began - turn.node.policy.death_window
 
 
 def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
@@ -80,21 +84,24 @@ def keep(turn: Turn) -> None:
     for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
         if hold.command is not None or (hold.retry_at is not None and turn.at < hold.retry_at):
             continue
-        match hold.state:
-            case HoldState.STOPPING:
-                _stop(turn, hold)
-            case HoldState.STOPPED | HoldState.STARTING:
-                _start(turn, hold)
-            case HoldState.RETURNING:
-                _set_policy(turn, hold, hold.restart_policy, "its restart policy goes back")
+        if hold.state is HoldState.STOPPING:
+            _stop(turn, hold)
+        elif hold.state is HoldState.RETURNING:
+            _set_policy(turn, hold, hold.restart_policy, "its restart policy goes back")
+        else:
+            _start(turn, hold)
 
 
 def _stop(turn: Turn, hold: Hold) -> None:
-    if hold.tries == 0 and not _still_wanted(turn, hold):
-        turn.note(NoteKind.HOLD, f"{hold.name} need not be stopped any more", turn.ring_for(hold.chips))
-        turn.drop_hold(hold.key)
+    mute = turn.node.policy.observe or hold.key.runtime not in turn.node.runtimes
+    if not mute and _stops_before(turn, hold):
         return
-    if turn.node.policy.observe or _stops_before(turn, hold):
+    made_now = hold.since == turn.at
+    if hold.tries == 0 and not made_now and not _still_wanted(turn, hold):
+        # Its policy may be off all the same: it may have been stopped before, and be back by somebody's hand.
+        hand_back(turn, hold, "it need not be stopped any more")
+        return
+    if mute:
         return
     # A runtime that is down is asked all the same: its events may have broken off while it still takes orders.
     ring = turn.ring_for(hold.chips)
@@ -102,7 +109,9 @@ def _stop(turn: Turn, hold: Hold) -> None:
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace)
     turn.put_hold(replace(hold, command=command.id, retry_at=None))
     turn.commands.append(command)
-    turn.note(NoteKind.ACTION, f"stop {hold.name} (grace {hold.grace.total_seconds():g} s)", ring, container=hold.key)
+    if not hold.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
+        text = f"stop {hold.name} (grace {hold.grace.total_seconds():g} s)"
+        turn.note(NoteKind.ACTION, text, ring, container=hold.key)
 
 
 def _still_wanted(turn: Turn, hold: Hold) -> bool:
@@ -118,19 +127,26 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
 
 def _stops_before(turn: Turn, hold: Hold) -> bool:
     """Return whether one with a higher order has not been answered its first stop."""
-    return any(
-        other.order > hold.order
+    before = [
+        other
+        for other in turn.node.holds.values()
+        if other.order > hold.order
         and other.state is HoldState.STOPPING
         and not other.error
-        and not other.chips.isdisjoint(_ring_chips(turn, hold))
-        for other in turn.node.holds.values()
-    )
+        and other.key.runtime in turn.node.runtimes
+    ]
+    return bool(_on_same_rings(turn, hold, before))
 
 
 def _start(turn: Turn, hold: Hold) -> None:
-    if hold.failed or start_blocker(turn.node, hold).kind is not Block.NOTHING:
+    blocker = start_blocker(turn.node, hold)
+    if hold.failed or blocker.kind is not Block.NOTHING:
+        if blocker.kind is Block.ANSWER:
+            _ask_unread(turn, hold)
         if hold.state is HoldState.STARTING:
-            turn.put_hold(replace(hold, state=HoldState.STOPPED))
+            # A try: should it run all the same, then because of this start and by nobody's hand.
+            hold = replace(hold, state=HoldState.STOPPED, tries=max(hold.tries, 1))
+            turn.put_hold(hold)
         _disarm(turn, hold)
         return
     if _starts_before(turn, hold):
@@ -140,24 +156,31 @@ def _start(turn: Turn, hold: Hold) -> None:
     command = StartContainer(turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy)
     turn.put_hold(replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None))
     turn.commands.append(command)
-    turn.note(NoteKind.ACTION, f"start {hold.name}", ring, container=hold.key)
+    if not hold.delays:
+        turn.note(NoteKind.ACTION, f"start {hold.name}", ring, container=hold.key)
     for each in turn.rings_of(hold.chips):
         if each.in_episode:
             turn.put_ring(replace(each, starts={**each.starts, hold.key: each.starts.get(hold.key, 0) + 1}))
 
 
+def _ask_unread(turn: Turn, hold: Hold) -> None:
+    for ring in turn.rings_of(hold.chips):
+        asked = ring.asked is not None or (ring.ask_at is not None and turn.at < ring.ask_at)
+        if ring.read is None and not asked:
+            turn.ask_read(ring, f"is it well? {hold.name} is to be started on it", not_older=turn.at)
+
+
 def _starts_before(turn: Turn, hold: Hold) -> bool:
     """Return whether one with a lower order is still on its way up."""
-    return any(
-        other.order < hold.order
-        and is_starting(turn.node, other)
-        and not other.chips.isdisjoint(_ring_chips(turn, hold))
-        for other in turn.node.holds.values()
-    )
+    before = [other for other in turn.node.holds.values() if other.order < hold.order]
+    return any(is_starting(turn.node, other) for other in _on_same_rings(turn, hold, before))
 
 
-def _ring_chips(turn: Turn, hold: Hold) -> frozenset[int]:
-    return frozenset(c for ring in turn.rings_of(hold.chips) for c in ring.chips)
+def _on_same_rings(turn: Turn, hold: Hold, others: list[Hold]) -> list[Hold]:
+    if not others:
+        return []
+    chips = frozenset(c for ring in turn.rings_of(hold.chips) for c in ring.chips)
+    return [other for other in others if not chips.isdisjoint(other.chips)]
 
 
 def _disarm(turn: Turn, hold: Hold) -> None:
@@ -165,8 +188,7 @@ def _disarm(turn: Turn, hold: Hold) -> None:
     if hold.restart_policy == NO_RESTART or hold.disarmed or runtime is None or runtime.why_down:
         return
     if not turn.node.policy.observe:
-        turn.put_hold(replace(hold, state=HoldState.STOPPED))
-        _set_policy(turn, turn.node.holds[hold.key], NO_RESTART, "its restart policy must not start it meanwhile")
+        _set_policy(turn, hold, NO_RESTART, "its restart policy must not start it meanwhile")
 
 
 def _set_policy(turn: Turn, hold: Hold, policy: str, reason: str) -> None:
@@ -185,14 +207,16 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
         container_removed(turn, fact.key)
     elif fact.error:
         turn.put_hold(_again(turn, hold, fact.error, counts=not fact.unreachable))
-        turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
+        if fact.error != hold.error:
+            turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
     elif hold.tries == 0 and fact.before is not None and not fact.before.by_itself:
         # Nothing of ours was under way in an earlier life either, so somebody else had stopped it.
-        turn.note(NoteKind.HOLD, f"{hold.name} had been stopped before: not held", ring, container=hold.key)
-        turn.drop_hold(hold.key)
-        container = turn.node.containers.get(hold.key)
-        if container is not None:
-            turn.put_container(replace(container, running=False, exit=fact.before, since=turn.at))
+        had_ended(turn, hold.key, fact.before)
+        if hold.disarmed:
+            hand_back(turn, replace(hold, command=None), "it had been stopped before")
+        else:
+            turn.note(NoteKind.HOLD, f"{hold.name} had been stopped before: not held", ring, container=hold.key)
+            turn.drop_hold(hold.key)
     else:
         turn.note(NoteKind.RESULT, f"{hold.name} is stopped", ring, container=hold.key)
         stopped(turn, hold, fact.run)
@@ -207,9 +231,12 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     if fact.gone:
         container_removed(turn, fact.key)
     elif fact.unreachable:
-        turn.put_hold(_again(turn, hold, fact.error, counts=False))
+        turn.put_hold(_again(turn, replace(hold, state=HoldState.STOPPED), fact.error, counts=False))
     elif fact.error:
         turn.put_hold(_failed_start(turn, replace(hold, command=None), fact.error))
+        known = turn.node.containers.get(fact.key)
+        if known is not None and known.running:
+            turn.ask_list(fact.key.runtime, f"does {hold.name} run all the same?", not_older=turn.at)
     else:
         turn.note(NoteKind.RESULT, f"{hold.name} runs again", ring, container=hold.key)
         started(turn, hold, fact.run)
@@ -255,11 +282,11 @@ def _disarmed(turn: Turn, hold: Hold, fact: RestartPolicySet) -> None:
             text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
             turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
         return
-    turn.put_hold(replace(hold, command=None, disarmed=True, error=""))
+    turn.put_hold(replace(hold, command=None, disarmed=True, delays=0, error=""))
 
 
 def _again(turn: Turn, hold: Hold, error: str, *, counts: bool) -> Hold:
     retry = turn.node.policy.retry
-    tries = hold.tries + 1 if counts else hold.tries
-    wait = backed_off(retry.backoff, retry.backoff_max, max(tries, 1))
-    return replace(hold, command=None, tries=tries, retry_at=turn.at + wait, error=error)
+    tries, delays = (hold.tries + 1, 0) if counts else (hold.tries, hold.delays + 1)
+    wait = backed_off(retry.backoff, retry.backoff_max, tries + delays)
+    return replace(hold, command=None, tries=tries, delays=delays, retry_at=turn.at + wait, error=error)

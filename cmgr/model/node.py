@@ -24,13 +24,15 @@ class RuntimeState:
     """What cmgr knows of one runtime in this life. Not stored.
 
     `listed`: when the last good list was asked for. `asked`: the list under way and when it was asked for.
-    `restarted`: when its daemon came up last. `failures`: lists in a row that failed.
+    `again`: another is wanted when that is in. `restarted`: when its daemon came up last. `failures`: lists in a row
+    that failed.
     """
 
     name: str
     why_down: str = ""
     listed: datetime | None = None
     asked: tuple[CommandId, datetime] | None = None
+    again: bool = False
     ask_at: datetime | None = None
     restarted: datetime | None = None
     failures: int = 0

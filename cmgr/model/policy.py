@@ -90,6 +90,18 @@ class Policy:
     """How long after a runtime came up a start is its restart policy's and not a person's."""
 
 
+_LOOK_SOON = timedelta(seconds=1)
+_LOOK_AGAIN = timedelta(seconds=10)
+
+
+def look_again_after(waited: timedelta, least: timedelta, part: int) -> timedelta:
+    """Return how long to wait before looking once more for what was waited for so long already.
+
+    A part of that: a second at most in the first minute, then ever more seldom, every ten seconds in the end.
+    """
+    return min(_LOOK_AGAIN, max(least, min(_LOOK_SOON, waited / part), waited / 60))
+
+
 def backed_off(first: timedelta, most: timedelta, failures: int) -> timedelta:
     """Return how long to wait after that many failures in a row (1 or more)."""
     # 2**20 of any first wait is past every limit, and keeps the number small however long it goes on.

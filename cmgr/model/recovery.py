@@ -9,6 +9,7 @@ Rules:
 4. What was under way when cmgr died is decided by `rings.AFTER_RESTART`; a reset is never repeated blindly.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -16,10 +17,10 @@ from cmgr.model.books import end_momentary
 from cmgr.model.chips import listed
 from cmgr.model.commands import Note, NoteKind
 from cmgr.model.faults import Isolation
-from cmgr.model.holds import HoldState
+from cmgr.model.holds import Hold, HoldState
 from cmgr.model.keeping import hold_in_scope
 from cmgr.model.policy import OnIsolate, backed_off
-from cmgr.model.resetting import cause_of, give_up, order_reset, verifying
+from cmgr.model.resetting import cause_of, give_up, have_booted, order_reset, verifying
 from cmgr.model.rings import Phase, Ring, resets_within
 from cmgr.model.scope import handled_faults, holds_on, in_scope, is_starting, on_ring, scope_of, start_blocker
 from cmgr.model.turn import Turn
@@ -33,34 +34,21 @@ LULL_MAX = timedelta(minutes=5)
 
 def advance(turn: Turn, ring: Ring) -> None:
     """Move the ring as far as the books allow."""
-    for _ in range(len(Phase) * 2):
+    steps = 0
+    while True:
+        steps += 1
+        assert steps <= len(Phase) * 2, f"ring {ring.id} runs in a circle through {ring.phase}"
         before = ring
         _step(turn, ring)
         ring = turn.node.rings[ring.id]
         if ring.phase is before.phase and ring.episode == before.episode:
             return
-    raise AssertionError(f"ring {ring.id} runs in a circle through {ring.phase}")
 
 
 def _step(turn: Turn, ring: Ring) -> None:
     if ring.phase is not Phase.HEALTHY:
         hold_in_scope(turn, ring)
-    match ring.phase:
-        case Phase.HEALTHY:
-            _healthy(turn, ring)
-        case Phase.LISTING:
-            _listing(turn, ring)
-        case Phase.DRAINING:
-            _draining(turn, ring)
-        case Phase.WAITING:
-            _waiting(turn, ring)
-        case Phase.RESETTING:
-            if ring.reset is None:  # Only a restart of cmgr loses the order; see `restarted`.
-                raise AssertionError(f"ring {ring.id} waits for a reset that nobody does")
-        case Phase.VERIFYING:
-            verifying(turn, ring)
-        case Phase.RESUMING:
-            _resuming(turn, ring)
+    STEPS[ring.phase](turn, turn.node.rings[ring.id])
 
 
 def _healthy(turn: Turn, ring: Ring) -> None:
@@ -73,7 +61,7 @@ def _healthy(turn: Turn, ring: Ring) -> None:
     ring = turn.put_ring(
         replace(
             ring, episode=number, began=turn.at, failures=0, not_before=None, theirs=frozenset(), starts={},
-            blocked=None, widened=False, look=None,
+            blocked=None, widened=False, look=None, refusals=0,
         )
     )  # fmt: skip
     # What was said of the ring in this very turn is the beginning of the story.
@@ -113,7 +101,8 @@ def _listing(turn: Turn, ring: Ring) -> None:
 
 def _draining(turn: Turn, ring: Ring) -> None:
     stopping = [h for h in holds_on(turn.node, ring) if h.state is HoldState.STOPPING]
-    unanswered = [h.name for h in stopping if h.command is not None or not h.error]
+    observe = turn.node.policy.observe  # What was not sent before is not sent any more.
+    unanswered = [h.name for h in stopping if h.command is not None or not (h.error or observe)]
     if unanswered:
         turn.put_ring(replace(ring, reason=f"stopping {', '.join(unanswered)}"))
         return
@@ -135,17 +124,24 @@ def _waiting(turn: Turn, ring: Ring) -> None:
     end_momentary(turn, ring)
     faults = handled_faults(turn.node, ring)
     if not faults:
-        _lull(turn, ring)
+        # A reset that failed may have left chips that report nothing because they are not up.
+        if ring.failures == 0 or have_booted(turn, turn.put_ring(replace(ring, look=None, deadline=None))):
+            _lull(turn, turn.node.rings[ring.id])
         return
     if not is_due(turn, ring, faults):
         return
     policy = turn.node.policy.reset
     if len(resets_within(ring, turn.at, policy.window)) >= policy.attempts:
         give_up(turn, faults)
-        _lull(turn, turn.node.rings[ring.id])
+        _waiting(turn, turn.node.rings[ring.id])  # No handled fault is left: their chips are isolated.
         return
     if is_free(turn, turn.node.rings[ring.id], faults) and last_look(turn, turn.node.rings[ring.id]):
         order_reset(turn, turn.node.rings[ring.id], faults)
+
+
+def _resetting(turn: Turn, ring: Ring) -> None:
+    # Only a restart of cmgr loses the order, and then the ring does not stay in this phase.
+    assert ring.reset is not None, f"ring {ring.id} waits for a reset that nobody does"
 
 
 def _lull(turn: Turn, ring: Ring) -> None:
@@ -176,12 +172,23 @@ def _resuming(turn: Turn, ring: Ring) -> None:
         return
     pending = [h for h in holds_on(turn.node, ring) if is_starting(turn.node, h)]
     if pending:
-        why = next((w for h in pending if (w := start_blocker(turn.node, h).why)), "")
-        names = ", ".join(h.name for h in pending)
-        reason = f"starting {names}: {why}" if why else f"starting {names}"
-        turn.put_ring(replace(ring, reason=reason))
+        turn.put_ring(replace(ring, reason="; ".join(_doing(turn, pending))))
         return
     _close(turn, ring)
+
+
+def _doing(turn: Turn, pending: list[Hold]) -> list[str]:
+    stopping = [h for h in pending if h.state is HoldState.STOPPING]
+    starting = [h for h in pending if h.state is not HoldState.STOPPING]
+    blockers = (start_blocker(turn.node, h).why or h.error for h in starting)
+    return [*_named("stopping", stopping, (h.error for h in stopping)), *_named("starting", starting, blockers)]
+
+
+def _named(verb: str, holds: list[Hold], whys: Iterable[str]) -> list[str]:
+    if not holds:
+        return []
+    why = next((w for w in whys if w), "")
+    return [f"{verb} {', '.join(h.name for h in holds)}" + (f": {why}" if why else "")]
 
 
 def _close(turn: Turn, ring: Ring) -> None:
@@ -204,3 +211,15 @@ def _outcome(turn: Turn, ring: Ring) -> str:
     if any(i.since >= began for i in _isolations(turn, ring)):
         return "isolated"
     return "recovered" if any(t >= began for t in ring.resets) else "cleared"
+
+
+STEPS: Mapping[Phase, Callable[[Turn, Ring], None]] = {
+    Phase.HEALTHY: _healthy,
+    Phase.LISTING: _listing,
+    Phase.DRAINING: _draining,
+    Phase.WAITING: _waiting,
+    Phase.RESETTING: _resetting,
+    Phase.VERIFYING: verifying,
+    Phase.RESUMING: _resuming,
+}
+"""What moves a ring on from each phase."""

@@ -8,10 +8,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from cmgr.model.books import fault_reported, forget_old, release_due, relevel, ring_read
+from cmgr.model.arrivals import chips_listed
+from cmgr.model.books import fault_reported, forget_old, read_needed, release_due, relevel, ring_read
 from cmgr.model.chips import resolve, rings_of
 from cmgr.model.commands import Command, NoteKind
 from cmgr.model.facts import (
+    ChipsListed,
     ContainerRemoved,
     ContainerSeen,
     ContainersListed,
@@ -37,10 +39,10 @@ from cmgr.model.faults import Isolation
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.keeping import container_started, container_stopped, keep, restart_policy_set
 from cmgr.model.node import ChipFaults, Node, RuntimeState
-from cmgr.model.orders import release_ordered, resume_ordered
+from cmgr.model.orders import ordered
 from cmgr.model.recovery import advance
 from cmgr.model.resetting import reset_done, verify
-from cmgr.model.rings import AFTER_RESTART, Phase, Ring
+from cmgr.model.rings import AFTER_RESTART, REBOOTING, Phase, Ring, reborn
 from cmgr.model.scope import handled_faults
 from cmgr.model.sightings import (
     container_removed,
@@ -50,6 +52,9 @@ from cmgr.model.sightings import (
     runtime_up,
 )
 from cmgr.model.turn import Turn
+
+MOST_ROUNDS = 16
+"""Steps lead forward only, so they come to an end; should that be wrong, the next event goes on."""
 
 
 def reduce(node: Node, event: Event) -> tuple[Node, tuple[Command, ...]]:
@@ -67,9 +72,9 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
         case RingRead():
             ring_read(turn, fact)
         case ReadNeeded():
-            ring = turn.ring_of(fact.chip)
-            if ring is not None:
-                turn.ask_read(ring, f"events of chip {fact.chip} were lost", not_older=turn.at)
+            read_needed(turn, fact)
+        case ChipsListed():
+            chips_listed(turn, fact)
         case ResetDone():
             reset_done(turn, fact)
         case RuntimeUp():
@@ -88,15 +93,12 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             container_started(turn, fact)
         case RestartPolicySet():
             restart_policy_set(turn, fact)
-        case ResumeOrdered():
-            resume_ordered(turn, fact)
-        case ReleaseOrdered():
-            release_ordered(turn, fact)
+        case ResumeOrdered() | ReleaseOrdered():
+            ordered(turn, fact)
         case Restarted():
             _restarted(turn, fact)
         case Reconfigured():
-            turn.node = replace(turn.node, policy=fact.policy, catalog=fact.catalog)
-            relevel(turn)
+            _reconfigured(turn, fact)
         case Resync():
             _resync(turn)
         case Tick():
@@ -105,24 +107,36 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             assert_never(fact)
 
 
+def _reconfigured(turn: Turn, fact: Reconfigured) -> None:
+    turn.node = replace(turn.node, policy=fact.policy, catalog=fact.catalog)
+    relevel(turn)
+
+
 def _settle(turn: Turn) -> None:
-    """Let rings and holds go as far as the books allow. Each round can only move forward, so it ends."""
+    """Let rings and holds go as far as the books allow."""
     for state in list(turn.node.runtimes.values()):
         if state.asked is None and (state.listed is None or state.why_down):
             turn.ask_list(state.name, f"is {state.name} there?", not_older=turn.at)
     release_due(turn)
-    for _ in range(len(Phase)):
-        for ring in list(turn.node.rings.values()):
-            advance(turn, turn.node.rings[ring.id])
-        holds = turn.node.holds
-        keep(turn)
-        if turn.node.holds is holds:
-            return
+    rounds = 0
+    while _moves(turn) and rounds < MOST_ROUNDS:
+        rounds += 1
+
+
+def _moves(turn: Turn) -> bool:
+    """Let every ring and every hold go one step on. Return whether one did."""
+    rings, holds = turn.node.rings, turn.node.holds
+    for ring in rings:
+        advance(turn, turn.node.rings[ring])
+    keep(turn)
+    return turn.node.rings is not rings or turn.node.holds is not holds
 
 
 def _restarted(turn: Turn, fact: Restarted) -> None:
     """Fit what the last life left to the machine as it is now. Its commands are answered by nobody."""
-    chips = {chip.id: chip for chip in fact.chips}
+    # The driver may leave out a chip that is just being reset. It is read until it is back.
+    absent = {c.id: c for c in turn.node.chips.values() if _is_rebooting(turn.node.rings.get(c.ring))}
+    chips = {**absent, **{chip.id: chip for chip in fact.chips}}
     node = replace(
         turn.node,
         chips=chips,
@@ -133,23 +147,36 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         reports={},
     )
     rings = {}
-    for ring_id, members in rings_of(fact.chips).items():
-        stored = node.rings.get(ring_id, Ring(ring_id, members))
-        rings[ring_id] = replace(
-            _shifted_back(stored, turn.at), chips=members, reset=None, look=None, read=None, asked=None, ask_at=None
-        )
-    containers = {k: replace(c, seen=None, chips=resolve(c.claims, chips)[0]) for k, c in node.containers.items()}
+    for ring_id, members in rings_of(chips.values()).items():
+        stored = _shifted_back(node.rings.get(ring_id, Ring(ring_id, members)), turn.at)
+        rings[ring_id] = replace(reborn(stored), chips=members)
+    containers = {
+        k: replace(c, seen=None, chips=resolve(c.claims, chips)[0], since=min(c.since or turn.at, turn.at))
+        for k, c in node.containers.items()
+        if k.runtime in fact.runtimes  # Of the others nobody will ever say that they stopped.
+    }
     turn.node = replace(node, rings=rings, containers=containers)
     relevel(turn)
     for name in fact.runtimes:
         turn.ask_list(name, "cmgr was started", not_older=turn.at)
     for ring in rings.values():
-        if ring.in_episode:
-            turn.note(NoteKind.WARNING, f"cmgr was restarted while the ring was {ring.phase}: {ring.reason}", ring)
-        if AFTER_RESTART[ring.phase] is not ring.phase:
-            verify(turn, ring, "cmgr died during the reset, which is not repeated: what did it do?")
-        else:
-            turn.ask_read(ring, "cmgr was started", not_older=turn.at)
+        _ring_restarted(turn, ring)
+
+
+def _is_rebooting(ring: Ring | None) -> bool:
+    return ring is not None and ring.phase in REBOOTING
+
+
+def _ring_restarted(turn: Turn, ring: Ring) -> None:
+    if ring.in_episode:
+        turn.note(NoteKind.WARNING, f"cmgr was restarted while the ring was {ring.phase}: {ring.reason}", ring)
+    if AFTER_RESTART[ring.phase] is not ring.phase:
+        verify(turn, ring, "cmgr died during the reset, which is not repeated: what did it do?")
+        return
+    if ring.phase is Phase.VERIFYING:
+        # It looks again, and the time in which nobody looked does not count.
+        ring = turn.put_ring(replace(ring, deadline=turn.at + turn.node.policy.reset.boot_timeout))
+    turn.ask_read(ring, "cmgr was started", not_older=turn.at)
 
 
 def _hold_after_restart(hold: Hold) -> Hold:
@@ -204,8 +231,9 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     """Return when a `Tick` can next change anything, or None when only other events can."""
     times: list[datetime | None] = []
     for ring in node.rings.values():
+        times.append(ring.ask_at)
         if ring.in_episode:
-            times += [ring.deadline, ring.ask_at]
+            times.append(ring.deadline)
             times += _stop_times(node, ring)
     times += [h.retry_at for h in node.holds.values() if h.command is None]
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]

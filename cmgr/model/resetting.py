@@ -3,19 +3,20 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.books import isolate
+from cmgr.model.books import end_momentary, isolate
 from cmgr.model.chips import listed
 from cmgr.model.commands import ResetRing
 from cmgr.model.facts import ResetDone
 from cmgr.model.faults import Fault
-from cmgr.model.policy import backed_off
+from cmgr.model.policy import backed_off, look_again_after
 from cmgr.model.rings import Phase, Ring, resets_within
 from cmgr.model.scope import handled_faults, on_ring
 from cmgr.model.turn import Turn
-from cmgr.model.waiting import LOOK_AGAIN_MAX
 
-BOOT_POLL_MIN = timedelta(milliseconds=20)
-BOOT_POLL_MAX = timedelta(seconds=1)
+REFUSED = timedelta(seconds=1)
+"""How long to wait after the first refusal of the driver; then twice as long each time."""
+
+BOOT_POLL = timedelta(milliseconds=20)
 
 
 def cause_of(faults: list[Fault]) -> str:
@@ -54,10 +55,14 @@ def reset_done(turn: Turn, fact: ResetDone) -> None:
     if ring is None or ring.reset != fact.command:
         return
     ring = turn.put_ring(replace(ring, reset=None))
+    if not fact.refused:
+        ring = turn.put_ring(replace(ring, refusals=0))
     if fact.refused:
-        ring = turn.put_ring(replace(ring, resets=ring.resets[:-1]))
+        refusals = ring.refusals + 1
+        ring = turn.put_ring(replace(ring, resets=ring.resets[:-1], refusals=refusals))
         ring = turn.enter(ring, Phase.WAITING, f"nothing was reset: {fact.error}")
-        turn.put_ring(replace(ring, ask_at=turn.at + LOOK_AGAIN_MAX, deadline=turn.at + LOOK_AGAIN_MAX))
+        again = turn.at + backed_off(REFUSED, turn.node.policy.reset.backoff_max, refusals)
+        turn.put_ring(replace(ring, ask_at=again, deadline=again))
     elif fact.error:
         reset_failed(turn, ring, fact.error)
     else:
@@ -83,27 +88,33 @@ def reset_failed(turn: Turn, ring: Ring, why: str) -> None:
 
 def verifying(turn: Turn, ring: Ring) -> None:
     """Look whether the chips have booted and are well, until they are or the time for it is over."""
+    if not have_booted(turn, ring):
+        assert ring.deadline is not None
+        if turn.at >= ring.deadline:
+            waited = turn.node.policy.reset.boot_timeout.total_seconds()
+            reset_failed(turn, ring, f"{turn.node.rings[ring.id].reason} {waited:g} s after the reset")
+        return
+    end_momentary(turn, ring)
+    faults = handled_faults(turn.node, ring)
+    if faults:
+        reset_failed(turn, ring, f"{cause_of(faults)} is still there")
+    else:
+        turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, "all chips have booted and are well")
+
+
+def have_booted(turn: Turn, ring: Ring) -> bool:
+    """Return whether a read-out made in this phase shows it; else the ring says what it waits for and is read again."""
     unready = _unready(turn, ring)
     if not unready:
-        faults = handled_faults(turn.node, ring)
-        if faults:
-            reset_failed(turn, ring, f"{cause_of(faults)} is still there")
-        else:
-            turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, "all chips have booted and are well")
-        return
+        return True
     assert ring.since is not None
-    assert ring.deadline is not None
-    if turn.at >= ring.deadline:
-        waited = turn.node.policy.reset.boot_timeout.total_seconds()
-        reset_failed(turn, ring, f"{unready} {waited:g} s after the reset")
-        return
     if ring.asked is None and ring.ask_at is None:
         # Ask often at first and more seldom later: a boot takes from a fraction of a second to minutes.
-        wait = min(BOOT_POLL_MAX, max(BOOT_POLL_MIN, (turn.at - ring.since) / 8))
-        ring = replace(ring, ask_at=turn.at + wait)
+        ring = replace(ring, ask_at=turn.at + look_again_after(turn.at - ring.since, BOOT_POLL, 8))
     ring = turn.put_ring(replace(ring, reason=unready))
     if ring.ask_at is not None and turn.at >= ring.ask_at:
         turn.ask_read(ring, f"have {listed(ring.chips)} booted?", not_older=turn.at)
+    return False
 
 
 def _unready(turn: Turn, ring: Ring) -> str:

@@ -41,6 +41,9 @@ EDGES: Mapping[tuple[Phase, Phase], str] = {
     (Phase.RESUMING, Phase.LISTING): "a new fault",
 }
 
+REBOOTING = frozenset({Phase.RESETTING, Phase.VERIFYING})
+"""Phases in which the ring's chips may be away."""
+
 AFTER_RESTART: Mapping[Phase, Phase] = {
     **{phase: phase for phase in Phase},
     # The one command that is not safe to repeat: look at what it did instead.
@@ -58,8 +61,9 @@ class Ring:
     `starts`: how often cmgr started each container in this episode. `blocked`: since when a due reset waits for
     containers out of scope; `widened`: that took too long, and the whole ring is in scope.
     Not stored: `reset`, the reset under way; `look`, since when a last look before a reset is wanted; `read`, when the
-    last good read-out was asked for; `asked`, the read-out under way and when it was asked for; `ask_at`, when to ask
-    again.
+    last good read-out was asked for; `asked`, the read-out under way and when it was asked for; `again`, another is
+    wanted when that is in; `silent`, since when not every chip answers; `ask_at`, when to ask again; `refusals`,
+    resets in a row that the driver refused.
     """
 
     id: RingId
@@ -82,11 +86,20 @@ class Ring:
     look: datetime | None = None
     read: datetime | None = None
     asked: tuple[CommandId, datetime] | None = None
+    again: bool = False
+    silent: datetime | None = None
     ask_at: datetime | None = None
+    refusals: int = 0
 
     @property
     def in_episode(self) -> bool:
         return self.phase is not Phase.HEALTHY
+
+
+def reborn(ring: Ring) -> Ring:
+    """Return the ring without what only one life of the process knows."""
+    kept = replace(ring, reset=None, look=None, read=None, asked=None, again=False)
+    return replace(kept, silent=None, ask_at=None, refusals=0)
 
 
 def entered(ring: Ring, phase: Phase, at: datetime, reason: str) -> Ring:

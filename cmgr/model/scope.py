@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
-from cmgr.model.chips import ChipId
+from cmgr.model.chips import ChipId, listed
 from cmgr.model.containers import Container
 from cmgr.model.faults import Fault, Level
 from cmgr.model.holds import Hold, HoldState
@@ -30,9 +30,9 @@ def handled_faults(node: Node, ring: Ring) -> list[Fault]:
     faults = [
         fault
         for chip in ring.chips
-        if chip not in node.isolations and node.faults.get(chip)
-        for fault in active_faults(node, chip)
-        if fault.level.handled
+        if chip not in node.isolations and chip in node.faults
+        for fault in node.faults[chip].values()
+        if fault.active and fault.level.handled
     ]
     return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
 
@@ -80,15 +80,20 @@ def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool
 
 
 def holds_on(node: Node, ring: Ring) -> list[Hold]:
+    """Return the holds that the ring's episode is about: one of a runtime that is not managed any more is not."""
     chips = frozenset(ring.chips)
-    return sorted((h for h in node.holds.values() if not chips.isdisjoint(h.chips)), key=lambda h: (h.name, h.key))
+    found = (h for h in node.holds.values() if h.key.runtime in node.runtimes and not chips.isdisjoint(h.chips))
+    return sorted(found, key=lambda h: (h.name, h.key))
 
 
 class Block(Enum):
-    """What kind of thing keeps a hold from starting. `CHIP`: it waits beyond the end of the episode that made it."""
+    """What kind of thing keeps a hold from starting.
+
+    `ANSWER`: a driver or runtime that was asked. `CHIP`: it waits beyond the end of the episode that made it.
+    """
 
     NOTHING = "nothing"
-    RUNTIME = "runtime"
+    ANSWER = "answer"
     CHIP = "chip"
 
 
@@ -108,10 +113,13 @@ def start_blocker(node: Node, hold: Hold) -> Blocker:
             return Blocker(Block.CHIP, why)
     if node.policy.observe:
         return Blocker(Block.CHIP, "cmgr only observes")
+    unread = [c for c in hold.chips if node.rings[node.chips[c].ring].read is None]
     if runtime.why_down:
-        return Blocker(Block.RUNTIME, f"cannot reach {runtime.name}: {runtime.why_down}")
+        return Blocker(Block.ANSWER, f"cannot reach {runtime.name}: {runtime.why_down}")
+    if unread:
+        return Blocker(Block.ANSWER, f"{listed(unread)}: not read yet")
     if runtime.listed is None:
-        return Blocker(Block.RUNTIME, f"{runtime.name} has not answered yet")
+        return Blocker(Block.ANSWER, f"{runtime.name} has not answered yet")
     return Blocker(Block.NOTHING, "")
 
 
@@ -126,8 +134,6 @@ def _chip_blocker(node: Node, chip: ChipId) -> str:
         return f"ring {ring.id} is {ring.phase}: {ring.reason}"
     if faults := grave_faults(node, chip):
         return f"chip {chip} reports {faults[0].code} ({faults[0].level.name})"
-    if ring.read is None:
-        return f"chip {chip} has not been read yet"
     return ""
 
 
@@ -135,6 +141,6 @@ def is_starting(node: Node, hold: Hold) -> bool:
     """Return whether the hold's container is on its way up, so that its ring's episode waits for it."""
     if hold.failed or hold.state is HoldState.RETURNING:
         return False
-    if hold.state is HoldState.STOPPING or hold.command is not None:
+    if hold.command is not None or (hold.state is HoldState.STOPPING and not node.policy.observe):
         return True
     return start_blocker(node, hold).kind is not Block.CHIP

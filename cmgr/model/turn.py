@@ -37,6 +37,8 @@ class Turn:
         self.commands: list[Command] = []
 
     def put_ring(self, ring: Ring) -> Ring:
+        if self.node.rings.get(ring.id) == ring:
+            return ring
         self.node = replace(self.node, rings={**self.node.rings, ring.id: ring})
         return ring
 
@@ -98,19 +100,25 @@ class Turn:
         return self.put_ring(entered(ring, phase, self.at, reason))
 
     def ask_list(self, name: str, reason: str, not_older: datetime) -> None:
-        """Have the runtime listed, unless an answer that is new enough is under way or it is to be left in peace."""
+        """Have the runtime listed, unless it is to be left in peace.
+
+        One question at a time: what an answer under way is too old for is asked when that is in. Who asks faster than
+        it answers would otherwise never hear anything, and fill the queue of commands.
+        """
         state = self.node.runtimes[name]
-        under_way = state.asked is not None and state.asked[1] >= not_older
-        if under_way or (state.ask_at is not None and self.at < state.ask_at):
+        if state.asked is not None:
+            self.put_runtime(replace(state, again=state.again or state.asked[1] < not_older))
+            return
+        if state.ask_at is not None and self.at < state.ask_at:
             return
         command = ListContainers(self.command_id("list"), reason, name)
         self.put_runtime(replace(state, asked=(command.id, self.at), ask_at=None))
         self.commands.append(command)
 
     def ask_read(self, ring: Ring, reason: str, not_older: datetime) -> Ring:
-        """Have the ring's chips read, unless an answer that is new enough is under way."""
-        if ring.asked is not None and ring.asked[1] >= not_older:
-            return ring
+        """Have the ring's chips read: one question at a time, as in `ask_list`."""
+        if ring.asked is not None:
+            return self.put_ring(replace(ring, again=ring.again or ring.asked[1] < not_older))
         command = ReadRing(self.command_id("read"), reason, ring.id, ring.chips)
         self.commands.append(command)
         return self.put_ring(replace(ring, asked=(command.id, self.at), ask_at=None))
@@ -118,7 +126,8 @@ class Turn:
     def list_failed(self, state: RuntimeState, why: str) -> None:
         failures = state.failures + 1
         wait = backed_off(LIST_BACKOFF, LIST_BACKOFF_MAX, failures)
-        self.put_runtime(replace(state, asked=None, why_down=why, failures=failures, ask_at=self.at + wait))
+        ask_at = self.at + wait
+        self.put_runtime(replace(state, asked=None, again=False, why_down=why, failures=failures, ask_at=ask_at))
 
     def ring_of(self, chip: ChipId) -> Ring | None:
         known = self.node.chips.get(chip)

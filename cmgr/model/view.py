@@ -6,7 +6,7 @@ The shapes are documented for users and are stable: keys are added, never rename
 from collections.abc import Mapping
 from datetime import datetime
 
-from cmgr.model.chips import ChipId
+from cmgr.model.chips import ChipId, Process
 from cmgr.model.faults import Fault, Level
 from cmgr.model.node import Node
 from cmgr.model.rings import Ring
@@ -78,9 +78,15 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> Json:
         "reason": _why(node, chip),
         "faults": [_fault(f) for f in active_faults(node, chip)],
         "containers": sorted(users),
-        "processes": [{"pid": p.pid, "name": one_line(p.name), "memory": p.memory} for p in processes],
+        "processes": [_process(p) for p in processes],
         "available": free,
     }
+
+
+def _process(process: Process) -> Json:
+    row: Json = {"pid": process.pid, "name": one_line(process.name), "memory": process.memory}
+    # Only some drivers can tell.
+    return {**row, "container": one_line(process.container)} if process.container else row
 
 
 def healthy(node: Node, chip: ChipId) -> bool:

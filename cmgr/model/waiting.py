@@ -5,17 +5,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from cmgr.model.chips import listed
+from cmgr.model.chips import ChipReport, listed
 from cmgr.model.containers import Container
 from cmgr.model.faults import Fault
 from cmgr.model.holds import HoldState
-from cmgr.model.policy import Strategy
-from cmgr.model.rings import Phase, Ring
+from cmgr.model.keeping import hold_in_scope
+from cmgr.model.policy import Strategy, look_again_after
+from cmgr.model.rings import REBOOTING, Ring
 from cmgr.model.scope import handled_faults, holds_on, on_ring, stop_due, strategy_of
 from cmgr.model.turn import Turn
 
-LOOK_AGAIN_MIN = timedelta(milliseconds=50)
-LOOK_AGAIN_MAX = timedelta(seconds=1)
+LOOK_AGAIN = timedelta(milliseconds=50)
 
 
 class Obstacle(NamedTuple):
@@ -30,7 +30,7 @@ Check = Callable[[Turn, Ring, list[Fault]], Obstacle | None]
 
 def is_due(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
     """Return whether a reset is due by the faults' own measure; else the ring says what it waits for."""
-    return _passes(turn, ring, faults, (_stops, _observed, _too_early, _backing_off))
+    return _passes(turn, ring, faults, (_observed, _stops, _too_early, _backing_off))
 
 
 def is_free(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
@@ -101,11 +101,7 @@ def _backing_off(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None
 
 
 def _users(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
-    held = turn.node.holds
-    users = [c for c in on_ring(turn.node, ring) if c.running and c.key not in held]
-    users += [
-        c for c in on_ring(turn.node, ring) if c.running and c.key in held and held[c.key].state is HoldState.RETURNING
-    ]
+    users = [c for c in on_ring(turn.node, ring) if c.running]
     if not users:
         return None
     ring = turn.put_ring(replace(ring, blocked=ring.blocked or turn.at))
@@ -114,7 +110,8 @@ def _users(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
     if widen_after is not None and not ring.widened and ring.blocked is not None:
         until = ring.blocked + widen_after
         if turn.at >= until:
-            turn.put_ring(replace(ring, widened=True))
+            # Its mates are held now, not at the next event: nothing else may happen for long.
+            hold_in_scope(turn, turn.put_ring(replace(ring, widened=True)))
             return Obstacle(f"the wait for {users[0].name} was too long: the whole ring is stopped", turn.at)
     who = ", ".join(_why_left(turn, ring, c) for c in users)
     return Obstacle(f"the reset of {listed(ring.chips)} waits for {who}", until)
@@ -124,6 +121,8 @@ def _why_left(turn: Turn, ring: Ring, container: Container) -> str:
     """Say which running container is in the way, and why cmgr does not stop it."""
     if container.key in ring.theirs:
         return f"{container.name} (started by hand)"
+    if container.key in turn.node.holds:
+        return f"{container.name} (held, and it runs again)"
     if not container.enabled:
         return f"{container.name} (label cmgr.enable=false)"
     strategy = strategy_of(turn.node, container)
@@ -140,10 +139,13 @@ def _runtimes(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
 
 
 def _other_rings(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
-    busy = [r for r in turn.node.rings.values() if r.phase in (Phase.RESETTING, Phase.VERIFYING)]
+    # One that takes its last look is next. Were all to look at once, all but one would have looked in vain.
+    others = [r for r in turn.node.rings.values() if r.id != ring.id]
+    busy = [r for r in others if r.phase in REBOOTING] + [r for r in others if r.look is not None]
     if len(busy) < turn.node.policy.reset.at_once:
         return None
-    return Obstacle(f"ring {busy[0].id} is being reset; {turn.node.policy.reset.at_once} at once")
+    doing = "is being reset" if busy[0].phase in REBOOTING else "is next to be reset"
+    return Obstacle(f"ring {busy[0].id} {doing}; {turn.node.policy.reset.at_once} at once")
 
 
 def last_look(turn: Turn, ring: Ring) -> bool:
@@ -151,7 +153,9 @@ def last_look(turn: Turn, ring: Ring) -> bool:
     if ring.look is None:
         if ring.ask_at is not None and turn.at < ring.ask_at:
             return False
-        ring = turn.put_ring(replace(ring, look=turn.at, ask_at=None, deadline=None))
+        # After a look that found somebody the reason stays until the next has an answer.
+        why = ring.reason if ring.ask_at is not None else f"the last look before the reset of {listed(ring.chips)}"
+        ring = turn.put_ring(replace(ring, look=turn.at, ask_at=None, deadline=None, reason=why))
     look = ring.look
     assert look is not None
     reason = f"before the reset: is anybody on {listed(ring.chips)}?"
@@ -160,17 +164,15 @@ def last_look(turn: Turn, ring: Ring) -> bool:
         if state.listed is None or state.listed < look:
             turn.ask_list(name, reason, not_older=look)
             fresh = False
-    if ring.read is None or ring.read < look:
-        if ring.ask_at is None or turn.at >= ring.ask_at:
-            turn.ask_read(ring, reason, not_older=look)
-        fresh = False
-    found = _on_chips(turn, ring)
-    if not fresh and not found:
+    read = ring.read is not None and ring.read >= look
+    if not read and (ring.asked is not None or ring.ask_at is None):
+        turn.ask_read(ring, reason, not_older=look)
         return False
+    # Not read and nothing under way: the read-out made for this look has failed, and a report says why.
+    found = _on_chips(turn, ring)
     if not found:
-        return True
-    since = ring.since or turn.at
-    again = turn.at + min(LOOK_AGAIN_MAX, max(LOOK_AGAIN_MIN, (turn.at - since) / 4))
+        return fresh and read
+    again = turn.at + look_again_after(turn.at - (ring.since or turn.at), LOOK_AGAIN, 4)
     turn.put_ring(replace(turn.node.rings[ring.id], reason=found, look=None, ask_at=again, deadline=again))
     return False
 
@@ -178,9 +180,7 @@ def last_look(turn: Turn, ring: Ring) -> bool:
 def _on_chips(turn: Turn, ring: Ring) -> str:
     """Say who or what the read-outs found on the ring's chips."""
     for chip in ring.chips:
-        report = turn.node.reports.get(chip)
-        if report is None:
-            continue
+        report = turn.node.reports.get(chip, ChipReport(chip, error="it has not been read"))
         if report.error:
             return f"chip {chip} does not answer: {report.error}"
         if report.processes:

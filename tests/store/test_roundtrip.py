@@ -21,8 +21,8 @@ from cmgr.store.sqlite import SqliteStore
 from tests.store import values
 
 ELSEWHERE = {
-    Ring: {"reset", "look", "read", "asked", "ask_at"},
-    Hold: {"key", "grace", "command"},
+    Ring: {"reset", "look", "read", "asked", "again", "silent", "ask_at", "refusals"},
+    Hold: {"key", "grace", "command", "delays", "revived"},
     Container: {"key", "grace", "exit", "seen"},
 }
 """Fields that are kept in other columns, or that only the life knows in which they are set."""

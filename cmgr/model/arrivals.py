@@ -1,0 +1,30 @@
+"""Chips that appear while cmgr runs: a card that was dropped at the start, or one that was put in."""
+
+from dataclasses import replace
+
+from cmgr.model.chips import listed, resolve, rings_of
+from cmgr.model.commands import NoteKind
+from cmgr.model.facts import ChipsListed
+from cmgr.model.rings import Ring
+from cmgr.model.turn import Turn
+
+
+def chips_listed(turn: Turn, fact: ChipsListed) -> None:
+    """Take new chips in, each into its ring. No chip leaves and no ring's phase changes.
+
+    One that vanished is told by its report: it does not answer any more.
+    """
+    node = turn.node
+    # A chip stays in the ring that it was in: an episode of that ring may be under way.
+    new = {chip.id: chip for chip in fact.chips if chip.id not in node.chips}
+    if not new:
+        return
+    chips = {**node.chips, **new}
+    containers = {k: replace(c, chips=resolve(c.claims, chips)[0]) for k, c in node.containers.items()}
+    turn.node = replace(node, chips=chips, containers=containers)
+    members = rings_of(chips.values())
+    for ring_id in sorted({chip.ring for chip in new.values()}):
+        ring = turn.put_ring(replace(node.rings.get(ring_id, Ring(ring_id, ())), chips=members[ring_id]))
+        found = [chip for chip in members[ring_id] if chip in new]
+        turn.note(NoteKind.WARNING, f"the driver lists {listed(found)} now, of the ring of {listed(ring.chips)}", ring)
+        turn.ask_read(turn.put_ring(replace(ring, asked=None, read=None)), "is it well?", not_older=turn.at)

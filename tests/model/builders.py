@@ -1,0 +1,274 @@
+"""A scripted machine for tests of the model: say what is true, tell what happens, look at what cmgr decides.
+
+`Cmgr` keeps the truth (containers, faults, processes) beside the node. Commands wait in `pending` until the test has
+them answered: truthfully by `run` or `answer`, or otherwise by `answer(kind, error=...)`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from cmgr.model import facts
+from cmgr.model.catalog import Catalog, Entry
+from cmgr.model.chips import Chip, ChipId, ChipReport, Process, Reported, RingId
+from cmgr.model.commands import (
+    Action,
+    Command,
+    ListContainers,
+    Note,
+    NoteKind,
+    ReadRing,
+    ResetRing,
+    SetRestartPolicy,
+    StartContainer,
+    StopContainer,
+)
+from cmgr.model.containers import Container, ContainerKey, Exit
+from cmgr.model.faults import Assertion, Fault, FaultCode, FaultKey, Level
+from cmgr.model.holds import Hold
+from cmgr.model.invariants import stuck, unsafe
+from cmgr.model.node import Node
+from cmgr.model.policy import Policy, Strategy
+from cmgr.model.reduce import next_deadline, reduce
+from cmgr.model.rings import Phase, Ring
+from tests.model.world import stored
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+MINOR, REQUEST, BUSINESS = "80000001", "80000002", "80000003"
+FREE, RESET, SEPARATE = "80000004", "80000005", "80000006"
+LEVELS = dict(zip((MINOR, REQUEST, BUSINESS, FREE, RESET, SEPARATE), Level, strict=True))
+CATALOG = Catalog({FaultCode(code): Entry(level, "a test") for code, level in LEVELS.items()})
+RING = Policy(strategy=Strategy.RING)
+SINGLE = Policy(strategy=Strategy.SINGLE)
+
+Kind = TypeVar("Kind", bound=Action)
+
+
+def seconds(number: float) -> timedelta:
+    return timedelta(seconds=number)
+
+
+def key(name: str, runtime: str = "docker") -> ContainerKey:
+    return ContainerKey(runtime, "", name)
+
+
+def container(name: str, *chips: int, runtime: str = "docker", **fields: Any) -> Container:
+    """Return a container in its first life, running unless `fields` say otherwise."""
+    claims = frozenset(str(c) for c in chips)
+    return replace(Container(key(name, runtime), name, claims, running=True, run="life 1"), **fields)
+
+
+def died(name: str, *chips: int, code: int = 1, at: datetime = T0, **fields: Any) -> Container:
+    """Return a container that exited and that nobody had asked to."""
+    return container(name, *chips, running=False, exit=Exit(code, at, asked=False), **fields)
+
+
+def topology(chips: int, ring: int) -> tuple[Chip, ...]:
+    return tuple(Chip(ChipId(c), RingId(c // ring * ring), logical=c) for c in range(chips))
+
+
+class Cmgr:
+    """One machine under one cmgr. Events are told in steps of a millisecond unless time is made to pass."""
+
+    def __init__(
+        self,
+        *containers: Container,
+        policy: Policy = RING,
+        chips: int = 8,
+        ring: int = 4,
+        runtimes: tuple[str, ...] = ("docker",),
+    ) -> None:
+        self.now = T0
+        self.chips = topology(chips, ring)
+        self.runtimes = runtimes
+        self.truth = {c.key: c for c in containers}
+        self.faults: dict[int, set[str]] = {c.id: set() for c in self.chips}
+        self.processes: dict[int, str] = {}
+        self.silent: set[int] = set()
+        self.unbooted: set[int] = set()
+        self.cures = True
+        self.policy = policy
+        self.pending: list[Action] = []
+        self.log: list[Command] = []
+        self.node = Node()
+        self.begin()
+        self.run()
+        self.log.clear()
+
+    def begin(self) -> None:
+        """Let a life of the process begin, with what is stored."""
+        self.node = replace(stored(self.node), policy=self.policy, catalog=CATALOG)
+        self.pending = []
+        self.tell(facts.Restarted(self.chips, self.runtimes))
+
+    def tell(self, fact: facts.Fact) -> list[Command]:
+        """Let cmgr take in one fact, and return what it decided."""
+        self.now += timedelta(milliseconds=1)
+        self.node, commands = reduce(self.node, facts.Event(self.now, fact))
+        for command in commands:
+            assert not unsafe(self.node, command), (command, unsafe(self.node, command))
+            if not isinstance(command, Note):
+                self.pending.append(command)
+        assert not stuck(self.node), stuck(self.node)
+        self.log += commands
+        return list(commands)
+
+    def sees(self, changed: Container) -> list[Command]:
+        """Make this the container's state, and tell cmgr."""
+        self.truth[changed.key] = changed
+        return self.tell(facts.ContainerSeen(changed))
+
+    def removes(self, name: str, runtime: str = "docker") -> list[Command]:
+        del self.truth[key(name, runtime)]
+        return self.tell(facts.ContainerRemoved(key(name, runtime)))
+
+    def starts_by_hand(self, name: str, run: str = "by hand", runtime: str = "docker") -> list[Command]:
+        """Make somebody start the container, and let cmgr make sure by a list; return what it decided."""
+        before = len(self.log)
+        self.sees(replace(self.truth[key(name, runtime)], running=True, run=run, exit=None))
+        self.run(ListContainers)
+        return self.log[before:]
+
+    def dies(self, name: str, code: int = 1, *, asked: bool = False) -> list[Command]:
+        return self.sees(replace(self.truth[key(name)], running=False, exit=Exit(code, self.now, asked)))
+
+    def fault(self, chip: int, code: str = RESET, module: str = "", severity: int | None = None) -> list[Command]:
+        self.faults[chip].add(code)
+        return self.tell(facts.FaultReported(ChipId(chip), code, Assertion.OCCURRED, module, severity))
+
+    def once(self, chip: int, code: str = RESET) -> list[Command]:
+        return self.tell(facts.FaultReported(ChipId(chip), code, Assertion.ONCE))
+
+    def clears(self, chip: int, code: str = RESET, module: str = "") -> list[Command]:
+        self.faults[chip].discard(code)
+        return self.tell(facts.FaultReported(ChipId(chip), code, Assertion.CLEARED, module))
+
+    def answer(self, kind: type[Kind], **fields: Any) -> list[Command]:
+        """Have the oldest waiting command of this kind answered; with a failure in `fields` it is not carried out."""
+        command = next(c for c in self.pending if isinstance(c, kind))
+        self.pending.remove(command)
+        failed = fields.get("error") or fields.get("gone")
+        return self.tell(replace(_plain(command) if failed else self._carry_out(command), **fields))
+
+    def run(self, *kinds: type[Action]) -> None:
+        """Answer what waits truthfully, until nothing of these kinds (of any kind) is left."""
+        for _ in range(2000):
+            command = next((c for c in self.pending if not kinds or isinstance(c, kinds)), None)
+            if command is None:
+                return
+            self.answer(type(command))
+        raise AssertionError(f"no end of commands: {self.pending[:3]}")
+
+    def run_until(self, phase: Phase, ring: int = 0) -> None:
+        """Answer what waits, the oldest first, until the ring is in this phase."""
+        for _ in range(200):
+            if self.phase(ring) is phase:
+                return
+            assert self.pending, f"ring {ring} stays in {self.phase(ring)}: {self.ring(ring).reason}"
+            self.answer(type(self.pending[0]))
+        raise AssertionError(f"ring {ring} stays in {self.phase(ring)}: {self.ring(ring).reason}")
+
+    def wait(self, time: float, *, run: bool = True) -> None:
+        """Let time pass, with a tick whenever one is due; what waits is answered unless `run` is False."""
+        end = self.now + seconds(time)
+        for _ in range(10_000):
+            if run:
+                self.run()
+            due = next_deadline(self.node, self.now)
+            if due is None or due > end:
+                self.now = max(self.now, end)
+                self.tell(facts.Tick())
+                if run:
+                    self.run()
+                return
+            self.now = max(self.now, due - timedelta(milliseconds=1))
+            self.tell(facts.Tick())
+        raise AssertionError(f"time does not pass: {self.node.rings}")
+
+    def _carry_out(self, command: Action) -> facts.Answer:
+        match command:
+            case ListContainers():
+                told = tuple(c for c in self.truth.values() if c.key.runtime == command.runtime)
+                return facts.ContainersListed(command.id, command.runtime, told)
+            case ReadRing():
+                return facts.RingRead(command.id, command.ring, tuple(self._report(c) for c in command.chips))
+            case ResetRing():
+                for chip in command.chips if self.cures else ():
+                    self.faults[chip] = set()
+                return facts.ResetDone(command.id, command.ring)
+            case StopContainer():
+                return self._stop(command)
+            case StartContainer():
+                known = self.truth[command.key]
+                run = known.run if known.running else f"start {len(self.sent(StartContainer))}"
+                policy = command.restart_policy or known.restart_policy
+                self.truth[command.key] = replace(known, running=True, run=run, exit=None, restart_policy=policy)
+                return facts.ContainerStarted(command.id, command.key, run)
+            case SetRestartPolicy():
+                self.truth[command.key] = replace(self.truth[command.key], restart_policy=command.restart_policy)
+                return facts.RestartPolicySet(command.id, command.key)
+
+    def _stop(self, command: StopContainer) -> facts.Answer:
+        known = self.truth[command.key]
+        if not known.running:
+            return facts.ContainerStopped(command.id, command.key, known.run, before=known.exit)
+        self.truth[command.key] = replace(known, running=False, exit=Exit(143, self.now, asked=True))
+        return facts.ContainerStopped(command.id, command.key, known.run)
+
+    def _report(self, chip: ChipId) -> ChipReport:
+        if chip in self.silent:
+            return ChipReport(chip, error="timed out")
+        if chip in self.unbooted:
+            return ChipReport(chip, booted=False)
+        on = [Process(1, c.name) for c in self.truth.values() if c.running and str(chip) in c.claims]
+        on += [Process(99, self.processes[chip])] if chip in self.processes else []
+        return ChipReport(chip, faults=tuple(Reported(c) for c in sorted(self.faults[chip])), processes=tuple(on))
+
+    def sent(self, kind: type[Kind], name: str = "") -> list[Kind]:
+        """Return the commands of this kind since the beginning, or since `log` was cleared; of one container only."""
+        found = [c for c in self.log if isinstance(c, kind)]
+        return [c for c in found if not name or getattr(c, "name", "") == name]
+
+    def notes(self, *kinds: NoteKind) -> list[str]:
+        return [c.text for c in self.log if isinstance(c, Note) and (not kinds or c.kind in kinds)]
+
+    def ring(self, ring: int = 0) -> Ring:
+        return self.node.rings[RingId(ring)]
+
+    def phase(self, ring: int = 0) -> Phase:
+        return self.ring(ring).phase
+
+    def hold(self, name: str, runtime: str = "docker") -> Hold:
+        return self.node.holds[key(name, runtime)]
+
+    def held(self) -> list[str]:
+        return sorted(h.name for h in self.node.holds.values())
+
+    def booked(self, name: str, runtime: str = "docker") -> Container:
+        return self.node.containers[key(name, runtime)]
+
+    def fault_of(self, chip: int, code: str = RESET, module: str = "") -> Fault:
+        return self.node.faults[ChipId(chip)][FaultKey(FaultCode(code), module)]
+
+
+def _plain(command: Action) -> facts.Answer:
+    """Return the answer to a command that was not carried out, as yet without what went wrong."""
+    match command:
+        case ListContainers():
+            return facts.ContainersListed(command.id, command.runtime)
+        case ReadRing():
+            return facts.RingRead(command.id, command.ring, ())
+        case ResetRing():
+            return facts.ResetDone(command.id, command.ring)
+        case StopContainer():
+            return facts.ContainerStopped(command.id, command.key)
+        case StartContainer():
+            return facts.ContainerStarted(command.id, command.key)
+        case SetRestartPolicy():
+            return facts.RestartPolicySet(command.id, command.key)
+
+
+def names(commands: Iterable[Command], kind: type[StopContainer | StartContainer] = StopContainer) -> list[str]:
+    """Return the containers that commands of this kind are about, in their order."""
+    return [c.name for c in commands if isinstance(c, kind)]

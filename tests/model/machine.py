@@ -1,0 +1,273 @@
+"""The hardware, the runtimes and the people of a pretended machine, for random walks. It knows nothing of cmgr's node.
+
+`carry_out` does what a command asks and returns the true answer, or one that says less than the truth. What happens is
+told by `hint`, and hints may be lost, doubled and late. Invariants of design section 6 that are about the world and not
+about the books are asserted here.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from cmgr.model import facts
+from cmgr.model.chips import ChipId, ChipReport, Process, Reported
+from cmgr.model.commands import (
+    Action,
+    ListContainers,
+    ReadRing,
+    ResetRing,
+    SetRestartPolicy,
+    StartContainer,
+    StopContainer,
+)
+from cmgr.model.containers import Container, ContainerKey, Exit
+from cmgr.model.faults import Assertion
+from cmgr.model.policy import Strategy
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a machine is made. `faulty`: only chips below this number ever fault. `used`: the share that is used."""
+
+    chips: int = 8
+    ring: int = 4
+    runtimes: tuple[str, ...] = ("docker",)
+    faulty: int = 8
+    labels: bool = False
+    used: float = 1.0
+
+
+@dataclass
+class Real:
+    """A container as it really is. `will`: what the last person who touched it wants, None where that is moot."""
+
+    key: ContainerKey
+    chips: tuple[int, ...]
+    policy: str = ""
+    life: int = 1
+    running: bool = True
+    exit: Exit | None = None
+    armed: str = ""
+    will: bool | None = True
+    order: int = 0
+    enabled: bool = True
+    strategy: Strategy | None = None
+    starts: int = 0
+
+    def told(self) -> Container:
+        return Container(
+            self.key,
+            self.key.id,
+            frozenset(str(c) for c in self.chips),
+            self.running,
+            f"life {self.life}",
+            None if self.running else self.exit,
+            restart_policy=self.armed,
+            order=self.order,
+            enabled=self.enabled,
+            strategy=self.strategy,
+        )
+
+
+@dataclass
+class Machine:
+    seed: int
+    plan: Plan
+    now: datetime = EPOCH
+    skew: timedelta = timedelta()
+    faults: dict[int, set[str]] = field(default_factory=dict)
+    foreign: set[int] = field(default_factory=set)
+    booting: dict[int, datetime] = field(default_factory=dict)
+    real: dict[ContainerKey, Real] = field(default_factory=dict)
+    hints: list[facts.Fact] = field(default_factory=list)
+    resets: list[tuple[int, datetime]] = field(default_factory=list)
+    touched: set[ContainerKey] = field(default_factory=set)
+    down: set[str] = field(default_factory=set)
+    calm: bool = False
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)  # noqa: S311 - a test's dice, not a secret
+        self.faults = {c: set() for c in range(self.plan.chips)}
+        for number in range(self.plan.chips + 2):
+            if self.rng.random() < self.plan.used:
+                self._create(number)
+
+    def _create(self, number: int) -> None:
+        first = number % self.plan.chips
+        chips = (first,) if number < self.plan.chips else (first, (first + self.plan.ring) % self.plan.chips)
+        key = ContainerKey(self.plan.runtimes[number % len(self.plan.runtimes)], "", f"c{number}")
+        policy = self.rng.choice(["", "", "always:0"])
+        real = Real(key, chips, policy, armed=policy, order=self.rng.choice([0, 0, 1]))
+        if self.plan.labels:
+            real.enabled = self.rng.random() < 0.93
+            real.strategy = self.rng.choice([None] * 9 + [*Strategy])
+        self.real[key] = real
+
+    def clock(self) -> datetime:
+        """Return what the machine's clock shows; it is set back now and then."""
+        return self.now + self.skew
+
+    def rings_of(self, real: Real) -> set[int]:
+        return {c // self.plan.ring * self.plan.ring for c in real.chips}
+
+    def carry_out(self, command: Action) -> facts.Answer:
+        fails = not self.calm and self.rng.random() < 0.1
+        match command:
+            case ListContainers():
+                if command.runtime in self.down or fails:
+                    return facts.ContainersListed(command.id, command.runtime, error="no answer")
+                told = tuple(r.told() for r in self.real.values() if r.key.runtime == command.runtime)
+                return facts.ContainersListed(command.id, command.runtime, told)
+            case ReadRing():
+                return facts.RingRead(command.id, command.ring, tuple(self._report(c, fails) for c in command.chips))
+            case ResetRing():
+                return self._reset(command, fails)
+            case StopContainer():
+                return self._stop(command, fails)
+            case StartContainer():
+                return self._start(command, fails)
+            case SetRestartPolicy():
+                return self._set_policy(command, fails)
+
+    def _report(self, chip: ChipId, fails: bool) -> ChipReport:
+        if fails and self.rng.random() < 0.3:
+            return ChipReport(chip, error="no answer")
+        booted = self._booted(chip)
+        codes = tuple(Reported(c) for c in sorted(self.faults[chip])) if booted else ()
+        return ChipReport(chip, booted, codes, tuple(Process(1, "p") for _ in self._users(chip)))
+
+    def _booted(self, chip: int) -> bool:
+        return self.booting.get(chip // self.plan.ring * self.plan.ring, EPOCH) <= self.now
+
+    def _users(self, chip: int) -> list[object]:
+        users: list[object] = [r for r in self.real.values() if r.running and chip in r.chips]
+        return users + ([chip] if chip in self.foreign else [])
+
+    def _reset(self, command: ResetRing, fails: bool) -> facts.Answer:
+        busy = [c for c in command.chips if self._users(c)]
+        still = [c for c in command.faulty if self.faults[c] & command.codes]
+        if busy or not still:
+            return facts.ResetDone(command.id, command.ring, f"refused: {busy} {still}", refused=True)
+        self.resets.append((command.ring, self.now))
+        if fails and self.rng.random() < 0.5:
+            return facts.ResetDone(command.id, command.ring, "the driver said no")
+        boot = timedelta(seconds=self.rng.choice([0, 0.3, 5, 5, 200 if not self.calm else 5]))
+        self.booting[command.ring] = self.now + boot
+        for chip in command.chips:
+            self.faults[chip] = {f for f in self.faults[chip] if not self.calm and self.rng.random() < 0.2}
+        return facts.ResetDone(command.id, command.ring, "timed out" if fails else "")
+
+    def _may_be_touched(self, real: Real) -> None:
+        where = f"seed {self.seed}: {real}"
+        assert real.enabled, f"{where} is not enabled"
+        assert real.strategy is not Strategy.NEVER, f"{where} is never to be recovered"
+        assert any(c < self.plan.faulty for r in self.rings_of(real) for c in range(r, r + self.plan.ring)), where
+
+    def _stop(self, command: StopContainer, fails: bool) -> facts.Answer:
+        real = self.real.get(command.key)
+        if real is None:
+            return facts.ContainerStopped(command.id, command.key, gone=True)
+        self._may_be_touched(real)
+        if command.key.runtime in self.down:
+            return facts.ContainerStopped(command.id, command.key, error="down", unreachable=True)
+        if not real.running:
+            return facts.ContainerStopped(command.id, command.key, f"life {real.life}", before=real.exit)
+        if fails and self.rng.random() < 0.5:
+            return facts.ContainerStopped(command.id, command.key, error="timeout")
+        self.end(real, Exit(143, self.clock(), asked=True))
+        if fails:
+            return facts.ContainerStopped(command.id, command.key, error="timeout")
+        return facts.ContainerStopped(command.id, command.key, f"life {real.life}")
+
+    def _start(self, command: StartContainer, fails: bool) -> facts.Answer:
+        real = self.real.get(command.key)
+        if real is None:
+            return facts.ContainerStarted(command.id, command.key, gone=True)
+        self._may_be_touched(real)
+        if command.key.runtime in self.down:
+            return facts.ContainerStarted(command.id, command.key, error="down", unreachable=True)
+        if fails and self.rng.random() < 0.5:
+            return facts.ContainerStarted(command.id, command.key, error="no")
+        if not real.running:
+            assert real.will is not False, f"seed {self.seed}: {real} was started against a person's will"
+            assert all(self._booted(c) for c in real.chips), f"seed {self.seed}: {real} was started in a reset"
+            self.begin(real)
+            real.starts += 1
+        if fails:
+            return facts.ContainerStarted(command.id, command.key, error="timeout")
+        real.armed = command.restart_policy or real.armed
+        return facts.ContainerStarted(command.id, command.key, f"life {real.life}")
+
+    def _set_policy(self, command: SetRestartPolicy, fails: bool) -> facts.Answer:
+        real = self.real.get(command.key)
+        if real is None:
+            return facts.RestartPolicySet(command.id, command.key, gone=True)
+        if command.key.runtime in self.down:
+            return facts.RestartPolicySet(command.id, command.key, error="down", unreachable=True)
+        if fails:
+            return facts.RestartPolicySet(command.id, command.key, error="no answer")
+        real.armed = command.restart_policy
+        return facts.RestartPolicySet(command.id, command.key)
+
+    def begin(self, real: Real) -> None:
+        real.running, real.life, real.exit = True, real.life + 1, None
+        self.hint(facts.ContainerSeen(real.told()))
+
+    def end(self, real: Real, exit_: Exit) -> None:
+        real.running, real.exit = False, exit_
+        self.hint(facts.ContainerSeen(real.told()))
+
+    def hint(self, fact: facts.Fact) -> None:
+        if not self.calm and self.rng.random() < 0.15:
+            return
+        self.hints += [fact] * (2 if self.rng.random() < 0.1 else 1)
+
+    def fault(self, chip: int, code: str, assertion: Assertion = Assertion.OCCURRED) -> None:
+        if assertion is Assertion.OCCURRED:
+            self.faults[chip].add(code)
+        elif assertion is Assertion.CLEARED:
+            self.faults[chip].discard(code)
+        self.hint(facts.FaultReported(ChipId(chip), code, assertion, "1.2", 2))
+
+
+def somebody_acts(machine: Machine, is_held: Callable[[ContainerKey], bool]) -> None:
+    """Let a person, or a bug, do something to a container."""
+    if not machine.real:
+        return
+    real = machine.rng.choice(list(machine.real.values()))
+    deed = machine.rng.choice(["stop", "start", "crash", "remove"])
+    if deed == "stop" and real.running:
+        real.will = None if is_held(real.key) else False
+        machine.end(real, Exit(143, machine.clock(), asked=True))
+    elif deed == "start" and not real.running:
+        real.will = True
+        machine.begin(real)
+    elif deed == "crash" and real.running:
+        real.will = None
+        machine.end(real, Exit(1, machine.clock(), asked=False))
+        if real.armed and machine.rng.random() < 0.5:
+            machine.begin(real)
+    elif deed == "remove" and not real.running and machine.rng.random() < 0.3:
+        del machine.real[real.key]
+        machine.hint(facts.ContainerRemoved(real.key))
+
+
+def a_daemon_restarts(machine: Machine) -> None:
+    """Let a runtime's daemon begin anew: restart policies bring back what they mean to keep running."""
+    runtime = machine.rng.choice(machine.plan.runtimes)
+    machine.down.discard(runtime)
+    machine.hint(facts.RuntimeUp(runtime, restarted=True))
+    for real in machine.real.values():
+        if real.key.runtime == runtime and real.armed and not real.running:
+            real.will = None
+            machine.begin(real)
+
+
+def a_runtime_comes_or_goes(machine: Machine) -> None:
+    runtime = machine.rng.choice(machine.plan.runtimes)
+    machine.down ^= {runtime}
+    gone = runtime in machine.down
+    machine.hint(facts.RuntimeDown(runtime, "connection refused") if gone else facts.RuntimeUp(runtime))

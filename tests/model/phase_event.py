@@ -1,0 +1,190 @@
+"""The table of what each phase does with each kind of fact, as text; compared with `tests/golden/model`."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from cmgr.model import facts
+from cmgr.model.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.commands import (
+    Action,
+    CommandId,
+    ListContainers,
+    Note,
+    ReadRing,
+    ResetRing,
+    SetRestartPolicy,
+    StartContainer,
+    StopContainer,
+)
+from cmgr.model.containers import Exit
+from cmgr.model.faults import Assertion
+from cmgr.model.policy import Policy
+from cmgr.model.rings import Phase
+from tests.model.builders import CATALOG, REQUEST, RESET, SEPARATE, T0, Cmgr, container, key, seconds
+
+Kind = TypeVar("Kind", bound=Action)
+
+NODES: Mapping[Phase, str] = {
+    Phase.HEALTHY: "nothing is wrong; a runs on chip 0, b on chip 1 with a restart policy",
+    Phase.LISTING: "chip 0 reports RestartNPU; the stops of a and b and the list are under way",
+    Phase.DRAINING: "a is being stopped, b is down and its restart policy is being switched off",
+    Phase.WAITING: "chip 0 reports RestartRequest, which has to last 60 s; a and b are down",
+    Phase.RESETTING: "a and b are down, the reset is under way",
+    Phase.VERIFYING: "the driver took the reset and is asked how the chips are",
+    Phase.RESUMING: "a and b are being started",
+}
+
+
+def machine(phase: Phase) -> Cmgr:
+    """Return the machine whose ring 0 is in this phase, as `NODES` describes it."""
+    cmgr = Cmgr(container("a", 0), container("b", 1, restart_policy="always"))
+    if phase is Phase.HEALTHY:
+        return cmgr
+    cmgr.fault(0, REQUEST if phase is Phase.WAITING else RESET)
+    if phase is Phase.DRAINING:
+        cmgr.answer(ListContainers)
+        stop = next(c for c in cmgr.pending if isinstance(c, StopContainer) and c.name == "b")
+        cmgr.pending.remove(stop)
+        cmgr.tell(facts.ContainerStopped(stop.id, stop.key, "life 1"))
+    elif phase is Phase.WAITING:
+        cmgr.run()
+    else:
+        cmgr.run_until(phase)
+    return cmgr
+
+
+def _fault(chip: int, code: str, assertion: Assertion = Assertion.OCCURRED) -> Callable[[Cmgr], facts.Fact]:
+    return lambda cmgr: facts.FaultReported(ChipId(chip), code, assertion)
+
+
+def _clears(cmgr: Cmgr) -> facts.Fact:
+    code = next((f.code for f in cmgr.node.faults.get(ChipId(0), {}).values()), RESET)
+    return facts.FaultReported(ChipId(0), code, Assertion.CLEARED)
+
+
+def _waiting(cmgr: Cmgr, kind: type[Kind]) -> Kind | None:
+    return next((c for c in cmgr.pending if isinstance(c, kind)), None)
+
+
+def _id(command: Action | None) -> CommandId:
+    return command.id if command else CommandId("of nobody")
+
+
+def _read(**changes: object) -> Callable[[Cmgr], facts.Fact]:
+    def fact(cmgr: Cmgr) -> facts.Fact:
+        command = next((c for c in cmgr.pending if isinstance(c, ReadRing) and c.ring == 0), None)
+        reports = tuple(ChipReport(c, **changes) for c in cmgr.ring().chips)  # type: ignore[arg-type]
+        return facts.RingRead(_id(command), RingId(0), reports)
+
+    return fact
+
+
+def _reset(error: str = "", refused: bool = False) -> Callable[[Cmgr], facts.Fact]:
+    return lambda cmgr: facts.ResetDone(_id(_waiting(cmgr, ResetRing)), RingId(0), error, refused)
+
+
+def _listed(*names: str, error: str = "") -> Callable[[Cmgr], facts.Fact]:
+    def fact(cmgr: Cmgr) -> facts.Fact:
+        told = tuple(cmgr.truth[key(n)] for n in names)
+        return facts.ContainersListed(_id(_waiting(cmgr, ListContainers)), "docker", told, error)
+
+    return fact
+
+
+def _stopped(**fields: object) -> Callable[[Cmgr], facts.Fact]:
+    return lambda cmgr: replace(facts.ContainerStopped(_id(_waiting(cmgr, StopContainer)), key("a")), **fields)  # type: ignore[arg-type]
+
+
+def _started(**fields: object) -> Callable[[Cmgr], facts.Fact]:
+    return lambda cmgr: replace(facts.ContainerStarted(_id(_waiting(cmgr, StartContainer)), key("a")), **fields)  # type: ignore[arg-type]
+
+
+def _policy(**fields: object) -> Callable[[Cmgr], facts.Fact]:
+    return lambda cmgr: replace(facts.RestartPolicySet(_id(_waiting(cmgr, SetRestartPolicy)), key("b")), **fields)  # type: ignore[arg-type]
+
+
+FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
+    "restarted": lambda cmgr: facts.Restarted(cmgr.chips, cmgr.runtimes),
+    "reconfigured: strategy never": lambda _: facts.Reconfigured(Policy(), CATALOG),
+    "fault on chip 1: RestartNPU": _fault(1, RESET),
+    "fault on chip 1: once": _fault(1, RESET, Assertion.ONCE),
+    "fault on chip 0: SeparateNPU": _fault(0, SEPARATE),
+    "fault on chip 0: cleared": _clears,
+    "read needed": lambda _: facts.ReadNeeded(ChipId(0)),
+    "chips listed: one more": lambda c: facts.ChipsListed((*c.chips, Chip(ChipId(8), RingId(8), logical=8))),
+    "ring read: well": _read(),
+    "ring read: not booted": _read(booted=False),
+    "ring read: no answer": _read(error="timed out"),
+    "reset done": _reset(),
+    "reset done: failed": _reset("the driver said no"),
+    "reset done: refused": _reset("process 7 is on chip 0", refused=True),
+    "runtime up": lambda _: facts.RuntimeUp("docker"),
+    "runtime down": lambda _: facts.RuntimeDown("docker", "connection refused"),
+    "container seen: late one on chip 0": lambda _: facts.ContainerSeen(container("late", 0)),
+    "container seen: a died": lambda c: facts.ContainerSeen(
+        container("a", 0, running=False, exit=Exit(1, c.now, asked=False))
+    ),
+    "container seen: a in a new life": lambda _: facts.ContainerSeen(container("a", 0, run="life 2")),
+    "container removed: a": lambda _: facts.ContainerRemoved(key("a")),
+    "containers listed": _listed("a", "b"),
+    "containers listed: without a": _listed("b"),
+    "containers listed: failed": _listed(error="timed out"),
+    "container stopped: a": _stopped(run="life 1"),
+    "container stopped: failed": _stopped(error="timed out"),
+    "container stopped: had been down": _stopped(run="life 1", before=Exit(0, T0)),
+    "container stopped: gone": _stopped(gone=True),
+    "container started: a": _started(run="life 2"),
+    "container started: failed": _started(error="no such image"),
+    "container started: not reached": _started(error="connection refused", unreachable=True),
+    "container started: gone": _started(gone=True),
+    "restart policy set: b": _policy(),
+    "restart policy set: failed": _policy(error="timed out"),
+    "resume ordered: a": lambda _: facts.ResumeOrdered(key("a"), "uid 0"),
+    "release ordered: chip 0": lambda _: facts.ReleaseOrdered(ChipId(0), "uid 0"),
+    "tick: 70 s later": lambda _: facts.Tick(),
+    "resync": lambda _: facts.Resync(),
+}
+
+
+def words(command: Action) -> str:
+    """Return the command in two or three words."""
+    match command:
+        case ListContainers():
+            return f"list {command.runtime}"
+        case ReadRing():
+            return f"read {command.ring}"
+        case ResetRing():
+            return f"reset {command.ring}"
+        case StopContainer():
+            return f"stop {command.name}"
+        case StartContainer():
+            return f"start {command.name}"
+        case SetRestartPolicy():
+            return f"policy of {command.name} {'back' if command.restart_policy else 'off'}"
+
+
+def _row(phase: Phase, name: str) -> str:
+    cmgr = machine(phase)
+    fact = FACTS[name](cmgr)
+    if isinstance(fact, facts.Tick):
+        cmgr.now += seconds(70)
+    before = cmgr.node
+    commands = [words(c) for c in cmgr.tell(fact) if not isinstance(c, Note)]
+    ring = cmgr.ring()
+    if cmgr.node == before:
+        return f"  {name} -> nothing changes\n"
+    held = ", ".join(f"{h.name} {h.state}" for h in sorted(cmgr.node.holds.values(), key=lambda h: h.name))
+    told = f"  {name} -> {ring.phase}\n      commands: {', '.join(commands) or '-'}\n"
+    return f"{told}      holds: {held or '-'}\n      reason: {ring.reason or '-'}\n"
+
+
+def table() -> str:
+    """Return the whole table."""
+    parts = [
+        "What a ring does with each kind of fact: its phase afterwards, commands, holds, and the reason it gives.\n"
+    ]
+    for phase, told in NODES.items():
+        parts.append(f"\n{phase}: {told}\n")
+        parts += [_row(phase, name) for name in FACTS]
+    return "".join(parts)

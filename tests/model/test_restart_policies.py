@@ -1,0 +1,182 @@
+"""A runtime's own restart policy: off while a container is held, back when it runs, and lost by no crash."""
+
+import pytest
+
+from cmgr.model import facts
+from cmgr.model.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.containers import Exit
+from cmgr.model.holds import HoldState
+from cmgr.model.rings import Phase
+from tests.model.builders import REQUEST, SINGLE, T0, Cmgr, container, key, names
+
+ALWAYS = "always:0"
+
+
+def waiting() -> Cmgr:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    assert cmgr.phase() is Phase.WAITING
+    return cmgr
+
+
+def policies(cmgr: Cmgr) -> list[str]:
+    return [c.restart_policy for c in cmgr.sent(SetRestartPolicy)]
+
+
+def test_it_is_switched_off_after_the_stop_and_put_back_by_the_start() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    assert not cmgr.sent(SetRestartPolicy)
+    cmgr.answer(StopContainer)
+    assert policies(cmgr) == [""]
+    cmgr.run()
+    assert (cmgr.hold("a").disarmed, cmgr.hold("a").restart_policy) == (True, ALWAYS)
+    cmgr.clears(0, REQUEST)
+    assert [c.restart_policy for c in cmgr.sent(StartContainer)] == [ALWAYS]
+    cmgr.run()
+    assert (cmgr.truth[key("a")].restart_policy, cmgr.booked("a").restart_policy) == (ALWAYS, ALWAYS)
+    assert policies(cmgr) == [""]
+
+
+def test_one_without_a_policy_is_not_touched() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    assert policies(cmgr) == []
+
+
+@pytest.mark.parametrize("disarmed", [True, False])
+def test_a_crash_of_cmgr_does_not_lose_it(disarmed: bool) -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    if disarmed:
+        cmgr.run()
+    cmgr.begin()
+    cmgr.run()
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.truth[key("a")].restart_policy) == (Phase.HEALTHY, ALWAYS)
+
+
+def test_a_crash_between_switching_it_off_and_hearing_of_that_does_not_lose_it() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.answer(StopContainer)
+    cmgr.truth[key("a")] = container("a", 0, running=False)
+    cmgr.begin()
+    cmgr.run()
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert cmgr.truth[key("a")].restart_policy == ALWAYS
+
+
+def test_switching_it_off_is_tried_again_and_told_of_once() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    for _ in range(5):
+        cmgr.answer(SetRestartPolicy, error="busy")
+        cmgr.now = cmgr.hold("a").retry_at or cmgr.now
+        cmgr.tell(facts.Tick())
+    assert policies(cmgr) == [""] * 6
+    assert cmgr.notes(NoteKind.WARNING) == ["cannot switch off the restart policy of a: busy"]
+    cmgr.run()
+    assert (cmgr.hold("a").disarmed, cmgr.hold("a").error) == (True, "")
+
+
+def test_one_whose_policy_cannot_be_switched_off_is_theirs_when_it_is_started() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    cmgr.answer(SetRestartPolicy, error="not supported")
+    assert names(cmgr.starts_by_hand("a")) == []
+    assert cmgr.hold("a").state is HoldState.RETURNING
+
+
+def test_it_is_not_switched_off_while_the_runtime_is_away() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.tell(facts.RuntimeDown("docker", "connection refused"))
+    cmgr.answer(StopContainer)
+    assert policies(cmgr) == []
+    cmgr.tell(facts.RuntimeUp("docker"))
+    assert policies(cmgr) == [""]
+
+
+def test_one_that_a_person_starts_gets_its_policy_back() -> None:
+    cmgr = waiting()
+    cmgr.starts_by_hand("a")
+    assert (cmgr.hold("a").state, policies(cmgr)) == (HoldState.RETURNING, ["", ALWAYS])
+    cmgr.sees(container("a", 0, run="by hand"))
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").restart_policy, cmgr.truth[key("a")].restart_policy) == ([], ALWAYS, ALWAYS)
+
+
+def test_one_that_a_person_starts_while_its_policy_is_being_switched_off_gets_it_back_after_that() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    cmgr.answer(SetRestartPolicy, error="busy")
+    cmgr.wait(1, run=False)
+    cmgr.starts_by_hand("a")
+    assert (policies(cmgr), cmgr.hold("a").state) == (["", ""], HoldState.RETURNING)
+    cmgr.run()
+    assert policies(cmgr) == ["", "", ALWAYS]
+    assert (cmgr.held(), cmgr.truth[key("a")].restart_policy) == ([], ALWAYS)
+
+
+def test_one_that_the_daemon_starts_and_that_need_not_be_down_any_more_gets_its_policy_back() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS), container("mate", 1), policy=SINGLE)
+    cmgr.once(0, REQUEST)
+    cmgr.fault(1, REQUEST)
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.held(), cmgr.hold("a").disarmed) == (Phase.WAITING, ["a", "mate"], True)
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    cmgr.starts_by_hand("a", "by the daemon")
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running, cmgr.truth[key("a")].restart_policy) == (["mate"], True, ALWAYS)
+
+
+def test_one_that_the_daemon_started_and_a_person_stopped_gets_its_policy_back() -> None:
+    cmgr = waiting()
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    cmgr.starts_by_hand("a", "by the daemon")
+    cmgr.truth[key("a")] = container("a", 0, running=False, run="by the daemon", exit=Exit(143, T0, asked=True))
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running, cmgr.truth[key("a")].restart_policy) == ([], False, ALWAYS)
+
+
+def test_a_policy_that_cannot_be_put_back_is_told_to_a_person_in_the_end() -> None:
+    cmgr = waiting()
+    cmgr.starts_by_hand("a")
+    for _ in range(3):
+        cmgr.answer(SetRestartPolicy, error="connection refused", unreachable=True)
+        cmgr.wait(60, run=False)
+    for _ in range(5):
+        assert cmgr.held() == ["a"]
+        cmgr.answer(SetRestartPolicy, error="no space left")
+        cmgr.wait(60, run=False)
+    assert cmgr.held() == []
+    assert f"cannot put the restart policy {ALWAYS} of a back: no space left" in cmgr.notes(NoteKind.WARNING)
+
+
+def test_a_policy_that_the_books_did_not_know_of_yet_becomes_part_of_the_hold() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0, REQUEST)
+    cmgr.truth[key("a")] = container("a", 0, restart_policy=ALWAYS)
+    cmgr.run()
+    assert (cmgr.hold("a").restart_policy, cmgr.hold("a").disarmed) == (ALWAYS, True)
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert cmgr.truth[key("a")].restart_policy == ALWAYS
+
+
+def test_an_answer_about_the_policy_that_nobody_waits_for_changes_nothing() -> None:
+    cmgr = waiting()
+    before = cmgr.node
+    command = cmgr.sent(SetRestartPolicy)[0]
+    assert cmgr.tell(facts.RestartPolicySet(command.id, key("a"))) == []
+    assert cmgr.tell(facts.RestartPolicySet(command.id, key("stranger"))) == []
+    assert cmgr.node == before
