@@ -1,7 +1,7 @@
 """The chips: one driver for each make, and one for simulated chips."""
 
 from cmgr.config.settings import DRIVERS, Config
-from cmgr.errors import DriverMissing
+from cmgr.errors import DriverError, DriverMissing, chain
 from cmgr.ports import ChipDriver
 
 _REAL = tuple(name for name in DRIVERS if name not in ("auto", "sim"))
@@ -12,13 +12,28 @@ def open_driver(config: Config) -> ChipDriver:
 
     `auto` takes only real chips: simulated ones would look like a machine that is well.
     """
+    # Each driver is imported only where it is used: its libraries may not be there.
     if config.driver == "sim":
-        # Each driver is imported only where it is used: its libraries may not be there.
         from cmgr.drivers.sim import SimDriver
 
         return SimDriver(config.sim)
+    if config.driver != "auto":
+        return _open_real(config.driver, config)
+    refusals, hints = [], []
+    for name in _REAL:
+        try:
+            return _open_real(name, config)
+        except DriverError as error:
+            refusals.append(f"{name}: {chain(error)}")
+            hints.append(error.hint)
+    why = "; ".join(refusals)
+    raise DriverMissing(f"cannot find a chip driver ({why})", hint="; ".join(dict.fromkeys(h for h in hints if h)))
+
+
+def _open_real(name: str, config: Config) -> ChipDriver:
+    if name == "dcmi":
+        from cmgr.drivers.dcmi import DcmiDriver
+
+        return DcmiDriver(config.dcmi, config.resync)
     hint = 'set driver = "sim" for simulated chips'
-    if config.driver == "auto":
-        refusals = "; ".join(f"{name}: not in this version" for name in _REAL)
-        raise DriverMissing(f"cannot find a chip driver ({refusals})", hint=hint)
-    raise DriverMissing(f"cannot use driver {config.driver}: not in this version", hint=hint)
+    raise DriverMissing(f"cannot use driver {name}: not in this version", hint=hint)

@@ -5,7 +5,6 @@ Nothing here locks or reads a clock: the driver does both.
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 
 from cmgr.config.sim import Sim
 from cmgr.errors import DriverError
@@ -16,16 +15,16 @@ from cmgr.model.faults import FaultCode, FaultKey
 NEVER = math.inf
 
 
-@dataclass(slots=True)
 class SimChip:
     """One chip. `faults`: severity by fault; those in `curing` are gone once it has booted, at `boot_at`."""
 
-    chip: Chip
-    faults: dict[FaultKey, int] = field(default_factory=dict)
-    curing: set[FaultKey] = field(default_factory=set)
-    boot_at: float | None = None
-    processes: dict[int, Process] = field(default_factory=dict)
-    silent: bool = False
+    def __init__(self, chip: Chip) -> None:
+        self.chip = chip
+        self.faults: dict[FaultKey, int] = {}
+        self.curing: set[FaultKey] = set()
+        self.boot_at: float | None = None
+        self.processes: dict[int, Process] = {}
+        self.silent = False
 
     def report(self) -> ChipReport:
         if self.silent:

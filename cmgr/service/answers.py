@@ -12,7 +12,7 @@ from cmgr.model.containers import ContainerKey
 from cmgr.model.facts import Fact, ReleaseOrdered, ResumeOrdered
 from cmgr.model.faults import Assertion
 from cmgr.model.node import Node
-from cmgr.ports import ChipDriver, Injector
+from cmgr.ports import ChipDriver, Gauge, Injector
 from cmgr.service.control import Request
 
 Json = Mapping[str, object]
@@ -36,7 +36,7 @@ class Answers:
         """Return what was asked for. Raises `CmgrError`."""
         known: Mapping[str, Callable[[Request], Json]] = {
             "status": lambda _: view.status(self.node(), self.service(), self.now()),
-            "chips": lambda _: {"chips": view.chips(self.node())},
+            "chips": lambda _: {"chips": self._chips()},
             "faults": lambda _: {"faults": view.faults(self.node())},
             "explain": self._explain,
             "inject": self._inject,
@@ -47,6 +47,15 @@ class Answers:
             words = ", ".join(sorted(known))
             raise ConfigError(f"cannot do {request.do[:40]!r}: no such request", hint=f"one of {words}")
         return known[request.do](request)
+
+    def _chips(self) -> list[Json]:
+        node = self.node()
+        rows: list[Json] = list(view.chips(node))
+        if not isinstance(self.driver, Gauge):
+            return rows
+        chips = sorted(node.chips)
+        measured = self.driver.measure(chips)
+        return [{**row, "measured": measured.get(chip, {})} for chip, row in zip(chips, rows, strict=True)]
 
     def _explain(self, request: Request) -> Json:
         node = self.node()

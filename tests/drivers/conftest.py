@@ -1,10 +1,17 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 
 import pytest
 
+from cmgr.drivers.dcmi import DcmiDriver
 from cmgr.drivers.sim import SimDriver
 from tests.drivers.contract import Told
+from tests.drivers.dcmi import HOUR, open_dcmi
 from tests.drivers.sim import Clock, settings
+from tests.fakes.dcmi.fixtures import ascend, workshop
+from tests.fakes.dcmi.standin import Standin
+
+__all__ = ["ascend", "workshop"]
 
 
 @pytest.fixture
@@ -24,3 +31,17 @@ def told(driver: SimDriver) -> Told:
     told = Told()
     driver.watch(told)
     return told
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[..., DcmiDriver]]:
+    """Open drivers on the stand-in that are closed in the end."""
+    drivers: list[DcmiDriver] = []
+
+    def make(machine: Standin, relist: timedelta = HOUR, **changes: object) -> DcmiDriver:
+        drivers.append(open_dcmi(machine, relist, **changes))
+        return drivers[-1]
+
+    yield make
+    for driver in drivers:
+        driver.close()

@@ -9,7 +9,7 @@ import pytest
 
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.chips import ChipId, rings_of
-from cmgr.model.facts import FaultReported, ReadNeeded
+from cmgr.model.facts import FaultReported
 from cmgr.model.faults import Assertion
 from cmgr.ports import ChipDriver, DriverFact
 
@@ -245,4 +245,4 @@ class ChipDriverContract(ABC):
 
 def reported(facts: list[DriverFact]) -> list[tuple[ChipId, str, Assertion]]:
     """Return what matters of events, in the order told."""
-    return [(fact.chip, fact.code, fact.assertion) for fact in facts if not isinstance(fact, ReadNeeded)]
+    return [(fact.chip, fact.code, fact.assertion) for fact in facts if isinstance(fact, FaultReported)]

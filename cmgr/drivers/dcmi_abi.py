@@ -1,0 +1,262 @@
+"""The C interface of Ascend's libdcmi.so: structures, constants, and the functions of its two families.
+
+Nothing here was seen on hardware; docs/dcmi.md says where each line comes from and what nobody could find out. Tests
+compare every size and offset with those of a C compiler.
+"""
+
+import ctypes
+from collections.abc import Mapping
+from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_uint8, c_uint16, c_uint32, c_uint64
+from ctypes import c_ulong as ulong
+from typing import Any, NamedTuple
+
+LIBRARY = "libdcmi.so"
+
+NOT_READY = -8012
+"""Not ready, try again. From the health call it means that the card dropped."""
+
+OCCUPIED = -8020
+UNSUPPORTED = -8255
+
+WORDS: Mapping[int, str] = {
+    -8001: "wrong parameter",
+    -8002: "no permission",
+    -8003: "memory interface failed",
+    -8004: "secure function failed",
+    -8005: "internal error",
+    -8006: "timed out",
+    -8007: "bad device id",
+    -8008: "no such device",
+    -8009: "ioctl failed",
+    -8010: "message could not be sent",
+    -8011: "message could not be received",
+    NOT_READY: "not ready",
+    -8013: "not supported inside a container",
+    -8014: "file operation failed",
+    -8015: "reset failed",
+    -8016: "reset cancelled",
+    -8017: "upgrade in progress",
+    OCCUPIED: "device resources occupied",
+    -8022: "partitions inconsistent",
+    -8023: "configuration does not exist",
+    UNSUPPORTED: "not supported",
+}
+
+FAULT_EVENT = 0
+CLEARED, OCCURRED, ONCE = 0, 1, 2
+EVERY_DEVICE = -1
+OUT_OF_BAND, IN_BAND = 0, 1
+CHANNEL_USABLE = 1
+UNREAD = 0xFFFFFFFF
+CARD_DROPPED = "40F84E00"
+
+MOST_CARDS = 64
+MOST_DEVICES_OF_A_CARD = 4
+MOST_CODES = 128
+MOST_PROCESSES = 32
+
+
+class ChipInfo(Structure):
+    _fields_ = (
+        ("type", c_char * 32),
+        ("name", c_char * 32),
+        ("ver", c_char * 32),
+        ("aicore_cnt", c_uint32),
+    )
+
+
+class ChipInfoV2(Structure):
+    _fields_ = (*ChipInfo._fields_, ("npu_name", c_char * 32))
+
+
+class BoardInfo(Structure):
+    _fields_ = tuple((name, c_uint32) for name in ("board_id", "pcb_id", "bom_id", "slot_id"))
+
+
+class EventFilter(Structure):
+    """All zeros: every event."""
+
+    _fields_ = (
+        ("flags", c_uint64),
+        ("event_id", c_uint32),
+        ("severity", c_uint8),
+        ("node_type", c_uint8),
+        ("reserved", c_uint8 * 32),
+    )
+
+
+class FaultEvent(Structure):
+    _fields_ = (
+        ("event_id", c_uint32),
+        ("deviceid", c_uint16),
+        *((name, c_uint8) for name in ("node_type", "node_id", "sub_node_type", "sub_node_id")),
+        ("severity", c_uint8),
+        ("assertion", c_uint8),
+        ("event_serial_num", c_int32),
+        ("notify_serial_num", c_int32),
+        ("alarm_raised_time", c_uint64),
+        ("event_name", c_char * 256),
+        ("additional_info", c_char * 32),
+        ("resv", c_uint8 * 32),
+    )
+
+
+class _Union(ctypes.Union):
+    _fields_ = (("dms", FaultEvent),)
+
+
+class Event(Structure):
+    _fields_ = (("type", c_int32), ("u", _Union))
+
+
+class ProcMemInfo(Structure):
+    """`proc_mem_usage` is in bytes."""
+
+    _fields_ = (("proc_id", c_int32), ("proc_mem_usage", ulong))
+
+
+class HbmInfo(Structure):
+    """Sizes in MB, `freq` in MHz, `temp` in degrees, `bandwidth_util` in percent."""
+
+    _fields_ = (
+        ("memory_size", c_uint64),
+        ("freq", c_uint32),
+        ("memory_usage", c_uint64),
+        ("temp", c_int32),
+        ("bandwidth_util", c_uint32),
+    )
+
+
+class MemoryInfo(Structure):
+    """`memory_info_v3`: sizes in MB. The header's comment says 96 bytes; a compiler makes 112 of it."""
+
+    _fields_ = (
+        ("memory_size", c_uint64),
+        ("memory_available", c_uint64),
+        ("freq", c_uint32),
+        ("hugepagesize", ulong),
+        ("hugepages_total", ulong),
+        ("hugepages_free", ulong),
+        ("utiliza", c_uint32),
+        ("reserve", c_uint8 * 60),
+    )
+
+
+class EccInfo(Structure):
+    _fields_ = (
+        ("enable", c_int32),
+        *((name, c_uint32) for name in ("single", "double", "total_single", "total_double")),
+        *((name, c_uint32) for name in ("isolated_single", "isolated_double", "next_single", "next_double")),
+    )
+
+
+class PcieInfo(Structure):
+    _fields_ = (
+        *((name, c_uint32) for name in ("vendor", "subvendor", "device", "subdevice")),
+        ("domain", c_int32),
+        *((name, c_uint32) for name in ("bus", "dev", "func")),
+        ("reserve", c_uint8 * 32),
+    )
+
+
+class DieId(Structure):
+    _fields_ = (("words", c_uint32 * 5),)
+
+
+FaultCallback = ctypes.CFUNCTYPE(None, POINTER(Event))
+"""What the library calls, on a thread of its own. The event is valid during the call only."""
+
+Types = tuple[Any, ...]  # What ctypes takes as `argtypes`.
+
+
+class Function(NamedTuple):
+    """A function of both families; a family that lacks it has no symbol. `rest`: the arguments after the address.
+
+    The address of a chip is (card, device) in the first family and (logical id) in the second.
+    """
+
+    what: str
+    one: str
+    two: str
+    rest: Types
+
+
+_INT, _UINT = POINTER(c_int), POINTER(c_uint32)
+
+ABOUT_CHIP: Mapping[str, Function] = {
+    "chip info": Function(
+        "read the chip's name",
+        "dcmi_get_device_chip_info_v2",
+        "dcmiv2_get_device_chip_info",
+        (POINTER(ChipInfoV2),),
+    ),
+    "old chip info": Function("read the chip's name", "dcmi_get_device_chip_info", "", (POINTER(ChipInfo),)),
+    "board": Function(
+        "read the board id", "dcmi_get_device_board_info", "dcmiv2_get_device_board_info", (POINTER(BoardInfo),)
+    ),
+    "product": Function("read the product type", "dcmi_get_product_type", "", (c_char_p, c_int)),
+    "brother": Function("ask for the brother card", "dcmi_get_netdev_brother_device", "", (_INT,)),
+    "codes": Function(
+        "read the fault codes",
+        "dcmi_get_device_errorcode_v2",
+        "dcmiv2_get_device_error_code_list",
+        (_INT, _UINT, c_uint32),
+    ),
+    "health": Function("read the health", "dcmi_get_device_health", "dcmiv2_get_device_health", (_UINT,)),
+    "processes": Function(
+        "ask who uses it",
+        "dcmi_get_device_resource_info",
+        "dcmiv2_get_device_proc_mem_info",
+        (POINTER(ProcMemInfo), _INT),
+    ),
+    "reset": Function("reset the chip", "dcmi_set_device_reset", "dcmiv2_reset_device", (c_int,)),
+    "boot": Function("read the boot status", "dcmi_get_device_boot_status", "dcmiv2_get_device_boot_status", (_INT,)),
+    "channel": Function(
+        "ask for the out-of-band channel",
+        "dcmi_get_device_outband_channel_state",
+        "dcmiv2_get_device_outband_channel_state",
+        (_INT,),
+    ),
+    "pre-reset": Function("prepare the reset", "dcmi_pre_reset_soc", "dcmiv2_pre_reset_device", ()),
+    "rescan": Function("rescan the chip", "dcmi_rescan_soc", "dcmiv2_rescan_device", ()),
+    "bus": Function(
+        "read the bus id", "dcmi_get_device_pcie_info_v2", "dcmiv2_get_device_pcie_info", (POINTER(PcieInfo),)
+    ),
+    "die": Function("read the die id", "dcmi_get_device_die_v2", "dcmiv2_get_device_die_id", (c_int, POINTER(DieId))),
+    "temperature": Function(
+        "read the temperature", "dcmi_get_device_temperature", "dcmiv2_get_device_temperature", (_INT,)
+    ),
+    "power": Function("read the power", "dcmi_get_device_power_info", "dcmiv2_get_device_power_info", (_INT,)),
+    "hbm": Function("read the HBM", "dcmi_get_device_hbm_info", "dcmiv2_get_device_hbm_info", (POINTER(HbmInfo),)),
+    "memory": Function("read the memory", "dcmi_get_device_memory_info_v3", "", (POINTER(MemoryInfo),)),
+    "utilisation": Function(
+        "read the utilisation",
+        "dcmi_get_device_utilization_rate",
+        "dcmiv2_get_device_utilization_rate",
+        (c_int, _UINT),
+    ),
+    "ecc": Function(
+        "read the error counters", "dcmi_get_device_ecc_info", "dcmiv2_get_device_ecc_info", (c_int, POINTER(EccInfo))
+    ),
+}
+"""What is asked of one chip. `dcmiv2_get_device_list` and the rest of the machine's own calls are below."""
+
+ABOUT_MACHINE: Mapping[str, Types] = {
+    "dcmi_init": (),
+    "dcmiv2_init": (),
+    "dcmi_get_dcmi_version": (c_char_p, c_int),
+    "dcmiv2_get_dcmi_version": (c_char_p, c_int),
+    "dcmi_get_card_list": (_INT, _INT, c_int),
+    "dcmi_get_device_num_in_card": (c_int, _INT),
+    "dcmi_get_device_logic_id": (_INT, c_int, c_int),  # The answer comes first.
+    "dcmi_get_device_phyid_from_logicid": (c_uint32, _UINT),
+    "dcmi_mcu_get_power_info": (c_int, _INT),
+    "dcmiv2_get_device_list": (_INT, _INT, c_int),  # The list comes first, unlike in dcmi_get_card_list.
+    "dcmiv2_get_chip_phy_id_by_dev_id": (c_uint32, _UINT),
+    "dcmi_subscribe_fault_event": (c_int, c_int, EventFilter, FaultCallback),
+    "dcmiv2_subscribe_fault_event": (c_int, EventFilter, FaultCallback),
+}
+
+UTILISATION: Mapping[str, int] = {"aicore": 2, "hbm_bandwidth": 6, "vector": 12, "overall": 13, "cube": 14}
+ECC_MEMORY: Mapping[str, int] = {"ddr": 0, "sram": 1, "hbm": 2, "npu": 3}
+VIRTUAL_DIE = 1

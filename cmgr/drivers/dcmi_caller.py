@@ -1,0 +1,127 @@
+"""Calls into a C library that may never come back: each is bounded in time, whatever the library does.
+
+Rules:
+1. Calls go in one after the other, because nobody knows whether the library stands more than one at a time. One that
+   takes longer than `GIVE_WAY` no longer keeps the others out: better two at a time than a machine that waits.
+2. A call that exceeds its limit is given up with its thread. Until it returns, its owner is *stuck*: whatever else
+   would be called for the same owner fails at once. Others are served by a new thread.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from cmgr.errors import DriverError
+
+GIVE_WAY = 0.5
+"""Seconds after which a call lets others in beside it."""
+
+T = TypeVar("T")
+
+
+class Hangs(DriverError):
+    """The library does not come back from a call."""
+
+
+class _Job:
+    def __init__(self, owner: str, function: Callable[[], object]) -> None:
+        self.owner = owner
+        self.function = function
+        self.began = 0.0
+        self.done = False
+        self.result: object = None
+        self.error: BaseException | None = None
+
+
+class Caller:
+    """Runs functions on threads of its own. Any thread may call."""
+
+    def __init__(self, give_way: float = GIVE_WAY) -> None:
+        self._give_way = give_way
+        self._changed = threading.Condition()
+        self._inside: _Job | None = None
+        self._stuck: dict[str, _Job] = {}
+        self._jobs: list[_Job] = []
+        self._idle = 0
+        self._closed = False
+
+    def call(self, owner: str, seconds: float, function: Callable[[], T]) -> T:
+        """Return what the function returns, or raise what it raises. Raises `Hangs` after so many seconds."""
+        job = _Job(owner, function)
+        with self._changed:
+            self._check(owner)
+            self._enter(job)
+            self._check(owner)
+            self._hand_over(job)
+            if not self._changed.wait_for(lambda: job.done or self._closed, seconds):
+                self._stuck[owner] = job
+                self._leave(job)
+                raise Hangs(f"cannot wait for libdcmi: it has not answered for {seconds:g} s")
+            if not job.done:
+                raise Hangs("cannot wait for libdcmi: the driver was closed")
+        if job.error is not None:
+            raise job.error
+        return cast("T", job.result)
+
+    def stuck(self) -> tuple[str, ...]:
+        """Return for whom the library does not come back."""
+        with self._changed:
+            return tuple(sorted(self._stuck))
+
+    def close(self) -> None:
+        """Let everybody who waits go. What is inside the library stays there: nobody can call it back."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _check(self, owner: str) -> None:
+        if self._closed:
+            raise Hangs("cannot wait for libdcmi: the driver was closed")
+        if owner in self._stuck:
+            raise Hangs("cannot ask libdcmi: it has not come back from an earlier call about this chip")
+
+    def _enter(self, job: _Job) -> None:
+        while self._inside is not None and not self._closed:
+            left = self._inside.began + self._give_way - time.monotonic()
+            if left <= 0:
+                break
+            self._changed.wait(left)
+        self._inside = job
+        job.began = time.monotonic()
+
+    def _leave(self, job: _Job) -> None:
+        if self._inside is job:
+            self._inside = None
+            self._changed.notify_all()
+
+    def _hand_over(self, job: _Job) -> None:
+        self._jobs.append(job)
+        if self._idle >= len(self._jobs):
+            self._changed.notify_all()
+            return
+        threading.Thread(target=self._serve, name="dcmi-call", daemon=True).start()
+
+    def _serve(self) -> None:
+        with self._changed:
+            while not self._closed:
+                while not self._jobs and not self._closed:
+                    self._idle += 1
+                    self._changed.wait()
+                    self._idle -= 1
+                if self._jobs and not self._closed:
+                    self._work(self._jobs.pop(0))
+
+    def _work(self, job: _Job) -> None:
+        self._changed.release()
+        try:
+            job.result = job.function()
+        except BaseException as error:
+            job.error = error
+        finally:
+            self._changed.acquire()
+        job.done = True
+        self._leave(job)
+        if self._stuck.get(job.owner) is job:
+            del self._stuck[job.owner]
+        self._changed.notify_all()

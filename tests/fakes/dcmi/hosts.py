@@ -1,0 +1,40 @@
+"""Machines as docs/dcmi.md tells of them, by the chips that the library lists."""
+
+from tests.fakes.dcmi.standin import FakeChip
+
+
+def host_910a(chips: int = 8) -> tuple[FakeChip, ...]:
+    return tuple(FakeChip(n, 0, n, n // 4, "910A", 0x100) for n in range(chips))
+
+
+def host_910b(chips: int = 8, board: int = 0x01) -> tuple[FakeChip, ...]:
+    ring = 8 if chips <= 8 else 16
+    return tuple(FakeChip(n, 0, n, n // ring, "910B3", board) for n in range(chips))
+
+
+def host_910b_infer(chips: int = 4, board: int = 0x28) -> tuple[FakeChip, ...]:
+    return tuple(FakeChip(n, 0, n, n, "910B4", board) for n in range(chips))
+
+
+def host_a3(cards: int = 4) -> tuple[FakeChip, ...]:
+    """Two dies on a card; cards 0 and 1 are brothers, 2 and 3, and so on."""
+    return tuple(
+        FakeChip(n // 2, n % 2, n, n // 4, "910_93", 0xB0, brother=n // 2 ^ 1, reset_with=n % 2)
+        for n in range(2 * cards)
+    )
+
+
+def host_duo(cards: int = 3, plain: int = 0) -> tuple[FakeChip, ...]:
+    """Cards of two chips that are reset as one, by their first; then plain 310P cards of one chip."""
+    duo = [FakeChip(n // 2, n % 2, n, n // 2, "310P3", 0x20, "Atlas 300I Duo") for n in range(2 * cards)]
+    first = 2 * cards
+    return (*duo, *(FakeChip(cards + n, 0, first + n, 100 + n, "310P3", 0x20, "Atlas 300I Pro") for n in range(plain)))
+
+
+def host_single(name: str, chips: int = 2) -> tuple[FakeChip, ...]:
+    """Chips without mates: 310, 310B, 310P."""
+    return tuple(FakeChip(n, 0, n, n, name, 0x20) for n in range(chips))
+
+
+def host_950(chips: int = 8) -> tuple[FakeChip, ...]:
+    return tuple(FakeChip(n, 0, n, n, "Ascend950PR", 0x1A) for n in range(chips))

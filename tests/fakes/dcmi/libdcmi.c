@@ -1,0 +1,772 @@
+/* A libdcmi.so without hardware: the C interface of the real one over a machine that tests make up.
+ *
+ * The machine lies in the file `world` beside the library, so that it outlives the program that uses it, as chips do,
+ * and so that a test in another process can change it: it loads the same library and calls the functions `standin_*`.
+ * -DONE gives the functions dcmi_*, -DTWO the functions dcmiv2_*. The names of calls, the purposes, are those of
+ * tests/fakes/dcmi/standin.py.
+ */
+#define _GNU_SOURCE
+#include "libdcmi.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHIPS 64
+#define FAULTS 128
+#define PROCESSES 32
+#define EVENTS 4096
+#define RESETS 256
+#define BY_HAND (-1)
+#define BOOTED 16
+
+enum purpose {
+    INIT, LIST, IDS, INFO, BOARD, PRODUCT, BROTHER, CODES, HEALTH, PROCESS, RESET, BOOT, SUBSCRIBE, GAUGE, CHANNEL,
+    PRE_RESET, RESCAN, PURPOSES
+};
+
+struct fault {
+    uint32_t code;
+    int32_t severity, incurable, curing;
+    uint8_t module[4];
+};
+
+struct chip {
+    int32_t listed, card, device, group, brother, reset_with;
+    uint32_t physical, board, main_board;
+    char name[32], type[32], product[65];
+    int32_t faults, processes, dropped;
+    int64_t boot_at; /* Nanoseconds; 0: has booted. */
+    struct fault fault[FAULTS];
+    struct proc_mem_info process[PROCESSES];
+    int32_t answer[PURPOSES]; /* What a call returns in the place of its own answer; 0: its own. */
+    int32_t hangs[PURPOSES];
+    int32_t temperature, power;
+    uint32_t health;
+};
+
+struct told {
+    uint32_t code;
+    uint16_t chip;
+    uint8_t module[4], severity, assertion;
+};
+
+struct reset {
+    int32_t chip, channel, answer;
+};
+
+struct world {
+    pthread_mutex_t lock;
+    uint32_t bell;
+    int32_t ready, chips, reset_ms, boot_ms, boot_by_hand, fail_resets, fail_with, refuse_subscriptions, subscriptions;
+    int32_t lose, twice, channel, finished, mortal, calls, resets, storm_chip, storm_left, storm_rate, storm_distinct, storm_at;
+    _Atomic int32_t inside, most_inside;
+    uint32_t first, last; /* The events from `first` up to but not `last` wait to be told. */
+    struct told event[EVENTS];
+    struct chip chip[CHIPS];
+    struct reset reset[RESETS];
+};
+
+static struct world *W;
+static fault_callback Callback;
+static int Telling;
+
+/* ---- time, lock and bell ---- */
+
+static int64_t now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t); /* One clock for every process of the machine. */
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void lock(void) {
+    if (pthread_mutex_lock(&W->lock) == EOWNERDEAD) /* A process was killed in here. */
+        pthread_mutex_consistent(&W->lock);
+}
+
+static void unlock(void) { pthread_mutex_unlock(&W->lock); }
+
+static void ring_the_bell(void) {
+    W->bell++;
+    syscall(SYS_futex, &W->bell, FUTEX_WAKE, CHIPS * 16, NULL, NULL, 0);
+}
+
+/* Waits, with the lock given away, until the bell rings or the time has come (0: never). A condition variable in shared
+ * memory would not survive that a process waiting on it is killed. */
+static void wait_for_bell(int64_t until) {
+    uint32_t seen = W->bell;
+    int64_t left = until - now();
+    struct timespec t = {left / 1000000000, left % 1000000000};
+    unlock();
+    if (until == 0 || left > 0)
+        syscall(SYS_futex, &W->bell, FUTEX_WAIT, seen, until ? &t : NULL, NULL, 0);
+    lock();
+}
+
+/* ---- what happens on the machine; the lock is held ---- */
+
+static void tell(int chip, const struct fault *fault, int assertion) {
+    int times = W->twice > 0 ? 2 : 1;
+    if (W->lose > 0) {
+        W->lose--;
+        return;
+    }
+    if (W->twice > 0)
+        W->twice--;
+    while (times-- > 0 && W->last - W->first < EVENTS) {
+        struct told *event = &W->event[W->last++ % EVENTS];
+        event->code = fault->code;
+        event->chip = (uint16_t)chip;
+        memcpy(event->module, fault->module, 4);
+        event->severity = (uint8_t)fault->severity;
+        event->assertion = (uint8_t)assertion;
+    }
+    ring_the_bell();
+}
+
+static void settle(void) {
+    for (int i = 0; i < W->chips; i++) {
+        struct chip *c = &W->chip[i];
+        if (c->boot_at <= 0 || c->boot_at > now())
+            continue;
+        c->boot_at = 0;
+        for (int f = c->faults - 1; f >= 0; f--) {
+            struct fault gone = c->fault[f];
+            if (!gone.curing)
+                continue;
+            c->fault[f] = c->fault[--c->faults];
+            tell(i, &gone, 0);
+        }
+        c->dropped = 0;
+    }
+}
+
+static void forget_the_dead(struct chip *c) {
+    for (int p = c->processes - 1; W->mortal && p >= 0; p--)
+        if (kill(c->process[p].proc_id, 0) && errno == ESRCH)
+            c->process[p] = c->process[--c->processes];
+}
+
+static int64_t next_boot(void) {
+    int64_t next = 0;
+    for (int i = 0; i < W->chips; i++)
+        if (W->chip[i].boot_at > 0 && (next == 0 || W->chip[i].boot_at < next))
+            next = W->chip[i].boot_at;
+    return next;
+}
+
+static void begin_boot(const struct chip *chip) {
+    for (int i = 0; i < W->chips; i++) {
+        struct chip *c = &W->chip[i];
+        if (c->group != chip->group)
+            continue;
+        c->boot_at = W->boot_by_hand ? BY_HAND : now() + (int64_t)W->boot_ms * 1000000;
+        for (int f = 0; f < c->faults; f++)
+            c->fault[f].curing = !c->fault[f].incurable;
+    }
+}
+
+/* ---- telling, on a thread of the library's own ---- */
+
+static void callback(const struct told *told) {
+    struct event event;
+    memset(&event, 0, sizeof event);
+    event.u.dms.event_id = told->code;
+    event.u.dms.deviceid = told->chip;
+    event.u.dms.node_type = told->module[0];
+    event.u.dms.node_id = told->module[1];
+    event.u.dms.sub_node_type = told->module[2];
+    event.u.dms.sub_node_id = told->module[3];
+    event.u.dms.severity = told->severity;
+    event.u.dms.assertion = told->assertion;
+    Callback(&event);
+    memset(&event, 0xa5, sizeof event); /* It is valid during the call only. */
+}
+
+static void storm(void) {
+    int burst = W->storm_rate / 100 > 0 ? W->storm_rate / 100 : 1;
+    for (; burst > 0 && W->storm_left > 0; burst--, W->storm_left--, W->storm_at++) {
+        struct fault fault = {0x80F00000u + (uint32_t)(W->storm_at % W->storm_distinct), 1, 0, 0, {1, 2, 3, 4}};
+        tell(W->storm_chip, &fault, 1);
+    }
+}
+
+static void *teller(void *nothing) {
+    lock();
+    for (;;) {
+        settle();
+        if (W->storm_left > 0 && W->first == W->last)
+            storm();
+        if (W->first != W->last) {
+            struct told told = W->event[W->first++ % EVENTS];
+            unlock();
+            callback(&told);
+            lock();
+        } else {
+            wait_for_bell(next_boot());
+        }
+        if (W->storm_left > 0 && W->first == W->last)
+            wait_for_bell(now() + 10000000);
+    }
+    return nothing;
+}
+
+/* ---- the calls: each is between enter and leave, which hold the lock ---- */
+
+static struct chip *enter(int chip, enum purpose purpose, int *answer) {
+    static struct chip none;
+    int inside = atomic_fetch_add(&W->inside, 1) + 1;
+    lock();
+    if (inside > W->most_inside)
+        W->most_inside = inside;
+    W->calls++;
+    settle();
+    if (purpose != LIST && (chip < 0 || chip >= W->chips || !W->chip[chip].listed)) {
+        *answer = DCMI_NO_DEVICE;
+        return &none;
+    }
+    struct chip *c = &W->chip[chip];
+    if (c->hangs[purpose]) {
+        atomic_fetch_sub(&W->inside, 1);
+        while (c->hangs[purpose])
+            wait_for_bell(0);
+        atomic_fetch_add(&W->inside, 1);
+    }
+    *answer = c->answer[purpose];
+    if (*answer == 0 && c->dropped && purpose >= CODES)
+        *answer = DCMI_NOT_READY;
+    return c;
+}
+
+static int leave(int answer) {
+    unlock();
+    atomic_fetch_sub(&W->inside, 1);
+    return answer;
+}
+
+#define CALL(logic, purpose)                         \
+    int answer;                                      \
+    struct chip *c = enter(logic, purpose, &answer); \
+    (void)c;                                         \
+    if (answer)                                      \
+    return leave(answer)
+
+static void put_text(uint8_t *to, size_t size, const char *from) {
+    memset(to, 0, size);
+    strncpy((char *)to, from, size - 1);
+}
+
+static int chip_info(int chip, struct chip_info_v2 *info) {
+    CALL(chip, INFO);
+    put_text(info->type, 32, c->type);
+    put_text(info->name, 32, c->name);
+    put_text(info->ver, 32, "V1");
+    put_text(info->npu_name, 32, c->name);
+    info->aicore_cnt = 20;
+    return leave(0);
+}
+
+static int board_info(int chip, struct board_info *info) {
+    CALL(chip, BOARD);
+    *info = (struct board_info){c->board, 1, 2, (uint32_t)c->card};
+    return leave(0);
+}
+
+static int main_board(int chip, uint32_t *id) {
+    CALL(chip, BOARD);
+    *id = c->main_board;
+    return leave(0);
+}
+
+static int codes(int chip, int *count, uint32_t *list, uint32_t size) {
+    CALL(chip, CODES);
+    if (c->boot_at)
+        return leave(DCMI_NOT_READY);
+    *count = 0;
+    for (int f = 0; f < c->faults && (uint32_t)*count < size; f++) {
+        int known = 0;
+        for (int k = 0; k < *count; k++)
+            known |= list[k] == c->fault[f].code;
+        if (!known)
+            list[(*count)++] = c->fault[f].code;
+    }
+    return leave(0);
+}
+
+static int health(int chip, uint32_t *value) {
+    CALL(chip, HEALTH);
+    *value = c->health;
+    return leave(c->boot_at ? DCMI_NOT_READY : 0);
+}
+
+static int processes(int chip, struct proc_mem_info *list, int *count) {
+    CALL(chip, PROCESS);
+    forget_the_dead(c);
+    memcpy(list, c->process, sizeof(struct proc_mem_info) * (size_t)c->processes);
+    *count = c->processes;
+    return leave(0);
+}
+
+static int boot_status(int chip, int *status) {
+    CALL(chip, BOOT);
+    *status = c->boot_at ? 1 : W->finished;
+    return leave(0);
+}
+
+static int reset(int chip, int channel) {
+    CALL(chip, RESET);
+    int64_t done = now() + (int64_t)W->reset_ms * 1000000;
+    while (now() < done)
+        wait_for_bell(done);
+    for (int i = 0; i < W->chips; i++) {
+        forget_the_dead(&W->chip[i]);
+        if (W->chip[i].group == c->group && W->chip[i].processes)
+            answer = DCMI_OCCUPIED;
+    }
+    if (c->reset_with != c->device)
+        answer = DCMI_WRONG_PARAMETER;
+    if (!answer && channel == 1 && W->fail_resets) {
+        W->fail_resets -= W->fail_resets > 0;
+        answer = W->fail_with;
+    }
+    W->reset[W->resets++ % RESETS] = (struct reset){chip, channel, answer};
+    if (!answer)
+        begin_boot(c);
+    ring_the_bell();
+    return leave(answer);
+}
+
+static int channel_state(int chip, int *state) {
+    CALL(chip, CHANNEL);
+    *state = W->channel;
+    return leave(0);
+}
+
+static int step(int chip, enum purpose purpose) {
+    CALL(chip, purpose);
+    return leave(0);
+}
+
+static int subscribe(int chip, struct event_filter filter, fault_callback call) {
+    static const struct event_filter everything;
+    int answer = 0;
+    if (chip != -1 || memcmp(&filter, &everything, offsetof(struct event_filter, reserved) + 32))
+        return DCMI_WRONG_PARAMETER;
+    lock();
+    if (W->refuse_subscriptions) {
+        W->refuse_subscriptions -= W->refuse_subscriptions > 0;
+        answer = DCMI_NOT_READY;
+    } else {
+        pthread_t thread;
+        Callback = call;
+        W->subscriptions++;
+        W->first = W->last; /* What nobody listened to is told to nobody. */
+        if (!Telling)
+            pthread_create(&thread, NULL, teller, NULL);
+        Telling = 1;
+    }
+    unlock();
+    return answer;
+}
+
+static int temperature(int chip, int *value) {
+    CALL(chip, GAUGE);
+    *value = c->temperature;
+    return leave(0);
+}
+
+static int power(int chip, int *value) {
+    CALL(chip, GAUGE);
+    *value = c->power;
+    return leave(0);
+}
+
+static int hbm(int chip, struct hbm_info *info) {
+    CALL(chip, GAUGE);
+    *info = (struct hbm_info){65536, 1600, 4096, 45, 7};
+    return leave(strncmp(c->name, "910", 3) ? DCMI_UNSUPPORTED : 0);
+}
+
+#ifdef ONE
+static int memory(int chip, struct memory_info_v3 *info) {
+    CALL(chip, GAUGE);
+    *info = (struct memory_info_v3){.memory_size = 24576, .memory_available = 20000, .utiliza = 18};
+    return leave(strncmp(c->name, "310P", 4) ? DCMI_UNSUPPORTED : 0);
+}
+#endif
+
+static int utilisation(int chip, int type, uint32_t *value) {
+    CALL(chip, GAUGE);
+    *value = (uint32_t)(type * 3);
+    return leave(type == 2 || type == 6 ? 0 : DCMI_UNSUPPORTED);
+}
+
+static int ecc(int chip, int type, struct ecc_info *info) {
+    CALL(chip, GAUGE);
+    *info = (struct ecc_info){1, 3, 1, 30, 10, 0, 0, 0, 0};
+    return leave(type == 2 ? 0 : DCMI_UNSUPPORTED);
+}
+
+static int bus(int chip, struct pcie_info_all *info) {
+    CALL(chip, IDS);
+    memset(info, 0, sizeof *info);
+    info->domain = chip / 8;
+    info->bus = 0x80u + (uint32_t)chip;
+    return leave(0);
+}
+
+static int die(int chip, int type, struct die_id *id) {
+    CALL(chip, IDS);
+    *id = (struct die_id){{0x1234u, (uint32_t)type, 0xABCDEF01u, 0, c->physical}};
+    return leave(0);
+}
+
+static int open_world(void) {
+    Dl_info here;
+    char path[4096], *slash;
+    if (W)
+        return 0;
+    if (!dladdr((void *)open_world, &here) || strlen(here.dli_fname) + 8 > sizeof path)
+        return DCMI_NOT_READY;
+    strcpy(path, here.dli_fname);
+    slash = strrchr(path, '/');
+    strcpy(slash ? slash + 1 : path, "world");
+    int file = open(path, O_RDWR | O_CLOEXEC);
+    if (file < 0 || ftruncate(file, sizeof(struct world)))
+        return DCMI_NOT_READY;
+    void *at = mmap(NULL, sizeof(struct world), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (at == MAP_FAILED)
+        return DCMI_NOT_READY;
+    W = at;
+    return 0;
+}
+
+static int init(void) {
+    if (open_world() || !W->ready)
+        return DCMI_NOT_READY;
+    lock();
+    int answer = W->chip[0].answer[INIT];
+    unlock();
+    return answer;
+}
+
+static int version(char *text, int size) {
+    snprintf(text, (size_t)size, "stand-in 1.0");
+    return 0;
+}
+
+static int physical(unsigned chip, uint32_t *id) {
+    CALL((int)chip, IDS);
+    *id = c->physical;
+    return leave(0);
+}
+
+#ifdef ONE
+static int at(int card, int device) {
+    for (int i = 0; i < W->chips; i++)
+        if (W->chip[i].card == card && W->chip[i].device == device)
+            return i;
+    return -1;
+}
+
+int dcmi_init(void) { return init(); }
+int dcmi_get_dcmi_version(char *text, int size) { return version(text, size); }
+
+int dcmi_get_card_list(int *count, int *list, int size) {
+    CALL(0, LIST);
+    *count = 0;
+    for (int i = 0; i < W->chips; i++) {
+        int known = !W->chip[i].listed;
+        for (int k = 0; k < *count; k++)
+            known |= list[k] == W->chip[i].card;
+        if (!known && *count < size)
+            list[(*count)++] = W->chip[i].card;
+    }
+    return leave(0);
+}
+
+int dcmi_get_device_num_in_card(int card, int *count) {
+    CALL(0, LIST);
+    *count = 0;
+    for (int i = 0; i < W->chips; i++)
+        *count += W->chip[i].card == card && W->chip[i].listed;
+    return leave(*count ? 0 : DCMI_NO_DEVICE);
+}
+
+int dcmi_get_device_logic_id(int *logic, int card, int device) {
+    CALL(at(card, device), IDS);
+    *logic = at(card, device);
+    return leave(0);
+}
+
+int dcmi_get_device_phyid_from_logicid(unsigned chip, unsigned *id) { return physical(chip, id); }
+int dcmi_get_device_chip_info_v2(int k, int d, struct chip_info_v2 *i) { return chip_info(at(k, d), i); }
+int dcmi_get_device_board_info(int k, int d, struct board_info *i) { return board_info(at(k, d), i); }
+int dcmi_get_mainboard_id(int k, int d, unsigned *i) { return main_board(at(k, d), i); }
+
+int dcmi_get_product_type(int card, int device, char *text, int size) {
+    CALL(at(card, device), PRODUCT);
+    if (!c->product[0])
+        return leave(DCMI_UNSUPPORTED);
+    snprintf(text, (size_t)size, "%s", c->product);
+    return leave(0);
+}
+
+int dcmi_get_netdev_brother_device(int card, int device, int *brother) {
+    CALL(at(card, device), BROTHER);
+    *brother = c->brother;
+    return leave(c->brother < 0 ? DCMI_UNSUPPORTED : 0);
+}
+
+int dcmi_get_device_errorcode_v2(int k, int d, int *n, unsigned *l, unsigned s) { return codes(at(k, d), n, l, s); }
+int dcmi_get_device_health(int k, int d, unsigned *v) { return health(at(k, d), v); }
+int dcmi_get_device_resource_info(int k, int d, struct proc_mem_info *l, int *n) { return processes(at(k, d), l, n); }
+int dcmi_set_device_reset(int k, int d, int channel) { return reset(at(k, d), channel); }
+int dcmi_get_device_boot_status(int k, int d, int *v) { return boot_status(at(k, d), v); }
+int dcmi_get_device_outband_channel_state(int k, int d, int *v) { return channel_state(at(k, d), v); }
+int dcmi_pre_reset_soc(int k, int d) { return step(at(k, d), PRE_RESET); }
+int dcmi_rescan_soc(int k, int d) { return step(at(k, d), RESCAN); }
+int dcmi_get_device_temperature(int k, int d, int *v) { return temperature(at(k, d), v); }
+int dcmi_get_device_power_info(int k, int d, int *v) { return power(at(k, d), v); }
+int dcmi_get_device_hbm_info(int k, int d, struct hbm_info *i) { return hbm(at(k, d), i); }
+int dcmi_get_device_memory_info_v3(int k, int d, struct memory_info_v3 *i) { return memory(at(k, d), i); }
+int dcmi_get_device_utilization_rate(int k, int d, int t, unsigned *v) { return utilisation(at(k, d), t, v); }
+int dcmi_get_device_ecc_info(int k, int d, int t, struct ecc_info *i) { return ecc(at(k, d), t, i); }
+int dcmi_get_device_pcie_info_v2(int k, int d, struct pcie_info_all *i) { return bus(at(k, d), i); }
+int dcmi_get_device_die_v2(int k, int d, int t, struct die_id *i) { return die(at(k, d), t, i); }
+
+int dcmi_subscribe_fault_event(int card, int device, struct event_filter filter, fault_callback call) {
+    return device == -1 ? subscribe(card, filter, call) : DCMI_WRONG_PARAMETER;
+}
+#endif
+
+#ifdef TWO
+int dcmiv2_init(void) { return init(); }
+int dcmiv2_get_dcmi_version(char *text, int size) { return version(text, size); }
+
+int dcmiv2_get_all_device_count(int *count) {
+    CALL(0, LIST);
+    *count = 0;
+    for (int i = 0; i < W->chips; i++)
+        *count += W->chip[i].listed;
+    return leave(0);
+}
+
+int dcmiv2_get_device_list(int *list, int *count, int size) {
+    CALL(0, LIST);
+    *count = 0;
+    for (int i = 0; i < W->chips && *count < size; i++)
+        if (W->chip[i].listed)
+            list[(*count)++] = i;
+    return leave(0);
+}
+
+int dcmiv2_get_chip_phy_id_by_dev_id(unsigned chip, unsigned *id) { return physical(chip, id); }
+int dcmiv2_get_device_chip_info(int d, struct chip_info_v2 *i) { return chip_info(d, i); }
+int dcmiv2_get_device_board_info(int d, struct board_info *i) { return board_info(d, i); }
+int dcmiv2_get_mainboard_id(int d, unsigned *i) { return main_board(d, i); }
+int dcmiv2_get_device_error_code_list(int d, int *n, unsigned *l, unsigned s) { return codes(d, n, l, s); }
+int dcmiv2_get_device_health(int d, unsigned *v) { return health(d, v); }
+int dcmiv2_get_device_proc_mem_info(int d, struct proc_mem_info *l, int *n) { return processes(d, l, n); }
+int dcmiv2_reset_device(int d, int channel) { return reset(d, channel); }
+int dcmiv2_get_device_boot_status(int d, int *v) { return boot_status(d, v); }
+int dcmiv2_get_device_outband_channel_state(int d, int *v) { return channel_state(d, v); }
+int dcmiv2_pre_reset_device(int d) { return step(d, PRE_RESET); }
+int dcmiv2_rescan_device(int d) { return step(d, RESCAN); }
+int dcmiv2_get_device_temperature(int d, int *v) { return temperature(d, v); }
+int dcmiv2_get_device_power_info(int d, int *v) { return power(d, v); }
+int dcmiv2_get_device_hbm_info(int d, struct hbm_info *i) { return hbm(d, i); }
+int dcmiv2_get_device_utilization_rate(int d, int t, unsigned *v) { return utilisation(d, t, v); }
+int dcmiv2_get_device_ecc_info(int d, int t, struct ecc_info *i) { return ecc(d, t, i); }
+int dcmiv2_get_device_pcie_info(int d, struct pcie_info_all *i) { return bus(d, i); }
+int dcmiv2_get_device_die_id(int d, int t, struct die_id *i) { return die(d, t, i); }
+
+int dcmiv2_subscribe_fault_event(int d, struct event_filter filter, fault_callback call) {
+    return subscribe(d, filter, call);
+}
+#endif
+
+/* ---- what tests call; each changes the machine at once ---- */
+
+int standin_create(int chips) {
+    pthread_mutexattr_t shared;
+    if (open_world() || chips < 0 || chips > CHIPS)
+        return -1;
+    memset(W, 0, sizeof *W);
+    pthread_mutexattr_init(&shared);
+    pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&shared, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&W->lock, &shared);
+    W->chips = chips;
+    W->finished = BOOTED;
+    W->fail_with = DCMI_RESET_FAILED;
+    W->ready = 1;
+    return 0;
+}
+
+int standin_chip(int i, int card, int device, int physical_id, int group, int brother, int reset_with) {
+    lock();
+    struct chip *c = &W->chip[i];
+    c->listed = 1;
+    c->card = card;
+    c->device = device;
+    c->physical = (uint32_t)physical_id;
+    c->group = group;
+    c->brother = brother;
+    c->reset_with = reset_with;
+    c->temperature = 40 + i;
+    c->power = 655;
+    unlock();
+    return 0;
+}
+
+int standin_name(int i, const char *type, const char *name, const char *product, unsigned board, unsigned mainboard) {
+    lock();
+    struct chip *c = &W->chip[i];
+    put_text((uint8_t *)c->type, sizeof c->type, type);
+    put_text((uint8_t *)c->name, sizeof c->name, name);
+    put_text((uint8_t *)c->product, sizeof c->product, product);
+    c->board = board;
+    c->main_board = mainboard;
+    unlock();
+    return 0;
+}
+
+int standin_fault(int i, unsigned code, int severity, unsigned module, int assertion, int incurable) {
+    struct fault fault = {code, severity, incurable, 0, {0}};
+    for (int m = 0; m < 4; m++)
+        fault.module[m] = (uint8_t)(module >> (24 - 8 * m));
+    lock();
+    if (i >= 0 && i < W->chips && assertion != 2) {
+        struct chip *c = &W->chip[i];
+        for (int f = c->faults - 1; f >= 0; f--)
+            if (c->fault[f].code == code && !memcmp(c->fault[f].module, fault.module, 4))
+                c->fault[f] = c->fault[--c->faults];
+        if (assertion == 1 && c->faults < FAULTS)
+            c->fault[c->faults++] = fault;
+    }
+    tell(i, &fault, assertion);
+    unlock();
+    return 0;
+}
+
+int standin_process(int i, int pid, unsigned long bytes) { /* No bytes: it ends. */
+    lock();
+    struct chip *c = &W->chip[i];
+    for (int p = c->processes - 1; p >= 0; p--)
+        if (c->process[p].proc_id == pid)
+            c->process[p] = c->process[--c->processes];
+    if (bytes && c->processes < PROCESSES)
+        c->process[c->processes++] = (struct proc_mem_info){pid, bytes};
+    unlock();
+    return 0;
+}
+
+int standin_answer(int i, int purpose, int answer) {
+    lock();
+    W->chip[i].answer[purpose] = answer;
+    unlock();
+    return 0;
+}
+
+int standin_hang(int i, int purpose, int hangs) {
+    lock();
+    W->chip[i].hangs[purpose] = hangs;
+    ring_the_bell();
+    unlock();
+    return 0;
+}
+
+int standin_list(int i, int is_listed) {
+    lock();
+    W->chip[i].listed = is_listed;
+    unlock();
+    return 0;
+}
+
+int standin_drop(int i, int dropped) {
+    lock();
+    W->chip[i].dropped = dropped;
+    unlock();
+    return 0;
+}
+
+int standin_finish_boots(void) {
+    lock();
+    for (int i = 0; i < W->chips; i++)
+        if (W->chip[i].boot_at)
+            W->chip[i].boot_at = 1;
+    settle();
+    ring_the_bell();
+    unlock();
+    return 0;
+}
+
+int standin_storm(int i, int events, int per_second, int distinct) {
+    lock();
+    W->storm_chip = i;
+    W->storm_rate = per_second;
+    W->storm_distinct = distinct;
+    W->storm_at = 0;
+    W->storm_left = events;
+    ring_the_bell();
+    unlock();
+    return 0;
+}
+
+static int32_t *setting(const char *name) {
+    struct {
+        const char *name;
+        int32_t *at;
+    } all[] = {
+        {"reset_ms", &W->reset_ms}, {"boot_ms", &W->boot_ms}, {"boot_by_hand", &W->boot_by_hand},
+        {"fail_resets", &W->fail_resets}, {"fail_with", &W->fail_with}, {"lose", &W->lose}, {"twice", &W->twice},
+        {"refuse_subscriptions", &W->refuse_subscriptions}, {"channel", &W->channel}, {"finished", &W->finished},
+        {"subscriptions", &W->subscriptions}, {"calls", &W->calls}, {"resets", &W->resets},
+        {"storm_left", &W->storm_left}, {"mortal", &W->mortal}, {"most_inside", (int32_t *)&W->most_inside},
+    };
+    for (size_t n = 0; n < sizeof all / sizeof *all; n++)
+        if (!strcmp(all[n].name, name))
+            return all[n].at;
+    return NULL;
+}
+
+int standin_set(const char *name, int value) {
+    lock();
+    int32_t *at = setting(name);
+    if (at)
+        *at = value;
+    ring_the_bell();
+    unlock();
+    return at ? 0 : -1;
+}
+
+int standin_get(const char *name) {
+    lock();
+    int32_t *at = setting(name);
+    int value = at ? *at : -1;
+    unlock();
+    return value;
+}
+
+int standin_reset(int n, int *chip, int *channel, int *answer) {
+    lock();
+    int there = n < W->resets && n >= W->resets - RESETS;
+    struct reset *r = &W->reset[n % RESETS];
+    *chip = r->chip;
+    *channel = r->channel;
+    *answer = r->answer;
+    unlock();
+    return there ? 0 : -1;
+}

@@ -1,0 +1,150 @@
+"""A machine with Ascend chips behind the stand-in for libdcmi.so: set up, and changed while it is in use.
+
+Chips are named by logical id. It may be changed from any process that loads the same library; in a test's own process
+that is also the one which the driver loads.
+"""
+
+import ctypes
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from cmgr.model.faults import Assertion
+
+ASSERTIONS = {Assertion.CLEARED: 0, Assertion.OCCURRED: 1, Assertion.ONCE: 2}
+BY_HAND = -1
+ALWAYS = -1
+
+
+class Purpose(IntEnum):
+    """What a call is for: the enum of libdcmi.c."""
+
+    INIT = 0
+    LIST = 1
+    IDS = 2
+    INFO = 3
+    BOARD = 4
+    PRODUCT = 5
+    BROTHER = 6
+    CODES = 7
+    HEALTH = 8
+    PROCESS = 9
+    RESET = 10
+    BOOT = 11
+    SUBSCRIBE = 12
+    GAUGE = 13
+    CHANNEL = 14
+    PRE_RESET = 15
+    RESCAN = 16
+
+
+SILENT = (Purpose.CODES, Purpose.HEALTH, Purpose.PROCESS, Purpose.BOOT)
+
+
+@dataclass(frozen=True, slots=True)
+class FakeChip:
+    """`group`: chips that are reset with it. `reset_with`: the device number that a reset of it must be ordered for."""
+
+    card: int
+    device: int
+    physical: int
+    group: int
+    name: str
+    board: int = 0
+    product: str = ""
+    brother: int = -1
+    reset_with: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FakeReset:
+    chip: int
+    channel: int
+    answer: int
+
+
+class Standin:
+    """Open one for a library that `build.Workshop.place` made, then `create` the machine."""
+
+    def __init__(self, library: Path) -> None:
+        self.library = library
+        (library.parent / "world").touch()
+        self._c = ctypes.CDLL(str(library))
+
+    def create(self, chips: tuple[FakeChip, ...]) -> "Standin":
+        self._do("create", len(chips))
+        for number, chip in enumerate(chips):
+            where = (chip.card, chip.device, chip.physical, chip.group, chip.brother, chip.reset_with)
+            self._do("chip", number, *where)
+            texts = (b"Ascend", chip.name.encode(), chip.product.encode())
+            self._do("name", number, *texts, ctypes.c_uint(chip.board), ctypes.c_uint(0))
+        return self
+
+    def _do(self, name: str, *args: object) -> int:
+        answer = getattr(self._c, f"standin_{name}")(*args)
+        assert isinstance(answer, int)
+        return answer
+
+    def fault(
+        self,
+        chip: int,
+        code: str,
+        assertion: Assertion = Assertion.OCCURRED,
+        *,
+        module: str = "1.2.3.4",
+        severity: int = 2,
+        incurable: bool = False,
+    ) -> None:
+        """Let this happen to a fault, and tell it."""
+        parts = [int(part) & 0xFF for part in module.split(".")]
+        packed = parts[0] << 24 | parts[1] << 16 | parts[2] << 8 | parts[3]
+        number = ctypes.c_uint(int(code, 16))
+        self._do("fault", chip, number, severity, ctypes.c_uint(packed), ASSERTIONS[assertion], int(incurable))
+
+    def clear(self, chip: int, code: str) -> None:
+        self.fault(chip, code, Assertion.CLEARED)
+
+    def process(self, chip: int, pid: int, memory: int = 1 << 20) -> None:
+        """Put a process on the chip; with no memory it ends."""
+        self._do("process", chip, pid, ctypes.c_ulong(memory))
+
+    def answer(self, chip: int, purpose: Purpose, code: int) -> None:
+        """Let calls for that purpose return this code; 0: what they should."""
+        self._do("answer", chip, int(purpose), code)
+
+    def silence(self, chip: int) -> None:
+        for purpose in SILENT:
+            self.answer(chip, purpose, -8009)
+
+    def hang(self, chip: int, purpose: Purpose, *, hangs: bool = True) -> None:
+        """Let calls for that purpose not come back until they may."""
+        self._do("hang", chip, int(purpose), int(hangs))
+
+    def list(self, chip: int, *, listed: bool) -> None:
+        self._do("list", chip, int(listed))
+
+    def drop(self, chip: int, *, dropped: bool = True) -> None:
+        self._do("drop", chip, int(dropped))
+
+    def finish_boots(self) -> None:
+        self._do("finish_boots")
+
+    def storm(self, chip: int, events: int, per_second: int, distinct: int) -> None:
+        """Tell so many events of so many distinct faults, from the library's own thread."""
+        self._do("storm", chip, events, per_second, distinct)
+
+    def set(self, name: str, value: int) -> None:
+        assert self._do("set", name.encode(), value) == 0, name
+
+    def get(self, name: str) -> int:
+        return self._do("get", name.encode())
+
+    @property
+    def resets(self) -> tuple[FakeReset, ...]:
+        """Every reset that the library was asked for."""
+        found = []
+        for number in range(self.get("resets")):
+            values = (ctypes.c_int(), ctypes.c_int(), ctypes.c_int())
+            assert self._do("reset", number, *map(ctypes.byref, values)) == 0
+            found.append(FakeReset(*(value.value for value in values)))
+        return tuple(found)
