@@ -1,12 +1,18 @@
-"""Container runtimes behind one interface (`ports.Runtime`): Docker, and pretended containers."""
+"""Container runtimes behind one interface (`ports.Runtime`): Docker, containerd, and pretended containers."""
 
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError, ContainerError, RuntimeDown
 from cmgr.ports import Runtime
 from cmgr.runtimes.sim_world import Pretended
+
+if TYPE_CHECKING:
+    from cmgr.runtimes.containerd import ContainerdRuntime
+    from cmgr.runtimes.docker import DockerRuntime
 
 AUTO = "auto"
 
@@ -18,51 +24,82 @@ def open_runtimes(
     names: Sequence[str],
     *,
     docker_socket: str = "/run/docker.sock",
+    containerd: tuple[str, Sequence[str]] = ("/run/containerd/containerd.sock", ("moby", "k8s.io")),
     pretended: Sequence[Pretended] = (),
     sim_file: Path | None = None,
 ) -> tuple[Runtime, ...]:
     """Return the runtimes so named; `auto` is every one that answers now. One that is named need not answer yet.
 
-    `pretended` and `sim_file` are for `sim` (see `sim.SimRuntime`). Blocks up to 2 s for each that `auto` tries.
+    `containerd`: its socket, and the namespaces that are skipped. `pretended` and `sim_file` are for `sim` (see
+    `sim.SimRuntime`). Blocks up to 2 s for each that `auto` tries.
     Raises `ConfigError` for a name that is none, and `RuntimeDown` when there is no runtime at all.
     """
-    openers: Mapping[str, Callable[[], Runtime]] = {
+    real: Mapping[str, Callable[[], DockerRuntime | ContainerdRuntime]] = {
         "docker": partial(_docker, docker_socket),
-        "sim": partial(_sim, pretended, sim_file),
+        "containerd": partial(_containerd, *containerd),
     }
+    openers: Mapping[str, Callable[[], Runtime]] = {**real, "sim": partial(_sim, pretended, sim_file)}
     for name in names:
         if name != AUTO and name not in openers:
             raise ConfigError(f"cannot use container runtime {name!r}: it is none of {AUTO}, {', '.join(openers)}")
     chosen = {name: openers[name]() for name in dict.fromkeys(names) if name != AUTO}
-    if AUTO in names and "docker" not in chosen:
-        try:
-            chosen["docker"] = _answering_docker(docker_socket)
-        except ContainerError as exc:
-            if not chosen:
-                hint = 'start one, or name the one to wait for: runtimes = ["docker"]'
-                raise RuntimeDown("cannot find a container runtime", hint=hint) from exc
+    if AUTO in names:
+        sockets = {"docker": docker_socket, "containerd": containerd[0]}
+        chosen |= _answering({name: real[name] for name in real if name not in chosen}, sockets, needed=not chosen)
     return tuple(chosen.values())
 
 
-# Imported where they are wanted: Docker's SDK takes 100 ms and 20 MB.
+def _answering(
+    openers: Mapping[str, Callable[[], "DockerRuntime | ContainerdRuntime"]],
+    sockets: Mapping[str, str],
+    *,
+    needed: bool,
+) -> dict[str, Runtime]:
+    """Return those that answer. Raises `RuntimeDown` when one is needed and none does."""
+    found: dict[str, Runtime] = {}
+    refusals: list[ContainerError] = []
+    for name, opener in openers.items():
+        try:
+            _listens(name, sockets[name])
+            runtime = opener()
+            try:
+                runtime.check(_LOOK)
+            except ContainerError:
+                runtime.close()
+                raise
+            found[name] = runtime
+        except ContainerError as exc:
+            refusals.append(exc)
+    if needed and not found:
+        hint = 'start one, or name the one to wait for: runtimes = ["docker"]'
+        # Docker is what most have: its reason says more.
+        raise RuntimeDown("cannot find a container runtime", hint=hint) from refusals[0]
+    return found
 
 
-def _docker(socket: str) -> Runtime:
+def _listens(name: str, path: str) -> None:
+    """Ask whether anybody listens there, before what it takes to talk to it is loaded. Raises `RuntimeDown`."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(_LOOK)
+        try:
+            probe.connect(path)
+        except OSError as exc:
+            raise RuntimeDown(f"cannot reach {name}: nothing answers at {path}: {exc.strerror or exc}") from None
+
+
+# Imported where they are wanted: Docker's SDK takes 100 ms and 20 MB, containerd's gRPC as much again.
+
+
+def _docker(path: str) -> "DockerRuntime":
     from cmgr.runtimes.docker import DockerRuntime
 
-    return DockerRuntime(socket)
+    return DockerRuntime(path)
 
 
-def _answering_docker(socket: str) -> Runtime:
-    from cmgr.runtimes.docker import DockerRuntime
+def _containerd(address: str, skipped: Sequence[str]) -> "ContainerdRuntime":
+    from cmgr.runtimes.containerd import ContainerdRuntime
 
-    runtime = DockerRuntime(socket)
-    try:
-        runtime.check(_LOOK)
-    except ContainerError:
-        runtime.close()
-        raise
-    return runtime
+    return ContainerdRuntime(address, skipped)
 
 
 def _sim(pretended: Sequence[Pretended], file: Path | None) -> Runtime:

@@ -16,6 +16,8 @@ class DockerWorld:
     """The contract's world on a private daemon. `close` removes its containers."""
 
     always = "always:0"
+    blames = True
+    outlives = False
 
     def __init__(self, dockerd: Dockerd) -> None:
         self.dockerd = dockerd

@@ -1,5 +1,7 @@
 """Which runtimes are taken."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,12 +11,13 @@ from cmgr.errors import ConfigError, RuntimeDown
 from cmgr.runtimes import open_runtimes
 from cmgr.runtimes.sim_world import Pretended, pretended
 from tests.runtimes.fake_dockerd import Request, fake_dockerd
+from tests.support.containerd import Containerd
 
 NOWHERE = "/nonexistent/docker.sock"
 
 
-def names(*wanted: str, socket: str = NOWHERE) -> list[str]:
-    runtimes = open_runtimes(wanted, docker_socket=socket)
+def names(*wanted: str, socket: str = NOWHERE, containerd: str = NOWHERE) -> list[str]:
+    runtimes = open_runtimes(wanted, docker_socket=socket, containerd=(containerd, ()))
     for runtime in runtimes:
         runtime.close()
     return [runtime.name for runtime in runtimes]
@@ -45,8 +48,31 @@ def test_a_runtime_that_is_named_need_not_answer_yet() -> None:
     assert names("auto", "sim") == ["sim"]
 
 
+@pytest.mark.containerd
+def test_auto_takes_containerd_too(containerd: Containerd) -> None:
+    with fake_dockerd() as daemon:
+        assert names("auto", socket=daemon.socket, containerd=containerd.socket) == ["docker", "containerd"]
+    assert names("auto", containerd=containerd.socket) == ["containerd"]
+    assert names("containerd", "auto", containerd=containerd.socket) == ["containerd"]
+
+
+def test_auto_leaves_out_a_socket_that_speaks_no_grpc(tmp_path: Path) -> None:
+    with fake_dockerd() as daemon:
+        assert names("auto", socket=daemon.socket, containerd=daemon.socket) == ["docker"]
+
+
+def test_grpc_is_loaded_only_where_there_is_a_containerd() -> None:
+    with fake_dockerd() as daemon:
+        code = (
+            "import sys; from cmgr.runtimes import open_runtimes;"
+            f"open_runtimes(['auto'], docker_socket={daemon.socket!r}, containerd=({NOWHERE!r}, ()));"
+            "sys.exit('grpc' in sys.modules or 'google.protobuf' in sys.modules)"
+        )
+        assert subprocess.run([sys.executable, "-c", code], timeout=30, check=False).returncode == 0
+
+
 def test_a_name_that_is_no_runtime_is_refused() -> None:
-    with pytest.raises(ConfigError, match="'podman': it is none of auto, docker, sim"):
+    with pytest.raises(ConfigError, match="'podman': it is none of auto, docker, containerd, sim"):
         names("sim", "podman")
 
 

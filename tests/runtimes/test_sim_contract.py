@@ -14,6 +14,8 @@ from tests.runtimes.contract import RuntimeContract
 
 class SimWorld:
     always = "always:0"
+    blames = True
+    outlives = False
 
     def __init__(self) -> None:
         self.runtime = SimRuntime()

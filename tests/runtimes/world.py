@@ -12,6 +12,12 @@ class World(Protocol):
     always: str
     """A restart policy that starts a container with the daemon."""
 
+    blames: bool
+    """Whether the runtime can tell a kill that came from outside from one that somebody asked it for."""
+
+    outlives: bool
+    """Whether containers run on while the daemon is away."""
+
     @property
     def runtime(self) -> Runtime: ...
 
