@@ -1,5 +1,6 @@
 """`cmgr` and `python -m cmgr`."""
 
+import os
 import sys
 
 from cmgr import __version__
@@ -12,7 +13,13 @@ def main() -> int:
         return 0
     from cmgr.cli import main as run
 
-    return run()
+    code = run()
+    if "cmgr.drivers.dcmi" in sys.modules:
+        # Threads of libdcmi may call back at any time, also while the interpreter is being taken down.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def _nobody_reads() -> int:
 
 def _print(error: CmgrError) -> None:
     _say(f"cmgr: {chain(error)}")
-    if isinstance(error, ConfigError):
+    if isinstance(error, ConfigError) and len(error.mistakes) > 1:  # A single one is the message itself.
         for mistake in error.mistakes:
             _say(f"  {mistake}")
     if error.hint:

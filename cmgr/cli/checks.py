@@ -16,6 +16,7 @@ from cmgr.config.catalog import load_catalog
 from cmgr.config.settings import Config
 from cmgr.errors import CmgrError, ConfigError, ServiceDown, StoreError, chain
 from cmgr.model.policy import Strategy
+from cmgr.ports import Ailing, Describing
 from cmgr.service.client import ask
 
 OK, WARNING, ERROR = "ok", "warning", "error"
@@ -53,7 +54,7 @@ def findings(config: Config) -> Iterator[Finding]:
     """Yield what is found with this configuration, the service's parts in the order in which it opens them."""
     yield _strategy(config)
     yield from _tables(config)
-    yield _driver(config)
+    yield from _driver(config)
     yield from _runtimes(config)
     yield _database(database_of(config))
     yield _socket(Path(config.socket))
@@ -81,20 +82,37 @@ def _tables(config: Config) -> Iterator[Finding]:
         yield Finding("fault tables", WARNING, sentence)
 
 
-def _driver(config: Config) -> Finding:
+def _driver(config: Config) -> Iterator[Finding]:
     from cmgr.drivers import open_driver
 
+    if config.driver in ("auto", "dcmi"):
+        yield from _library(config)
     try:
         driver = open_driver(config)
         try:
             count = len(driver.chips())
+            ails = driver.trouble() if isinstance(driver, Ailing) else ()
+            how = f" ({driver.describe()})" if isinstance(driver, Describing) else ""
         finally:
             driver.close()
     except CmgrError as error:
-        return of_error("driver", error)
-    if not count:
-        return Finding("driver", ERROR, f"{driver.name} sees no chips", "see whether the chips' own tool sees them")
-    return Finding("driver", OK, f"{driver.name} sees {count} chips")
+        yield of_error("driver", error)
+        return
+    if count:
+        yield Finding("driver", OK, f"{driver.name} sees {count} chips{how}")
+    else:
+        yield Finding("driver", ERROR, f"{driver.name} sees no chips", "see whether the chips' own tool sees them")
+    for text in ails:
+        yield Finding("driver", WARNING, text, "docs/dcmi.md tells what the driver expects")
+
+
+def _library(config: Config) -> Iterator[Finding]:
+    """Yield every place where the library of Ascend's driver was found, and what speaks against it."""
+    from cmgr.drivers.dcmi_library import Where, search
+
+    for place in search(Where(config.dcmi.library)):
+        state, text = (WARNING, f": {place.refusal}") if place.refusal else (OK, "")
+        yield Finding("libdcmi", state, f"{place.path} ({place.origin}){text}", place.hint)
 
 
 def _runtimes(config: Config) -> Iterator[Finding]:

@@ -161,26 +161,33 @@ def refuse_if_live(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISSOCK(path.lstat().st_mode):
             raise ConfigError(f"cannot listen on {path}: there is a file that is not a socket", hint="move it away")
-    if listens(path):
+    pid = listener(path)
+    if pid is not None:
+        who = f" (pid {pid})" if pid else ""
         raise ConfigError(
-            f"cannot listen on {path}: another service listens there",
+            f"cannot listen on {path}: another service listens there{who}",
             hint="stop it (systemctl stop cmgr), or name another path with socket in the configuration",
         )
 
 
 def listens(path: Path) -> bool:
     """Return whether a process accepts connections on this path."""
+    return listener(path) is not None
+
+
+def listener(path: Path) -> int | None:
+    """Return the process that accepts connections on this path, 0 when it cannot be told which; None: there is none."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:
             probe.connect(str(path))
         except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
-            return False
+            return None
         except TimeoutError:
-            return True
+            return 0
         except OSError:
-            return path.exists()
-        return True
+            return 0 if path.exists() else None
+        return _peer(probe).pid
 
 
 def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, int]]:

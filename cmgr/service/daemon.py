@@ -17,7 +17,7 @@ from cmgr.config.settings import Config
 from cmgr.drivers import open_driver
 from cmgr.errors import CmgrError, ConfigError, StoreError, chain
 from cmgr.model.facts import Reconfigured, Restarted
-from cmgr.ports import ChipDriver, Runtime
+from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import open_runtimes
 from cmgr.runtimes.sim_world import pretended
 from cmgr.service import logs
@@ -73,10 +73,11 @@ class Service:
         self._since = self._clock.now()
         self._state = "starting"
         self._hung_up = False
+        self._ails: tuple[str, ...] = ()
         # Before anything is opened: a second service on the same state or socket must change nothing.
         refuse_if_live(Path(config.socket))
-        self._store = self._open_store()
         catalog = load_catalog(config, log.warn)
+        self._store = self._open_store()
         self._driver = self._open_driver()
         self._runtimes = self._open_runtimes()
         self._inbox = Inbox(self._clock)
@@ -101,6 +102,7 @@ class Service:
         runtimes = open_runtimes(
             config.runtimes,
             docker_socket=config.docker.socket,
+            containerd=(config.containerd.address, config.containerd.skip_namespaces),
             pretended=tuple(map(pretended, config.sim.containers)),
             sim_file=Path(config.sim.world + ".containers") if config.sim.world else None,
         )
@@ -114,7 +116,7 @@ class Service:
             self._config, self._driver, lambda: self._loop.node, self.describe, self._clock.now, self._inbox.put
         )
         control = ControlServer(self._config.socket, answers.answer, report=self._log.bug)
-        jobs = Jobs(self._inbox.put, self._config.resync, TICK)
+        jobs = Jobs(self._inbox.put, self._config.resync, self._tick())
         self._signals()
         # Before any event can come: everything else is decided against what this sets up.
         self._inbox.put(Restarted(self._driver.chips(), tuple(r.name for r in self._runtimes)))
@@ -135,6 +137,10 @@ class Service:
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
         self._loop.run(self._clock, lambda: self._after_each(reload), self._prune)
 
+    def _tick(self) -> timedelta:
+        watchdog = timedelta(seconds=self._notifier.watchdog_seconds)
+        return min(TICK, watchdog / 2) if watchdog else TICK
+
     def _signals(self) -> None:
         def end(_number: int, _frame: object) -> None:
             self._inbox.stop()
@@ -150,9 +156,21 @@ class Service:
 
     def _after_each(self, reload: Reload | None) -> None:
         self._notifier.tell("WATCHDOG=1")
+        self._tell_ails()
         if self._hung_up:
             self._hung_up = False
             self._reload(reload)
+
+    def _driver_troubles(self) -> tuple[str, ...]:
+        return self._driver.trouble() if isinstance(self._driver, Ailing) else ()
+
+    def _tell_ails(self) -> None:
+        ails = self._driver_troubles()
+        for new in (a for a in ails if a not in self._ails):
+            self._log.warn(f"{self._driver.name}: {new}")
+        if self._ails and not ails:
+            self._log.say(f"{self._driver.name} is well again")
+        self._ails = ails
 
     def _reload(self, reload: Reload | None) -> None:
         if reload is None:
@@ -193,6 +211,7 @@ class Service:
         node = self._loop.node
         troubles = [f"the database cannot be written: {self._loop.trouble}"] if self._loop.trouble else []
         troubles += [f"cannot reach {r.name}: {r.why_down}" for r in node.runtimes.values() if r.why_down]
+        troubles += [f"{self._driver.name}: {ails}" for ails in self._driver_troubles()]
         if self._store.damage:
             troubles.append(self._store.damage)
         if self._loop.bugs:

@@ -9,6 +9,7 @@ Rules:
 
 import threading
 from collections.abc import Hashable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from queue import Empty, SimpleQueue
@@ -28,7 +29,7 @@ from cmgr.model.faults import Assertion
 from cmgr.ports import Clock
 
 CHIP_LIMIT = 512
-BATCH = 256
+BATCH = 64
 
 
 class Inbox:
@@ -43,6 +44,7 @@ class Inbox:
         self._serial = 0
         # Reentrant, unlike the lock: a signal may come while the same thread is in `put`.
         self._bell: SimpleQueue[None] = SimpleQueue()
+        self._nudged = False
         self._stopped = False
         self.merged = 0
         self.dropped = 0
@@ -92,18 +94,28 @@ class Inbox:
         Blocks until there is something. One thread only.
         """
         while True:
+            self._hush()
             events = self._batch()
-            if events or self._stopped:
+            if events or self._stopped or self._was_nudged():
                 return events
             wait = None if until is None else (until - self._clock.now()).total_seconds()
             if wait is not None and wait <= 0:
                 return []
-            try:
+            with suppress(Empty):
                 self._bell.get(timeout=wait)
-            except Empty:
-                continue
-            if not self._queued:
-                return self._batch()
+
+    def _hush(self) -> None:
+        """Forget what rang so far: the look that follows sees what it rang for."""
+        with suppress(Empty):
+            while True:
+                self._bell.get_nowait()
+
+    def _was_nudged(self) -> bool:
+        # Not cleared unless it is set: a signal may come between the two.
+        if not self._nudged:
+            return False
+        self._nudged = False
+        return True
 
     def _batch(self) -> list[Event]:
         with self._lock:
@@ -132,6 +144,7 @@ class Inbox:
 
     def nudge(self) -> None:
         """Let `take` return once, even without events."""
+        self._nudged = True
         self._bell.put(None)
 
     def stop(self) -> None:

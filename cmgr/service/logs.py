@@ -44,7 +44,8 @@ class Log:
 
 def _journal_line(record: "Record") -> str:
     priority = _PRIORITIES.get(record["level"].name, 6)
-    return f"<{priority}>{{message}}\n{{exception}}"
+    # loguru would take <N> for a colour.
+    return f"\\<{priority}>{{message}}\n{{exception}}"
 
 
 class _ToLoguru(logging.Handler):

@@ -1,7 +1,7 @@
 """The deciding thread: take events, reduce, save, send. It alone owns the node and the database."""
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from cmgr.errors import CmgrError, StoreError, chain
 from cmgr.model.commands import Action, Note, StopContainer
@@ -24,6 +24,7 @@ class Loop:
         self.node = node
         self.trouble = ""
         self.bugs = 0
+        self._at: datetime | None = None
         self._inbox = inbox
         self._store = store
         self._send = send
@@ -31,14 +32,13 @@ class Loop:
 
     def run(self, clock: Clock, after_each: Callable[[], None], prune: Callable[[], None]) -> None:
         """Serve. `after_each` is called after every batch, `prune` once in a while when nothing else is to do."""
-        pruned = last = clock.now()
+        pruned = clock.now()
         while not self._inbox.is_stopped():
-            events = self._inbox.take(next_deadline(self.node, last))
+            events = self._inbox.take(next_deadline(self.node, self._at or clock.now()))
             if self._inbox.is_stopped():
                 self.step(events, send=False)
                 return
-            last = events[-1].at if events else clock.now()
-            self.step(events or [Event(last, Tick())])
+            self.step(events or [Event(clock.now(), Tick())])
             after_each()
             idle = not len(self._inbox) and any(isinstance(e.fact, Resync) for e in events)
             if idle and clock.now() - pruned > PRUNE_EVERY:
@@ -53,6 +53,7 @@ class Loop:
         """Decide on these events, write that down, then act on it."""
         node, actions, notes = self.node, list[Action](), list[Note]()
         for event in events:
+            self._at = event.at
             try:
                 node, commands = reduce(node, event)
             except Exception as error:

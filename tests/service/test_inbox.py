@@ -1,0 +1,256 @@
+"""The queue in front of the deciding thread: what it merges, drops and asks for, and who may wake it."""
+
+import os
+import random
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from cmgr.model.chips import ChipId
+from cmgr.model.commands import CommandId
+from cmgr.model.containers import Container, ContainerKey
+from cmgr.model.facts import (
+    ContainerRemoved,
+    ContainerSeen,
+    ContainersListed,
+    Fact,
+    FaultReported,
+    ReadNeeded,
+    Resync,
+    Tick,
+)
+from cmgr.model.faults import Assertion
+from cmgr.service.clock import SteadyClock
+from cmgr.service.inbox import BATCH, Inbox
+
+T0 = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
+OCCURRED, CLEARED, ONCE = Assertion.OCCURRED, Assertion.CLEARED, Assertion.ONCE
+
+
+class Clock:
+    """A second passes with each look at it."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def now(self) -> datetime:
+        self.looks += 1
+        return T0 + timedelta(seconds=self.looks)
+
+
+@pytest.fixture
+def inbox() -> Inbox:
+    return Inbox(Clock())
+
+
+def fault(chip: int, number: int = 0, assertion: Assertion = OCCURRED, module: str = "1") -> FaultReported:
+    return FaultReported(ChipId(chip), f"{0x80000000 + number:08X}", assertion, module)
+
+
+def seen(name: str, run: str) -> ContainerSeen:
+    return ContainerSeen(Container(ContainerKey("docker", "", name), name, run=run))
+
+
+def taken(inbox: Inbox) -> list[Fact]:
+    return [event.fact for event in inbox.take(T0)]
+
+
+def all_taken(inbox: Inbox) -> list[Fact]:
+    facts: list[Fact] = []
+    while len(inbox):
+        facts += taken(inbox)
+    return facts
+
+
+def test_facts_come_out_in_order_with_the_time_at_which_they_went_in(inbox: Inbox) -> None:
+    facts: list[Fact] = [fault(0), Tick(), fault(1), Resync()]
+    for fact in facts:
+        inbox.put(fact)
+    events = inbox.take(None)
+    assert [event.fact for event in events] == facts
+    assert [event.at for event in events] == [T0 + timedelta(seconds=n) for n in (1, 2, 3, 4)]
+    assert len(inbox) == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "last", "earlier"),
+    [
+        ((OCCURRED, OCCURRED, OCCURRED), OCCURRED, 2),
+        ((OCCURRED, CLEARED), CLEARED, 1),
+        ((CLEARED, OCCURRED), OCCURRED, 0),
+        ((OCCURRED, CLEARED, OCCURRED), OCCURRED, 1),
+        ((ONCE, ONCE), ONCE, 1),
+        ((CLEARED, CLEARED), CLEARED, 0),
+        ((ONCE, CLEARED, OCCURRED, CLEARED), CLEARED, 2),
+    ],
+)
+def test_a_fault_that_is_queued_is_merged_and_no_occurrence_is_lost(
+    inbox: Inbox, told: tuple[Assertion, ...], last: Assertion, earlier: int
+) -> None:
+    for assertion in told:
+        inbox.put(fault(0, assertion=assertion))
+    (event,) = inbox.take(None)
+    assert isinstance(event.fact, FaultReported)
+    assert (event.fact.assertion, event.fact.earlier) == (last, earlier)
+    assert event.at == T0 + timedelta(seconds=1), "when it came first"
+    assert inbox.merged == len(told) - 1
+
+
+def test_faults_of_other_chips_codes_and_modules_are_not_merged(inbox: Inbox) -> None:
+    facts = [fault(0), fault(1), fault(0, 1), fault(0, module="2")]
+    for fact in facts:
+        inbox.put(fact)
+    assert taken(inbox) == facts
+
+
+def test_only_the_newest_word_about_a_container_is_kept_in_its_own_place(inbox: Inbox) -> None:
+    gone = ContainerRemoved(ContainerKey("docker", "", "b"))
+    for fact in (seen("a", "1"), seen("b", "1"), Tick(), seen("a", "2"), gone):
+        inbox.put(fact)
+    assert taken(inbox) == [Tick(), seen("a", "2"), gone]
+
+
+def test_ticks_resyncs_and_readings_are_asked_for_once(inbox: Inbox) -> None:
+    for fact in (Tick(), Resync(), ReadNeeded(ChipId(1)), ReadNeeded(ChipId(2))) * 3:
+        inbox.put(fact)
+    assert Counter(taken(inbox)) == Counter((Tick(), Resync(), ReadNeeded(ChipId(1)), ReadNeeded(ChipId(2))))
+
+
+def test_answers_are_never_merged(inbox: Inbox) -> None:
+    answer = ContainersListed(CommandId("list-1"), "docker")
+    inbox.put(answer)
+    inbox.put(answer)
+    assert taken(inbox) == [answer, answer]
+
+
+def test_beyond_its_limit_a_chip_is_read_instead_and_other_chips_are_heard() -> None:
+    inbox = Inbox(Clock(), chip_limit=3)
+    for number in range(10):
+        inbox.put(fault(0, number))
+    inbox.put(fault(1))
+    assert taken(inbox) == [fault(0, 0), fault(0, 1), fault(0, 2), ReadNeeded(ChipId(0)), fault(1)]
+    assert inbox.dropped == 7
+    inbox.put(fault(0, 9))
+    assert taken(inbox) == [fault(0, 9)], "what was taken makes room"
+
+
+def test_one_chip_delays_the_others_by_no_more_than_a_batch() -> None:
+    inbox = Inbox(Clock(), chip_limit=10_000)
+    for number in range(4 * BATCH):
+        inbox.put(fault(0, number))
+    answer = ContainersListed(CommandId("list-1"), "docker")
+    inbox.put(answer)
+    inbox.put(fault(1))
+    first = taken(inbox)
+    assert len(first) == BATCH
+    assert first[-2:] == [answer, fault(1)]
+    rest = all_taken(inbox)
+    numbers = [f.code for f in [*first[:-2], *rest] if isinstance(f, FaultReported)]
+    assert numbers == [fault(0, n).code for n in range(4 * BATCH)], "in order, and none lost"
+
+
+def test_room_is_counted_right_when_only_a_part_is_taken() -> None:
+    inbox = Inbox(Clock(), chip_limit=BATCH + 10)
+    for number in range(BATCH + 10):
+        inbox.put(fault(0, number))
+    assert len(inbox.take(None)) == BATCH
+    for number in range(BATCH):
+        inbox.put(fault(0, 10_000 + number))
+    assert inbox.dropped == 0
+    inbox.put(fault(0, 99_999))
+    assert inbox.dropped == 1
+
+
+def test_memory_is_bounded_whatever_comes() -> None:
+    inbox = Inbox(Clock(), chip_limit=50)
+    dice = random.Random(7)  # noqa: S311 - a test's dice, not a secret
+    for _ in range(20_000):
+        inbox.put(fault(dice.randrange(4), dice.randrange(5000)))
+        others: list[Fact] = [Tick(), Resync(), seen(str(dice.randrange(3)), "1")]
+        inbox.put(dice.choice(others))
+    assert len(inbox) <= 4 * 51 + 5
+
+
+def test_nothing_comes_when_the_time_is_over(inbox: Inbox) -> None:
+    assert inbox.take(T0) == []
+
+
+def test_waiting_ends_with_the_first_fact() -> None:
+    inbox = Inbox(SteadyClock())
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(inbox.take, None)
+        inbox.put(fault(0))
+        assert [event.fact for event in waiting.result(10)] == [fault(0)]
+
+
+def test_what_rang_for_facts_that_were_taken_wakes_nobody_later() -> None:
+    inbox = Inbox(SteadyClock())
+    for number in range(100):
+        inbox.put(fault(0, number))
+        assert len(inbox.take(None)) == 1
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(inbox.take, None)
+        inbox.put(Tick())
+        assert [event.fact for event in waiting.result(10)] == [Tick()]
+
+
+def test_nothing_is_lost_between_many_threads() -> None:
+    inbox = Inbox(SteadyClock(), chip_limit=100_000)
+    facts: list[Fact] = []
+
+    def tell(chip: int) -> None:
+        for number in range(2000):
+            inbox.put(fault(chip, number))
+
+    threads = [threading.Thread(target=tell, args=(chip,)) for chip in range(4)]
+    for thread in threads:
+        thread.start()
+    while len(facts) < 8000:
+        facts += [event.fact for event in inbox.take(None)]
+    for thread in threads:
+        thread.join()
+    assert len(set(facts)) == len(facts) == 8000
+
+
+@contextmanager
+def on_signal(then: Callable[[], None]) -> Iterator[None]:
+    before = signal.signal(signal.SIGUSR1, lambda _number, _frame: then())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.parametrize("word", ["stop", "nudge"])
+def test_a_signal_handler_may_wake_who_waits(word: str) -> None:
+    inbox = Inbox(SteadyClock())
+    with on_signal(getattr(inbox, word)), ThreadPoolExecutor(1) as pool:
+        pool.submit(os.kill, os.getpid(), signal.SIGUSR1)
+        assert inbox.take(None) == []
+    assert inbox.is_stopped() is (word == "stop")
+    inbox.put(Tick())
+    assert taken(inbox) == [Tick()], "what is queued is still to be had"
+
+
+def test_a_signal_in_the_middle_of_a_put_does_no_harm() -> None:
+    class Signalling(Clock):
+        def now(self) -> datetime:
+            signal.raise_signal(signal.SIGUSR1)
+            return super().now()
+
+    inbox = Inbox(Signalling())
+
+    def wake() -> None:
+        inbox.nudge()
+        inbox.stop()
+
+    with on_signal(wake):
+        inbox.put(fault(0))
+        assert taken(inbox) == [fault(0)]
+        assert inbox.take(None) == []

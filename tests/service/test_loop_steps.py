@@ -1,0 +1,176 @@
+"""Single steps of the deciding thread: what it sends, and to what it does not. Time is moved by hand."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from cmgr.config.catalog import load_catalog
+from cmgr.config.settings import Config
+from cmgr.config.sim import Sim
+from cmgr.drivers.sim import SimDriver
+from cmgr.model.chips import ChipId
+from cmgr.model.commands import Action, CommandId, ListContainers, NoteKind, StopContainer
+from cmgr.model.containers import ContainerKey
+from cmgr.model.facts import ContainersListed, ContainerStopped, Event, Fact, FaultReported, Restarted, Resync, Tick
+from cmgr.model.faults import Assertion
+from cmgr.model.holds import Hold, HoldState
+from cmgr.model.rings import Phase
+from cmgr.service.inbox import Inbox
+from cmgr.service.loop import PRUNE_EVERY, Loop
+from cmgr.store import open_store
+from cmgr.store.files import NAME
+from cmgr.store.reader import open_reader
+from tests.service.desk import CODE, POLICY, Done, Heard
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.at
+
+
+class Desk:
+    def __init__(self, folder: Path) -> None:
+        self.log = Heard()
+        self.clock = Clock()
+        self.store = open_store(folder / NAME)
+        self.inbox = Inbox(self.clock)
+        self.sent: list[Action] = []
+        self.chips = SimDriver(Sim(chips=2, ring=2)).chips()
+        node = replace(self.store.load(), policy=POLICY, catalog=load_catalog(Config()))
+        self.loop = Loop(node, self.inbox, self.store, self.sent.append, self.log)
+
+    def step(self, *facts: Fact) -> None:
+        self.loop.step([Event(self.clock.at, fact) for fact in facts])
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path)
+    yield made
+    made.store.close()
+
+
+STRANGER = ContainerKey("sim", "", "stranger")
+STOP = StopContainer(CommandId("stop-1"), "a fault", STRANGER, "stranger", timedelta(seconds=1))
+
+
+def test_a_command_against_the_rules_is_not_sent_and_is_answered(desk: Desk) -> None:
+    desk.step(Restarted(desk.chips, ("sim",)))
+    desk.sent.clear()
+    # `reduce` gives no such command: that is what other tests are for.
+    desk.loop._send_one(STOP, written=True)
+    assert desk.sent == []
+    (event,) = desk.inbox.take(None)
+    assert isinstance(event.fact, ContainerStopped)
+    assert (event.fact.command, event.fact.error) == (STOP.id, "stranger is not held")
+    assert desk.loop.bugs == 1
+    assert "This is a bug in cmgr" in desk.log.warnings[0]
+
+
+def test_a_stop_whose_hold_is_not_written_is_not_sent_and_is_answered(desk: Desk) -> None:
+    desk.step(Restarted(desk.chips, ("sim",)))
+    desk.sent.clear()
+    hold = Hold(STRANGER, "stranger", frozenset(), 1, desk.clock.at, HoldState.STOPPING, "life 1", command=STOP.id)
+    desk.loop.node = replace(desk.loop.node, holds={STRANGER: hold})
+    desk.loop._send_one(STOP, written=False)
+    assert desk.sent == []
+    (event,) = desk.inbox.take(None)
+    assert isinstance(event.fact, ContainerStopped)
+    assert "its hold could not be written" in event.fact.error
+    assert desk.loop.bugs == 0
+    desk.loop._send_one(STOP, written=True)
+    assert desk.sent == [STOP]
+
+
+def test_a_decision_that_meets_a_bug_costs_that_event_alone(desk: Desk) -> None:
+    nonsense = cast("Fact", object())
+    desk.step(nonsense, Restarted(desk.chips, ("sim",)), nonsense, FaultReported(ChipId(0), CODE, Assertion.OCCURRED))
+    assert desk.loop.bugs == 2
+    assert [text.partition(":")[0] for text in desk.log.bugs] == ["cannot decide on object"] * 2
+    assert [ring.phase for ring in desk.loop.node.rings.values()] == [Phase.LISTING]
+
+
+def test_everything_is_written_before_anything_is_sent(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    episodes: list[int] = []
+
+    def send(_action: Action) -> None:
+        with open_reader(tmp_path / NAME) as reader:
+            episodes.append(len(reader.episodes(9)))
+
+    desk.step(Restarted(desk.chips, ("sim",)))
+    loop = Loop(desk.loop.node, desk.inbox, desk.store, send, desk.log)
+    (asked,) = (action for action in desk.sent if isinstance(action, ListContainers))
+    desk.clock.at += timedelta(seconds=1)
+    fault = FaultReported(ChipId(0), CODE, Assertion.OCCURRED)
+    loop.step([Event(desk.clock.at, ContainersListed(asked.id, "sim")), Event(desk.clock.at, fault)])
+    assert episodes
+    assert set(episodes) == {1}
+    desk.store.close()
+
+
+def test_after_the_stop_what_came_is_booked_and_nothing_is_sent(desk: Desk) -> None:
+    desk.step(Restarted(desk.chips, ("sim",)))
+    desk.sent.clear()
+    desk.inbox.put(FaultReported(ChipId(0), CODE, Assertion.OCCURRED))
+    desk.inbox.stop()
+    desk.loop.run(desk.clock, lambda: None, lambda: None)
+    desk.loop.drain()
+    assert desk.sent == []
+    with open_reader(desk.store.path) as reader:
+        assert [fault.code for fault in reader.faults()] == [CODE]
+
+
+def test_deadlines_are_met_without_any_event(desk: Desk) -> None:
+    desk.step(Restarted(desk.chips, ("sim",)))
+    (asked,) = (action for action in desk.sent if isinstance(action, ListContainers))
+    desk.sent.clear()
+    desk.step(ContainersListed(asked.id, "sim", error="cannot list: no"))
+    assert desk.sent == []
+    desk.clock.at += timedelta(hours=1)
+
+    def after_each() -> None:
+        raise Done
+
+    with suppress(Done):
+        desk.loop.run(desk.clock, after_each, lambda: None)
+    assert [action for action in desk.sent if isinstance(action, ListContainers)], "it is asked again"
+
+
+def test_old_history_is_pruned_once_in_an_hour_and_only_when_nothing_is_to_do(desk: Desk) -> None:
+    desk.step(Restarted(desk.chips, ("sim",)))
+    pruned: list[datetime] = []
+    rounds: list[Fact] = [Resync(), Tick(), Resync(), Resync()]
+
+    def after_each() -> None:
+        desk.clock.at += PRUNE_EVERY / 2
+        if rounds:
+            desk.inbox.put(rounds.pop(0))
+            desk.inbox.put(Tick())
+        else:
+            desk.inbox.stop()
+
+    def prune() -> None:
+        pruned.append(desk.clock.at)
+
+    began = desk.clock.at
+    desk.inbox.put(Resync())
+    desk.loop.run(desk.clock, after_each, prune)
+    assert pruned
+    assert all(later - earlier > PRUNE_EVERY for earlier, later in zip([began, *pruned], pruned, strict=False))
+
+
+def test_the_log_tells_the_same_as_the_timeline(desk: Desk) -> None:
+    desk.step(Restarted(desk.chips, ("sim",)), FaultReported(ChipId(1), CODE, Assertion.OCCURRED))
+    with open_reader(desk.store.path) as reader:
+        notes = reader.notes(None, 100)
+    assert [note.text for note in notes] == desk.log.notes
+    assert notes[0].kind is NoteKind.FAULT

@@ -1,0 +1,242 @@
+"""`cmgr run` as a process of its own: configured, started, watched, killed and started again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cmgr.errors import CmgrError
+from cmgr.model.commands import NoteKind
+from cmgr.service.client import ask
+from cmgr.store.files import NAME
+from cmgr.store.history import EpisodeRow, NoteRow
+from cmgr.store.reader import open_reader
+from tests.support.waiting import eventually
+
+Setting = str | int | bool | list[str]
+
+NOW = "80E24E00"
+"""A fault whose ring is reset at once (RestartNPU)."""
+
+LATER = "80C98008"
+"""A fault whose ring is reset when it has lasted for a while (RestartRequest)."""
+
+NOT_OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM")
+
+DEFAULTS: Mapping[str, Setting] = {
+    "strategy": "ringRecover",
+    "driver": "sim",
+    "runtimes": ["sim"],
+    "sim.chips": 8,
+    "sim.ring": 4,
+    "sim.reset_time": "100ms",
+    "sim.boot_time": "100ms",
+    "levels.RestartRequest.reset_after": "1s",
+    "reset.backoff": "100ms",
+    "retry.backoff": "100ms",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """A reset that the simulated chips were asked for. `at` is Unix time."""
+
+    at: float
+    chips: tuple[int, ...]
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+
+class Service:
+    """One installation of cmgr in a folder of its own. `close` ends what was started, and shows its log.
+
+    The simulated chips outlive the process in a file, as real ones do.
+    """
+
+    def __init__(self, folder: Path, settings: Mapping[str, Setting]) -> None:
+        self.folder = folder
+        self.config = folder / "cmgr.toml"
+        self.socket = folder / "cmgr.sock"
+        self.database = folder / "state" / NAME
+        self.log = folder / "log"
+        self._world = folder / "world"
+        paths = {
+            "state_dir": str(folder / "state"),
+            "socket": str(self.socket),
+            "sim.world": str(self._world),
+        }
+        self.settings: dict[str, Setting] = {**DEFAULTS, **paths, **settings}
+        self._pretended: tuple[str, ...] = ()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.configure({})
+
+    def configure(self, changes: Mapping[str, Setting]) -> None:
+        """Change settings by their dotted keys, and write the file."""
+        self.settings.update(changes)
+        # JSON's texts, numbers, flags and lists are TOML's, too.
+        lines = [f"{key} = {json.dumps(value)}" for key, value in self.settings.items()]
+        lines += [f'[[sim.containers]]\nname = "{name}"\nchips = [0]' for name in self._pretended]
+        self.config.touch(mode=0o640)
+        self.config.chmod(0o640)
+        self.config.write_text("\n".join([*lines, ""]))
+
+    def pretend(self, *names: str) -> None:
+        """Pretend containers so named on chip 0, for the runtime `sim`."""
+        self._pretended = names
+        self.configure({})
+
+    # Its life.
+
+    def start(self, environment: Mapping[str, str] | None = None) -> None:
+        """Start it, and wait until it says that it is up."""
+        self.launch(environment)
+        eventually(self._is_up, within=20, why=f"cmgr is up; it said: {self.said()[-2000:]}")
+
+    def launch(self, environment: Mapping[str, str] | None = None) -> None:
+        assert not self.running()
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "cmgr", "run", "--config", str(self.config)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**self._environment(), **(environment or {})},
+            )
+
+    def _is_up(self) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise AssertionError(f"cmgr ended with code {self._process.returncode}: {self.said()[-2000:]}")
+        try:
+            return bool(self.status()["service"]["state"] != "starting")
+        except CmgrError:
+            return False
+
+    def refused(self) -> Outcome:
+        """Run the service where it cannot start, and return what became of it."""
+        return self.cmgr("run")
+
+    def cmgr(self, *words: str) -> Outcome:
+        """Run a command in a process of its own."""
+        ended = subprocess.run(
+            [sys.executable, "-m", "cmgr", *words, "--config", str(self.config)],
+            capture_output=True,
+            text=True,
+            env=self._environment(),
+            timeout=30,
+            check=False,
+        )
+        return Outcome(ended.returncode, ended.stdout, ended.stderr)
+
+    def _environment(self) -> dict[str, str]:
+        return {k: v for k, v in os.environ.items() if not k.startswith("CMGR_") and k not in NOT_OURS}
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def tell(self, number: signal.Signals) -> None:
+        assert self.running()
+        os.kill(self.pid, number)
+
+    def end(self, how: signal.Signals) -> int:
+        """End it with this signal, and return the exit code, as Popen has it."""
+        self.tell(how)
+        assert self._process is not None
+        return self._process.wait(30)
+
+    def kill9(self) -> None:
+        assert self.end(signal.SIGKILL) == -signal.SIGKILL
+
+    def terminate(self) -> None:
+        assert self.end(signal.SIGTERM) == 0
+
+    def close(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait(10)
+        # pytest shows it where a test has failed.
+        print(f"--- the log of cmgr in {self.folder}\n{self.said()}")  # noqa: T201
+
+    # What it says.
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def status(self) -> dict[str, Any]:
+        return dict(ask(self.socket, "status"))
+
+    def ring(self, number: int = 0) -> dict[str, Any]:
+        return next(r for r in self.status()["rings"] if r["id"] == number)
+
+    def container(self, name: str) -> dict[str, Any] | None:
+        return next((c for c in self.status()["containers"] if c["name"] == name), None)
+
+    def until_phase(self, phase: str, ring: int = 0, within: float = 20) -> dict[str, Any]:
+        """Wait until the ring is in that phase, and return it."""
+
+        def there() -> dict[str, Any] | None:
+            found = self.ring(ring)
+            return found if found["phase"] == phase else None
+
+        found = eventually(there, within=within, why=f"ring {ring} is {phase}")
+        assert found is not None
+        return found
+
+    def until_reason(self, *words: str, ring: int = 0) -> str:
+        """Wait until the ring gives a reason with these words in it, and return that."""
+
+        def reason() -> str:
+            text = str(self.ring(ring)["reason"])
+            return text if all(word in text for word in words) else ""
+
+        return eventually(reason, why=f"the reason says {words}")
+
+    def until_over(self, within: float = 30) -> None:
+        """Wait until no ring is in an episode and nothing is held."""
+
+        def over() -> bool:
+            status = self.status()
+            busy = [r for r in status["rings"] if r["phase"] != "healthy"]
+            return not busy and all(c["status"] == "running" for c in status["containers"])
+
+        eventually(over, within=within, why="every episode is over")
+
+    def until_said(self, text: str, times: int = 1) -> None:
+        eventually(lambda: self.said().count(text) >= times, why=f"the log says {text!r}")
+
+    def inject(self, chip: int, code: str = NOW, assertion: str = "occurred") -> None:
+        ask(self.socket, "inject", chip=chip, code=code, assertion=assertion)
+
+    # What it did.
+
+    def resets(self) -> tuple[Reset, ...]:
+        """Return what the simulated chips were asked to reset, in all lives."""
+        if not self._world.exists():
+            return ()
+        rows = json.loads(self._world.read_text())["resets"]
+        return tuple(Reset(r["at"], tuple(r["chips"]), r["outcome"]) for r in rows)
+
+    def episodes(self) -> tuple[EpisodeRow, ...]:
+        """Return all episodes, the oldest first."""
+        with open_reader(self.database) as reader:
+            return reader.episodes(1000)[::-1]
+
+    def notes(self, episode: int | None = None, kind: NoteKind | None = None) -> list[NoteRow]:
+        with open_reader(self.database) as reader:
+            return [n for n in reader.notes(episode, 10_000) if kind in (None, n.kind)]

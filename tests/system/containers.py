@@ -1,0 +1,162 @@
+"""Containers of a real Docker daemon, made and looked at without cmgr, and the record of what happened to them."""
+
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from docker.errors import NotFound
+
+from tests.support.dockerd import IGNORES, IMAGE, OBEYS, Dockerd
+from tests.support.waiting import eventually
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A container that is wanted. `chips` as in ASCEND_VISIBLE_DEVICES; `policy` as in docker run --restart."""
+
+    name: str
+    chips: str
+    command: Sequence[str] = OBEYS
+    policy: str = "no"
+    labels: Mapping[str, str] = field(default_factory=dict)
+    running: bool = True
+
+
+def deaf(name: str, chips: str, grace: int = 1) -> Spec:
+    """Return a container that has to be killed after its grace, in seconds."""
+    return Spec(name, chips, IGNORES, labels={"cmgr.stop-timeout": str(grace)})
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One of Docker's events. `at` is Unix time."""
+
+    at: float
+    name: str
+    action: str
+    detail: str
+
+
+class Containers:
+    """The containers of one test. `close` removes them."""
+
+    def __init__(self, dockerd: Dockerd) -> None:
+        self.dockerd = dockerd
+        self.names: list[str] = []
+        self._client = dockerd.client()
+        self._since = 0.0
+        self._began: dict[str, str] = {}
+
+    def run(self, *specs: Spec) -> None:
+        """Create and start these containers; what happens from now on is counted."""
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(self._run, specs))
+        self.names += [spec.name for spec in specs]
+        self._began = {name: self.started_at(name) for name in self.names}
+        self._since = time.time()
+
+    def _run(self, spec: Spec) -> None:
+        policy, _, most = spec.policy.partition(":")
+        with closing(self.dockerd.client()) as client:
+            config = client.create_host_config(
+                network_mode="none", restart_policy={"Name": policy, "MaximumRetryCount": int(most or 0)}
+            )
+            made = client.create_container(
+                IMAGE,
+                list(spec.command),
+                name=spec.name,
+                host_config=config,
+                environment=[f"ASCEND_VISIBLE_DEVICES={spec.chips}"],
+                labels=dict(spec.labels),
+            )
+            if spec.running:
+                client.start(made["Id"])
+                # Until its trap is set, the first process of a container is deaf to SIGTERM.
+                eventually(lambda: client.logs(made["Id"]), why=f"{spec.name} is ready")
+
+    # What people and faults do.
+
+    def start(self, name: str) -> None:
+        self._client.start(name)
+
+    def stop(self, name: str) -> None:
+        self._client.stop(name, timeout=5)
+
+    def remove(self, name: str) -> None:
+        self._client.remove_container(name, force=True)
+        self.names.remove(name)
+
+    def arm(self, name: str, policy: str) -> None:
+        """Set the restart policy."""
+        self._client.update_container(name, restart_policy={"Name": policy, "MaximumRetryCount": 0})  # type: ignore[arg-type]  # knows two names only
+
+    def crash(self, name: str) -> None:
+        """Let the container's process die, not through Docker."""
+        os.kill(int(self._state(name)["Pid"]), signal.SIGKILL)
+        eventually(lambda: not self.is_running(name), why=f"{name} is dead")
+
+    # What is.
+
+    def is_running(self, name: str) -> bool:
+        return bool(self._state(name)["Running"])
+
+    def all_running(self) -> bool:
+        return all(self.is_running(name) for name in self.names)
+
+    def policy(self, name: str) -> str:
+        policy = self._client.inspect_container(name)["HostConfig"]["RestartPolicy"]
+        return f"{policy['Name']}:{policy['MaximumRetryCount']}" if policy["MaximumRetryCount"] else policy["Name"]
+
+    def started_at(self, name: str) -> str:
+        return str(self._state(name)["StartedAt"])
+
+    def pid(self, name: str) -> int:
+        """Return the container's first process, as the host numbers it."""
+        return int(self._state(name)["Pid"])
+
+    def id(self, name: str) -> str:
+        return str(self._client.inspect_container(name)["Id"])
+
+    def exit_code(self, name: str) -> int:
+        return int(self._state(name)["ExitCode"])
+
+    def was_restarted(self, name: str) -> bool:
+        """Return whether it is in another life than when it was made."""
+        return self.started_at(name) != self._began[name]
+
+    def _state(self, name: str) -> dict[str, Any]:
+        return dict(self._client.inspect_container(name)["State"])
+
+    # What happened, as the daemon's present life knows it.
+
+    def happenings(self) -> list[Happening]:
+        span = {"since": f"{self._since:.6f}", "until": f"{time.time():.6f}"}
+        with closing(self.dockerd.client()) as client:
+            stream = client.events(**span, filters={"type": "container"}, decode=True)  # type: ignore[call-overload]  # Docker takes fractions, too
+            events = list(stream)
+        return [_happening(e) for e in events if e["timeNano"] / 1e9 >= self._since]
+
+    def count(self, name: str, action: str) -> int:
+        return sum(h.name == name and h.action == action for h in self.happenings())
+
+    def close(self) -> None:
+        if not self.dockerd.running():
+            self.dockerd.start()
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(self._remove, [row["Id"] for row in self._client.containers(all=True)]))
+        self._client.close()
+
+    def _remove(self, id_: str) -> None:
+        with closing(self.dockerd.client()) as client, suppress(NotFound):
+            client.remove_container(id_, force=True)
+
+
+def _happening(event: Mapping[str, Any]) -> Happening:
+    attributes = event["Actor"]["Attributes"]
+    detail = attributes.get("signal") or attributes.get("exitCode") or ""
+    return Happening(event["timeNano"] / 1e9, attributes["name"], event["Action"], detail)
