@@ -1,0 +1,123 @@
+"""The same on the driver of Ascend chips, over the stand-in for its library: recoveries, and its storm."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+
+from bench import idle, weather
+from bench.cycles import CHIPS, COUNT, Cycle, measured
+from bench.figures import Figure, quantile
+from bench.records import Records, of
+from bench.service import BOOT_SECONDS, RESET_SECONDS, Service
+from bench.site import Site
+from cmgr.store.reader import open_reader
+from tests.fakes.dcmi import hosts
+from tests.fakes.dcmi.build import CannotBuild, Workshop
+from tests.fakes.dcmi.standin import FakeChip, Standin
+
+DISTINCT = 400
+PART = 'driver = "dcmi"'
+
+
+def run(site: Site) -> list[Figure]:
+    """Return nothing where there is no compiler."""
+    try:
+        workshop = Workshop()
+    except CannotBuild:
+        return []
+    with closing(workshop):
+        single = _cycles(site, _machine(workshop, hosts.host_910b_infer(CHIPS)), "singleRecover", 1)
+        ring = _cycles(site, _machine(workshop, hosts.host_910b(CHIPS)), "ringRecover", CHIPS)
+        return [
+            *_figures("1 container", single),
+            *_figures("8 containers", ring),
+            *_storm(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
+            *_idle(site, _machine(workshop, hosts.host_910b(idle.CHIPS))),
+        ]
+
+
+def _machine(workshop: Workshop, chips: tuple[FakeChip, ...]) -> Standin:
+    machine = Standin(workshop.place("one")).create(chips)
+    machine.set("reset_ms", int(RESET_SECONDS * 1000))
+    machine.set("boot_ms", int(BOOT_SECONDS * 1000))
+    return machine
+
+
+def _cycles(site: Site, machine: Standin, strategy: str, stopped: int) -> list[Cycle]:
+    with ExitStack() as stack:
+        service, records = _service(site, machine, strategy, stack)
+        return [_one(service, records, machine, n % CHIPS, stopped) for n in range(COUNT)]
+
+
+def _service(site: Site, machine: Standin, strategy: str, stack: ExitStack) -> tuple[Service, Records]:
+    plan = site.plan(CHIPS, CHIPS, strategy, CHIPS, library=str(machine.library))
+    service, records = site.timed(plan, stack)
+    stack.enter_context(service)
+    return service, records
+
+
+def _one(service: Service, records: Records, machine: Standin, chip: int, stopped: int) -> Cycle:
+    mark = records.mark()
+    machine.fault(chip, weather.REAL)
+    records.wait(mark, lambda calls: len(of(calls, "start")) >= stopped, f"chip {chip} faulted, containers started")
+    service.until(service.all_well, "end the episode")
+    return measured(records.since(mark))
+
+
+def _figures(case: str, cycles: Sequence[Cycle]) -> list[Figure]:
+    first = [c.first_stop * 1000 for c in cycles]
+    spread = [(c.last_stop - c.first_stop) * 1000 for c in cycles]
+    overhead = [c.overhead * 1000 for c in cycles]
+    n = len(cycles)
+    return [
+        Figure(PART, f"{case}: callback to the first stop, p50", quantile(first, 0.5), "ms", 5, n),
+        Figure(PART, f"{case}: callback to the first stop, p99", quantile(first, 0.99), "ms", 25, n),
+        Figure(PART, f"{case}: first stop to the last, p50", quantile(spread, 0.5), "ms", 30, n),
+        Figure(PART, f"{case}: cmgr's own share of the recovery, median", quantile(overhead, 0.5), "ms", 150, n),
+    ]
+
+
+def _storm(site: Site, machine: Standin) -> list[Figure]:
+    with ExitStack() as stack:
+        service, records = _service(site, machine, "singleRecover", stack)
+        rss = service.memory()
+        service.forget_peak()
+        began = time.monotonic()
+        machine.storm(0, weather.EVENTS, int(weather.EVENTS / weather.SECONDS), DISTINCT)
+        for chip, after in weather.REAL_FAULTS.items():
+            time.sleep(max(0.0, began + after - time.monotonic()))
+            machine.fault(chip, weather.REAL)
+        hit = {f"bench-{chip}" for chip in weather.REAL_FAULTS}
+        records.wait(0, lambda calls: hit <= {c.who for c in of(calls, "start")}, "the containers came back")
+        service.until(lambda: machine.get("storm_left") == 0, "hear the storm's end")
+        service.until(service.all_well, "end all episodes")
+        peak = service.memory("VmHWM")
+        with open_reader(service.folder / "state" / "cmgr.db") as database:
+            found = {f.code for f in database.faults(since=None, active_only=False) if f.chip == 0}
+        return [
+            Figure(PART, "storm: distinct faults lost", DISTINCT - len(found), "", 0, DISTINCT),
+            *(_served(records, chip) for chip in weather.REAL_FAULTS),
+            Figure(PART, "storm: memory, peak over before", peak - rss, "MB", 20),
+        ]
+
+
+def _idle(site: Site, machine: Standin) -> list[Figure]:
+    plan = site.plan(idle.CHIPS, idle.CHIPS, "ringRecover", idle.CONTAINERS, library=str(machine.library))
+    with site.service(plan) as service:
+        service.until(service.all_well, "be idle")
+        time.sleep(idle.SETTLE)
+        began, cpu = time.monotonic(), service.cpu_seconds()
+        time.sleep(idle.SECONDS)
+        share = (service.cpu_seconds() - cpu) / (time.monotonic() - began) * 100
+        return [
+            Figure(PART, "start to READY", service.ready_after * 1000, "ms", 1500),
+            Figure(PART, f"idle, {idle.CHIPS} chips: processor", share, "% of a core", 0.5),
+            Figure(PART, f"idle, {idle.CHIPS} chips: memory (RSS)", service.memory(), "MB", 80),
+        ]
+
+
+def _served(records: Records, chip: int) -> Figure:
+    calls = records.since(0)
+    at = next(c.begin for c in of(calls, "fault") if c.who == str(chip))
+    stopped = next(c.begin for c in of(calls, "stop") if c.who == f"bench-{chip}")
+    return Figure(PART, f"storm: a fault on chip {chip} to its first stop", (stopped - at) * 1000, "ms", 100)

@@ -1,0 +1,134 @@
+"""The real service with a stopwatch at its ports: `python -m bench.child CONFIG PIPE`, started by `bench.service`.
+
+It is `cmgr run` but for this: what the driver tells and is asked, and what pretended containers are asked, is noted on
+the pipe with its times. A line on standard input lets the storm of `bench.weather` loose on the simulated chips.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import timedelta
+
+from bench import weather
+from bench.records import Call
+from cmgr.config.load import load
+from cmgr.drivers.sim import SimDriver
+from cmgr.model.chips import Chip, ChipId, ChipReport
+from cmgr.model.containers import Container, ContainerKey
+from cmgr.model.facts import FaultReported
+from cmgr.model.faults import Assertion
+from cmgr.ports import ChipDriver, DriverFact, Halt, Injector, Runtime, RuntimeFact
+from cmgr.service import logs
+from cmgr.service.daemon import Service
+
+Note = Callable[[Call], None]
+
+
+class TimedDriver:
+    """The chips, and when they told and were reset."""
+
+    def __init__(self, inner: ChipDriver, note: Note) -> None:
+        self._inner = inner
+        self._note = note
+        self.name = inner.name
+        self.concurrency = inner.concurrency
+
+    def chips(self) -> tuple[Chip, ...]:
+        return self._inner.chips()
+
+    def watch(self, tell: Callable[[DriverFact], None]) -> None:
+        def told(fact: DriverFact) -> None:
+            at = time.monotonic()
+            tell(fact)
+            # After the call, so that the noting delays nothing that is measured.
+            if isinstance(fact, FaultReported) and fact.code == weather.REAL and fact.assertion is Assertion.OCCURRED:
+                self._note(Call("fault", str(fact.chip), at, at))
+
+        self._inner.watch(told)
+
+    def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
+        return self._inner.read(chips)
+
+    def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
+        begin = time.monotonic()
+        self._inner.reset(chips, faulty, codes)
+        self._note(Call("reset", str(min(chips)), begin, time.monotonic()))
+
+    def inject(self, chip: ChipId, code: str, assertion: Assertion) -> None:
+        assert isinstance(self._inner, Injector)
+        self._inner.inject(chip, code, assertion)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class TimedRuntime:
+    """Pretended containers, and when they were stopped and started. (Real ones are timed at Docker's socket.)"""
+
+    def __init__(self, inner: Runtime, note: Note) -> None:
+        self._inner = inner
+        self._note = note
+        self.name = inner.name
+
+    def list(self) -> tuple[Container, ...]:
+        return self._inner.list()
+
+    def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
+        self._inner.watch(tell)
+
+    def stop(self, key: ContainerKey, grace: timedelta) -> Halt:
+        begin = time.monotonic()
+        halt = self._inner.stop(key, grace)
+        self._note(Call("stop", _name(key), begin, time.monotonic()))
+        return halt
+
+    def start(self, key: ContainerKey, restart_policy: str) -> str:
+        begin = time.monotonic()
+        run = self._inner.start(key, restart_policy)
+        self._note(Call("start", _name(key), begin, time.monotonic()))
+        return run
+
+    def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
+        self._inner.set_restart_policy(key, restart_policy)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _name(key: ContainerKey) -> str:
+    return key.id.rpartition(".")[0]
+
+
+def main() -> int:
+    config, pipe = load(sys.argv[1], environ={}), int(sys.argv[2])
+
+    def note(call: Call) -> None:
+        os.write(pipe, call.written())
+
+    class Timed(Service):
+        def _open_driver(self) -> ChipDriver:
+            chips = super()._open_driver()
+            if isinstance(chips, SimDriver):
+                threading.Thread(target=_weather, args=(chips,), name="weather", daemon=True).start()
+            return TimedDriver(chips, note)
+
+        def _open_runtimes(self) -> tuple[Runtime, ...]:
+            runtimes = super()._open_runtimes()
+            return tuple(TimedRuntime(r, note) if r.name == "sim" else r for r in runtimes)
+
+    log = logs.set_up(config.log.level, config.log.file)
+    with ExitStack() as stack:
+        Timed(config, log, stack).serve(None)
+    return 0
+
+
+def _weather(chips: SimDriver) -> None:
+    for _ in sys.stdin:
+        weather.storm(chips)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

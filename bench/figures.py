@@ -1,0 +1,111 @@
+"""The figures of a run: what was measured, what it must be, what the program that cmgr replaces needs for it."""
+
+import json
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+FILE = Path(__file__).parent / "results.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number. `most`: what it may be at most (design.md, section 10); None where nothing is asked for.
+
+    `reference`: the same on container-manager, measured on a machine of this size (facts/reference-run.md).
+    """
+
+    part: str
+    what: str
+    value: float
+    unit: str
+    most: float | None = None
+    n: int = 1
+    reference: str = ""
+
+    @property
+    def kept(self) -> bool:
+        return self.most is None or self.value <= self.most
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the smallest value that is not exceeded by this share of all."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def save(machine: Mapping[str, str], figures: Sequence[Figure]) -> None:
+    told = {"machine": dict(machine), "figures": [{**asdict(f), "kept": f.kept} for f in figures]}
+    FILE.write_text(json.dumps(told, indent=1) + "\n")
+
+
+def load() -> tuple[Mapping[str, str], list[Figure]]:
+    """Return what the last run saved. Raises `FileNotFoundError`."""
+    told = json.loads(FILE.read_text())
+    names = Figure.__slots__
+    return told["machine"], [Figure(**{name: row[name] for name in names}) for row in told["figures"]]
+
+
+NOTES = (
+    "p99 of fewer than 100 values is the largest. cmgr's own share: what remains when the time in which stops and "
+    "starts were under way at the runtime, the driver's reset and the chips' boot (0.2 and 0.3 s, simulated) are "
+    "taken off.",
+    "reference: MindCluster's container-manager of 2026-08, on 2 cores with Docker 20.10.24 and a simulated driver "
+    "with the same times (facts/reference-run.md, sections 3 to 5).",
+)
+
+HEADS = ("", "measured", "must be", "", "n", "reference")
+
+
+def rows(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
+    """Return each figure as the texts of one line."""
+    return [(f.what, _said(f.value, f.unit), _asked(f), _verdict(f), str(f.n), f.reference) for f in figures]
+
+
+def table(machine: Mapping[str, str], figures: Sequence[Figure]) -> str:
+    """Return everything as text for a terminal."""
+    lines = [f"{name:<10} {value}" for name, value in machine.items()]
+    texts = rows(figures)
+    widths = [max(len(row[i]) for row in [HEADS, *texts]) for i in range(len(HEADS))]
+    part = ""
+    for figure, row in zip(figures, texts, strict=True):
+        if figure.part != part:
+            part = figure.part
+            lines += ["", f"{part:<{widths[0]}}  {_joined(HEADS, widths)}".rstrip()]
+        lines.append(f"{row[0]:<{widths[0]}}  {_joined(row, widths)}".rstrip())
+    missed = [f for f in figures if not f.kept]
+    asked = [f for f in figures if f.most is not None]
+    lines += ["", f"{len(asked) - len(missed)} of {len(asked)} figures are as they must be.", ""]
+    for note in NOTES:
+        lines += textwrap.wrap(note, 100)
+    return "\n".join(lines)
+
+
+def markdown(machine: Mapping[str, str], figures: Sequence[Figure]) -> str:
+    """Return everything as a table for a README."""
+    lines = [", ".join(f"{name} {value}" for name, value in machine.items()), ""]
+    lines += ["| | measured | must be | | n | reference |", "|---|---|---|---|---|---|"]
+    for figure, row in zip(figures, rows(figures), strict=True):
+        lines.append("| " + " | ".join((f"{figure.part}: {row[0]}", *row[1:])) + " |")
+    lines += ["", *NOTES]
+    return "\n".join(lines)
+
+
+def _joined(row: Sequence[str], widths: Sequence[int]) -> str:
+    value, most, verdict, n, reference = row[1:]
+    right = f"{value:>{widths[1]}}  {most:>{widths[2]}}  {verdict:<{widths[3]}}  {n:>{widths[4]}}"
+    return f"{right}  {reference}"
+
+
+def _said(value: float, unit: str) -> str:
+    digits = 0 if value == int(value) or abs(value) >= 100 else 2 if abs(value) < 10 else 1
+    return f"{value:,.{digits}f} {unit}".strip()
+
+
+def _asked(figure: Figure) -> str:
+    return "" if figure.most is None else f"≤ {_said(figure.most, figure.unit)}"
+
+
+def _verdict(figure: Figure) -> str:
+    return "" if figure.most is None else "pass" if figure.kept else "FAIL"

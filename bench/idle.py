@@ -1,0 +1,76 @@
+"""What the service needs when nothing happens, and meanwhile how long commands and starts take."""
+
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+
+from bench.figures import Figure, quantile
+from bench.service import Service, cmgr
+from bench.site import Site
+
+CHIPS, CONTAINERS = 16, 64
+SECONDS = 61.0
+"""Longer than a resync's period, so that there is one in it wherever it falls."""
+
+SETTLE = 2.0
+STARTS, COMMANDS = 10, 20
+PART_IDLE = f"Idle: {CHIPS} chips, {CONTAINERS} containers"
+PART_TIMES = "Times that people wait"
+
+
+def run(site: Site) -> list[Figure]:
+    plan = site.plan(CHIPS, 8, "ringRecover", CONTAINERS)
+    with site.service(plan) as service:
+        service.until(service.all_well, "be idle")
+        threading.Event().wait(SETTLE)
+        began, cpu, written = time.monotonic(), service.cpu_seconds(), service.written_bytes()
+        threading.Event().wait(SECONDS)
+        share = (service.cpu_seconds() - cpu) / (time.monotonic() - began) * 100
+        idle = [
+            Figure(PART_IDLE, "processor", share, "% of a core", 0.5, 1, "0.37 % (8 containers)"),
+            Figure(PART_IDLE, "memory (RSS)", service.memory(), "MB", 80, 1, "26.3 MB (8 containers)"),
+            Figure(PART_IDLE, "written to disk", service.written_bytes() - written, "bytes", 0, 1),
+        ]
+        return [*idle, *_commands(service), *_starts(site)]
+
+
+def _starts(site: Site) -> list[Figure]:
+    """Return how long the service takes to be ready, on a database that it knows."""
+    service = site.service(site.plan(CHIPS, 8, "ringRecover", CONTAINERS))
+    ready, known = [], []
+    for _ in range(STARTS):
+        with service:
+            ready.append(service.ready_after * 1000)
+            known.append(service.known_after * 1000)
+    return [
+        *_times("start to READY", ready, 1500, "30 ms (8 containers)"),
+        *_times("start to all containers known", known, None, "2,051 ms (8 containers)"),
+    ]
+
+
+def _commands(service: Service) -> list[Figure]:
+    config = ["--config", str(service.config)]
+    return [
+        *_times("cmgr status", _walls(["status", *config]), 150, "22 ms"),
+        *_times("cmgr version", _walls(["version"]), 80, ""),
+        *_times("cmgr history", _walls(["history", *config]), None, ""),
+    ]
+
+
+def _walls(args: Sequence[str]) -> list[float]:
+    return [_wall([*cmgr(), *args]) for _ in range(COMMANDS)]
+
+
+def _wall(command: Sequence[str]) -> float:
+    began = time.monotonic()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return (time.monotonic() - began) * 1000
+
+
+def _times(what: str, values: Sequence[float], most: float | None, reference: str) -> list[Figure]:
+    n = len(values)
+    return [
+        Figure(PART_TIMES, f"{what}: p50", quantile(values, 0.5), "ms", most, n, reference),
+        Figure(PART_TIMES, f"{what}: max", max(values), "ms", None, n),
+    ]

@@ -1,0 +1,185 @@
+"""A service under measurement: its configuration, its start, its process as the kernel sees it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from bench.records import Records
+from cmgr.service.client import ask
+
+RESET_SECONDS = 0.2
+BOOT_SECONDS = 0.3
+PRETENDED_STOP, PRETENDED_START = "100ms", "240ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the service runs on. Chip i is used by containers i, i + chips and so on.
+
+    `docker`: the daemon's socket; empty: pretended containers. `library`: the driver's for Ascend chips, which says
+    itself what chips there are; empty: simulated ones.
+    """
+
+    chips: int
+    ring: int
+    strategy: str
+    containers: int
+    docker: str = ""
+    library: str = ""
+
+
+class Service:
+    """A child process with a folder of its own, in a `with` block. With `records`: `bench.child`, which fills them."""
+
+    def __init__(self, folder: Path, plan: Plan, records: Records | None = None) -> None:
+        self.folder = folder
+        self.socket = folder / "c.sock"
+        self.config = folder / "cmgr.toml"
+        self.plan = plan
+        self._records = records
+        self._stack = ExitStack()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self.config.touch(mode=0o600)
+        self.config.write_text("\n".join(_settings(folder, plan)) + "\n")
+
+    def __enter__(self) -> Self:
+        began = time.monotonic()
+        self.ready_after = self._start()
+        self.until(lambda: len(self.status()["containers"]) == self.plan.containers, "know all containers")
+        self.known_after = time.monotonic() - began
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _start(self) -> float:
+        """Return how many seconds passed from exec to READY=1."""
+        told = self._stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        notify = self.folder / "n.sock"
+        notify.unlink(missing_ok=True)
+        told.bind(str(notify))
+        told.settimeout(30)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("CMGR_")}
+        command, pipes = self._command()
+        with (self.folder / "log").open("ab") as log:
+            began = time.monotonic()
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env={**environment, "NOTIFY_SOCKET": str(notify)},
+                pass_fds=pipes,
+            )
+        self._stack.callback(self._end)
+        for pipe in pipes:
+            os.close(pipe)
+        while b"READY=1" not in told.recv(4096):
+            pass
+        return time.monotonic() - began
+
+    def _command(self) -> tuple[list[str], tuple[int, ...]]:
+        if self._records is None:
+            return [*cmgr(), "run", "--config", str(self.config)], ()
+        reading, writing = os.pipe()
+        self._records.read_from(reading)
+        return [sys.executable, "-m", "bench.child", str(self.config), str(writing)], (writing,)
+
+    def _end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(10)
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    def order(self, line: str) -> None:
+        """Write a line to the child's standard input."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def status(self) -> dict[str, Any]:
+        return ask(self.socket, "status")
+
+    def all_well(self) -> bool:
+        """Return whether no ring is in an episode."""
+        return all(ring["phase"] == "healthy" for ring in self.status()["rings"])
+
+    def until(self, true: Callable[[], bool], why: str, within: float = 60.0) -> None:
+        """Return when it is true. Raises `TimeoutError`."""
+        end = time.monotonic() + within
+        while not true():
+            if time.monotonic() > end:
+                log = (self.folder / "log").read_text(errors="replace")[-2000:]
+                raise TimeoutError(f"the service did not {why} within {within:g} s; its log ends: {log}")
+            time.sleep(0.01)
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the process has used since it began, all threads."""
+        # The id of another process's clock, as clock_getcpuclockid(3) makes it: to the nanosecond, unlike /proc.
+        return time.clock_gettime((~self.process.pid << 3) | 2)
+
+    def memory(self, what: str = "VmRSS") -> float:
+        """Return a line of the process's status in MB (10^6 bytes)."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(what + ":")) * 1024 / 1e6
+
+    def forget_peak(self) -> None:
+        """Let `VmHWM` begin anew."""
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+
+    def stored_bytes(self) -> int:
+        """Return the size of the database with what SQLite keeps beside it."""
+        return sum(path.stat().st_size for path in (self.folder / "state").glob("cmgr.db*"))
+
+    def written_bytes(self) -> int:
+        """Return what the process has written to files so far."""
+        lines = Path(f"/proc/{self.process.pid}/io").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("wchar:"))
+
+
+def cmgr() -> list[str]:
+    """Return the command as its users have it, if it is installed here."""
+    script = Path(sys.executable).with_name("cmgr")
+    return [str(script)] if script.exists() else [sys.executable, "-m", "cmgr"]
+
+
+def _settings(folder: Path, plan: Plan) -> Iterator[str]:
+    yield f"strategy = {json.dumps(plan.strategy)}"
+    yield f"driver = {json.dumps('dcmi' if plan.library else 'sim')}"
+    yield f"dcmi.library = {json.dumps(plan.library)}"
+    yield f"runtimes = [{json.dumps('docker' if plan.docker else 'sim')}]"
+    yield f"state_dir = {json.dumps(str(folder / 'state'))}"
+    yield f"socket = {json.dumps(str(folder / 'c.sock'))}"
+    if plan.docker:
+        yield f"docker.socket = {json.dumps(plan.docker)}"
+    yield 'metrics.listen = ""'
+    # The same ring is reset again and again here.
+    yield "reset.attempts = 100"
+    yield 'reset.window = "1m"'
+    yield "[sim]"
+    yield f"chips = {plan.chips}"
+    yield f"ring = {plan.ring}"
+    yield f'reset_time = "{RESET_SECONDS * 1000:g}ms"'
+    yield f'boot_time = "{BOOT_SECONDS * 1000:g}ms"'
+    for number in range(0 if plan.docker else plan.containers):
+        yield "[[sim.containers]]"
+        yield f'name = "bench-{number}"'
+        yield f"chips = [{number % plan.chips}]"
+        yield f'stop_time = "{PRETENDED_STOP}"'
+        yield f'start_time = "{PRETENDED_START}"'

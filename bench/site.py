@@ -1,0 +1,128 @@
+"""Where the bench takes place: this machine, a folder, and a private dockerd when one can run here."""
+
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bench.proxy import Proxy
+from bench.records import Records
+from bench.service import Plan, Service
+from cmgr import __version__
+from tests.support.dockerd import IMAGE, CannotRun, Dockerd
+
+# It ends when told to, and while it runs it costs nothing.
+COMMAND = ("sh", "-c", "trap 'exit 0' TERM; sleep 1000000 & wait $!")
+
+
+class Site:
+    """In a `with` block; nothing of it is left afterwards."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._names: dict[str, str] = {}
+        self._services = 0
+        self.docker: Dockerd | None = None
+        self.why_pretended = ""
+
+    def __enter__(self) -> Self:
+        # Not in /tmp, which may be in memory: the durable writes are part of what is measured.
+        self.folder = Path(tempfile.mkdtemp(prefix="cb-", dir="/var/tmp"))
+        self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        try:
+            docker = Dockerd()
+            self._stack.callback(docker.close)
+            docker.start()
+            docker.build_image()
+            self.docker = docker
+        except CannotRun as error:
+            self.why_pretended = str(error)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def containers(self, count: int, chips: int) -> None:
+        """Have containers bench-0 and so on run, container i on chip i modulo `chips`."""
+        if self.docker is None:
+            return
+        docker, names = self.docker, self._names
+
+        def run(number: int) -> None:
+            client = docker.client()
+            try:
+                name = f"bench-{number}"
+                made = client.create_container(
+                    IMAGE,
+                    list(COMMAND),
+                    name=name,
+                    environment={"ASCEND_VISIBLE_DEVICES": str(number % chips)},
+                    host_config=client.create_host_config(network_mode="none"),
+                )
+                names[made["Id"]] = name
+                client.start(made["Id"])
+            finally:
+                client.close()
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(run, range(len(names), count)))
+
+    def plan(self, chips: int, ring: int, strategy: str, containers: int, library: str = "") -> Plan:
+        """Return what a service runs on here, with those containers there."""
+        self.containers(containers, chips)
+        return Plan(chips, ring, strategy, containers, self.docker.socket if self.docker else "", library)
+
+    def service(self, plan: Plan) -> Service:
+        """Return `cmgr run`, not started yet, on a new folder."""
+        return Service(self._new_folder(), plan)
+
+    def timed(self, plan: Plan, stack: ExitStack) -> tuple[Service, Records]:
+        """Return a service whose doings are recorded, not started yet; the stack ends what serves that."""
+        folder, records = self._new_folder(), Records()
+        if self.docker is not None:
+            folder.mkdir(mode=0o700)
+            path = str(folder / "p.sock")
+            proxy = Proxy(path, self.docker.socket, self._names, records)
+            proxy.start()
+            stack.callback(proxy.close)
+            plan = replace(plan, docker=path)
+        return Service(folder, plan, records), records
+
+    def _new_folder(self) -> Path:
+        self._services += 1
+        return self.folder / str(self._services)
+
+    def machine(self) -> Mapping[str, str]:
+        """Return what the figures depend on, in words."""
+        return {
+            "processor": f"{_processor()}, {os.cpu_count()} cores",
+            "kernel": f"{platform.system()} {platform.release()}",
+            "Python": platform.python_version(),
+            "containers": self._containers_said(),
+            "cmgr": __version__,
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        }
+
+    def _containers_said(self) -> str:
+        if self.docker is None:
+            return f"pretended, because {self.why_pretended}"
+        client = self.docker.client()
+        try:
+            return f"real ones, dockerd {client.version()['Version']}"
+        finally:
+            client.close()
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
