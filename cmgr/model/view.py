@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from cmgr.model.chips import ChipId, Process
-from cmgr.model.faults import Fault, Level
+from cmgr.model.faults import Fault
 from cmgr.model.node import Node
 from cmgr.model.rings import Ring
-from cmgr.model.view_containers import active_faults, chips_of, containers, ours
+from cmgr.model.scope import active_faults, grave_faults
+from cmgr.model.view_containers import chips_of, containers, ours
 from cmgr.model.view_explain import explain
 from cmgr.model.view_words import Json, one_line, span, stamp, stamp_or_none
 
@@ -105,7 +106,7 @@ def _why(node: Node, chip: ChipId) -> str:
         return f"does not answer: {one_line(report.error)}"
     if report is not None and not report.booted:
         return "has not booted"
-    grave = [f for f in active_faults(node, chip) if f.level >= Level.RestartRequest]
+    grave = grave_faults(node, chip)
     return f"fault {grave[0].code} ({grave[0].level.name})" if grave else ""
 
 

@@ -2,10 +2,10 @@
 
 from cmgr.model.chips import ChipId, listed
 from cmgr.model.containers import Container, ContainerKey
-from cmgr.model.faults import Fault, Level
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.node import Node
 from cmgr.model.rings import Ring
+from cmgr.model.scope import grave_faults
 from cmgr.model.view_words import Json, joined, one_line, stamp, stamp_or_none, times
 
 STATUS_OF_HOLD = {
@@ -33,12 +33,6 @@ def chips_of(node: Node, key: ContainerKey) -> frozenset[ChipId]:
     container, hold = node.containers.get(key), ours(node.holds.get(key))
     used = container.chips if container is not None and (container.running or hold is not None) else frozenset()
     return used | (hold.chips if hold is not None else frozenset())
-
-
-def active_faults(node: Node, chip: ChipId) -> list[Fault]:
-    """Return the chip's active faults, the gravest first."""
-    faults = [f for f in node.faults.get(chip, {}).values() if f.active]
-    return sorted(faults, key=lambda f: (-f.level, f.code, f.module))
 
 
 def _row(node: Node, key: ContainerKey) -> Json:
@@ -141,7 +135,7 @@ def _hint(node: Node, hold: Hold) -> str:
 def _trouble(node: Node, chip: ChipId) -> str:
     if chip in node.isolations:
         return f"chip {chip} is isolated: {node.isolations[chip].reason}"
-    grave = [f for f in active_faults(node, chip) if f.level >= Level.RestartRequest]
+    grave = grave_faults(node, chip)
     return f"chip {chip} has fault {grave[0].code} ({grave[0].level.name})" if grave else ""
 
 

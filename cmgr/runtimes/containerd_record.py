@@ -15,6 +15,7 @@ from cmgr.model.containers import DEFAULT_GRACE, NO_RESTART, Container, Containe
 from cmgr.runtimes import claims
 from cmgr.runtimes.containerd_messages import Message
 from cmgr.runtimes.docker_inspect import signal_number
+from cmgr.runtimes.documents import Json, items, mapping, text, texts
 from cmgr.runtimes.labels import LONGEST_GRACE, wishes
 
 NAME = "containerd"
@@ -35,8 +36,6 @@ SAVED_STREAMS = "cmgr.io/saved-io"
 
 _NEVER = -62135596800
 """The year 1, which containerd says for "not yet"."""
-
-Json = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +152,7 @@ def definition(namespace: str, record: Message, majors: frozenset[int]) -> Defin
         auto_remove=labels.get("nerdctl/auto-remove") == "true",
         warnings=asked.warnings + wished.warnings,
     )
-    linux, process = _mapping(spec.get("linux")), _mapping(spec.get("process"))
+    linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
     return Definition(
         container,
         concerns=bool(asked.chips or asked.warnings) and DOCKERS not in labels,
@@ -164,7 +163,7 @@ def definition(namespace: str, record: Message, majors: frozenset[int]) -> Defin
         majors=majors,
         snapshotter=str(record.snapshotter),
         snapshot_key=str(record.snapshot_key),
-        mount_label=_text(linux, "mountLabel"),
+        mount_label=text(linux, "mountLabel"),
         terminal=process.get("terminal") is True,
         shared=tuple(path for path in _namespaces(linux) if path.startswith("/proc/")),
     )
@@ -198,32 +197,32 @@ def arming(labels: Mapping[str, str], policy: str) -> dict[str, str]:
 
 
 def _claims(spec: Json, majors: frozenset[int]) -> claims.Claims:
-    linux, process = _mapping(spec.get("linux")), _mapping(spec.get("process"))
-    rules = [_mapping(item) for item in _items(_mapping(linux.get("resources")).get("devices"))]
+    linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
+    rules = [mapping(item) for item in items(mapping(linux.get("resources")).get("devices"))]
     allowed = [_numbers(rule) for rule in rules if rule.get("allow") is True and _of_characters(rule)]
-    nodes = [_mapping(item) for item in _items(linux.get("devices"))]
+    nodes = [mapping(item) for item in items(linux.get("devices"))]
     if (-1, -1) in allowed:
         nodes = []  # One that may reach everything has every node of the machine: that asks for none of them.
     given = [_numbers(node) for node in nodes if _of_characters(node)]
     # A path in `linux.devices` is the one inside the container: only the numbers tell which device it is.
     parts = (
-        claims.from_environment([item for item in _items(process.get("env")) if isinstance(item, str)]),
+        claims.from_environment([item for item in items(process.get("env")) if isinstance(item, str)]),
         claims.from_numbers((*given, *allowed), majors),
-        claims.from_annotations(_texts(spec.get("annotations"))),
+        claims.from_annotations(texts(spec.get("annotations"))),
         claims.from_devices(_bound(spec)),
     )
     return claims.joined(parts)
 
 
 def _bound(spec: Json) -> list[str]:
-    mounts = [_mapping(item) for item in _items(spec.get("mounts"))]
-    sources = [_text(mount, "source") for mount in mounts if _text(mount, "type") not in ("devtmpfs", "tmpfs")]
+    mounts = [mapping(item) for item in items(spec.get("mounts"))]
+    sources = [text(mount, "source") for mount in mounts if text(mount, "type") not in ("devtmpfs", "tmpfs")]
     return [source for source in sources if source.startswith("/")]
 
 
 def _of_characters(device: Json) -> bool:
     # A rule that only lets nodes be made (`m`) gives no device away; every container of some clients has one.
-    return _text(device, "type") in ("", "a", "c", "u") and _text(device, "access") != "m"
+    return text(device, "type") in ("", "a", "c", "u") and text(device, "access") != "m"
 
 
 def _numbers(device: Json) -> tuple[int, int]:
@@ -233,7 +232,7 @@ def _numbers(device: Json) -> tuple[int, int]:
 
 
 def _namespaces(linux: Json) -> list[str]:
-    return [_text(_mapping(item), "path") for item in _items(linux.get("namespaces"))]
+    return [text(mapping(item), "path") for item in items(linux.get("namespaces"))]
 
 
 def _grace(labels: Mapping[str, str]) -> timedelta:
@@ -245,7 +244,7 @@ def _grace(labels: Mapping[str, str]) -> timedelta:
 
 def _spec(record: Message) -> Json:
     try:
-        return _mapping(json.loads(record.spec.value))
+        return mapping(json.loads(record.spec.value))
     except (ValueError, RecursionError):
         return {}
 
@@ -257,21 +256,3 @@ def _moment(stamp: Message) -> str:
 def with_exit_asked(end: Exit | None, asked: bool | None) -> Exit | None:
     """Return the end with what is known of who asked for it."""
     return replace(end, asked=asked) if end is not None else None
-
-
-def _mapping(value: object) -> Json:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _items(value: object) -> list[object]:
-    return list(value) if isinstance(value, list) else []
-
-
-def _text(mapping: Json, name: str) -> str:
-    value = mapping.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _texts(value: object) -> Mapping[str, str]:
-    whole = value if isinstance(value, Mapping) else {}
-    return {k: v for k, v in whole.items() if isinstance(k, str) and isinstance(v, str)}

@@ -2,7 +2,6 @@
 
 import re
 import signal
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
@@ -10,14 +9,13 @@ from typing import TypedDict
 from cmgr.errors import ContainerError
 from cmgr.model.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit
 from cmgr.runtimes import claims
+from cmgr.runtimes.documents import Json, items, mapping, text, texts
 from cmgr.runtimes.labels import LONGEST_GRACE, wishes
 
 NAME = "docker"
 
 _RUNNING = ("running", "paused", "restarting")
 _POLICIES = ("always", "on-failure", "unless-stopped")
-
-Json = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +37,22 @@ def described(document: object, majors: frozenset[int]) -> Described:
 
     Raises `ContainerError` when that is no container.
     """
-    whole = _mapping(document)
-    id_ = _text(whole, "Id")
+    whole = mapping(document)
+    id_ = text(whole, "Id")
     if not id_:
         raise ContainerError("cannot read Docker's description of a container: it has no id")
-    config, host, state = (_mapping(whole.get(part)) for part in ("Config", "HostConfig", "State"))
-    labels = _texts(config.get("Labels"))
+    config, host, state = (mapping(whole.get(part)) for part in ("Config", "HostConfig", "State"))
+    labels = texts(config.get("Labels"))
     wished = wishes(labels)
     asked = _claims(config, host, majors)
     if not asked.chips and host.get("Privileged") is True:
         reach = "is privileged, so it can reach every chip; which it uses cannot be told"
         asked = claims.Claims(warnings=(*asked.warnings, reach))
     running = is_running(state)
-    run = _text(state, "StartedAt")
+    run = text(state, "StartedAt")
     container = Container(
         key=key(id_),
-        name=_text(whole, "Name").lstrip("/") or id_[:12],
+        name=text(whole, "Name").lstrip("/") or id_[:12],
         claims=asked.chips,
         running=running,
         run=run if moment(run) else "",
@@ -68,7 +66,7 @@ def described(document: object, majors: frozenset[int]) -> Described:
         warnings=asked.warnings + wished.warnings,
     )
     concerns = bool(asked.chips or asked.warnings)
-    return Described(container, signal_number(_text(config, "StopSignal")), _text(state, "Status"), concerns)
+    return Described(container, signal_number(text(config, "StopSignal")), text(state, "Status"), concerns)
 
 
 def key(id_: str) -> ContainerKey:
@@ -78,18 +76,18 @@ def key(id_: str) -> ContainerKey:
 
 def is_running(state: Json) -> bool:
     """Return whether a container in this `State` holds its chips."""
-    return state.get("Running") is True or _text(state, "Status") in _RUNNING
+    return state.get("Running") is True or text(state, "Status") in _RUNNING
 
 
 def _claims(config: Json, host: Json, majors: frozenset[int]) -> claims.Claims:
-    requests = [_request(_mapping(item)) for item in _items(host.get("DeviceRequests"))]
-    paths = [_text(_mapping(item), "PathOnHost") for item in _items(host.get("Devices"))]
-    rules = [item for item in _items(host.get("DeviceCgroupRules")) if isinstance(item, str)]
+    requests = [_request(mapping(item)) for item in items(host.get("DeviceRequests"))]
+    paths = [text(mapping(item), "PathOnHost") for item in items(host.get("Devices"))]
+    rules = [item for item in items(host.get("DeviceCgroupRules")) if isinstance(item, str)]
     parts = (
-        claims.from_environment([item for item in _items(config.get("Env")) if isinstance(item, str)], requests),
+        claims.from_environment([item for item in items(config.get("Env")) if isinstance(item, str)], requests),
         claims.from_devices(path for path in paths if path),
         claims.from_requests(requests),
-        claims.from_annotations(_texts(host.get("Annotations"))),
+        claims.from_annotations(texts(host.get("Annotations"))),
         claims.from_numbers((number for rule in rules for number in _numbers(rule)), majors),
     )
     return claims.joined(parts)
@@ -97,10 +95,10 @@ def _claims(config: Json, host: Json, majors: frozenset[int]) -> claims.Claims:
 
 def _request(item: Json) -> claims.Request:
     count = item.get("Count")
-    capabilities = [name for group in _items(item.get("Capabilities")) for name in _items(group)]
+    capabilities = [name for group in items(item.get("Capabilities")) for name in items(group)]
     return claims.Request(
-        driver=_text(item, "Driver"),
-        ids=tuple(id_ for id_ in _items(item.get("DeviceIDs")) if isinstance(id_, str)),
+        driver=text(item, "Driver"),
+        ids=tuple(id_ for id_ in items(item.get("DeviceIDs")) if isinstance(id_, str)),
         count=count if isinstance(count, int) else 0,
         capabilities=frozenset(name for name in capabilities if isinstance(name, str)),
     )
@@ -112,7 +110,7 @@ def _numbers(rule: str) -> list[tuple[int, int]]:
 
 
 def _exit(state: Json) -> Exit | None:
-    at, code = moment(_text(state, "FinishedAt")), state.get("ExitCode")
+    at, code = moment(text(state, "FinishedAt")), state.get("ExitCode")
     return Exit(code, at) if at is not None and isinstance(code, int) else None
 
 
@@ -124,8 +122,8 @@ def _grace(seconds: object) -> timedelta:
 
 
 def _policy(host: Json) -> str:
-    policy = _mapping(host.get("RestartPolicy"))
-    name, most = _text(policy, "Name"), policy.get("MaximumRetryCount")
+    policy = mapping(host.get("RestartPolicy"))
+    name, most = text(policy, "Name"), policy.get("MaximumRetryCount")
     return f"{name}:{most if isinstance(most, int) else 0}" if name not in ("", "no") else NO_RESTART
 
 
@@ -164,21 +162,3 @@ def signal_number(name: str) -> int:
     if late := re.fullmatch(r"SIGRTM(IN\+|AX-)([0-9]{1,2})", word):
         return signal.SIGRTMIN + int(late[2]) if late[1] == "IN+" else signal.SIGRTMAX - int(late[2])
     return int(signal.Signals[word]) if word in signal.Signals.__members__ else int(signal.SIGTERM)
-
-
-def _mapping(value: object) -> Json:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _items(value: object) -> list[object]:
-    return list(value) if isinstance(value, list) else []
-
-
-def _text(mapping: Json, name: str) -> str:
-    value = mapping.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _texts(value: object) -> Mapping[str, str]:
-    whole = value if isinstance(value, Mapping) else {}
-    return {k: v for k, v in whole.items() if isinstance(k, str) and isinstance(v, str)}

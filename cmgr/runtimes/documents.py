@@ -1,0 +1,24 @@
+"""Reading documents that a runtime gives: of any shape, so that what is odd counts as absent and never as an error."""
+
+from collections.abc import Mapping
+
+Json = Mapping[str, object]
+
+
+def mapping(value: object) -> Json:
+    return value if isinstance(value, Mapping) else {}
+
+
+def items(value: object) -> list[object]:
+    return list(value) if isinstance(value, list) else []
+
+
+def text(whole: Json, name: str) -> str:
+    value = whole.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def texts(value: object) -> Mapping[str, str]:
+    """Return the entries whose key and value are texts."""
+    whole = value if isinstance(value, Mapping) else {}
+    return {k: v for k, v in whole.items() if isinstance(k, str) and isinstance(v, str)}
