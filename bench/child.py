@@ -66,7 +66,7 @@ class TimedDriver:
 
 
 class TimedRuntime:
-    """Pretended containers, and when they were stopped and started. (Real ones are timed at Docker's socket.)"""
+    """Containers, and when they were stopped and started. (Those of Docker are timed at its socket.)"""
 
     def __init__(self, inner: Runtime, note: Note) -> None:
         self._inner = inner
@@ -99,7 +99,7 @@ class TimedRuntime:
 
 
 def _name(key: ContainerKey) -> str:
-    return key.id.rpartition(".")[0]
+    return key.id.partition(".")[0]  # Pretended ones have a number behind their name.
 
 
 def main() -> int:
@@ -117,7 +117,7 @@ def main() -> int:
 
         def _open_runtimes(self) -> tuple[Runtime, ...]:
             runtimes = super()._open_runtimes()
-            return tuple(TimedRuntime(r, note) if r.name == "sim" else r for r in runtimes)
+            return tuple(r if r.name == "docker" else TimedRuntime(r, note) for r in runtimes)
 
     log = logs.set_up(config.log.level, config.log.file)
     with ExitStack() as stack:

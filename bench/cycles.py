@@ -41,10 +41,11 @@ def _cycles(site: Site, strategy: str, ring: int, stopped: int) -> list[Cycle]:
     with ExitStack() as stack:
         service, records = site.timed(site.plan(CHIPS, ring, strategy, CHIPS), stack)
         stack.enter_context(service)
-        return [_one(service, records, n % CHIPS, stopped) for n in range(COUNT)]
+        return [recovery(service, records, n % CHIPS, stopped) for n in range(COUNT)]
 
 
-def _one(service: Service, records: Records, chip: int, stopped: int) -> Cycle:
+def recovery(service: Service, records: Records, chip: int, stopped: int) -> Cycle:
+    """Let a simulated chip fault, and return what the recovery took when it is over."""
     mark = records.mark()
     ask(service.socket, "inject", chip=chip, code=REAL, assertion="occurred")
     records.wait(mark, lambda calls: len(of(calls, "start")) >= stopped, f"chip {chip} faulted, containers started")

@@ -27,7 +27,7 @@ class Plan:
     """What the service runs on. Chip i is used by containers i, i + chips and so on.
 
     `docker`: the daemon's socket; empty: pretended containers. `library`: the driver's for Ascend chips, which says
-    itself what chips there are; empty: simulated ones.
+    itself what chips there are; empty: simulated ones. `containerd`: its socket, instead of Docker's.
     """
 
     chips: int
@@ -36,6 +36,11 @@ class Plan:
     containers: int
     docker: str = ""
     library: str = ""
+    containerd: str = ""
+
+    @property
+    def runtime(self) -> str:
+        return "docker" if self.docker else "containerd" if self.containerd else "sim"
 
 
 class Service:
@@ -63,6 +68,8 @@ class Service:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+        if error is not None:
+            error.add_note(f"the service's log ends: {self._log()}")
 
     def _start(self) -> float:
         """Return how many seconds passed from exec to READY=1."""
@@ -125,9 +132,11 @@ class Service:
         end = time.monotonic() + within
         while not true():
             if time.monotonic() > end:
-                log = (self.folder / "log").read_text(errors="replace")[-2000:]
-                raise TimeoutError(f"the service did not {why} within {within:g} s; its log ends: {log}")
+                raise TimeoutError(f"the service did not {why} within {within:g} s")
             time.sleep(0.01)
+
+    def _log(self) -> str:
+        return (self.folder / "log").read_text(errors="replace")[-4000:]
 
     def cpu_seconds(self) -> float:
         """Return the processor time that the process has used since it began, all threads."""
@@ -163,11 +172,13 @@ def _settings(folder: Path, plan: Plan) -> Iterator[str]:
     yield f"strategy = {json.dumps(plan.strategy)}"
     yield f"driver = {json.dumps('dcmi' if plan.library else 'sim')}"
     yield f"dcmi.library = {json.dumps(plan.library)}"
-    yield f"runtimes = [{json.dumps('docker' if plan.docker else 'sim')}]"
+    yield f"runtimes = [{json.dumps(plan.runtime)}]"
     yield f"state_dir = {json.dumps(str(folder / 'state'))}"
     yield f"socket = {json.dumps(str(folder / 'c.sock'))}"
     if plan.docker:
         yield f"docker.socket = {json.dumps(plan.docker)}"
+    if plan.containerd:
+        yield f"containerd.address = {json.dumps(plan.containerd)}"
     yield 'metrics.listen = ""'
     # The same ring is reset again and again here.
     yield "reset.attempts = 100"
@@ -177,7 +188,7 @@ def _settings(folder: Path, plan: Plan) -> Iterator[str]:
     yield f"ring = {plan.ring}"
     yield f'reset_time = "{RESET_SECONDS * 1000:g}ms"'
     yield f'boot_time = "{BOOT_SECONDS * 1000:g}ms"'
-    for number in range(0 if plan.docker else plan.containers):
+    for number in range(plan.containers if plan.runtime == "sim" else 0):
         yield "[[sim.containers]]"
         yield f'name = "bench-{number}"'
         yield f"chips = [{number % plan.chips}]"

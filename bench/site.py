@@ -84,11 +84,11 @@ class Site:
 
     def service(self, plan: Plan) -> Service:
         """Return `cmgr run`, not started yet, on a new folder."""
-        return Service(self._new_folder(), plan)
+        return Service(self.new_folder(), plan)
 
     def timed(self, plan: Plan, stack: ExitStack) -> tuple[Service, Records]:
         """Return a service whose doings are recorded, not started yet; the stack ends what serves that."""
-        folder, records = self._new_folder(), Records()
+        folder, records = self.new_folder(), Records()
         if self.docker is not None:
             folder.mkdir(mode=0o700)
             path = str(folder / "p.sock")
@@ -98,7 +98,8 @@ class Site:
             plan = replace(plan, docker=path)
         return Service(folder, plan, records), records
 
-    def _new_folder(self) -> Path:
+    def new_folder(self) -> Path:
+        """Return where a service may have its files; not made yet."""
         self._services += 1
         return self.folder / str(self._services)
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from cmgr.errors import CmgrError, StoreError, chain
-from cmgr.model.commands import Action, Note, StopContainer
+from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, chain
+from cmgr.model.commands import Action, Note, ResetRing, StopContainer
 from cmgr.model.facts import Event, Resync, Tick
 from cmgr.model.invariants import unsafe
 from cmgr.model.node import Node
@@ -87,12 +87,13 @@ class Loop:
     def _send_one(self, action: Action, written: bool) -> None:
         why = unsafe(self.node, action)
         if why:
-            self.bugs += 1
-            self._log.warn(f"not done, because {why}: {action}. This is a bug in cmgr: please report it")
+            # A later event of the same batch has overtaken it; or a decision was wrong, and this is the last bar.
+            self._log.warn(f"not done, because {why}: {action}")
+            # Nothing was reset and no order has left: that costs no budget and counts as no try.
+            kind = ResetRefused if isinstance(action, ResetRing) else RuntimeDown
+            self._inbox.put(failed(action, kind(why)))
         elif not written and isinstance(action, StopContainer):
             # The one thing that memory is not enough for: if cmgr died now, nobody would start it again.
-            why = f"its hold could not be written: {self.trouble}"
-        if why:
-            self._inbox.put(failed(action, CmgrError(why)))
-            return
-        self._send(action)
+            self._inbox.put(failed(action, CmgrError(f"its hold could not be written: {self.trouble}")))
+        else:
+            self._send(action)

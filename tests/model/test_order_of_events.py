@@ -14,7 +14,7 @@ from cmgr.model.faults import Assertion
 from cmgr.model.policy import OnIsolate
 from tests.model.builders import BUSINESS, FREE, MINOR, REQUEST, RESET, RING, SEPARATE, SINGLE, Cmgr, container
 
-SEEDS = int(os.environ.get("CMGR_WALKS", "400")) // 10
+SEEDS = int(os.environ.get("CMGR_WALKS", "300")) // 10
 STOP = replace(RING, isolation=replace(RING.isolation, on_isolate=OnIsolate.STOP))
 POLICIES = {"single": SINGLE, "ring": RING, "stop-isolated": STOP}
 

@@ -17,7 +17,7 @@ from cmgr.model.rings import Phase
 from tests.model.machine import Plan, a_daemon_restarts, a_runtime_comes_or_goes, somebody_acts
 from tests.model.world import CODES, World
 
-WALKS = int(os.environ.get("CMGR_WALKS", "400"))
+WALKS = int(os.environ.get("CMGR_WALKS", "300"))
 STEPS = 120
 
 PLAIN = Plan()
