@@ -218,7 +218,9 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
             turn.note(NoteKind.HOLD, f"{hold.name} had been stopped before: not held", ring, container=hold.key)
             turn.drop_hold(hold.key)
     else:
-        turn.note(NoteKind.RESULT, f"{hold.name} is stopped", ring, container=hold.key)
+        before = fact.before if hold.tries == 0 else None
+        how = f"had died by itself (exit code {before.code})" if before is not None else "is stopped"
+        turn.note(NoteKind.RESULT, f"{hold.name} {how}", ring, container=hold.key)
         stopped(turn, hold, fact.run)
 
 

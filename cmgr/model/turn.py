@@ -60,7 +60,8 @@ class Turn:
         self.node = replace(self.node, faults={**self.node.faults, fault.chip: chip})
 
     def drop_fault(self, fault: Fault) -> None:
-        chip = {k: f for k, f in self.node.faults.get(fault.chip, {}).items() if k != fault.key}
+        chip = dict(self.node.faults.get(fault.chip, {}))
+        chip.pop(fault.key, None)
         self.node = replace(self.node, faults={**self.node.faults, fault.chip: chip})
 
     def put_report(self, report: ChipReport) -> None:

@@ -118,7 +118,8 @@ def test_one_that_crashes_of_the_fault_runs_again_and_what_a_person_stopped_does
     tasks.world.kill(tasks.keys["stopped"])
     service.start()
     os.kill(tasks.world.task(tasks.keys["faulty"])[0], signal.SIGHUP)
-    eventually(lambda: not tasks.is_running("faulty"))
+    # Until cmgr knows, too: else it is stopped first, and only then found to have died.
+    eventually(lambda: "faulty" not in [c["name"] for c in service.status()["containers"]])
     service.inject(0, LATER)
     service.until_said("faulty died by itself (exit code 1)")
     recovered(service)
