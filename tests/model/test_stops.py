@@ -155,6 +155,7 @@ def test_one_that_had_died_by_itself_a_moment_before_is_held() -> None:
     cmgr.truth[key("a")] = died("a", 0, run="life 1")
     cmgr.run()
     assert (cmgr.phase(), cmgr.booked("a").running) == (Phase.HEALTHY, True)
+    assert "a had died by itself (exit code 1)" in cmgr.notes(NoteKind.RESULT)
 
 
 def test_one_whose_stop_had_worked_although_its_answer_said_no_is_held() -> None:
