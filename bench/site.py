@@ -107,7 +107,7 @@ class Site:
         """Return what the figures depend on, in words."""
         return {
             "processor": f"{_processor()}, {os.cpu_count()} cores",
-            "kernel": f"{platform.system()} {platform.release()}",
+            "kernel": f"{platform.system()} {platform.release().partition('-')[0]}",
             "Python": platform.python_version(),
             "containers": self._containers_said(),
             "cmgr": __version__,
