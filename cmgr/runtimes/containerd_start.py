@@ -142,7 +142,7 @@ class Starter:
             except ContainerError as exc:
                 self._end_loggers(definition.key, streams)
                 bundle, late = _left_over(exc.message, definition.key), time.monotonic() > over
-                if bundle is None and (late or not _swept_away(exc.message, definition.key)):
+                if bundle is None and (late or not _swept_away(exc.message, definition.key, streams)):
                     raise
                 if bundle is not None and late:
                     over = until
@@ -182,10 +182,12 @@ def _left_over(text: str, key: ContainerKey) -> Path | None:
     return Path(found[1]) if found else None
 
 
-def _swept_away(text: str, key: ContainerKey) -> bool:
-    """Return whether the new task's own folder vanished: the last one's client was still deleting that (trap 6)."""
-    folder = re.escape(f"/io.containerd.runtime.v2.task/{key.namespace}/{key.id}/")
-    return re.search(rf"{folder}\S+: no such file or directory", text) is not None
+def _swept_away(text: str, key: ContainerKey, streams: Streams) -> bool:
+    """Return whether the new task's own folder or FIFO vanished: the last one's client was still deleting (trap 6)."""
+    folder = f"/io.containerd.runtime.v2.task/{key.namespace}/{key.id}/"
+    fifos = [path for path in (streams.stdout, streams.stderr) if path.startswith("/")]
+    own = "|".join([rf"{re.escape(folder)}\S+", *map(re.escape, fifos)])
+    return re.search(rf"(?:{own}): no such file or directory", text) is not None
 
 
 def _remove_bundle(bundle: Path, what: str) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from cmgr.model.containers import ContainerKey
+from cmgr.runtimes.containerd_record import Streams
 from cmgr.runtimes.containerd_start import _left_over, _swept_away
 
 WEB = ContainerKey("containerd", "a", "web")
@@ -11,6 +12,12 @@ SWEPT = (
     "cannot start container web: failed to start shim: start failed: io.containerd.runc.v2: rename "
     f"{TASKS}/a/web/.address {TASKS}/a/web/address: no such file or directory: exit status 1"
 )
+FIFO = "/run/containerd/fifo/309966483/web-stdout"
+SWEPT_FIFO = (
+    "cannot start container web: failed to create shim task: failed to start io pipe copy: unable to copy pipes: "
+    f'containerd-shim: opening file "{FIFO}" failed: open {FIFO}: no such file or directory: unknown'
+)
+STREAMS = Streams(FIFO, "")
 LEFT = f"cannot start container web: mkdir {TASKS}/a/web: file exists: unknown"
 
 
@@ -19,13 +26,15 @@ def test_a_folder_that_was_left_is_told_by_its_path() -> None:
     assert _left_over(SWEPT, WEB) is None
 
 
-def test_a_folder_that_was_swept_away_under_a_new_task_is_a_reason_to_try_again() -> None:
-    assert _swept_away(SWEPT, WEB)
-    assert not _swept_away(LEFT, WEB)
+def test_a_folder_or_a_fifo_that_was_swept_away_under_a_new_task_is_a_reason_to_try_again() -> None:
+    assert _swept_away(SWEPT, WEB, Streams("", ""))
+    assert _swept_away(SWEPT_FIFO, WEB, STREAMS)
+    assert not _swept_away(LEFT, WEB, STREAMS)
 
 
 def test_another_container_s_folder_is_no_reason() -> None:
     for other in (WEB._replace(id="we"), WEB._replace(namespace="b"), WEB._replace(id=".*")):
         assert _left_over(LEFT, other) is None
-        assert not _swept_away(SWEPT, other)
-    assert not _swept_away("cannot start container web: exec: /bin/x: no such file or directory", WEB)
+        assert not _swept_away(SWEPT, other, STREAMS)
+    assert not _swept_away("cannot start container web: exec: /bin/x: no such file or directory", WEB, STREAMS)
+    assert not _swept_away(SWEPT_FIFO, WEB, Streams("/run/other", "binary:///x"))
