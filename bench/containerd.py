@@ -9,7 +9,7 @@ from bench.records import Records
 from bench.service import Plan, Service
 from bench.site import COMMAND, Site
 from tests.support.containerd import IMAGE, Containerd
-from tests.support.dockerd import CannotRun
+from tests.support.daemon import CannotRun
 
 PART = "containerd"
 

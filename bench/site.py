@@ -17,7 +17,8 @@ from bench.proxy import Proxy
 from bench.records import Records
 from bench.service import Plan, Service
 from cmgr import __version__
-from tests.support.dockerd import IMAGE, CannotRun, Dockerd
+from tests.support.daemon import CannotRun
+from tests.support.dockerd import IMAGE, Dockerd
 
 # It ends when told to, and while it runs it costs nothing.
 COMMAND = ("sh", "-c", "trap 'exit 0' TERM; sleep 1000000 & wait $!")

@@ -1,45 +1,41 @@
 """What tests of every layer share."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pytest
 
 from tests.support.containerd import Containerd
-from tests.support.dockerd import CannotRun, Dockerd
+from tests.support.daemon import CannotRun
+from tests.support.dockerd import Dockerd
+
+D = TypeVar("D", Dockerd, Containerd)
 
 
 @pytest.fixture(scope="session")
 def dockerd() -> Iterator[Dockerd]:
     """A private Docker daemon with the test image. Where none can run: skipped, but a failure when CI=true."""
-    daemon: Dockerd | None = None
-    try:
-        daemon = Dockerd()
-        daemon.start()
-        daemon.build_image()
-    except CannotRun as exc:
-        if daemon is not None:
-            daemon.close()
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"no private dockerd: {exc}")
-        pytest.skip(f"no private dockerd: {exc}")
-    yield daemon
-    daemon.close()
+    yield from _running("dockerd", Dockerd, Dockerd.build_image)
 
 
 @pytest.fixture(scope="session")
 def containerd() -> Iterator[Containerd]:
     """A private containerd with the test image. Where none can run: skipped, but a failure when CI=true."""
-    daemon: Containerd | None = None
+    yield from _running("containerd", Containerd, Containerd.import_image)
+
+
+def _running(name: str, make: Callable[[], D], fill: Callable[[D], None]) -> Iterator[D]:
+    daemon: D | None = None
     try:
-        daemon = Containerd()
+        daemon = make()
         daemon.start()
-        daemon.import_image()
+        fill(daemon)
     except CannotRun as exc:
         if daemon is not None:
             daemon.close()
         if os.environ.get("CI") == "true":
-            pytest.fail(f"no private containerd: {exc}")
-        pytest.skip(f"no private containerd: {exc}")
+            pytest.fail(f"no private {name}: {exc}")
+        pytest.skip(f"no private {name}: {exc}")
     yield daemon
     daemon.close()

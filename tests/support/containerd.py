@@ -11,12 +11,10 @@ import socket
 import subprocess
 import tarfile
 import tempfile
-import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from tests.support.dockerd import BUSYBOX, CannotRun, _is_dead, _root_folder, _with_children
+from tests.support.daemon import BUSYBOX, CannotRun, Daemon, root_folder
 from tests.support.waiting import eventually
 
 IMAGE = "cmgr.test/box:latest"
@@ -25,7 +23,7 @@ MONITOR = "3s"
 """How often its restart monitor looks."""
 
 
-class Containerd:
+class Containerd(Daemon):
     """Started by `start`; may be stopped, killed, frozen and started again; `close` ends everything."""
 
     def __init__(self) -> None:
@@ -107,85 +105,19 @@ class Containerd:
         except AssertionError as exc:
             raise CannotRun(str(exc)) from exc
 
-    @property
-    def pid(self) -> int:
-        assert self._process is not None
-        return self._process.pid
-
-    def stop(self) -> None:
-        """End the daemon as a service manager does; its tasks live on."""
-        self._end(signal.SIGTERM)
-
     def kill(self) -> None:
         """End the daemon without warning; its tasks live on."""
         self._end(signal.SIGKILL)
 
-    def freeze(self) -> None:
-        """Let the daemon hang."""
-        os.kill(self.pid, signal.SIGSTOP)
-
-    def thaw(self) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGCONT)
-
-    def running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
-    def _end(self, how: signal.Signals) -> None:
-        if self._process is None:
-            return
-        with suppress(ProcessLookupError):
-            os.kill(self._process.pid, signal.SIGCONT)
-            os.kill(self._process.pid, how)
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(10)
-
     def close(self) -> None:
-        """End everything that was started here, and remove its folder."""
-        self.stop()
-        for _ in range(20):
-            left = self._left()
-            if not left:
-                break
-            for pid in left:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            threading.Event().wait(0.1)
-        for mount in self._mounts():
-            subprocess.run(["umount", "--lazy", mount], check=False, stderr=subprocess.DEVNULL)
+        super().close()
         for namespace in self.namespaces:
             shutil.rmtree(f"/run/containerd/runc/{namespace}", ignore_errors=True)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _left(self) -> list[int]:
-        """Return the shims, which name our socket or folder, and what lives under them."""
-        named, parents = set(), {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            with suppress(OSError, ValueError, IndexError):
-                if str(self.folder).encode() in (entry / "cmdline").read_bytes():
-                    named.add(int(entry.name))
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-        mine = os.getpid()
-        family = _with_children(named - {mine}, parents)
-        return sorted(pid for pid in family - {mine} if not _is_dead(pid))
-
-    def _mounts(self) -> list[str]:
-        table = Path("/proc/self/mounts").read_text()
-        return sorted((line.split()[1] for line in table.splitlines() if str(self.folder) in line), reverse=True)
-
-    def _log(self) -> str:
-        log = self.folder / "log"
-        return log.read_text(errors="replace") if log.exists() else ""
 
 
 def _archive() -> bytes:
     """Return the image as `docker save` would write it."""
-    layer = _root_folder()
+    layer = root_folder()
     config = {
         "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine),
         "os": "linux",
