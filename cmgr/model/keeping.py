@@ -15,7 +15,7 @@ from cmgr.model.facts import ContainerStarted, ContainerStopped, RestartPolicySe
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.policy import Strategy, backed_off
 from cmgr.model.rings import Ring
-from cmgr.model.scope import Block, in_scope, is_starting, on_ring, scope_of, start_blocker, strategy_of
+from cmgr.model.scope import Block, in_scope, is_starting, observing, on_ring, scope_of, start_blocker, strategy_of
 from cmgr.model.sightings import container_removed, had_ended, hand_back, rearmed, started, stopped
 from cmgr.model.turn import Turn
 
@@ -25,7 +25,7 @@ RETURN_TRIES = 5
 
 def hold_in_scope(turn: Turn, ring: Ring) -> None:
     """Hold every running container that this ring's faults want down, and every one that died of them."""
-    if turn.node.policy.observe:
+    if observing(turn.node):
         return
     scope = scope_of(turn.node, ring, turn.at)
     for container in list(on_ring(turn.node, ring)):
@@ -93,7 +93,7 @@ def keep(turn: Turn) -> None:
 
 
 def _stop(turn: Turn, hold: Hold) -> None:
-    mute = turn.node.policy.observe or hold.key.runtime not in turn.node.runtimes
+    mute = observing(turn.node) or hold.key.runtime not in turn.node.runtimes
     if not mute and _stops_before(turn, hold):
         return
     made_now = hold.since == turn.at
@@ -187,7 +187,7 @@ def _disarm(turn: Turn, hold: Hold) -> None:
     runtime = turn.node.runtimes.get(hold.key.runtime)
     if hold.restart_policy == NO_RESTART or hold.disarmed or runtime is None or runtime.why_down:
         return
-    if not turn.node.policy.observe:
+    if not observing(turn.node):
         _set_policy(turn, hold, NO_RESTART, "its restart policy must not start it meanwhile")
 
 

@@ -22,7 +22,16 @@ from cmgr.model.keeping import hold_in_scope
 from cmgr.model.policy import OnIsolate, backed_off
 from cmgr.model.resetting import cause_of, give_up, have_booted, order_reset, verifying
 from cmgr.model.rings import Phase, Ring, resets_within
-from cmgr.model.scope import handled_faults, holds_on, in_scope, is_starting, on_ring, scope_of, start_blocker
+from cmgr.model.scope import (
+    handled_faults,
+    holds_on,
+    in_scope,
+    is_starting,
+    observing,
+    on_ring,
+    scope_of,
+    start_blocker,
+)
 from cmgr.model.turn import Turn
 from cmgr.model.waiting import is_due, is_free, last_look
 
@@ -74,7 +83,7 @@ def _healthy(turn: Turn, ring: Ring) -> None:
 
 
 def _isolated_cause(turn: Turn, ring: Ring) -> str:
-    if turn.node.policy.isolation.on_isolate is not OnIsolate.STOP or turn.node.policy.observe:
+    if turn.node.policy.isolation.on_isolate is not OnIsolate.STOP or observing(turn.node):
         return ""
     scope = scope_of(turn.node, ring, turn.at)
     users = [
@@ -101,12 +110,12 @@ def _listing(turn: Turn, ring: Ring) -> None:
 
 def _draining(turn: Turn, ring: Ring) -> None:
     stopping = [h for h in holds_on(turn.node, ring) if h.state is HoldState.STOPPING]
-    observe = turn.node.policy.observe  # What was not sent before is not sent any more.
+    observe = observing(turn.node)  # What was not sent before is not sent any more.
     unanswered = [h.name for h in stopping if h.command is not None or not (h.error or observe)]
     if unanswered:
         turn.put_ring(replace(ring, reason=f"stopping {', '.join(unanswered)}"))
         return
-    if turn.node.policy.observe:
+    if observing(turn.node):
         _tell_what_would_stop(turn, ring)
     turn.enter(
         ring, Phase.WAITING, "every stop was answered" if stopping or holds_on(turn.node, ring) else "nothing to stop"
@@ -203,7 +212,7 @@ def _close(turn: Turn, ring: Ring) -> None:
 
 
 def _outcome(turn: Turn, ring: Ring) -> str:
-    if turn.node.policy.observe:
+    if observing(turn.node):
         return "observed"
     if any(h.failed for h in holds_on(turn.node, ring)):
         return "failed"

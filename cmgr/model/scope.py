@@ -43,6 +43,11 @@ def stop_due(node: Node, fault: Fault) -> datetime | None:
     return fault.risen + policy.stop_after if policy.stop else None
 
 
+def observing(node: Node) -> bool:
+    """Return whether cmgr decides and records everything and does nothing."""
+    return node.policy.observe
+
+
 class Scope(NamedTuple):
     """The chips of a ring whose users are to be down now: for a fault that is due, or because they are isolated."""
 
@@ -111,7 +116,7 @@ def start_blocker(node: Node, hold: Hold) -> Blocker:
         why = _chip_blocker(node, chip)
         if why:
             return Blocker(Block.CHIP, why)
-    if node.policy.observe:
+    if observing(node):
         return Blocker(Block.CHIP, "cmgr only observes")
     unread = [c for c in hold.chips if node.rings[node.chips[c].ring].read is None]
     if runtime.why_down:
@@ -141,6 +146,6 @@ def is_starting(node: Node, hold: Hold) -> bool:
     """Return whether the hold's container is on its way up, so that its ring's episode waits for it."""
     if hold.failed or hold.state is HoldState.RETURNING:
         return False
-    if hold.command is not None or (hold.state is HoldState.STOPPING and not node.policy.observe):
+    if hold.command is not None or (hold.state is HoldState.STOPPING and not observing(node)):
         return True
     return start_blocker(node, hold).kind is not Block.CHIP

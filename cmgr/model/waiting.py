@@ -12,7 +12,7 @@ from cmgr.model.holds import HoldState
 from cmgr.model.keeping import hold_in_scope
 from cmgr.model.policy import Strategy, look_again_after
 from cmgr.model.rings import REBOOTING, Ring
-from cmgr.model.scope import handled_faults, holds_on, on_ring, stop_due, strategy_of
+from cmgr.model.scope import handled_faults, holds_on, observing, on_ring, stop_due, strategy_of
 from cmgr.model.turn import Turn
 
 LOOK_AGAIN = timedelta(milliseconds=50)
@@ -73,7 +73,7 @@ def _stops(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
 
 
 def _observed(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
-    if turn.node.policy.observe:
+    if observing(turn.node):
         return Obstacle(f"cmgr only observes: it would recover {listed(ring.chips)} of {faults[0].code}")
     return None
 

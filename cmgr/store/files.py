@@ -17,7 +17,7 @@ from cmgr.errors import StoreBusy, StoreError, StoreTooNew
 NAME = "cmgr.db"
 """The database's name in the state directory."""
 
-LEVEL = 1
+LEVEL = 2
 """The schema's level that this cmgr writes."""
 
 APPLICATION_ID = int.from_bytes(b"cmgr", "big")

@@ -16,10 +16,10 @@ from cmgr.store.files import APPLICATION_ID, LEVEL
 
 Upgrade = Callable[[Connection], None]
 
-UPGRADES: Mapping[int, Upgrade] = {}
-"""How a file gets to each level from the one below it."""
-
 _metadata = MetaData()
+
+UPGRADES: Mapping[int, Upgrade] = {2: _metadata.create_all}
+"""How a file gets to each level from the one below it. Level 2 added tables and changed none."""
 
 
 def _table(name: str, *parts: Column[int] | Column[str] | Column[bool] | Index) -> Table:

@@ -120,7 +120,7 @@ def test_a_second_service_is_refused_with_the_pid_of_the_first(path: Path) -> No
 
 def test_a_refused_file_is_free_again_at_once(path: Path) -> None:
     written(path)
-    changed(path, "UPDATE meta SET level = 2")
+    changed(path, f"UPDATE meta SET level = {files.LEVEL + 1}")
     for _ in range(2):
         with pytest.raises(StoreTooNew):
             open_store(path)
@@ -133,7 +133,7 @@ def test_a_newer_level_is_refused_and_no_byte_of_the_file_changes(path: Path) ->
     with pytest.raises(StoreTooNew) as info:
         open_store(path)
     assert sentence(info.value) == (
-        f"cannot use {path}: written by cmgr 9.1 (level 7), this one knows level 1 "
+        f"cannot use {path}: written by cmgr 9.1 (level 7), this one knows level {files.LEVEL} "
         "(hint: install cmgr 9.1 or newer, or move the file aside)"
     )
     with pytest.raises(StoreTooNew):
@@ -175,9 +175,9 @@ def test_a_file_that_was_not_finished_is_begun_again(path: Path, statements: tup
 
 
 def older(path: Path) -> files.Lock:
-    """Make a file of the level before the first: without the table of resets."""
+    """Make a file of the level before this one, which had no table of resets."""
     written(path)
-    changed(path, "DROP TABLE resets", "UPDATE meta SET level = 0, version = '0.0'")
+    changed(path, "DROP TABLE resets", f"UPDATE meta SET level = {files.LEVEL - 1}, version = '0.0'")
     return files.Lock(path)
 
 
@@ -185,7 +185,7 @@ def test_an_older_level_is_upgraded_and_keeps_what_it_has(path: Path) -> None:
     def upgrade(connection: Connection) -> None:
         connection.exec_driver_sql("CREATE TABLE resets (ring, at, episode, PRIMARY KEY (ring, at))")
 
-    store = SqliteStore(path, older(path), upgrades={1: upgrade})
+    store = SqliteStore(path, older(path), upgrades={files.LEVEL: upgrade})
     assert store.load() == SAVED
     store.close()
     with open_reader(path) as reader:
@@ -193,21 +193,30 @@ def test_an_older_level_is_upgraded_and_keeps_what_it_has(path: Path) -> None:
     open_store(path).close()
 
 
+def test_the_tables_that_a_level_brought_are_made_in_an_older_file(path: Path) -> None:
+    older(path).release()
+    store = open_store(path)
+    assert (store.load(), store.damage) == (SAVED, "")
+    store.close()
+    with open_reader(path) as reader:
+        assert reader.resets(values.NOW) == ()
+
+
 def test_an_upgrade_that_fails_leaves_the_older_level(path: Path) -> None:
     def upgrade(connection: Connection) -> None:
         connection.exec_driver_sql("CREATE TABLE resets (ring, at, episode, PRIMARY KEY (ring, at))")
-        connection.exec_driver_sql("UPDATE absent SET level = 1")
+        connection.exec_driver_sql("UPDATE absent SET level = 2")
 
     lock = older(path)
     with pytest.raises(StoreError) as info:
-        SqliteStore(path, lock, upgrades={1: upgrade})
-    assert chain(info.value) == f"cannot upgrade to level 1 {path}: no such table: absent"
+        SqliteStore(path, lock, upgrades={files.LEVEL: upgrade})
+    assert chain(info.value) == f"cannot upgrade to level {files.LEVEL} {path}: no such table: absent"
     assert not isinstance(info.value, files.Damaged)
     lock.release()
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT level, version FROM meta").fetchall() == [(0, "0.0")]
+        assert connection.execute("SELECT level, version FROM meta").fetchall() == [(files.LEVEL - 1, "0.0")]
         assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'resets'").fetchall() == []
-    with pytest.raises(StoreError, match="it has level 0, this cmgr reads level 1"):
+    with pytest.raises(StoreError, match=f"it has level {files.LEVEL - 1}, this cmgr reads level {files.LEVEL}"):
         open_reader(path)
 
 
