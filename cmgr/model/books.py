@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from cmgr.model import escalation
 from cmgr.model.catalog import normal_code
 from cmgr.model.chips import ChipId, ChipReport
 from cmgr.model.commands import NoteKind
@@ -14,13 +15,13 @@ from cmgr.model.faults import (
     Fault,
     FaultCode,
     FaultKey,
-    Isolation,
     Level,
     Severity,
 )
+from cmgr.model.isolating import separate, track_clean
 from cmgr.model.policy import look_again_after
 from cmgr.model.rings import Ring
-from cmgr.model.scope import grave_faults
+from cmgr.model.scope import handles
 from cmgr.model.turn import Turn
 
 REMEMBERED = timedelta(minutes=5)
@@ -46,16 +47,20 @@ def fault_reported(turn: Turn, fact: FaultReported) -> None:
     if times := fact.earlier if over else 1 + fact.earlier:
         # An occurrence that was cleared again before it could be taken in was there nevertheless: once.
         once = fact.assertion is not Assertion.OCCURRED
-        _occurred(turn, _Occurrence(fact.chip, key, severity, times, once))
+        still = lasting and (fact.first or fact.assertion) is Assertion.OCCURRED
+        _occurred(turn, _Occurrence(fact.chip, key, severity, times, times - fact.repeated - still, once))
     if over and (lasting or fact.earlier == 0):
         _cleared_by_event(turn, fact.chip, key)
 
 
 class _Occurrence(NamedTuple):
+    """`times`: how often it was told. `rises`: how often it came while it was not there."""
+
     chip: ChipId
     key: FaultKey
     severity: Severity | None
     times: int = 1
+    rises: int = 1
     once: bool = False
 
 
@@ -74,9 +79,11 @@ def _occurred(turn: Turn, new: _Occurrence) -> None:
         return
     if fault.key != new.key:
         turn.drop_fault(fault)  # Found by reading before: now its module is known, too.
+    _count(turn, new, momentary=new.once and not fault.active)
     fault = replace(
         fault,
         module=new.key.module,
+        level=_level(turn, fault),
         count=fault.count + new.times,
         changed=turn.at,
         risen=fault.risen if fault.active else turn.at,
@@ -89,24 +96,45 @@ def _occurred(turn: Turn, new: _Occurrence) -> None:
 
 def _first_time(turn: Turn, new: _Occurrence) -> None:
     chip, (code, module) = new.chip, new.key
-    verdict = turn.node.catalog.judge(code, new.severity)
-    at, level = turn.at, verdict.level
-    fault = Fault(chip, code, module, level, at, at, at, new.severity, new.times, momentary=new.once)
+    verdict, at = turn.node.catalog.judge(code, new.severity), turn.at
+    fault = Fault(chip, code, module, verdict.level, at, at, at, new.severity, new.times, momentary=new.once)
+    how = "once" if new.once else "now"
+    text = f"chip {chip} reports {code} {how}: level {verdict.level.name} ({verdict.origin})"
+    turn.note(NoteKind.FAULT, text, turn.ring_of(chip), chip=chip)
+    _count(turn, new, momentary=new.once)
+    fault = replace(fault, level=_level(turn, fault))
     turn.put_fault(fault)
     _forget_beyond(turn, chip)
-    how = "once" if new.once else "now"
-    text = f"chip {chip} reports {code} {how}: level {level.name} ({verdict.origin})"
-    turn.note(NoteKind.FAULT, text, turn.ring_of(chip), chip=chip)
+    _tell_what_is_only_observed(turn, fault)
     _consequences(turn, fault)
 
 
+def _count(turn: Turn, new: _Occurrence, *, momentary: bool) -> None:
+    """Tell the rules of escalation. One that was there once lasts no time, however long its episode takes."""
+    escalation.occurred(turn, new.chip, new.key.code, new.rises)
+    if momentary:
+        escalation.gone(turn, new.chip, new.key.code)
+
+
+def _level(turn: Turn, fault: Fault) -> Level:
+    judged = turn.node.catalog.judge(fault.code, fault.severity).level
+    return max(judged, escalation.raised_level(turn.node, fault.chip, fault.code))
+
+
+def _tell_what_is_only_observed(turn: Turn, fault: Fault) -> None:
+    if fault.level >= Level.RestartRequest and turn.node.policy.levels[fault.level].observe:
+        does = "isolate the chip" if fault.level is Level.SeparateNPU else "recover its ring"
+        text = f"would {does} for {fault.code}, but faults of level {fault.level.name} are only observed"
+        turn.note(NoteKind.ACTION, text, turn.ring_of(fault.chip), chip=fault.chip)
+
+
 def _consequences(turn: Turn, fault: Fault) -> None:
-    if fault.level is Level.SeparateNPU and fault.chip not in turn.node.isolations:
-        isolate(turn, fault.chip, by="level", reason=f"{fault.code} asks for it (SeparateNPU)", code=fault.code)
-    if fault.momentary and (not fault.level.handled or fault.chip in turn.node.isolations):
+    if fault.level is Level.SeparateNPU:
+        separate(turn, fault.chip)
+    if fault.momentary and (not handles(turn.node, fault) or fault.chip in turn.node.isolations):
         # Nothing waits for it, so it is over. One that opens an episode is over when that has drained.
         turn.put_fault(replace(fault, cleared=turn.at))
-    _track_clean(turn, fault.chip)
+    track_clean(turn, fault.chip)
 
 
 def _known(turn: Turn, chip: ChipId, key: FaultKey) -> list[Fault]:
@@ -133,7 +161,9 @@ def clear(turn: Turn, fault: Fault) -> None:
         text = f"chip {fault.chip} no longer reports {fault.code}"
         turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
     turn.put_fault(replace(fault, cleared=fault.cleared or turn.at))
-    _track_clean(turn, fault.chip)
+    if not any(f.active and f.code == fault.code for f in turn.node.faults[fault.chip].values()):
+        escalation.gone(turn, fault.chip, fault.code)
+    track_clean(turn, fault.chip)
 
 
 def ring_read(turn: Turn, fact: RingRead) -> None:
@@ -174,51 +204,45 @@ def _reconcile(turn: Turn, report: ChipReport, issued: datetime) -> None:
     for code, severity in told.items():
         if code not in settled:
             _occurred(turn, _Occurrence(report.chip, FaultKey(code, UNKNOWN_MODULE), severity))
-    _track_clean(turn, report.chip)
+    track_clean(turn, report.chip)
 
 
 def relevel(turn: Turn) -> None:
-    """Judge every active fault anew: the table, or the rule for unknown codes, may be another one."""
+    """Judge every active fault anew: the table, its rules, or the one for unknown codes may be others."""
+    present: dict[escalation.TallyKey, datetime] = {}
+    for known in turn.node.faults.values():
+        for fault in known.values():
+            if fault.active and not fault.momentary:
+                key = (fault.chip, fault.code)
+                present[key] = min(present.get(key, fault.risen), fault.risen)
+    escalation.adopt(turn, present)
     for known in list(turn.node.faults.values()):
         for fault in known.values():
-            level = turn.node.catalog.judge(fault.code, fault.severity).level
-            if fault.active and level is not fault.level:
-                text = f"{fault.code} on chip {fault.chip} is {level.name} now; it was {fault.level.name}"
-                turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
-                turn.put_fault(replace(fault, level=level))
-                _consequences(turn, replace(fault, level=level))
+            _level_again(turn, fault)
+    for chip in turn.node.chips:
+        separate(turn, chip)
+        track_clean(turn, chip)
 
 
-def isolate(turn: Turn, chip: ChipId, *, by: str, reason: str, code: FaultCode | None) -> None:
-    """Take the chip out of use until a person or a clean period says otherwise."""
-    turn.put_isolation(Isolation(chip, turn.at, by, reason, code))
-    turn.note(NoteKind.ISOLATION, f"chip {chip} is isolated: {reason}", turn.ring_of(chip), chip=chip)
-    _track_clean(turn, chip)
+def escalate(turn: Turn) -> None:
+    """Let the rules of escalation do what is due by now, and carry that to faults and isolations."""
+    escalation.by_time(turn)
+    while turn.raised:
+        chip, code = turn.raised.pop()
+        for fault in [f for f in turn.node.faults.get(chip, {}).values() if f.code == code]:
+            _level_again(turn, fault)
+        if chip in turn.node.chips:
+            separate(turn, chip)
+            track_clean(turn, chip)
 
 
-def _track_clean(turn: Turn, chip: ChipId) -> None:
-    isolation = turn.node.isolations.get(chip)
-    if isolation is None:
-        return
-    clean = not grave_faults(turn.node, chip)
-    if clean is not (isolation.clean_since is not None):
-        turn.put_isolation(replace(isolation, clean_since=turn.at if clean else None))
-
-
-def release_due(turn: Turn) -> None:
-    """End the isolations whose chips have been clean for long enough, on the word of a read-out made since."""
-    wait = turn.node.policy.isolation.release_after
-    for isolation in list(turn.node.isolations.values()):
-        clean, ring = isolation.clean_since, turn.ring_of(isolation.chip)
-        if isolation.by == "operator" or clean is None or ring is None or turn.at < clean + wait:
-            continue
-        if ring.read is None or ring.read < clean + wait:
-            if ring.ask_at is None or turn.at >= ring.ask_at:
-                turn.ask_read(ring, f"is chip {isolation.chip} clean?", not_older=clean + wait)
-            continue
-        turn.drop_isolation(isolation.chip)
-        text = f"chip {isolation.chip} is released: no fault for {wait.total_seconds():.0f} s"
-        turn.note(NoteKind.ISOLATION, text, ring, chip=isolation.chip)
+def _level_again(turn: Turn, fault: Fault) -> None:
+    level = _level(turn, fault)
+    if fault.active and level is not fault.level:
+        text = f"{fault.code} on chip {fault.chip} is {level.name} now; it was {fault.level.name}"
+        turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
+        turn.put_fault(replace(fault, level=level))
+        _consequences(turn, replace(fault, level=level))
 
 
 def end_momentary(turn: Turn, ring: Ring) -> None:
@@ -227,11 +251,12 @@ def end_momentary(turn: Turn, ring: Ring) -> None:
         for fault in list(turn.node.faults.get(chip, {}).values()):
             if fault.active and fault.momentary:
                 turn.put_fault(replace(fault, cleared=turn.at))
-                _track_clean(turn, chip)
+                track_clean(turn, chip)
 
 
 def forget_old(turn: Turn) -> None:
-    """Drop the faults that are long over."""
+    """Drop the faults that are long over, and the counters that count nothing."""
+    escalation.forget_old(turn)
     faults = turn.node.faults
     kept = {
         chip: {k: f for k, f in known.items() if f.cleared is None or turn.at - f.cleared < REMEMBERED}

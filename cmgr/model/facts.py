@@ -29,7 +29,11 @@ class Reconfigured:
 
 @dataclass(frozen=True, slots=True)
 class FaultReported:
-    """The driver's event. `earlier` occurrences of the same fault were merged into it while it was queued."""
+    """The driver's event. `earlier` occurrences of the same fault were merged into it while it was queued.
+
+    `first`: what the first of these events said, if there were others. `repeated`: how many occurrences were told of a
+    fault that had not been cleared since the one before: of these it is not known whether they are new.
+    """
 
     chip: ChipId
     code: str
@@ -37,6 +41,8 @@ class FaultReported:
     module: str = ""
     severity: int | None = None
     earlier: int = 0
+    first: Assertion | None = None
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +163,13 @@ class ResumeOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class ResumeAllOrdered:
+    """A person wants every container that was given up started again, and no ring kept back."""
+
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseOrdered:
     """A person wants an isolated chip back in use."""
 
@@ -187,6 +200,7 @@ Fact = (
     | ContainerSeen
     | ContainerRemoved
     | ResumeOrdered
+    | ResumeAllOrdered
     | ReleaseOrdered
     | Tick
     | Resync

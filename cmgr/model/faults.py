@@ -88,8 +88,8 @@ class Fault:
 class Isolation:
     """Why a chip is not used by cmgr, and what ends it.
 
-    `by` is `level`, `budget`, or `operator`. `clean_since` is since when the chip reports no fault that would keep
-    it isolated; an operator's isolation ends only by an operator.
+    `by` is `level`, `escalation`, `budget`, or `operator`. `clean_since` is since when the chip reports no fault that
+    would keep it isolated. An operator's isolation ends only by an operator, that of a rule with what the rule raised.
     """
 
     chip: ChipId

@@ -7,6 +7,7 @@ Rules:
 """
 
 from dataclasses import replace
+from datetime import datetime
 
 from cmgr.model.chips import listed
 from cmgr.model.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
@@ -23,8 +24,11 @@ RETURN_TRIES = 5
 """How often cmgr tries to put a restart policy back before it tells a person to."""
 
 
-def hold_in_scope(turn: Turn, ring: Ring) -> None:
-    """Hold every running container that this ring's faults want down, and every one that died of them."""
+def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None:
+    """Hold every running container that this ring's faults want down, and every one that died of them.
+
+    `since`: when the faults were there already, if that is long before the episode began.
+    """
     if observing(turn.node):
         return
     scope = scope_of(turn.node, ring, turn.at)
@@ -34,23 +38,23 @@ def hold_in_scope(turn: Turn, ring: Ring) -> None:
         if container.running and in_scope(turn.node, ring, container, scope):
             text = f"{container.name} will be stopped, and started again when the fault is over"
             _make(turn, ring, container, text)
-        elif not container.running and _died_of_it(turn, ring, container):
+        elif not container.running and _died_of_it(turn, ring, container, since or ring.began):
             assert container.exit is not None
             text = f"{container.name} died by itself (exit code {container.exit.code}) and will be started again"
             _make(turn, ring, container, text)
 
 
-def _died_of_it(turn: Turn, ring: Ring, container: Container) -> bool:
+def _died_of_it(turn: Turn, ring: Ring, container: Container, since: datetime | None) -> bool:
     mine = container.enabled and container.key not in ring.theirs
     if not mine or strategy_of(turn.node, container) is Strategy.NEVER:
         return False
-    if container.exit is None or not container.exit.by_itself or ring.began is None:
+    if container.exit is None or not container.exit.by_itself or since is None:
         return False
     if container.seen is None:
         return False  # What the last life knew may be long over.
     # The runtime's clock may be ahead of ours: nobody dies after cmgr was told of it.
     at = min(container.exit.at, container.since or container.exit.at)
-    return at >= ring.began - turn.node.policy.death_window
+    return at >= since - turn.node.policy.death_window
 
 
 def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:

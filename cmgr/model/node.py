@@ -11,10 +11,11 @@ from cmgr.model.catalog import Catalog
 from cmgr.model.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.commands import CommandId
 from cmgr.model.containers import Container, ContainerKey
-from cmgr.model.faults import Fault, FaultKey, Isolation
+from cmgr.model.faults import Fault, FaultCode, FaultKey, Isolation
 from cmgr.model.holds import Hold
 from cmgr.model.policy import Policy
 from cmgr.model.rings import Ring
+from cmgr.model.rules import Tally
 
 ChipFaults = Mapping[FaultKey, Fault]
 
@@ -39,10 +40,25 @@ class RuntimeState:
 
 
 @dataclass(frozen=True, slots=True)
+class Restraint:
+    """What keeps cmgr from stopping too much at once, because a storm is more often the driver than the chips.
+
+    `opened`: when episodes that stop containers began, within the last hour. `since` and `reason`: set while rings are
+    kept back; `kept`: which, and since when. `waived`: rings that a person lets begin all the same.
+    """
+
+    opened: tuple[datetime, ...] = ()
+    since: datetime | None = None
+    reason: str = ""
+    kept: Mapping[RingId, datetime] = field(default_factory=dict)
+    waived: frozenset[RingId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """Everything cmgr knows and has promised.
 
-    Stored: chips, rings, containers, faults, isolations, holds, serial, episodes.
+    Stored: chips, rings, containers, faults, tallies, isolations, holds, restraint, serial, episodes.
     Of this life only: policy, catalog, runtimes, reports, and strangers: chips that events named and that are not
     there.
     """
@@ -54,8 +70,10 @@ class Node:
     runtimes: Mapping[str, RuntimeState] = field(default_factory=dict)
     containers: Mapping[ContainerKey, Container] = field(default_factory=dict)
     faults: Mapping[ChipId, ChipFaults] = field(default_factory=dict)
+    tallies: Mapping[tuple[ChipId, FaultCode], Tally] = field(default_factory=dict)
     isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
     holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
+    restraint: Restraint = Restraint()
     reports: Mapping[ChipId, ChipReport] = field(default_factory=dict)
     strangers: frozenset[ChipId] = frozenset()
     serial: int = 0

@@ -2,19 +2,22 @@
 
 from dataclasses import replace
 
-from cmgr.model.books import isolate
+from cmgr.model import escalation
+from cmgr.model.books import escalate
 from cmgr.model.commands import NoteKind
-from cmgr.model.facts import ReleaseOrdered, ResumeOrdered
-from cmgr.model.faults import Level
+from cmgr.model.facts import ReleaseOrdered, ResumeAllOrdered, ResumeOrdered
 from cmgr.model.holds import HoldState
-from cmgr.model.scope import grave_faults
+from cmgr.model.isolating import separate
+from cmgr.model.restraint import lift
 from cmgr.model.turn import Turn
 
 
-def ordered(turn: Turn, fact: ResumeOrdered | ReleaseOrdered) -> None:
+def ordered(turn: Turn, fact: ResumeOrdered | ResumeAllOrdered | ReleaseOrdered) -> None:
     """Do what a person wants."""
     if isinstance(fact, ResumeOrdered):
         _resume(turn, fact)
+    elif isinstance(fact, ResumeAllOrdered):
+        _resume_all(turn, fact)
     else:
         _release(turn, fact)
 
@@ -31,6 +34,15 @@ def _resume(turn: Turn, fact: ResumeOrdered) -> None:
     turn.note(NoteKind.ACTION, text, turn.ring_for(hold.chips), container=hold.key)
 
 
+def _resume_all(turn: Turn, fact: ResumeAllOrdered) -> None:
+    """Let begin what was kept back, and try every container again that was given up."""
+    if turn.node.restraint.kept:
+        turn.note(NoteKind.ACTION, f"{fact.who} ordered that no ring is kept back")
+        lift(turn)
+    for hold in [h for h in turn.node.holds.values() if h.failed]:
+        _resume(turn, ResumeOrdered(hold.key, fact.who))
+
+
 def _release(turn: Turn, fact: ReleaseOrdered) -> None:
     """End the chip's isolation, and begin its ring's budget anew."""
     ring = turn.ring_of(fact.chip)
@@ -39,7 +51,7 @@ def _release(turn: Turn, fact: ReleaseOrdered) -> None:
     turn.drop_isolation(fact.chip)
     turn.put_ring(replace(ring, resets=()))
     turn.note(NoteKind.ISOLATION, f"chip {fact.chip} is released by {fact.who}", ring, chip=fact.chip)
-    separating = [f for f in grave_faults(turn.node, fact.chip) if f.level is Level.SeparateNPU]
-    if separating:
-        reason = f"{separating[0].code} (SeparateNPU) is still there"
-        isolate(turn, fact.chip, by="level", reason=reason, code=separating[0].code)
+    # What rules have raised is forgiven; a fault whose own level isolates does so again while it is there.
+    escalation.forgive(turn, fact.chip)
+    escalate(turn)
+    separate(turn, fact.chip)

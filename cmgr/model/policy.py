@@ -27,12 +27,18 @@ class OnIsolate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LevelPolicy:
-    """What a level asks for, and after the fault has lasted how long."""
+    """What a level asks for, and after the fault has lasted how long.
+
+    `idle`: how long nobody must have used the ring before it is reset. `observe`: faults of this level are recorded,
+    and nothing else.
+    """
 
     stop: bool
     reset: bool
     stop_after: timedelta = NO_TIME
     reset_after: timedelta = NO_TIME
+    idle: timedelta = NO_TIME
+    observe: bool = False
 
 
 DEFAULT_LEVELS: Mapping[Level, LevelPolicy] = {
@@ -77,6 +83,14 @@ class RetryPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitsPolicy:
+    """How many rings may be in an episode that stops containers, at once and within an hour."""
+
+    rings_at_once: int = 8
+    episodes_per_hour: int = 60
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     strategy: Strategy = Strategy.NEVER
     observe: bool = False
@@ -84,6 +98,9 @@ class Policy:
     reset: ResetPolicy = ResetPolicy()
     isolation: IsolationPolicy = IsolationPolicy()
     retry: RetryPolicy = RetryPolicy()
+    limits: LimitsPolicy = LimitsPolicy()
+    software_window: timedelta = timedelta(seconds=30)
+    """Within so short a time the same code on two chips of one container is the software's doing; 0: it never is."""
     death_window: timedelta = timedelta(seconds=60)
     """How long before an episode a container may have died of its fault."""
     daemon_grace: timedelta = timedelta(seconds=10)

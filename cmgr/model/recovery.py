@@ -21,6 +21,7 @@ from cmgr.model.holds import Hold, HoldState
 from cmgr.model.keeping import hold_in_scope
 from cmgr.model.policy import OnIsolate, backed_off
 from cmgr.model.resetting import cause_of, give_up, have_booted, order_reset, verifying
+from cmgr.model.restraint import keeps_back
 from cmgr.model.rings import Phase, Ring, resets_within
 from cmgr.model.scope import (
     handled_faults,
@@ -33,7 +34,7 @@ from cmgr.model.scope import (
     start_blocker,
 )
 from cmgr.model.turn import Turn
-from cmgr.model.waiting import is_due, is_free, last_look
+from cmgr.model.waiting import has_idled, is_due, is_free, last_look
 
 LULL_WINDOW = timedelta(minutes=10)
 LULL_FIRST = timedelta(seconds=1)
@@ -63,8 +64,10 @@ def _step(turn: Turn, ring: Ring) -> None:
 def _healthy(turn: Turn, ring: Ring) -> None:
     faults = handled_faults(turn.node, ring)
     cause = cause_of(faults) if faults else _isolated_cause(turn, ring)
-    if not cause:
+    kept_since = turn.node.restraint.kept.get(ring.id)
+    if not cause or keeps_back(turn, ring):
         return
+    ring = turn.node.rings[ring.id]
     number = turn.node.episodes + 1
     turn.node = replace(turn.node, episodes=number)
     ring = turn.put_ring(
@@ -79,7 +82,9 @@ def _healthy(turn: Turn, ring: Ring) -> None:
         for c in turn.commands
     ]
     turn.commands.append(Note(turn.at, NoteKind.OPENED, cause, ring.id, number))
-    turn.enter(ring, Phase.LISTING, cause)
+    ring = turn.enter(ring, Phase.LISTING, cause)
+    if kept_since is not None:
+        hold_in_scope(turn, ring, since=kept_since)
 
 
 def _isolated_cause(turn: Turn, ring: Ring) -> str:
@@ -145,6 +150,8 @@ def _waiting(turn: Turn, ring: Ring) -> None:
         _waiting(turn, turn.node.rings[ring.id])  # No handled fault is left: their chips are isolated.
         return
     if is_free(turn, turn.node.rings[ring.id], faults) and last_look(turn, turn.node.rings[ring.id]):
+        if not has_idled(turn, turn.node.rings[ring.id], faults):
+            return
         order_reset(turn, turn.node.rings[ring.id], faults)
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import assert_never
 
 from cmgr.model.arrivals import chips_listed
-from cmgr.model.books import fault_reported, forget_old, read_needed, release_due, relevel, ring_read
+from cmgr.model.books import escalate, fault_reported, forget_old, read_needed, relevel, ring_read
 from cmgr.model.chips import resolve, rings_of
 from cmgr.model.commands import Command, NoteKind
 from cmgr.model.facts import (
@@ -28,6 +28,7 @@ from cmgr.model.facts import (
     ResetDone,
     Restarted,
     RestartPolicySet,
+    ResumeAllOrdered,
     ResumeOrdered,
     Resync,
     RingRead,
@@ -37,11 +38,13 @@ from cmgr.model.facts import (
 )
 from cmgr.model.faults import Isolation
 from cmgr.model.holds import Hold, HoldState
+from cmgr.model.isolating import release_at, release_due
 from cmgr.model.keeping import container_started, container_stopped, keep, restart_policy_set
 from cmgr.model.node import ChipFaults, Node, RuntimeState
 from cmgr.model.orders import ordered
 from cmgr.model.recovery import advance
 from cmgr.model.resetting import reset_done, verify
+from cmgr.model.restraint import let_go, not_ahead
 from cmgr.model.rings import AFTER_RESTART, REBOOTING, Phase, Ring, reborn
 from cmgr.model.scope import handled_faults
 from cmgr.model.sightings import (
@@ -93,7 +96,7 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             container_started(turn, fact)
         case RestartPolicySet():
             restart_policy_set(turn, fact)
-        case ResumeOrdered() | ReleaseOrdered():
+        case ResumeOrdered() | ResumeAllOrdered() | ReleaseOrdered():
             ordered(turn, fact)
         case Restarted():
             _restarted(turn, fact)
@@ -117,10 +120,12 @@ def _settle(turn: Turn) -> None:
     for state in list(turn.node.runtimes.values()):
         if state.asked is None and (state.listed is None or state.why_down):
             turn.ask_list(state.name, f"is {state.name} there?", not_older=turn.at)
+    escalate(turn)
     release_due(turn)
     rounds = 0
     while _moves(turn) and rounds < MOST_ROUNDS:
         rounds += 1
+    let_go(turn)
 
 
 def _moves(turn: Turn) -> bool:
@@ -155,7 +160,7 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         for k, c in node.containers.items()
         if k.runtime in fact.runtimes  # Of the others nobody will ever say that they stopped.
     }
-    turn.node = replace(node, rings=rings, containers=containers)
+    turn.node = replace(node, rings=rings, containers=containers, restraint=not_ahead(node.restraint, rings, turn.at))
     relevel(turn)
     for name in fact.runtimes:
         turn.ask_list(name, "cmgr was started", not_older=turn.at)
@@ -237,8 +242,8 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
             times += _stop_times(node, ring)
     times += [h.retry_at for h in node.holds.values() if h.command is None]
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]
-    wait = node.policy.isolation.release_after
-    times += [i.clean_since + wait for i in node.isolations.values() if i.clean_since and i.by != "operator"]
+    times += [release_at(node, i) for i in node.isolations.values()]
+    times += [t.due for t in node.tallies.values()]
     # What is past and still there waits for something other than time.
     return min((t for t in times if t is not None and t > after), default=None)
 

@@ -3,11 +3,12 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.books import end_momentary, isolate
+from cmgr.model.books import end_momentary
 from cmgr.model.chips import listed
 from cmgr.model.commands import ResetRing
 from cmgr.model.facts import ResetDone
 from cmgr.model.faults import Fault
+from cmgr.model.isolating import isolate
 from cmgr.model.policy import backed_off, look_again_after
 from cmgr.model.rings import Phase, Ring, resets_within
 from cmgr.model.scope import handled_faults, on_ring

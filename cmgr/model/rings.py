@@ -60,10 +60,10 @@ class Ring:
     `lulls`: when its fault went away by itself, lately. `theirs`: containers that a person started in this episode.
     `starts`: how often cmgr started each container in this episode. `blocked`: since when a due reset waits for
     containers out of scope; `widened`: that took too long, and the whole ring is in scope.
-    Not stored: `reset`, the reset under way; `look`, since when a last look before a reset is wanted; `read`, when the
-    last good read-out was asked for; `asked`, the read-out under way and when it was asked for; `again`, another is
-    wanted when that is in; `silent`, since when not every chip answers; `ask_at`, when to ask again; `refusals`,
-    resets in a row that the driver refused.
+    Not stored: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way; `look`, since
+    when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`, the read-out
+    under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when not every chip
+    answers; `ask_at`, when to ask again; `refusals`, resets in a row that the driver refused.
     """
 
     id: RingId
@@ -82,6 +82,7 @@ class Ring:
     starts: Mapping[ContainerKey, int] = field(default_factory=dict)
     blocked: datetime | None = None
     widened: bool = False
+    free: datetime | None = None
     reset: CommandId | None = None
     look: datetime | None = None
     read: datetime | None = None
@@ -98,14 +99,14 @@ class Ring:
 
 def reborn(ring: Ring) -> Ring:
     """Return the ring without what only one life of the process knows."""
-    kept = replace(ring, reset=None, look=None, read=None, asked=None, again=False)
+    kept = replace(ring, free=None, reset=None, look=None, read=None, asked=None, again=False)
     return replace(kept, silent=None, ask_at=None, refusals=0)
 
 
 def entered(ring: Ring, phase: Phase, at: datetime, reason: str) -> Ring:
     """Return the ring in another phase."""
     assert (ring.phase, phase) in EDGES, f"ring {ring.id}: no edge {ring.phase} -> {phase}"
-    return replace(ring, phase=phase, since=at, reason=reason, deadline=None, ask_at=None)
+    return replace(ring, phase=phase, since=at, reason=reason, deadline=None, ask_at=None, free=None)
 
 
 def resets_within(ring: Ring, at: datetime, window: timedelta) -> tuple[datetime, ...]:

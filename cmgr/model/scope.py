@@ -21,8 +21,18 @@ def active_faults(node: Node, chip: ChipId) -> list[Fault]:
 
 
 def grave_faults(node: Node, chip: ChipId) -> list[Fault]:
-    """Return the active faults that keep cmgr from starting anything on the chip."""
+    """Return the active faults that speak against the chip."""
     return [f for f in active_faults(node, chip) if f.level >= Level.RestartRequest]
+
+
+def blocking_faults(node: Node, chip: ChipId) -> list[Fault]:
+    """Return those of them that keep cmgr from starting anything on the chip."""
+    return [f for f in grave_faults(node, chip) if not node.policy.levels[f.level].observe]
+
+
+def handles(node: Node, fault: Fault) -> bool:
+    """Return whether a fault of this level opens an episode, if its chip is not isolated."""
+    return fault.level.handled and not node.policy.levels[fault.level].observe
 
 
 def handled_faults(node: Node, ring: Ring) -> list[Fault]:
@@ -32,7 +42,7 @@ def handled_faults(node: Node, ring: Ring) -> list[Fault]:
         for chip in ring.chips
         if chip not in node.isolations and chip in node.faults
         for fault in node.faults[chip].values()
-        if fault.active and fault.level.handled
+        if fault.active and handles(node, fault)
     ]
     return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
 
@@ -137,7 +147,7 @@ def _chip_blocker(node: Node, chip: ChipId) -> str:
         return f"chip {chip} is isolated: {node.isolations[chip].reason}"
     if ring.phase not in (Phase.HEALTHY, Phase.RESUMING):
         return f"ring {ring.id} is {ring.phase}: {ring.reason}"
-    if faults := grave_faults(node, chip):
+    if faults := blocking_faults(node, chip):
         return f"chip {chip} reports {faults[0].code} ({faults[0].level.name})"
     return ""
 

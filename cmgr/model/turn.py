@@ -16,25 +16,30 @@ from cmgr.model.commands import (
     ReadRing,
 )
 from cmgr.model.containers import Container, ContainerKey
-from cmgr.model.faults import Fault, Isolation
+from cmgr.model.faults import Fault, FaultCode, Isolation
 from cmgr.model.holds import Hold
 from cmgr.model.node import Node, RuntimeState
 from cmgr.model.policy import backed_off
 from cmgr.model.rings import Phase, Ring, entered
+from cmgr.model.rules import Tally
 
 LIST_BACKOFF = timedelta(seconds=1)
 LIST_BACKOFF_MAX = timedelta(seconds=10)
 
 
 class Turn:
-    """The node and the commands so far. `at` is the event's time, and the only time there is."""
+    """The node and the commands so far. `at` is the event's time, and the only time there is.
 
-    __slots__ = ("at", "commands", "node")
+    `raised`: the codes, by chip, that rules have raised or no longer raise since the turn began.
+    """
+
+    __slots__ = ("at", "commands", "node", "raised")
 
     def __init__(self, node: Node, at: datetime) -> None:
         self.node = node
         self.at = at
         self.commands: list[Command] = []
+        self.raised: set[tuple[ChipId, FaultCode]] = set()
 
     def put_ring(self, ring: Ring) -> Ring:
         if self.node.rings.get(ring.id) == ring:
@@ -63,6 +68,14 @@ class Turn:
         chip = dict(self.node.faults.get(fault.chip, {}))
         chip.pop(fault.key, None)
         self.node = replace(self.node, faults={**self.node.faults, fault.chip: chip})
+
+    def put_tally(self, tally: Tally) -> Tally:
+        if self.node.tallies.get(tally.key) != tally:
+            self.node = replace(self.node, tallies={**self.node.tallies, tally.key: tally})
+        return tally
+
+    def drop_tally(self, tally: Tally) -> None:
+        self.node = replace(self.node, tallies={k: t for k, t in self.node.tallies.items() if k != tally.key})
 
     def put_report(self, report: ChipReport) -> None:
         self.node = replace(self.node, reports={**self.node.reports, report.chip: report})

@@ -14,6 +14,7 @@ from cmgr.model.policy import Strategy, look_again_after
 from cmgr.model.rings import REBOOTING, Ring
 from cmgr.model.scope import handled_faults, holds_on, observing, on_ring, stop_due, strategy_of
 from cmgr.model.turn import Turn
+from cmgr.model.view_words import span
 
 LOOK_AGAIN = timedelta(milliseconds=50)
 
@@ -58,7 +59,7 @@ def _wait(turn: Turn, obstacle: Obstacle, ring: Ring) -> None:
     stops = (stop_due(turn.node, f) for f in handled_faults(turn.node, ring))
     times += [due for due in stops if due is not None and due > turn.at]
     ring = turn.node.rings[ring.id]
-    turn.put_ring(replace(ring, reason=obstacle.why, deadline=min(times, default=None), look=None))
+    turn.put_ring(replace(ring, reason=obstacle.why, deadline=min(times, default=None), look=None, free=None))
 
 
 def _stops(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
@@ -152,6 +153,8 @@ def last_look(turn: Turn, ring: Ring) -> bool:
     """Return whether lists and a read-out made for this very reset show nobody on the ring; ask for them if need be."""
     if ring.look is None:
         if ring.ask_at is not None and turn.at < ring.ask_at:
+            if ring.free is not None and _on_chips(turn, ring):
+                turn.put_ring(replace(ring, free=None))  # Somebody came: the wait begins anew.
             return False
         # After a look that found somebody the reason stays until the next has an answer.
         why = ring.reason if ring.ask_at is not None else f"the last look before the reset of {listed(ring.chips)}"
@@ -173,7 +176,18 @@ def last_look(turn: Turn, ring: Ring) -> bool:
     if not found:
         return fresh and read
     again = turn.at + look_again_after(turn.at - (ring.since or turn.at), LOOK_AGAIN, 4)
-    turn.put_ring(replace(turn.node.rings[ring.id], reason=found, look=None, ask_at=again, deadline=again))
+    turn.put_ring(replace(turn.node.rings[ring.id], reason=found, look=None, free=None, ask_at=again, deadline=again))
+    return False
+
+
+def has_idled(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
+    """Return whether nobody has used the ring for as long as the level asks, after a last look that found nobody."""
+    idle, free = turn.node.policy.levels[faults[0].level].idle, ring.free or turn.at
+    due = free + idle
+    if turn.at >= due:
+        return True
+    reason = f"nobody is on {listed(ring.chips)}; it is reset when that has lasted {span(idle)}"
+    turn.put_ring(replace(ring, free=free, look=None, ask_at=due, deadline=due, reason=reason))
     return False
 
 

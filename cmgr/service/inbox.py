@@ -162,4 +162,10 @@ class Inbox:
 def _merged(queued: Fact, fact: FaultReported) -> FaultReported:
     assert isinstance(queued, FaultReported)
     occurrence = 0 if queued.assertion is Assertion.CLEARED else 1
-    return replace(fact, earlier=queued.earlier + occurrence + fact.earlier)
+    told_again = queued.assertion is fact.assertion is Assertion.OCCURRED
+    return replace(
+        fact,
+        earlier=queued.earlier + occurrence + fact.earlier,
+        first=queued.first or queued.assertion,
+        repeated=queued.repeated + told_again,
+    )

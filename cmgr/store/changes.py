@@ -9,7 +9,7 @@ from cmgr.model.chips import ChipId, RingId
 from cmgr.model.faults import Fault, FaultKey
 from cmgr.model.node import ChipFaults, Node
 from cmgr.model.rings import Ring
-from cmgr.store import rows
+from cmgr.store import counters, rows
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -33,6 +33,8 @@ def changes(old: Node, new: Node) -> tuple[Change, ...]:
         _differing("containers", old.containers, new.containers, rows.container_row),
         _differing("holds", old.holds, new.holds, rows.hold_row),
         _faults(old.faults, new.faults),
+        _differing("tallies", old.tallies, new.tallies, counters.tally_row),
+        _differing("restraint", {0: old.restraint}, {0: new.restraint}, counters.restraint_row),
         _differing("isolations", old.isolations, new.isolations, rows.isolation_row),
     )
     return tuple(change for change in found if change.put or change.drop)

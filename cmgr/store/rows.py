@@ -6,22 +6,23 @@ are JSON. What belongs to one life of the process only is left out, so that a ch
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cmgr.model.chips import Chip, ChipId, RingId
 from cmgr.model.containers import Container, ContainerKey, Exit
-from cmgr.model.faults import Fault, FaultCode, FaultKey, Isolation, Level, Severity
+from cmgr.model.faults import Fault, FaultCode, Isolation, Level, Severity
 from cmgr.model.holds import Hold, HoldState
-from cmgr.model.node import Node
 from cmgr.model.policy import Strategy
 from cmgr.model.rings import Phase, Ring
 
 Row = Mapping[str, Any]
 """A row by column name."""
 
-_json = json.JSONEncoder(separators=(",", ":")).encode
+compact = json.JSONEncoder(separators=(",", ":")).encode
+"""Return a value as JSON without spaces."""
+
 _MICROSECOND = timedelta(microseconds=1)
 _INT64 = 2**63 - 1
 
@@ -81,19 +82,19 @@ def chip_of(row: Row) -> Chip:
 def ring_row(ring: Ring) -> dict[str, Any]:
     return {
         "id": ring.id,
-        "chips": _json(ring.chips),
+        "chips": compact(ring.chips),
         "phase": ring.phase.value,
         "since": stamp_if(ring.since),
         "reason": ring.reason,
         "deadline": stamp_if(ring.deadline),
         "episode": ring.episode,
         "began": stamp_if(ring.began),
-        "resets": _json([stamp(at) for at in ring.resets]),
+        "resets": compact([stamp(at) for at in ring.resets]),
         "failures": ring.failures,
         "not_before": stamp_if(ring.not_before),
-        "lulls": _json([stamp(at) for at in ring.lulls]),
-        "theirs": _json(sorted(ring.theirs)),
-        "starts": _json(sorted(ring.starts.items())),
+        "lulls": compact([stamp(at) for at in ring.lulls]),
+        "theirs": compact(sorted(ring.theirs)),
+        "starts": compact(sorted(ring.starts.items())),
         "blocked": stamp_if(ring.blocked),
         "widened": ring.widened,
     }
@@ -125,8 +126,8 @@ def container_row(container: Container) -> dict[str, Any]:
     return {
         **key_row(container.key),
         "name": container.name,
-        "chips": _json(sorted(container.chips)),
-        "claims": _json(sorted(container.claims)),
+        "chips": compact(sorted(container.chips)),
+        "claims": compact(sorted(container.claims)),
         "running": container.running,
         "run": container.run,
         "exit_code": None if end is None else end.code,
@@ -138,7 +139,7 @@ def container_row(container: Container) -> dict[str, Any]:
         "enabled": container.enabled,
         "restart_policy": container.restart_policy,
         "auto_remove": container.auto_remove,
-        "warnings": _json(container.warnings),
+        "warnings": compact(container.warnings),
         "since": stamp_if(container.since),
     }
 
@@ -174,7 +175,7 @@ def hold_row(hold: Hold) -> dict[str, Any]:
     return {
         **key_row(hold.key),
         "name": hold.name,
-        "chips": _json(sorted(hold.chips)),
+        "chips": compact(sorted(hold.chips)),
         "episode": hold.episode,
         "since": stamp(hold.since),
         "state": hold.state.value,
@@ -263,25 +264,4 @@ def isolation_of(row: Row) -> Isolation:
         reason=row["reason"],
         code=None if row["code"] is None else FaultCode(row["code"]),
         clean_since=moment_if(row["clean_since"]),
-    )
-
-
-def node_of(select: Callable[[str], Iterable[Row]]) -> Node:
-    """Return the stored node; `select` runs a query. Cleared faults are history and stay out.
-
-    Raises `ValueError`, `TypeError` or `LookupError` on a value that no cmgr wrote.
-    """
-    faults: dict[ChipId, dict[FaultKey, Fault]] = {}
-    for fault in map(fault_of, select("SELECT * FROM faults WHERE cleared IS NULL")):
-        faults.setdefault(fault.chip, {})[fault.key] = fault
-    (counters,) = select("SELECT serial, episodes FROM meta")
-    return Node(
-        chips={c.id: c for c in map(chip_of, select("SELECT * FROM chips"))},
-        rings={r.id: r for r in map(ring_of, select("SELECT * FROM rings"))},
-        containers={c.key: c for c in map(container_of, select("SELECT * FROM containers"))},
-        faults=faults,
-        isolations={i.chip: i for i in map(isolation_of, select("SELECT * FROM isolations"))},
-        holds={h.key: h for h in map(hold_of, select("SELECT * FROM holds"))},
-        serial=counters["serial"],
-        episodes=counters["episodes"],
     )

@@ -99,6 +99,15 @@ TABLES: Mapping[str, Table] = {
             "isolations",
             *(_number_key("chip"), _text("since"), _text("by"), _text("reason"), _maybe("code"), _maybe("clean_since")),
         ),
+        _table(
+            "tallies",
+            *(_number_key("chip"), _text_key("code"), _text("times"), _text("raised")),
+            *(_maybe("last"), _maybe("risen"), _maybe("recovered")),
+        ),
+        _table(
+            "restraint",
+            *(_number_key("id"), _text("opened"), _maybe("since"), _text("reason"), _text("kept"), _text("waived")),
+        ),
         _table("commands", _text_key("id"), _text("kind"), _text("subject"), _text("reason"), _text("at")),
         _table(
             "episodes",

@@ -141,6 +141,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "restart policy set: b": _policy(),
     "restart policy set: failed": _policy(error="timed out"),
     "resume ordered: a": lambda _: facts.ResumeOrdered(key("a"), "uid 0"),
+    "resume ordered: all": lambda _: facts.ResumeAllOrdered("uid 0"),
     "release ordered: chip 0": lambda _: facts.ReleaseOrdered(ChipId(0), "uid 0"),
     "tick: 70 s later": lambda _: facts.Tick(),
     "resync": lambda _: facts.Resync(),

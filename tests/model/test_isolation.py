@@ -186,7 +186,7 @@ def test_a_chip_whose_fault_asks_for_separation_is_isolated_again_at_once() -> N
     cmgr.fault(0, SEPARATE)
     cmgr.tell(facts.ReleaseOrdered(ChipId(0), "uid 0"))
     assert isolated(cmgr) == [0]
-    assert cmgr.node.isolations[ChipId(0)].reason == f"{SEPARATE} (SeparateNPU) is still there"
+    assert cmgr.node.isolations[ChipId(0)].reason == f"{SEPARATE} asks for it (SeparateNPU)"
 
 
 @pytest.mark.parametrize("chip", [1, 99])

@@ -13,17 +13,19 @@ from cmgr.model.chips import Chip
 from cmgr.model.containers import Container
 from cmgr.model.faults import Fault, Isolation
 from cmgr.model.holds import Hold
-from cmgr.model.node import Node
+from cmgr.model.node import Node, Restraint
 from cmgr.model.rings import Ring
+from cmgr.model.rules import Tally
 from cmgr.store import files, open_store, schema
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
 from tests.store import values
 
 ELSEWHERE = {
-    Ring: {"reset", "look", "read", "asked", "again", "silent", "ask_at", "refusals"},
+    Ring: {"free", "reset", "look", "read", "asked", "again", "silent", "ask_at", "refusals"},
     Hold: {"key", "grace", "command", "delays", "revived"},
     Container: {"key", "grace", "exit", "seen"},
+    Tally: {"due"},
 }
 """Fields that are kept in other columns, or that only the life knows in which they are set."""
 
@@ -56,6 +58,8 @@ def test_the_last_of_any_nodes_saved_is_loaded(nodes: list[Node]) -> None:
         (Hold, "holds"),
         (Fault, "faults"),
         (Isolation, "isolations"),
+        (Tally, "tallies"),
+        (Restraint, "restraint"),
     ],
 )
 def test_every_field_that_outlives_a_life_has_a_column(value: type, table: str) -> None:

@@ -10,9 +10,10 @@ from cmgr.model.commands import CommandId, Note, NoteKind, StopContainer
 from cmgr.model.containers import Container, ContainerKey, Exit
 from cmgr.model.faults import Fault, FaultCode, FaultKey, Isolation, Level, Severity
 from cmgr.model.holds import Hold, HoldState
-from cmgr.model.node import Node
+from cmgr.model.node import Node, Restraint
 from cmgr.model.policy import Strategy
 from cmgr.model.rings import Phase, Ring
+from cmgr.model.rules import Raise, RuleKind, Tally
 
 NOW = datetime(2026, 3, 1, 3, 0, 0, 250, tzinfo=UTC)
 KEY = ContainerKey("docker", "", "c0ffee")
@@ -127,6 +128,35 @@ isolations = st.builds(
 )
 
 
+raises = st.builds(
+    Raise,
+    kind=st.sampled_from(RuleKind),
+    level=st.sampled_from(Level),
+    since=times,
+    reason=texts,
+    manual=flags,
+)
+tallies = st.builds(
+    Tally,
+    chip=chip_ids,
+    code=st.just(CODE),
+    times=st.lists(times, max_size=3).map(tuple),
+    raised=st.lists(raises, max_size=2).map(tuple),
+    last=maybe_times,
+    risen=maybe_times,
+    recovered=maybe_times,
+    due=st.none(),
+)
+restraints = st.builds(
+    Restraint,
+    opened=st.lists(times, max_size=3).map(tuple),
+    since=maybe_times,
+    reason=texts,
+    kept=st.dictionaries(st.builds(RingId, st.integers(0, 63)), times, max_size=2),
+    waived=st.frozensets(st.builds(RingId, st.integers(0, 63)), max_size=2),
+)
+
+
 def _faults_of(found: list[Fault]) -> Mapping[ChipId, Mapping[FaultKey, Fault]]:
     chips = {fault.chip for fault in found}
     return {chip: {fault.key: fault for fault in found if fault.chip == chip} for chip in chips}
@@ -138,6 +168,8 @@ nodes = st.builds(
     rings=st.lists(rings, max_size=3).map(lambda found: {ring.id: ring for ring in found}),
     containers=st.lists(containers, max_size=3).map(lambda found: {container.key: container for container in found}),
     faults=st.lists(faults, max_size=4).map(_faults_of),
+    tallies=st.lists(tallies, max_size=3).map(lambda found: {tally.key: tally for tally in found}),
+    restraint=restraints,
     isolations=st.lists(isolations, max_size=3).map(lambda found: {isolation.chip: isolation for isolation in found}),
     holds=st.lists(holds, max_size=3).map(lambda found: {hold.key: hold for hold in found}),
     serial=st.integers(0, 2**40),
