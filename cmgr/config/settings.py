@@ -5,29 +5,13 @@ from datetime import timedelta
 from typing import Annotated
 
 from cmgr.config.declare import Form, Meta
+from cmgr.config.recovery_settings import Faults, Isolation, Levels, Limits, Reset, Retry
 from cmgr.config.sim import Sim
-from cmgr.model.catalog import BY_SEVERITY
-from cmgr.model.faults import Level
-from cmgr.model.policy import (
-    DEFAULT_LEVELS,
-    NO_TIME,
-    IsolationPolicy,
-    LevelPolicy,
-    OnIsolate,
-    Policy,
-    ResetPolicy,
-    RetryPolicy,
-    Strategy,
-)
+from cmgr.model.policy import NO_TIME, IsolationPolicy, LimitsPolicy, Policy, ResetPolicy, RetryPolicy, Strategy
 
 DRIVERS = ("auto", "dcmi", "nvml", "sim")
 RUNTIMES = ("auto", "docker", "containerd", "sim")
-MODES = ("merge", "replace")
 LOG_LEVELS = ("trace", "debug", "info", "warning", "error")
-
-_RESET = ResetPolicy()
-_ISOLATION = IsolationPolicy()
-_RETRY = RetryPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,118 +56,6 @@ class Dcmi:
     poll: Annotated[
         timedelta, Meta("How often chips are polled while the driver tells of no faults.", within=("10ms", "1m"))
     ] = timedelta(seconds=2)
-
-
-@dataclass(frozen=True, slots=True)
-class Faults:
-    file: Annotated[
-        str, Meta("An operator's fault table, .json (the reference's format) or .toml; empty: none.", form=Form.PATH)
-    ] = ""
-    mode: Annotated[str, Meta("Whether that table is laid over the built-in one or replaces it.", choices=MODES)] = (
-        "merge"
-    )
-    unknown: Annotated[
-        str,
-        Meta(
-            "The level of a code in no table; severity follows the driver: minor or less is NotHandleFault, "
-            "major and critical are SeparateNPU.",
-            choices=(BY_SEVERITY, *Level.__members__),
-        ),
-    ] = BY_SEVERITY
-    rules: Annotated[
-        str,
-        Meta("An operator's rules of escalation, .json (Ascend's format) or .toml; empty: none.", form=Form.PATH),
-    ] = ""
-    rules_mode: Annotated[
-        str, Meta("Whether those rules are laid over the shipped ones or replace them.", choices=MODES)
-    ] = "merge"
-
-
-@dataclass(frozen=True, slots=True)
-class LevelSettings:
-    stop: Annotated[bool, Meta("Whether the containers in scope are stopped.")] = True
-    stop_after: Annotated[
-        timedelta, Meta("How long the fault must have lasted before they are stopped.", within=("0s", "24h"))
-    ] = field(default_factory=timedelta)
-    reset: Annotated[bool, Meta("Whether the ring is reset once nobody uses it.")] = True
-    reset_after: Annotated[
-        timedelta, Meta("How long the fault must have lasted before the ring is reset.", within=("0s", "24h"))
-    ] = field(default_factory=timedelta)
-
-    def policy(self) -> LevelPolicy:
-        return LevelPolicy(self.stop, self.reset, self.stop_after, self.reset_after)
-
-
-def _default(level: Level) -> LevelSettings:
-    default = DEFAULT_LEVELS[level]
-    return LevelSettings(default.stop, default.stop_after, default.reset, default.reset_after)
-
-
-# Plain values, because a dataclass takes only values and factories for defaults.
-_REQUEST, _BUSINESS, _FREE, _RESTART = (_default(level) for level in Level if level.handled)
-
-
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The levels that open an episode; named as in `Level`."""
-
-    RestartRequest: Annotated[LevelSettings, Meta("Faults that end one request.")] = _REQUEST
-    RestartBusiness: Annotated[LevelSettings, Meta("Faults that end the service on the chip.")] = _BUSINESS
-    FreeRestartNPU: Annotated[LevelSettings, Meta("Faults that need a reset when the chip is free.")] = _FREE
-    RestartNPU: Annotated[LevelSettings, Meta("Faults that need a reset.")] = _RESTART
-
-    def policy(self) -> dict[Level, LevelPolicy]:
-        mine: dict[str, LevelSettings] = {level.name: getattr(self, level.name) for level in Level if level.handled}
-        return {**DEFAULT_LEVELS, **{Level[name]: value.policy() for name, value in mine.items()}}
-
-
-@dataclass(frozen=True, slots=True)
-class Reset:
-    attempts: Annotated[
-        int, Meta("How often a ring may be reset within window; after that its chips are isolated.", within=(1, 100))
-    ] = _RESET.attempts
-    window: Annotated[timedelta, Meta("The time that attempts counts in.", within=("1m", "30d"))] = _RESET.window
-    backoff: Annotated[
-        timedelta, Meta("The wait after a reset that failed, doubled each time.", within=("100ms", "24h"))
-    ] = _RESET.backoff
-    backoff_max: Annotated[timedelta, Meta("The longest such wait.", within=("100ms", "24h"))] = _RESET.backoff_max
-    boot_timeout: Annotated[
-        timedelta, Meta("How long chips may take to boot before the reset counts as failed.", within=("1s", "1h"))
-    ] = _RESET.boot_timeout
-    at_once: Annotated[int, Meta("How many rings may be in a reset at the same time.", within=(1, 64))] = _RESET.at_once
-    widen_after: Annotated[
-        timedelta | None,
-        Meta(
-            "How long a due reset waits for containers out of scope before it stops those of the whole ring too; "
-            "empty: for ever.",
-            within=("0s", "30d"),
-        ),
-    ] = _RESET.widen_after
-
-
-@dataclass(frozen=True, slots=True)
-class Isolation:
-    on_isolate: Annotated[OnIsolate, Meta("What happens to the containers of an isolated chip.")] = (
-        _ISOLATION.on_isolate
-    )
-    release_after: Annotated[
-        timedelta,
-        Meta(
-            "How long an isolated chip must have reported no handled fault before it is used again.",
-            within=("0s", "365d"),
-        ),
-    ] = _ISOLATION.release_after
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    starts: Annotated[
-        int, Meta("How many starts of a container may fail in a row before it is given up.", within=(1, 1000))
-    ] = _RETRY.starts
-    backoff: Annotated[
-        timedelta, Meta("The wait after a stop or start that failed, doubled each time.", within=("100ms", "1h"))
-    ] = _RETRY.backoff
-    backoff_max: Annotated[timedelta, Meta("The longest such wait.", within=("100ms", "24h"))] = _RETRY.backoff_max
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +120,7 @@ class Config:
     isolation: Annotated[Isolation, Meta("Chips that need a person or a clean period.")] = field(
         default_factory=Isolation
     )
+    limits: Annotated[Limits, Meta("How much is stopped before a person has looked.")] = field(default_factory=Limits)
     retry: Annotated[Retry, Meta("Stops and starts that failed.")] = field(default_factory=Retry)
     history: Annotated[History, Meta("What is remembered.")] = field(default_factory=History)
     metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = field(default_factory=Metrics)
@@ -271,4 +144,6 @@ class Config:
             ),
             isolation=IsolationPolicy(self.isolation.on_isolate, self.isolation.release_after),
             retry=RetryPolicy(self.retry.starts, self.retry.backoff, self.retry.backoff_max),
+            limits=LimitsPolicy(self.limits.rings_at_once, self.limits.episodes_per_hour),
+            software_window=self.faults.software_window,
         )

@@ -54,7 +54,7 @@ def from_file(table: Mapping[str, Any], tables: Iterable[Section], source: str) 
 def unknown(at: str, name: str, source: str, keys: Iterable[str]) -> str:
     """Return the sentence about a key that is none."""
     key = f"{at}.{plain(name)}" if at else plain(name)
-    hint = _ELSEWHERE.get(key) or did_you_mean(f"{at}.{name}" if at else name, keys)
+    hint = _ELSEWHERE.get(key) or _ELSEWHERE.get(at) or did_you_mean(f"{at}.{name}" if at else name, keys)
     return f"{key} ({source}): there is no such setting{hint}"
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import cmgr
 from cmgr.config.catalog import load_catalog
-from cmgr.config.settings import Config, Faults
+from cmgr.config.recovery_settings import Faults
+from cmgr.config.settings import Config
 from cmgr.config.table import KEYS, read_table
 from cmgr.errors import ConfigError
 from cmgr.model.catalog import Catalog

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.load import load
-from cmgr.config.settings import Config, Docker, Reset
+from cmgr.config.recovery_settings import Reset
+from cmgr.config.settings import Config, Docker
 from cmgr.config.sim import SimContainer, SimEvent, SimProcess
 from cmgr.errors import ConfigError
 from cmgr.model.faults import Assertion, Level

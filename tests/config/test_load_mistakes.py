@@ -24,7 +24,7 @@ def test_all_mistakes_of_all_sources_are_told_at_once_each_with_key_value_source
         f"reset.attempts = true ({path}): must be a whole number from 1 to 100",
         f'reset.window = "6 hours" ({path}): must be a duration such as "500ms", "60s" or "2h30m", from 60s to 30d',
         f"dockr ({path}): there is no such setting; did you mean docker?",
-        f"levels.SeparateNPU ({path}): there is no such setting; chips with such faults are isolated, "
+        f"levels.SeparateNPU.stop ({path}): there is no such setting; chips with such faults are isolated, "
         "see isolation.on_isolate",
         'observe = "maybe" (environment variable CMGR_OBSERVE): must be true or false',
         "CMGR_STRATEGI (environment): there is no such setting; did you mean CMGR_STRATEGY?",

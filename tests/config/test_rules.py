@@ -11,8 +11,9 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from cmgr.config.catalog import load_catalog, load_levels, load_rules
+from cmgr.config.recovery_settings import Faults
 from cmgr.config.rules import HANDLING, read_rules
-from cmgr.config.settings import Config, Faults
+from cmgr.config.settings import Config
 from cmgr.errors import ConfigError
 from cmgr.model.faults import FaultCode, Level
 from cmgr.model.rules import DurationRule, FrequencyRule, RuleKind, Rules

@@ -2,8 +2,9 @@ import tomllib
 from datetime import timedelta
 
 from cmgr.config.kinds import Rows
+from cmgr.config.recovery_settings import Isolation, Levels, LevelSettings, Reset, Retry
 from cmgr.config.schema import sections, settings
-from cmgr.config.settings import Config, Isolation, Levels, LevelSettings, Reset, Retry
+from cmgr.config.settings import Config
 from cmgr.model.faults import Level
 from cmgr.model.policy import IsolationPolicy, LevelPolicy, OnIsolate, Policy, ResetPolicy, RetryPolicy, Strategy
 
