@@ -79,19 +79,16 @@ def _occurred(turn: Turn, new: _Occurrence) -> None:
         return
     if fault.key != new.key:
         turn.drop_fault(fault)  # Found by reading before: now its module is known, too.
-    _count(turn, new, momentary=new.once and not fault.active)
     fault = replace(
         fault,
         module=new.key.module,
-        level=_level(turn, fault),
         count=fault.count + new.times,
         changed=turn.at,
         risen=fault.risen if fault.active else turn.at,
         cleared=None,
         momentary=new.once and (fault.momentary or not fault.active),
     )
-    turn.put_fault(fault)
-    _consequences(turn, fault)
+    _consequences(turn, _counted(turn, fault, new.rises))
 
 
 def _first_time(turn: Turn, new: _Occurrence) -> None:
@@ -101,19 +98,27 @@ def _first_time(turn: Turn, new: _Occurrence) -> None:
     how = "once" if new.once else "now"
     text = f"chip {chip} reports {code} {how}: level {verdict.level.name} ({verdict.origin})"
     turn.note(NoteKind.FAULT, text, turn.ring_of(chip), chip=chip)
-    _count(turn, new, momentary=new.once)
-    fault = replace(fault, level=_level(turn, fault))
-    turn.put_fault(fault)
+    fault = _counted(turn, fault, new.rises)
     _forget_beyond(turn, chip)
     _tell_what_is_only_observed(turn, fault)
     _consequences(turn, fault)
 
 
-def _count(turn: Turn, new: _Occurrence, *, momentary: bool) -> None:
-    """Tell the rules of escalation. One that was there once lasts no time, however long its episode takes."""
-    escalation.occurred(turn, new.chip, new.key.code, new.rises)
-    if momentary:
-        escalation.gone(turn, new.chip, new.key.code)
+def _counted(turn: Turn, fault: Fault, rises: int) -> Fault:
+    """Book the fault, and tell the rules of escalation. Return it with the level that it has after that."""
+    turn.put_fault(fault)
+    escalation.occurred(turn, fault.chip, fault.code, rises)
+    _went(turn, fault)
+    fault = replace(fault, level=_level(turn, fault))
+    turn.put_fault(fault)
+    return fault
+
+
+def _went(turn: Turn, fault: Fault) -> None:
+    """Tell the rules when the chip is without this code: what was there once lasts no time."""
+    alike = (f for f in turn.node.faults[fault.chip].values() if f.code == fault.code)
+    if not any(f.active and not f.momentary for f in alike):
+        escalation.gone(turn, fault.chip, fault.code)
 
 
 def _level(turn: Turn, fault: Fault) -> Level:
@@ -161,8 +166,7 @@ def clear(turn: Turn, fault: Fault) -> None:
         text = f"chip {fault.chip} no longer reports {fault.code}"
         turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
     turn.put_fault(replace(fault, cleared=fault.cleared or turn.at))
-    if not any(f.active and f.code == fault.code for f in turn.node.faults[fault.chip].values()):
-        escalation.gone(turn, fault.chip, fault.code)
+    _went(turn, fault)
     track_clean(turn, fault.chip)
 
 
@@ -241,8 +245,10 @@ def _level_again(turn: Turn, fault: Fault) -> None:
     if fault.active and level is not fault.level:
         text = f"{fault.code} on chip {fault.chip} is {level.name} now; it was {fault.level.name}"
         turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
-        turn.put_fault(replace(fault, level=level))
-        _consequences(turn, replace(fault, level=level))
+        fault = replace(fault, level=level)
+        turn.put_fault(fault)
+        _tell_what_is_only_observed(turn, fault)
+        _consequences(turn, fault)
 
 
 def end_momentary(turn: Turn, ring: Ring) -> None:

@@ -131,14 +131,14 @@ def _count(turn: Turn, tally: Tally, rule: FrequencyRule, rises: int) -> None:
     times = (*within(tally, rule, turn.at), *[turn.at] * min(rises, rule.times))[-rule.times :]
     tally = _put(turn, replace(tally, times=times))
     if len(times) == rule.times:
-        reason = f"{tally.code} {rule.times} times within {span(rule.window)}"
+        reason = f"came {rule.times} times within {span(rule.window)}"
         _fire(turn, tally, Raise(RuleKind.FREQUENCY, rule.level, turn.at, reason, manual=rule.release is None))
 
 
 def _fire(turn: Turn, tally: Tally, new: Raise) -> None:
     _put(turn, replace(tally, raised=(*tally.raised, new)))
     turn.raised.add(tally.key)
-    text = f"{tally.code} on chip {tally.chip} is raised to {new.level.name}: {new.reason} ({new.kind})"
+    text = f"{tally.code} on chip {tally.chip} is raised to {new.level.name}: it {new.reason} ({new.kind})"
     turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
 
 
@@ -191,7 +191,7 @@ def _outlasts(turn: Turn, tally: Tally) -> None:
         return
     if turn.at - tally.risen < rule.fault_timeout:
         return
-    reason = f"it has lasted {span(rule.fault_timeout)}"
+    reason = f"has lasted {span(rule.fault_timeout)}"
     _fire(turn, tally, Raise(RuleKind.DURATION, rule.level, turn.at, reason))
     frequency = rules.frequency.get(tally.code)
     if frequency is not None:

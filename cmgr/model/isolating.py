@@ -28,7 +28,7 @@ def separate(turn: Turn, chip: ChipId) -> None:
         if isolation is None or isolation.by in ("level", "budget"):
             code, raised = standing
             ends = "only a person ends that" if raised.manual else "it ends when the fault has stayed away"
-            isolate(turn, chip, by="escalation", reason=f"{code}: {raised.reason} ({ends})", code=code)
+            isolate(turn, chip, by="escalation", reason=f"{code} {raised.reason}, {ends}", code=code)
         return
     if isolation is not None and isolation.by == "escalation":
         _release(turn, isolation, f"{isolation.code or 'its fault'} is no longer raised")

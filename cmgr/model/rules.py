@@ -51,7 +51,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """A rule that has fired. `manual`: only a person ends it."""
+    """A rule that has fired. `reason` goes on after the code's name. `manual`: only a person ends it."""
 
     kind: RuleKind
     level: Level

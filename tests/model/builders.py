@@ -78,6 +78,7 @@ class Cmgr:
         chips: int = 8,
         ring: int = 4,
         runtimes: tuple[str, ...] = ("docker",),
+        catalog: Catalog = CATALOG,
     ) -> None:
         self.now = T0
         self.chips = topology(chips, ring)
@@ -89,6 +90,7 @@ class Cmgr:
         self.unbooted: set[int] = set()
         self.cures = True
         self.policy = policy
+        self.catalog = catalog
         self.pending: list[Action] = []
         self.log: list[Command] = []
         self.node = Node()
@@ -98,7 +100,7 @@ class Cmgr:
 
     def begin(self) -> None:
         """Let a life of the process begin, with what is stored."""
-        self.node = replace(stored(self.node), policy=self.policy, catalog=CATALOG)
+        self.node = replace(stored(self.node), policy=self.policy, catalog=self.catalog)
         self.pending = []
         self.tell(facts.Restarted(self.chips, self.runtimes))
 

@@ -11,9 +11,11 @@ from datetime import timedelta
 import pytest
 
 from cmgr.model import facts
-from cmgr.model.faults import Assertion
-from cmgr.model.policy import IsolationPolicy, OnIsolate, Policy, ResetPolicy, Strategy
+from cmgr.model.chips import ChipId
+from cmgr.model.faults import Assertion, FaultCode, Level
+from cmgr.model.policy import DEFAULT_LEVELS, IsolationPolicy, LimitsPolicy, OnIsolate, Policy, ResetPolicy, Strategy
 from cmgr.model.rings import Phase
+from cmgr.model.rules import DurationRule, FrequencyRule, Rules
 from tests.model.machine import Plan, a_daemon_restarts, a_runtime_comes_or_goes, somebody_acts
 from tests.model.world import CODES, World
 
@@ -25,7 +27,20 @@ HALF_USED = Plan(used=0.5)
 TWO_RUNTIMES = Plan(runtimes=("docker", "containerd"), labels=True, used=0.7)
 FOUR_RINGS = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.5)
 
-KINDS = {
+RULES = Rules(
+    {
+        FaultCode("80E24E00"): FrequencyRule(timedelta(hours=1), 3, Level.SeparateNPU, release=timedelta(minutes=5)),
+        FaultCode("80C98008"): FrequencyRule(timedelta(hours=1), 2, Level.SeparateNPU),
+        FaultCode("80E20000"): FrequencyRule(timedelta(hours=1), 2, Level.RestartNPU, release=timedelta(minutes=1)),
+    },
+    {
+        FaultCode("80E18400"): DurationRule(timedelta(seconds=5), timedelta(seconds=20), Level.RestartRequest),
+        FaultCode("80E20000"): DurationRule(timedelta(seconds=3), timedelta(seconds=20), Level.SeparateNPU),
+    },
+)
+SOON = timedelta(seconds=2)
+
+KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     "single": (Policy(strategy=Strategy.SINGLE), HALF_USED),
     "ring": (Policy(strategy=Strategy.RING), PLAIN),
     "never": (Policy(strategy=Strategy.NEVER), FOUR_RINGS),
@@ -39,6 +54,21 @@ KINDS = {
     ),
     "labels": (Policy(strategy=Strategy.SINGLE), TWO_RUNTIMES),
     "four-rings": (Policy(strategy=Strategy.RING), FOUR_RINGS),
+    "escalated": (Policy(strategy=Strategy.RING, software_window=SOON), HALF_USED, RULES),
+    "escalated-and-stopped": (
+        Policy(strategy=Strategy.SINGLE, software_window=SOON, isolation=IsolationPolicy(on_isolate=OnIsolate.STOP)),
+        TWO_RUNTIMES,
+        RULES,
+    ),
+    "restrained": (
+        Policy(strategy=Strategy.RING, limits=LimitsPolicy(rings_at_once=1, episodes_per_hour=4)),
+        FOUR_RINGS,
+        RULES,
+    ),
+    "idle": (
+        Policy(strategy=Strategy.RING, levels={lv: replace(p, idle=SOON) for lv, p in DEFAULT_LEVELS.items()}),
+        HALF_USED,
+    ),
 }
 
 
@@ -50,6 +80,12 @@ def _hardware_acts(world: World) -> None:
 
 def _a_process_comes_or_goes(world: World) -> None:
     world.machine.foreign ^= {world.rng.randrange(world.plan.chips)}
+
+
+def _a_person_orders(world: World) -> None:
+    chip = ChipId(world.rng.randrange(world.plan.chips))
+    orders: list[facts.Fact] = [facts.ReleaseOrdered(chip, "a test"), facts.ResumeAllOrdered("a test")]
+    world.step(world.rng.choice(orders))
 
 
 Act = tuple[Callable[[World], None], int, int]
@@ -65,6 +101,7 @@ ACTS: list[Act] = [
     (lambda world: a_runtime_comes_or_goes(world.machine), 1, 0),
     (lambda world: a_daemon_restarts(world.machine), 1, 0),
     (lambda world: world.step(facts.Resync()), 3, 3),
+    (_a_person_orders, 1, 0),
     (World.die, 2, 1),
 ]
 
@@ -95,6 +132,9 @@ def heal(world: World) -> None:
         for hold in world.node.holds.values():
             if hold.failed:
                 world.step(facts.ResumeOrdered(hold.key, "a test"))
+        for chip in [c for c, i in world.node.isolations.items() if i.by == "escalation"]:
+            world.step(facts.ReleaseOrdered(chip, "a test"))
+        world.step(facts.ResumeAllOrdered("a test"))
         machine.now += pause
         pause *= 1.15
 
@@ -132,7 +172,7 @@ def test_whatever_happens_every_held_container_runs_again(kind: str) -> None:
 
 
 def test_observing_changes_nothing_in_the_world() -> None:
-    policy, plan = KINDS["ring"]
+    policy, plan = Policy(strategy=Strategy.RING), PLAIN
     for seed in range(max(WALKS // 5, 5)):
         world = World(seed, replace(policy, observe=True), plan)
         walk(world)

@@ -12,6 +12,7 @@ from cmgr.model.catalog import Catalog, Entry
 from cmgr.model.chips import Chip, ChipId, RingId
 from cmgr.model.commands import Action, Note, ResetRing, StartContainer, StopContainer
 from cmgr.model.containers import ContainerKey
+from cmgr.model.escalation import separating
 from cmgr.model.faults import FaultCode, Level
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.invariants import stuck, unsafe
@@ -19,6 +20,7 @@ from cmgr.model.node import Node
 from cmgr.model.policy import Policy
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.rings import reborn
+from cmgr.model.rules import Rules
 from tests.model.machine import Machine, Plan
 
 CODES = {
@@ -54,6 +56,7 @@ class World:
     seed: int
     policy: Policy
     plan: Plan = field(default_factory=Plan)
+    rules: Rules = field(default_factory=Rules)
     node: Node = field(default_factory=Node)
     saved: Node = field(default_factory=Node)
     under_way: list[Action] = field(default_factory=list)
@@ -70,7 +73,8 @@ class World:
         return tuple(Chip(ChipId(c), RingId(c // ring * ring), logical=c) for c in range(self.plan.chips))
 
     def begin(self) -> None:
-        self.node = self.saved = replace(stored(self.saved), policy=self.policy, catalog=CATALOG)
+        known = replace(stored(self.saved), policy=self.policy, catalog=replace(CATALOG, rules=self.rules))
+        self.node = self.saved = known
         self.step(facts.Restarted(self.topology(), self.plan.runtimes))
 
     def step(self, *batch: facts.Fact) -> None:
@@ -98,6 +102,7 @@ class World:
             commands += actions
             self.notes += len(decided) - len(actions)
         assert not stuck(self.node), f"seed {self.seed}: {stuck(self.node)}"
+        assert not _uneven(self.node), f"seed {self.seed}: {_uneven(self.node)}"
         return commands
 
     def _send(self, commands: Sequence[Action]) -> None:
@@ -158,6 +163,20 @@ class World:
 
     def is_held(self, key: ContainerKey) -> bool:
         return key in self.node.holds
+
+
+def _uneven(node: Node) -> list[str]:
+    """Return where counters, faults and isolations do not say the same."""
+    active = {(c, f.code) for c, known in node.faults.items() for f in known.values() if f.active and not f.momentary}
+    wrong = [f"{t} and the faults" for t in node.tallies.values() if (t.risen is not None) is not (t.key in active)]
+    for chip in node.chips:
+        isolation, standing = node.isolations.get(chip), separating(node, chip)
+        by = isolation.by if isolation else ""
+        if standing and by not in ("escalation", "operator"):
+            wrong.append(f"chip {chip} is not isolated, but {standing}")
+        if by == "escalation" and not standing:
+            wrong.append(f"chip {chip} is isolated for nothing: {isolation}")
+    return wrong
 
 
 def _not_done(command: Action) -> facts.Answer:
