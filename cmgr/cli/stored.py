@@ -42,13 +42,14 @@ ANSWERS: Mapping[str, Callable[[Common, Reader], Json]] = {"status": status, "ch
 
 def past_faults(database: Reader, since: datetime | None) -> Json:
     """Return the active faults and those that cleared at `since` or later."""
-    return {"faults": [view.fault_of_chip(fault) for fault in database.faults(since=since)]}
+    node = database.node()
+    return {"faults": [view.fault_of_chip(node, fault) for fault in database.faults(since=since)]}
 
 
 def explain(common: Common, code: str) -> Json:
     """Return what the configured tables say of the code. Raises `ConfigError`."""
     config = source.configuration(common)
-    return view.explain(code, load_catalog(config), config.policy())
+    return view.explain(code, Node(config.policy(), load_catalog(config)))
 
 
 def _node(common: Common, database: Reader) -> Node:

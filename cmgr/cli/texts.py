@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from cmgr.cli import render
+from cmgr.cli import render, texts_rules
 from cmgr.cli.render import Face, counted
 
 Row = Mapping[str, object]
@@ -208,7 +208,10 @@ def explanation(told: Row, page: Page) -> list[str]:
     pairs = [("code", str(told["code"]))]
     pairs += [("meaning", str(told["meaning"]))] if told.get("meaning") else []
     pairs += [("level", str(told["level"] or "by severity")), ("from", str(told["origin"]))]
-    return [*render.aligned(pairs, page.width), "cmgr", *_bullets(steps, page.width)]
+    lines = [*render.aligned(pairs, page.width), "cmgr", *_bullets(steps, page.width)]
+    for head, found in (("rules", texts_rules.rules(told)), ("now", texts_rules.counters(told, page.face))):
+        lines += [head, *_bullets(found, page.width)] if found else []
+    return lines
 
 
 def _bullets(steps: Sequence[str], width: int) -> Iterator[str]:

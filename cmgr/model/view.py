@@ -8,11 +8,13 @@ from datetime import datetime
 
 from cmgr.model.chips import ChipId, Process
 from cmgr.model.faults import Fault
+from cmgr.model.isolating import release_at
 from cmgr.model.node import Node
 from cmgr.model.rings import Ring
 from cmgr.model.scope import active_faults, grave_faults
 from cmgr.model.view_containers import chips_of, containers, ours
 from cmgr.model.view_explain import explain
+from cmgr.model.view_rules import raised_by
 from cmgr.model.view_words import Json, one_line, span, stamp, stamp_or_none
 
 __all__ = ["Json", "available", "chips", "containers", "explain", "faults", "rings", "span", "stamp", "status"]
@@ -24,6 +26,7 @@ def status(node: Node, service: Mapping[str, object], now: datetime) -> Json:
     return {
         "at": stamp(now),
         "service": told,
+        "restraint": restraint(node),
         "rings": rings(node),
         "containers": containers(node),
         "chips": chips(node),
@@ -32,6 +35,12 @@ def status(node: Node, service: Mapping[str, object], now: datetime) -> Json:
             for _, r in sorted(node.runtimes.items())
         ],
     }
+
+
+def restraint(node: Node) -> Json | None:
+    """Return since when and why rings are kept back, and which; None while none is."""
+    now = node.restraint
+    return {"since": stamp_or_none(now.since), "reason": now.reason, "rings": sorted(now.kept)} if now.kept else None
 
 
 def rings(node: Node) -> list[Json]:
@@ -75,9 +84,11 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> Json:
         "model": known.model,
         "healthy": healthy(node, chip),
         "isolated": isolation is not None,
+        "isolated_by": isolation.by if isolation is not None else None,
         "isolated_since": stamp_or_none(isolation.since) if isolation is not None else None,
+        "release_at": stamp_or_none(release_at(node, isolation)) if isolation is not None else None,
         "reason": _why(node, chip),
-        "faults": [_fault(f) for f in active_faults(node, chip)],
+        "faults": [_fault(node, f) for f in active_faults(node, chip)],
         "containers": sorted(users),
         "processes": [_process(p) for p in processes],
         "available": free,
@@ -110,7 +121,7 @@ def _why(node: Node, chip: ChipId) -> str:
     return f"fault {grave[0].code} ({grave[0].level.name})" if grave else ""
 
 
-def _fault(fault: Fault) -> Json:
+def _fault(node: Node, fault: Fault) -> Json:
     return {
         "code": fault.code,
         "level": fault.level.name,
@@ -119,17 +130,18 @@ def _fault(fault: Fault) -> Json:
         "module": one_line(fault.module),
         "severity": None if fault.severity is None else fault.severity.name,
         "momentary": fault.momentary,
+        "raised": raised_by(node, fault.chip, fault.code) if fault.active else "",
     }
 
 
 def faults(node: Node) -> list[Json]:
     """Return the active faults of all chips, chip by chip, the gravest first."""
-    return [fault_of_chip(fault) for chip in sorted(node.faults) for fault in active_faults(node, chip)]
+    return [fault_of_chip(node, fault) for chip in sorted(node.faults) for fault in active_faults(node, chip)]
 
 
-def fault_of_chip(fault: Fault) -> Json:
+def fault_of_chip(node: Node, fault: Fault) -> Json:
     """Return a fault, active or past, with its chip."""
-    told: Json = {"chip": fault.chip, **_fault(fault), "changed": stamp(fault.changed)}
+    told: Json = {"chip": fault.chip, **_fault(node, fault), "changed": stamp(fault.changed)}
     return {**told, "cleared": stamp_or_none(fault.cleared)}
 
 

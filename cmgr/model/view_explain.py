@@ -1,9 +1,11 @@
 """What a fault code means, and in words what cmgr does about it."""
 
 from cmgr.errors import ConfigError
-from cmgr.model.catalog import Catalog, normal_code
+from cmgr.model.catalog import normal_code
 from cmgr.model.faults import Level
+from cmgr.model.node import Node
 from cmgr.model.policy import LevelPolicy, OnIsolate, Policy, Strategy
+from cmgr.model.view_rules import counters, rules
 from cmgr.model.view_words import Json, joined, span
 
 SCOPES = {
@@ -13,10 +15,11 @@ SCOPES = {
 }
 
 
-def explain(code: str, catalog: Catalog, policy: Policy) -> Json:
-    """Return the code's level, where that comes from, and what is done about it, sentence by sentence.
+def explain(code: str, node: Node) -> Json:
+    """Return the code's level, where that comes from, what could raise it, and what is done about it.
 
-    `level` is None where the driver's own severity decides. Raises `ConfigError` for what is not a fault code.
+    `level` is None where the driver's own severity decides; `chips` are those that have it, or counters of it, now.
+    Of the node the policy, the catalog, faults and tallies are looked at. Raises `ConfigError` for what is no code.
     """
     normal = normal_code(code)
     if normal is None:
@@ -24,6 +27,7 @@ def explain(code: str, catalog: Catalog, policy: Policy) -> Json:
             f"cannot explain {code[:40]!r}: this is not a fault code",
             hint="a fault code is 1 to 8 hexadecimal digits and not zero, for example 80E24E00",
         )
+    catalog, policy = node.catalog, node.policy
     verdict = catalog.judge(normal, None)
     by_severity = not verdict.known and not isinstance(catalog.unknown, Level)
     return {
@@ -32,6 +36,8 @@ def explain(code: str, catalog: Catalog, policy: Policy) -> Json:
         "origin": "in no table; the driver's severity decides" if by_severity else verdict.origin,
         "known": verdict.known,
         "meaning": verdict.meaning,
+        "rules": rules(normal, node),
+        "chips": counters(normal, node),
         "does": [*_observed(policy), *(_by_severity(policy) if by_severity else what(verdict.level, policy))],
     }
 
@@ -52,9 +58,11 @@ def _by_severity(policy: Policy) -> list[str]:
 
 def what(level: Level, policy: Policy) -> list[str]:
     """Return what is done about a fault of this level."""
+    rule = policy.levels[level]
+    if rule.observe:
+        return [f"it is recorded and shown, and nothing else: levels.{level.name}.observe is set"]
     if level is Level.SeparateNPU:
         return _isolation(policy)
-    rule = policy.levels[level]
     if not rule.stop and not rule.reset:
         return ["it is recorded and shown; nothing is stopped and nothing is reset"]
     lines = [_stop(rule, policy.strategy)]
@@ -79,6 +87,8 @@ def _reset(rule: LevelPolicy, policy: Policy) -> list[str]:
         when = f"when the fault has lasted {span(rule.reset_after)} and nobody uses it"
     else:
         when = "as soon as nobody uses it"
+    if rule.idle:
+        when += f", and has not for {span(rule.idle)}"
     limit, number = policy.reset, policy.reset.attempts
     tries = "1 reset" if number == 1 else f"{number} resets"
     return [

@@ -58,8 +58,7 @@ class Answers:
         return [{**row, "measured": measured.get(chip, {})} for chip, row in zip(chips, rows, strict=True)]
 
     def _explain(self, request: Request) -> Json:
-        node = self.node()
-        return view.explain(_text(request, "code"), node.catalog, node.policy)
+        return view.explain(_text(request, "code"), self.node())
 
     def _inject(self, request: Request) -> Json:
         chip, code = _chip(request, self.node()), _text(request, "code")

@@ -102,7 +102,7 @@ def answers(node: Node, asked: list[Request]) -> Answer:
             case "faults":
                 return {"faults": view.faults(node)}
             case "explain":
-                return view.explain(str(request.args["code"]), load_catalog(Config()), Policy())
+                return view.explain(str(request.args["code"]), Node(Policy(), load_catalog(Config())))
             case _:
                 if request.args.get("chip") == 9:
                     raise DriverError("cannot inject: there is no chip 9", hint="cmgr chips lists them")

@@ -13,14 +13,15 @@ from cmgr.cli.checks import ERROR, OK, WARNING, Finding
 from cmgr.cli.checks import lines as check_lines
 from cmgr.model import view
 from cmgr.model.catalog import Catalog, Entry
-from cmgr.model.chips import RingId
+from cmgr.model.chips import ChipId, RingId
 from cmgr.model.containers import Container
 from cmgr.model.faults import Level
 from cmgr.model.node import Node
 from cmgr.model.policy import Policy, Strategy
+from cmgr.model.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
 from cmgr.store.history import EpisodeRow, NoteRow
 from tests.cli.scenes import NOTES, NOW, PAGE, STOPPED, in_need, recovering, told
-from tests.support.picture import CODE, T0, key, machine
+from tests.support.picture import CODE, T0, faulty, key, machine
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 
@@ -43,7 +44,32 @@ def with_long_names() -> Node:
 def explained(level: Level, policy: Policy) -> list[str]:
     meaning = "The chip's memory has an error that cannot be corrected."
     catalog = Catalog({CODE: Entry(level, "built-in table ascend", meaning)})
-    return texts.explanation(view.explain(CODE, catalog, policy), PAGE)
+    return texts.explanation(view.explain(CODE, Node(policy, catalog)), PAGE)
+
+
+def escalated() -> list[str]:
+    """Chip 0 has the fault and was raised by both rules, chip 1 has had it once and counts, chip 2 was released."""
+    day = timedelta(days=1)
+    rules = Rules(
+        {CODE: FrequencyRule(day, 3, Level.SeparateNPU)},
+        {CODE: DurationRule(timedelta(seconds=20), timedelta(seconds=60), Level.RestartNPU)},
+    )
+    raised = (
+        Raise(RuleKind.DURATION, Level.RestartNPU, T0, "has lasted 20 s"),
+        Raise(RuleKind.FREQUENCY, Level.SeparateNPU, T0, "came 3 times within 1 d", manual=True),
+    )
+    tallies = (
+        Tally(ChipId(0), CODE, (T0, T0, T0), raised, last=T0, risen=T0),
+        Tally(ChipId(1), CODE, (T0,), last=T0, recovered=T0),
+        Tally(ChipId(2), CODE, (), raised[:1], last=T0, recovered=T0),
+    )
+    node = replace(
+        faulty(machine(), 0, Level.SeparateNPU),
+        policy=Policy(Strategy.RING),
+        catalog=Catalog({CODE: Entry(Level.RestartRequest, "built-in table ascend", "A link is down.")}, rules=rules),
+        tallies={t.key: t for t in tallies},
+    )
+    return texts.explanation(view.explain(CODE, node), PAGE)
 
 
 DAY = timedelta(days=1)
@@ -89,7 +115,8 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = {
     "episode": lambda: timeline.episode(EPISODE, PAGE),
     "explain-handled": lambda: explained(Level.RestartRequest, Policy(Strategy.RING)),
     "explain-isolated": lambda: explained(Level.SeparateNPU, Policy(observe=True)),
-    "explain-unknown": lambda: texts.explanation(view.explain("1", Catalog(), Policy()), PAGE),
+    "explain-unknown": lambda: texts.explanation(view.explain("1", Node(Policy(), Catalog())), PAGE),
+    "explain-escalated": escalated,
     "check": lambda: check_lines(FINDINGS, 80),
 }
 

@@ -10,6 +10,7 @@ from cmgr.errors import ConfigError
 from cmgr.model import view
 from cmgr.model.catalog import Catalog, Entry
 from cmgr.model.faults import Level
+from cmgr.model.node import Node
 from cmgr.model.policy import DEFAULT_LEVELS, IsolationPolicy, OnIsolate, Policy, Strategy
 from tests.support.picture import CODE
 
@@ -17,11 +18,11 @@ CATALOG = Catalog({CODE: Entry(Level.RestartNPU, "built-in table ascend", "hardw
 
 
 def does(code: str, policy: Policy, catalog: Catalog = CATALOG) -> str:
-    return "\n".join(cast("list[str]", view.explain(code, catalog, policy)["does"]))
+    return "\n".join(cast("list[str]", view.explain(code, Node(policy, catalog))["does"]))
 
 
 def test_a_code_is_explained_in_any_spelling() -> None:
-    told = view.explain("0x80e24e00", CATALOG, Policy())
+    told = view.explain("0x80e24e00", Node(Policy(), CATALOG))
     assert {k: told[k] for k in ("code", "level", "origin", "known", "meaning")} == {
         "code": "80E24E00",
         "level": "RestartNPU",
@@ -57,7 +58,7 @@ def test_isolation_is_explained_with_what_ends_it() -> None:
 
 
 def test_a_code_in_no_table_is_explained_by_severity() -> None:
-    told = view.explain("1", CATALOG, Policy())
+    told = view.explain("1", Node(Policy(), CATALOG))
     assert (told["code"], told["level"], told["known"]) == ("00000001", None, False)
     assert "severity minor or less, as NotHandleFault: it is recorded" in does("1", Policy())
     assert "severity major, critical or not told, as SeparateNPU: isolates the chip" in does("1", Policy())
@@ -65,13 +66,13 @@ def test_a_code_in_no_table_is_explained_by_severity() -> None:
 
 def test_a_code_in_no_table_has_the_level_that_the_configuration_gives_it() -> None:
     catalog = Catalog(unknown=Level.RestartNPU)
-    assert view.explain("1", catalog, Policy())["level"] == "RestartNPU"
+    assert view.explain("1", Node(Policy(), catalog))["level"] == "RestartNPU"
 
 
 @pytest.mark.parametrize("text", ["", "0", "xyz", "123456789", "80E24E00; rm"])
 def test_what_is_no_code_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="not a fault code"):
-        view.explain(text, CATALOG, Policy())
+        view.explain(text, Node(Policy(), CATALOG))
 
 
 @pytest.mark.parametrize(
