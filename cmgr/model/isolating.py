@@ -16,6 +16,9 @@ def isolate(turn: Turn, chip: ChipId, *, by: str, reason: str, code: FaultCode |
     """Take the chip out of use until a person, a rule or a clean period says otherwise."""
     turn.put_isolation(Isolation(chip, turn.at, by, reason, code))
     turn.note(NoteKind.ISOLATION, f"chip {chip} is isolated: {reason}", turn.ring_of(chip), chip=chip)
+    for fault in active_faults(turn.node, chip):
+        if fault.momentary:
+            turn.put_fault(replace(fault, cleared=turn.at))  # No episode will be about it any more.
     track_clean(turn, chip)
 
 

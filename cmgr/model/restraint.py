@@ -13,7 +13,7 @@ from cmgr.model.chips import RingId
 from cmgr.model.commands import NoteKind
 from cmgr.model.holds import HoldState
 from cmgr.model.node import Node, Restraint
-from cmgr.model.policy import OnIsolate
+from cmgr.model.policy import OnIsolate, Strategy
 from cmgr.model.rings import Ring
 from cmgr.model.scope import Scope, handled_faults, holds_on, in_scope, observing, on_ring
 from cmgr.model.turn import Turn
@@ -103,10 +103,19 @@ def _stops(node: Node, ring: Ring) -> bool:
 
 
 def _would_stop(node: Node, ring: Ring) -> bool:
-    """Return whether a running container is in scope of the ring's faults, now or when they have lasted."""
+    """Return whether a running container is in scope of the ring's faults, now or when they have lasted.
+
+    Before every runtime has been heard in this life there may be one that the books do not know.
+    """
     faulty = frozenset(f.chip for f in handled_faults(node, ring) if node.policy.levels[f.level].stop)
     stop = node.policy.isolation.on_isolate is OnIsolate.STOP
     scope = Scope(faulty, frozenset(c for c in ring.chips if stop and c in node.isolations))
     if not ring.in_episode and faulty:
         ring = replace(ring, theirs=frozenset())  # Those of its last episode.
+    if scope.faulty and node.policy.strategy is not Strategy.NEVER and not _heard(node):
+        return True
     return any(c.running and in_scope(node, ring, c, scope) for c in on_ring(node, ring))
+
+
+def _heard(node: Node) -> bool:
+    return all(state.listed is not None for state in node.runtimes.values())

@@ -9,7 +9,7 @@ from cmgr.model.commands import NoteKind, ResetRing, StopContainer
 from cmgr.model.containers import Container
 from cmgr.model.policy import LimitsPolicy, Policy, Strategy
 from cmgr.model.rings import Phase
-from tests.model.builders import MINOR, REQUEST, RESET, RING, Cmgr, container, names, seconds
+from tests.model.builders import MINOR, REQUEST, RESET, RING, SEPARATE, Cmgr, container, names, seconds
 
 TWO = replace(RING, limits=LimitsPolicy(rings_at_once=2))
 EIGHT = tuple(container(f"c{chip}", chip) for chip in range(8))
@@ -163,6 +163,27 @@ def test_resume_all_tries_what_was_given_up_again_also_when_nothing_is_kept_back
     resume_all(cmgr)
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
+
+
+def test_a_fault_that_was_there_once_does_not_keep_a_chip_isolated_whose_ring_was_kept_back() -> None:
+    cmgr = machine()
+    storm(cmgr, 2)
+    cmgr.once(2)
+    cmgr.fault(2, SEPARATE)
+    cmgr.clears(2, SEPARATE)
+    cmgr.run()
+    cmgr.wait(400)
+    assert cmgr.node.isolations == {}
+
+
+def test_before_the_runtimes_have_been_heard_every_ring_may_have_something_to_stop() -> None:
+    cmgr = Cmgr(policy=TWO, ring=1)
+    cmgr.begin()
+    storm(cmgr, 4)
+    assert kept(cmgr) == [2, 3]
+    # There is nothing to stop after all.
+    cmgr.run()
+    assert (kept(cmgr), len(cmgr.sent(ResetRing))) == ([], 4)
 
 
 @pytest.mark.parametrize("strategy", [Strategy.SINGLE, Strategy.RING])
