@@ -15,6 +15,7 @@ from cmgr.model.faults import Fault, FaultKey, Isolation
 from cmgr.model.holds import Hold
 from cmgr.model.policy import Policy
 from cmgr.model.rings import Ring
+from cmgr.model.standing import Maintenance, ResetOrder
 
 ChipFaults = Mapping[FaultKey, Fault]
 
@@ -42,7 +43,7 @@ class RuntimeState:
 class Node:
     """Everything cmgr knows and has promised.
 
-    Stored: chips, rings, containers, faults, isolations, holds, serial, episodes.
+    Stored: chips, rings, containers, faults, isolations, holds, reset_orders, maintenance, serial, episodes.
     Of this life only: policy, catalog, runtimes, reports, and strangers: chips that events named and that are not
     there.
     """
@@ -56,6 +57,8 @@ class Node:
     faults: Mapping[ChipId, ChipFaults] = field(default_factory=dict)
     isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
     holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
+    reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
+    maintenance: Maintenance | None = None
     reports: Mapping[ChipId, ChipReport] = field(default_factory=dict)
     strangers: frozenset[ChipId] = frozenset()
     serial: int = 0

@@ -1,22 +1,54 @@
 """Orders of a person: taken in like any other fact, under the same rules."""
 
 from dataclasses import replace
+from datetime import datetime
+from typing import assert_never
 
 from cmgr.model.books import isolate
 from cmgr.model.commands import NoteKind
-from cmgr.model.facts import ReleaseOrdered, ResumeOrdered
+from cmgr.model.facts import (
+    ForgetOrdered,
+    IsolateOrdered,
+    MaintenanceOrdered,
+    Ordered,
+    ReleaseOrdered,
+    ResetOrdered,
+    ResumeOrdered,
+)
 from cmgr.model.faults import Level
 from cmgr.model.holds import HoldState
+from cmgr.model.maintenance import maintenance_ordered
+from cmgr.model.node import Node
+from cmgr.model.ordered_resets import reset_ordered
 from cmgr.model.scope import grave_faults
+from cmgr.model.sightings import hand_back
+from cmgr.model.standing import not_ahead
 from cmgr.model.turn import Turn
 
 
-def ordered(turn: Turn, fact: ResumeOrdered | ReleaseOrdered) -> None:
+def ordered(turn: Turn, fact: Ordered) -> None:
     """Do what a person wants."""
-    if isinstance(fact, ResumeOrdered):
-        _resume(turn, fact)
-    else:
-        _release(turn, fact)
+    match fact:
+        case ResumeOrdered():
+            _resume(turn, fact)
+        case ReleaseOrdered():
+            _release(turn, fact)
+        case IsolateOrdered():
+            _isolate(turn, fact)
+        case ResetOrdered():
+            reset_ordered(turn, fact)
+        case ForgetOrdered():
+            _forget(turn, fact)
+        case MaintenanceOrdered():
+            maintenance_ordered(turn, fact)
+        case _:
+            assert_never(fact)
+
+
+def after_restart(node: Node, at: datetime) -> Node:
+    """Return the node with what stands fitted to the machine and the clock of a new life."""
+    orders = {r: replace(o, at=min(o.at, at)) for r, o in node.reset_orders.items() if r in node.rings}
+    return replace(node, reset_orders=orders, maintenance=not_ahead(node.maintenance, at))
 
 
 def _resume(turn: Turn, fact: ResumeOrdered) -> None:
@@ -43,3 +75,29 @@ def _release(turn: Turn, fact: ReleaseOrdered) -> None:
     if separating:
         reason = f"{separating[0].code} (SeparateNPU) is still there"
         isolate(turn, fact.chip, by="level", reason=reason, code=separating[0].code)
+
+
+def _isolate(turn: Turn, fact: IsolateOrdered) -> None:
+    """Take the chip out of use; one that is isolated already is a person's to release from now on."""
+    if fact.chip not in turn.node.chips:
+        return
+    before = turn.node.isolations.get(fact.chip)
+    text = f"{fact.who} ordered that chip {fact.chip} is isolated"
+    turn.note(NoteKind.ACTION, text, turn.ring_of(fact.chip), chip=fact.chip)
+    isolate(turn, fact.chip, by="operator", reason=fact.reason, code=before.code if before is not None else None)
+    if before is not None:
+        turn.put_isolation(replace(turn.node.isolations[fact.chip], since=before.since))
+
+
+def _forget(turn: Turn, fact: ForgetOrdered) -> None:
+    """End the hold. What is under way of ours takes its course; nothing more is done to the container."""
+    hold = turn.node.holds.get(fact.key)
+    if hold is None or hold.state is HoldState.RETURNING:
+        return
+    for ring in turn.rings_of(hold.chips):
+        if ring.in_episode:
+            turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
+    if hold.state in (HoldState.STOPPING, HoldState.STARTING):
+        # The answer to a stop or a start is nobody's any more; one to a change of its restart policy comes first.
+        hold = replace(hold, command=None)
+    hand_back(turn, hold, f"{fact.who} ordered that it is forgotten")

@@ -22,13 +22,12 @@ from cmgr.model.facts import (
     Event,
     Fact,
     FaultReported,
+    Ordered,
     ReadNeeded,
     Reconfigured,
-    ReleaseOrdered,
     ResetDone,
     Restarted,
     RestartPolicySet,
-    ResumeOrdered,
     Resync,
     RingRead,
     RuntimeDown,
@@ -38,8 +37,10 @@ from cmgr.model.facts import (
 from cmgr.model.faults import Isolation
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.keeping import container_started, container_stopped, keep, restart_policy_set
+from cmgr.model.maintenance import maintenance_due
 from cmgr.model.node import ChipFaults, Node, RuntimeState
-from cmgr.model.orders import ordered
+from cmgr.model.ordered_resets import lapse_orders
+from cmgr.model.orders import after_restart, ordered
 from cmgr.model.recovery import advance
 from cmgr.model.resetting import reset_done, verify
 from cmgr.model.rings import AFTER_RESTART, REBOOTING, Phase, Ring, reborn
@@ -60,12 +61,15 @@ MOST_ROUNDS = 16
 def reduce(node: Node, event: Event) -> tuple[Node, tuple[Command, ...]]:
     """Return the node after the event, and what must now be done for it. Total: it raises nothing."""
     turn = Turn(node, event.at)
+    maintenance_due(turn)
     _take_in(turn, event.fact)
     _settle(turn)
     return turn.node, tuple(turn.commands)
 
 
 def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a line a fact
+    if isinstance(fact, Ordered):
+        return ordered(turn, fact)
     match fact:
         case FaultReported():
             fault_reported(turn, fact)
@@ -93,8 +97,6 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             container_started(turn, fact)
         case RestartPolicySet():
             restart_policy_set(turn, fact)
-        case ResumeOrdered() | ReleaseOrdered():
-            ordered(turn, fact)
         case Restarted():
             _restarted(turn, fact)
         case Reconfigured():
@@ -118,6 +120,7 @@ def _settle(turn: Turn) -> None:
         if state.asked is None and (state.listed is None or state.why_down):
             turn.ask_list(state.name, f"is {state.name} there?", not_older=turn.at)
     release_due(turn)
+    lapse_orders(turn)
     rounds = 0
     while _moves(turn) and rounds < MOST_ROUNDS:
         rounds += 1
@@ -155,7 +158,7 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         for k, c in node.containers.items()
         if k.runtime in fact.runtimes  # Of the others nobody will ever say that they stopped.
     }
-    turn.node = replace(node, rings=rings, containers=containers)
+    turn.node = after_restart(replace(node, rings=rings, containers=containers), turn.at)
     relevel(turn)
     for name in fact.runtimes:
         turn.ask_list(name, "cmgr was started", not_older=turn.at)
@@ -237,6 +240,8 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
             times += _stop_times(node, ring)
     times += [h.retry_at for h in node.holds.values() if h.command is None]
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]
+    times += [o.lapses for o in node.reset_orders.values() if not o.done]
+    times.append(node.maintenance.until if node.maintenance is not None else None)
     wait = node.policy.isolation.release_after
     times += [i.clean_since + wait for i in node.isolations.values() if i.clean_since and i.by != "operator"]
     # What is past and still there waits for something other than time.

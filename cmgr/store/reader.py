@@ -14,6 +14,7 @@ from typing import Self, TypeVar
 from cmgr.errors import StoreError
 from cmgr.model.node import Node
 from cmgr.store import files, history, rows
+from cmgr.store.nodes import node_of
 
 Value = TypeVar("Value")
 
@@ -61,7 +62,7 @@ class Reader:
         with _translated(self._path):
             self._connection.execute("BEGIN")
             try:
-                return rows.node_of(self._connection.execute)
+                return node_of(self._connection.execute)
             finally:
                 self._connection.execute("ROLLBACK")
 

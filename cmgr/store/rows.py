@@ -6,15 +6,14 @@ are JSON. What belongs to one life of the process only is left out, so that a ch
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cmgr.model.chips import Chip, ChipId, RingId
 from cmgr.model.containers import Container, ContainerKey, Exit
-from cmgr.model.faults import Fault, FaultCode, FaultKey, Isolation, Level, Severity
+from cmgr.model.faults import Fault, FaultCode, Isolation, Level, Severity
 from cmgr.model.holds import Hold, HoldState
-from cmgr.model.node import Node
 from cmgr.model.policy import Strategy
 from cmgr.model.rings import Phase, Ring
 
@@ -263,25 +262,4 @@ def isolation_of(row: Row) -> Isolation:
         reason=row["reason"],
         code=None if row["code"] is None else FaultCode(row["code"]),
         clean_since=moment_if(row["clean_since"]),
-    )
-
-
-def node_of(select: Callable[[str], Iterable[Row]]) -> Node:
-    """Return the stored node; `select` runs a query. Cleared faults are history and stay out.
-
-    Raises `ValueError`, `TypeError` or `LookupError` on a value that no cmgr wrote.
-    """
-    faults: dict[ChipId, dict[FaultKey, Fault]] = {}
-    for fault in map(fault_of, select("SELECT * FROM faults WHERE cleared IS NULL")):
-        faults.setdefault(fault.chip, {})[fault.key] = fault
-    (counters,) = select("SELECT serial, episodes FROM meta")
-    return Node(
-        chips={c.id: c for c in map(chip_of, select("SELECT * FROM chips"))},
-        rings={r.id: r for r in map(ring_of, select("SELECT * FROM rings"))},
-        containers={c.key: c for c in map(container_of, select("SELECT * FROM containers"))},
-        faults=faults,
-        isolations={i.chip: i for i in map(isolation_of, select("SELECT * FROM isolations"))},
-        holds={h.key: h for h in map(hold_of, select("SELECT * FROM holds"))},
-        serial=counters["serial"],
-        episodes=counters["episodes"],
     )

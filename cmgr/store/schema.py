@@ -99,6 +99,11 @@ TABLES: Mapping[str, Table] = {
             "isolations",
             *(_number_key("chip"), _text("since"), _text("by"), _text("reason"), _maybe("code"), _maybe("clean_since")),
         ),
+        _table(
+            "reset_orders",
+            *(_number_key("ring"), _int("chip"), _text("at"), _text("who"), _flag("stop"), _flag("done")),
+        ),
+        _table("modes", _text_key("mode"), _text("since"), _maybe("until"), _text("who")),
         _table("commands", _text_key("id"), _text("kind"), _text("subject"), _text("reason"), _text("at")),
         _table(
             "episodes",

@@ -20,6 +20,7 @@ from cmgr.model.commands import Action, CommandId, Note, NoteKind
 from cmgr.model.node import Node
 from cmgr.store import files, history, pruning, rows, schema
 from cmgr.store.changes import Change, changes
+from cmgr.store.nodes import node_of
 
 MOST_UNSAVED = 10_000
 """So many notes are kept for a save that works again."""
@@ -123,7 +124,7 @@ class SqliteStore:
     def _read(self) -> tuple[Node, frozenset[CommandId]]:
         try:
             with self._transaction("read") as connection:
-                node = rows.node_of(lambda query: map(dict, connection.exec_driver_sql(query).mappings()))
+                node = node_of(lambda query: map(dict, connection.exec_driver_sql(query).mappings()))
                 sent = connection.exec_driver_sql("SELECT id FROM commands").scalars()
                 return node, frozenset(CommandId(id_) for id_ in sent)
         except (ValueError, TypeError, LookupError) as exc:

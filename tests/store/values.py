@@ -13,6 +13,7 @@ from cmgr.model.holds import Hold, HoldState
 from cmgr.model.node import Node
 from cmgr.model.policy import Strategy
 from cmgr.model.rings import Phase, Ring
+from cmgr.model.standing import Maintenance, ResetOrder
 
 NOW = datetime(2026, 3, 1, 3, 0, 0, 250, tzinfo=UTC)
 KEY = ContainerKey("docker", "", "c0ffee")
@@ -127,6 +128,10 @@ isolations = st.builds(
 )
 
 
+reset_orders = st.builds(ResetOrder, ring=ring_ids, chip=chip_ids, at=times, who=texts, stop=flags, done=flags)
+maintenance = st.none() | st.builds(Maintenance, since=times, until=maybe_times, who=texts)
+
+
 def _faults_of(found: list[Fault]) -> Mapping[ChipId, Mapping[FaultKey, Fault]]:
     chips = {fault.chip for fault in found}
     return {chip: {fault.key: fault for fault in found if fault.chip == chip} for chip in chips}
@@ -140,6 +145,8 @@ nodes = st.builds(
     faults=st.lists(faults, max_size=4).map(_faults_of),
     isolations=st.lists(isolations, max_size=3).map(lambda found: {isolation.chip: isolation for isolation in found}),
     holds=st.lists(holds, max_size=3).map(lambda found: {hold.key: hold for hold in found}),
+    reset_orders=st.lists(reset_orders, max_size=3).map(lambda found: {order.ring: order for order in found}),
+    maintenance=maintenance,
     serial=st.integers(0, 2**40),
     episodes=st.integers(0, 2**40),
 )
