@@ -68,9 +68,9 @@ def reduce(node: Node, event: Event) -> tuple[Node, tuple[Command, ...]]:
 
 
 def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a line a fact
-    if isinstance(fact, Ordered):
-        return ordered(turn, fact)
     match fact:
+        case _ if isinstance(fact, Ordered):
+            ordered(turn, fact)
         case FaultReported():
             fault_reported(turn, fact)
         case RingRead():
