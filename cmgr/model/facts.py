@@ -21,10 +21,11 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True)
 class Reconfigured:
-    """The configuration or the fault table is another one from now on."""
+    """The configuration or the fault table is another one from now on. `who` had it read."""
 
     policy: Policy
     catalog: Catalog
+    who: str = ""
 
 
 @dataclass(frozen=True, slots=True)

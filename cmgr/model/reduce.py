@@ -111,6 +111,8 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
 
 def _reconfigured(turn: Turn, fact: Reconfigured) -> None:
     turn.node = replace(turn.node, policy=fact.policy, catalog=fact.catalog)
+    if fact.who:
+        turn.note(NoteKind.ACTION, f"{fact.who} had the configuration read again: it is in force")
     relevel(turn)
 
 

@@ -11,6 +11,7 @@ from cmgr.model.faults import Fault
 from cmgr.model.node import Node
 from cmgr.model.rings import Ring
 from cmgr.model.scope import active_faults, grave_faults
+from cmgr.model.view_advice import idle_hint, isolation_hint, overdue
 from cmgr.model.view_containers import chips_of, containers, ours
 from cmgr.model.view_explain import explain
 from cmgr.model.view_words import Json, one_line, span, stamp, stamp_or_none
@@ -24,6 +25,7 @@ def status(node: Node, service: Mapping[str, object], now: datetime) -> Json:
     return {
         "at": stamp(now),
         "service": told,
+        "warnings": [] if service.get("state") == "stopped" else overdue(node, now),
         "rings": rings(node),
         "containers": containers(node),
         "chips": chips(node),
@@ -34,12 +36,23 @@ def status(node: Node, service: Mapping[str, object], now: datetime) -> Json:
     }
 
 
+def maintenance(node: Node) -> Json:
+    """Return whether a person works on the machine, until when, and who."""
+    known = node.maintenance
+    return {
+        "maintenance": known is not None,
+        "maintenance_until": stamp_or_none(known.until) if known is not None else None,
+        "maintenance_by": one_line(known.who) if known is not None else None,
+    }
+
+
 def rings(node: Node) -> list[Json]:
     """Return every ring, those in an episode with its number and what they wait for."""
-    return [_ring(ring) for _, ring in sorted(node.rings.items())]
+    return [_ring(node, ring) for _, ring in sorted(node.rings.items())]
 
 
-def _ring(ring: Ring) -> Json:
+def _ring(node: Node, ring: Ring) -> Json:
+    order = node.reset_orders.get(ring.id)
     return {
         "id": ring.id,
         "chips": sorted(ring.chips),
@@ -50,6 +63,8 @@ def _ring(ring: Ring) -> Json:
         "deadline": stamp_or_none(ring.deadline),
         "began": stamp_or_none(ring.began) if ring.in_episode else None,
         "resets": len(ring.resets),
+        "ordered_by": None if order is None else one_line(order.who),
+        "hint": idle_hint(node) if ring.in_episode else "",
     }
 
 
@@ -76,11 +91,13 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> Json:
         "healthy": healthy(node, chip),
         "isolated": isolation is not None,
         "isolated_since": stamp_or_none(isolation.since) if isolation is not None else None,
+        "isolated_by": isolation.by if isolation is not None else None,
         "reason": _why(node, chip),
         "faults": [_fault(f) for f in active_faults(node, chip)],
         "containers": sorted(users),
         "processes": [_process(p) for p in processes],
         "available": free,
+        "hint": isolation_hint(node, [chip]) if isolation is not None else "",
     }
 
 
