@@ -46,7 +46,7 @@ class DriverMissing(DriverError):
 
 
 class ResetRefused(DriverError):
-    """Nothing was reset: a process holds a chip of the ring, or no fault is left to cure."""
+    """Nothing was reset: a process holds a chip of the ring, or no fault is left that it was to cure."""
 
 
 class ContainerError(CmgrError):

@@ -1,11 +1,11 @@
-"""The commands that give orders: run, inject, release, resume."""
+"""The commands that let something happen: run, inject."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cmgr.cli import out, source
+from cmgr.cli import complete, out, source
 from cmgr.cli.options import Common
 from cmgr.model.catalog import normal_code
 from cmgr.model.faults import Assertion
@@ -48,18 +48,10 @@ class RunOptions(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseOptions(Common):
-    chip: Annotated[int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResumeOptions(Common):
-    container: Annotated[str, typer.Argument(metavar="CONTAINER", help="Its name or id.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class InjectOptions(Common):
-    chip: Annotated[int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.")]
+    chip: Annotated[
+        int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.", autocompletion=complete.chips)
+    ]
     code: Annotated[str, typer.Argument(metavar="CODE", help="The fault's code, such as 80E24E00.")]
     clear: Annotated[bool, typer.Option("--clear", help="End the fault.")] = False
     once: Annotated[bool, typer.Option("--once", help="A fault that passes at once.")] = False
@@ -96,24 +88,4 @@ def inject(options: InjectOptions) -> int:
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
     ask(source.socket_of(options), "inject", chip=options.chip, code=code, assertion=str(assertion))
     out.lines([f"chip {options.chip}: fault {code} {assertion}"])
-    return 0
-
-
-def release(options: ReleaseOptions) -> int:
-    """End a chip's isolation.
-
-    Faults that the chip still reports count again from now on.
-    """
-    ask(source.socket_of(options), "release", chip=options.chip)
-    out.lines([f"chip {options.chip}: released"])
-    return 0
-
-
-def resume(options: ResumeOptions) -> int:
-    """Start a container again that was given up.
-
-    The same safety rules hold as for every start.
-    """
-    ask(source.socket_of(options), "resume", container=options.container)
-    out.lines([f"{options.container}: will be started as soon as its chips allow"])
     return 0

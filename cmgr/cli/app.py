@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from cmgr import __version__
-from cmgr.cli import act, check, demo, out, past, show
+from cmgr.cli import act, check, demo, orders, out, past, show
 from cmgr.cli.options import Output, command
 
 T = TypeVar("T")
@@ -57,8 +57,13 @@ _add("faults", show.faults, show.FaultsOptions)
 _add("history", past.history, past.HistoryOptions)
 _add("explain", show.explain, show.ExplainOptions)
 _add("inject", act.inject, act.InjectOptions)
-_add("release", act.release, act.ReleaseOptions)
-_add("resume", act.resume, act.ResumeOptions)
+_add("reset", orders.reset, orders.ResetOptions)
+_add("isolate", orders.isolate, orders.IsolateOptions)
+_add("release", orders.release, orders.ReleaseOptions)
+_add("resume", orders.resume, orders.HeldOptions)
+_add("forget", orders.forget, orders.HeldOptions)
+_add("maintenance", orders.maintenance, orders.MaintenanceOptions)
+_add("reload", orders.reload, orders.ReloadOptions)
 _add("check", check.check, check.CheckOptions)
 _add("run", act.run, act.RunOptions)
 _add("demo", demo.demo, demo.DemoOptions)

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Mapping
 
 from cmgr.cli.render import WIDTH
 
-_BOLD, _END = "\x1b[1m", "\x1b[0m"
+_GREEN, _RED, _END = "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
 
 
 def lines(text: Iterable[str]) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in text))
 
 
-def headline(text: str) -> None:
-    """Write the line that says it all, bold on a terminal unless NO_COLOR is set."""
-    bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    lines([f"{_BOLD}{text}{_END}" if bold else text])
+def headline(text: str, *, well: bool) -> None:
+    """Write the line that says it all: on a terminal in bold green or red, unless NO_COLOR is set."""
+    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    lines([f"{_GREEN if well else _RED}{text}{_END}" if coloured else text])
 
 
 def as_json(value: Mapping[str, object]) -> None:

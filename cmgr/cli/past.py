@@ -18,7 +18,12 @@ class HistoryOptions(Showing):
     episode: Annotated[
         int | None, typer.Argument(metavar="[EPISODE]", help="The number of one episode: its whole timeline.")
     ] = None
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many episodes, the newest first.")] = 20
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, metavar="N", help="How many episodes, the newest first, or lines.")
+    ] = 20
+    all: Annotated[
+        bool, typer.Option("--all", help="The newest lines of every timeline and of no episode: orders, warnings.")
+    ] = False
 
 
 def history(options: HistoryOptions) -> int:
@@ -26,10 +31,17 @@ def history(options: HistoryOptions) -> int:
 
     The timeline has every decision with its reason and its time. Works without the service.
     """
-    told = episodes(options, options.limit) if options.episode is None else _episode(options, options.episode)
+    if options.all and options.episode is not None:
+        raise typer.BadParameter("--all and EPISODE exclude each other")
+    if options.all:
+        told = _lines(options, options.limit)
+    else:
+        told = episodes(options, options.limit) if options.episode is None else _episode(options, options.episode)
     out.remark(source.HISTORY)
     if options.as_json:
         out.as_json(told)
+    elif options.all:
+        out.lines(timeline.all_notes(told, show.page()))
     elif options.episode is None:
         out.lines(timeline.episodes(told, show.page()))
     else:
@@ -42,6 +54,11 @@ def episodes(common: Common, limit: int) -> Json:
     now = source.now()
     with source.opened(common) as database:
         return {"episodes": [timeline.episode_json(e, now) for e in database.episodes(limit)]}
+
+
+def _lines(options: HistoryOptions, limit: int) -> Json:
+    with source.opened(options) as database:
+        return {"notes": [timeline.line_json(note) for note in database.notes(None, limit)]}
 
 
 def _episode(options: HistoryOptions, number: int) -> Json:

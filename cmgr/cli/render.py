@@ -1,5 +1,6 @@
 """Rows and times as text for a terminal: pure functions of what they are given."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from cmgr.model.view_words import span
 
 WIDTH = 80
 GAP = "  "
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 LEAST = 16  # A last column narrower than this is hard to read.
 
 
@@ -32,6 +34,10 @@ class Face:
         if away < -timedelta(seconds=1):
             return f"in {_rough(-away)}"
         return f"{_rough(away)} ago" if away >= timedelta(seconds=1) else "now"
+
+    def local(self, text: object) -> str:
+        """Return the text with the times in it as local ones."""
+        return _STAMP.sub(lambda found: self.clock(found[0]), str(text))
 
     def when(self, at: object) -> str:
         """Return both: `14:03:12, 12 s ago`; nothing for None."""

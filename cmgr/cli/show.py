@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
-from cmgr.cli import out, source, texts
+from cmgr.cli import out, reading, source, texts, watch
 from cmgr.cli.options import Showing
 from cmgr.cli.render import Face
 from cmgr.errors import CmgrError, ServiceDown
@@ -21,6 +21,9 @@ TROUBLED = 4
 class StatusOptions(Showing):
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 4 when something is wrong: for scripts and monitors.")
+    ] = False
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Go on until Ctrl-C; in a pipe with a line for each change.")
     ] = False
 
 
@@ -56,12 +59,16 @@ def status(options: StatusOptions) -> int:
 
     What cmgr does about it, what it waits for, and what you can do.
     """
+    if options.watch:
+        if options.check:
+            raise typer.BadParameter("--watch and --check exclude each other")
+        return watch.watch(lambda: source.read(options, "status").value, page, as_json=options.as_json)
     told = source.read(options, "status")
     _emit(options, told, ())
     if not options.as_json:
-        out.headline(texts.headline(told.value, out.width()))
+        out.headline(texts.headline(told.value, out.width()), well=not reading.troubles(told.value))
         out.lines(texts.status(told.value, page()))
-    return TROUBLED if options.check and texts.troubles(told.value) else 0
+    return TROUBLED if options.check and reading.troubles(told.value) else 0
 
 
 def chips(options: ChipsOptions) -> int:
@@ -115,7 +122,7 @@ def _emit(options: Showing, told: source.Told, lines: Sequence[str]) -> None:
 def _available(options: ChipsOptions) -> int:
     # Only the service knows which processes are on a chip, so the database is no substitute here.
     told = ask(source.socket_of(options), "chips")
-    free = [chip["id"] for chip in texts.rows(told, "chips") if chip.get("available")]
+    free = [chip["id"] for chip in reading.rows(told, "chips") if chip.get("available")]
     wanted = options.count
     if wanted is not None and len(free) < wanted:
         raise CmgrError(
@@ -137,12 +144,4 @@ def _past_faults(options: FaultsOptions, since: datetime | None) -> source.Told:
 
 
 def _since(text: str | None) -> datetime | None:
-    from cmgr.config.durations import duration
-
-    if text is None:
-        return None
-    try:
-        back: timedelta = duration(text)
-        return source.now() - back
-    except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(f"--since {text[:40]!r} is not a length of time such as 24h, 30m or 90d") from error
+    return None if text is None else source.now() - source.length("--since", text)

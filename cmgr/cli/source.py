@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,6 +101,20 @@ def read(common: Common, do: str) -> Told:
 
         with opened(common) as database:
             return Told(stored.ANSWERS[do](common, database), DATABASE)
+
+
+def length(option: str, text: str) -> timedelta:
+    """Return the length of time that an option was given, such as 24h. Raises `typer.BadParameter`."""
+    import typer
+
+    from cmgr.config.durations import duration
+
+    try:
+        found: timedelta = duration(text)
+        now() - found
+    except (ValueError, OverflowError) as error:
+        raise typer.BadParameter(f"{option} {text[:40]!r} is not a length of time such as 24h, 30m or 90d") from error
+    return found
 
 
 def now() -> datetime:

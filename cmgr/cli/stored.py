@@ -15,6 +15,7 @@ from cmgr.store.reader import Reader
 
 def status(common: Common, database: Reader) -> Json:
     config = source.configuration(common)
+    node = _node(common, database)
     service = {
         "state": "stopped",
         "pid": None,
@@ -23,9 +24,9 @@ def status(common: Common, database: Reader) -> Json:
         "runtimes": list(config.runtimes),
         "strategy": str(config.strategy),
         "observe": config.observe,
-        "maintenance": False,
+        **view.maintenance(node),
     }
-    return view.status(_node(common, database), service, source.now())
+    return view.status(node, service, source.now())
 
 
 def chips(common: Common, database: Reader) -> Json:

@@ -1,13 +1,11 @@
 """What the showing commands say, as lines: pure functions of the JSON that the views give."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from cmgr.cli import render, texts_rules
-from cmgr.cli.render import Face, counted
-
-Row = Mapping[str, object]
+from cmgr.cli.reading import Row, counts, health, labels, rows, service, to_type, troubles
+from cmgr.cli.render import Face
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,34 +16,12 @@ class Page:
     width: int = render.WIDTH
 
 
-def rows(told: Row, key: str) -> list[Row]:
-    """Return the list of objects under this key."""
-    found = told.get(key)
-    return [cast("Row", row) for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-
-
-def troubles(status: Row) -> list[str]:
-    """Return what is wrong, in a few words each; nothing when all is well."""
-    service = cast("Row", status.get("service") or {})
-    found = []
-    state = service.get("state")
-    if state == "stopped":
-        found.append("the service is not running")
-    elif state != "ready":
-        found.append(f"the service is {state}")
-    found += [f"ring {r['id']} is in an episode ({r['phase']})" for r in rows(status, "rings") if r["episode"]]
-    bad = [c for c in rows(status, "chips") if not c["healthy"]]
-    found += [f"chip {c['id']} is {'isolated' if c['isolated'] else 'not healthy'}" for c in bad]
-    found += [f"container {c['name']} failed" for c in rows(status, "containers") if c["status"] == "failed"]
-    found += [f"runtime {r['name']} is down" for r in rows(status, "runtimes") if r["why_down"]]
-    return found
-
-
 def headline(status: Row, width: int) -> str:
     """Return the whole picture in one line: that all is well, or as much of what is wrong as there is room for."""
     found = troubles(status)
     if not found:
-        return f"all is well: {_counts(status)}"
+        well = "nothing is wrong, in maintenance" if service(status).get("maintenance") else "all is well"
+        return f"{well}: {counts(status)}"
     line = f"not well: {found[0]}"
     for n, trouble in enumerate(found[1:], start=1):
         more = f"; and {len(found) - n} more"
@@ -56,49 +32,45 @@ def headline(status: Row, width: int) -> str:
     return line
 
 
-def _counts(status: Row) -> str:
-    chips, containers = rows(status, "chips"), rows(status, "containers")
-    healthy = sum(bool(c["healthy"]) for c in chips)
-    running = sum(c["status"] == "running" for c in containers)
-    well = counted(healthy, "chip") if healthy == len(chips) else f"{healthy} of {counted(len(chips), 'chip')}"
-    up = counted(running, "container")
-    up = up if running == len(containers) else f"{running} of {counted(len(containers), 'container')}"
-    return f"{well} healthy, {up} running"
-
-
 def status(told: Row, page: Page) -> list[str]:
     """Return what stands below the headline."""
     parts = [_service(told, page), _rings(told, page), _containers(told, page), _bad_chips(told, page)]
-    parts.append(_to_type(told))
+    lines = [part for line in to_type(told) for part in render.paragraph(f"  {line}", page.width, indent="    ")]
+    parts.append(["what to do:", *lines] if lines else [])
     return [line for part in parts if part for line in ["", *part]][1:]
 
 
 def _service(told: Row, page: Page) -> list[str]:
-    service = cast("Row", told.get("service") or {})
-    words = [str(service.get("state"))]
-    if service.get("since"):
-        words.append(f"since {page.face.when(service['since'])}")
-    if service.get("pid"):
-        words.append(f"pid {service['pid']}")
-    if service.get("driver"):
-        words.append(f"driver {service['driver']}")
-    runtimes = service.get("runtimes")
+    own = service(told)
+    words = [str(own.get("state"))]
+    if own.get("since"):
+        words.append(f"since {page.face.when(own['since'])}")
+    if own.get("pid"):
+        words.append(f"pid {own['pid']}")
+    if own.get("driver"):
+        words.append(f"driver {own['driver']}")
+    runtimes = own.get("runtimes")
     if isinstance(runtimes, list):
         words.append(f"runtimes {' '.join(map(str, runtimes)) or 'none'}")
-    if service.get("strategy"):
-        words.append(f"strategy {service['strategy']}")
-    words += ["observe: nothing is done"] * bool(service.get("observe"))
-    words += ["maintenance: nothing is done"] * bool(service.get("maintenance"))
-    counts = [_counts(told)] if troubles(told) else []
-    lines = [*counts, *render.paragraph(f"service: {', '.join(words)}", page.width, indent="  ")]
-    for trouble in _of_service(told):
-        lines += render.paragraph(f"trouble: {trouble}", page.width, indent="  ")
-    return lines
+    if own.get("strategy"):
+        words.append(f"strategy {own['strategy']}")
+    words += ["observe: nothing is done"] * bool(own.get("observe"))
+    words += [_maintenance(own, page.face)] * bool(own.get("maintenance"))
+    lines = [counts(told)] if troubles(told) else []
+    lines.append(f"service: {', '.join(words)}")
+    lines += [f"trouble: {trouble}" for trouble in _of_service(told)]
+    lines += [f"warning: {w['subject']} {page.face.local(w['text'])}" for w in rows(told, "warnings")]
+    return [part for line in lines for part in render.paragraph(line, page.width, indent="  ")]
+
+
+def _maintenance(own: Row, face: Face) -> str:
+    until = f" until {face.when(own['maintenance_until'])}" if own.get("maintenance_until") else ""
+    return f"maintenance{until}, by {own.get('maintenance_by')}: nothing is done"
 
 
 def _of_service(told: Row) -> list[str]:
     """Return what the service itself is troubled by, or what is known of that from the runtimes."""
-    found = cast("Row", told.get("service") or {}).get("troubles")
+    found = service(told).get("troubles")
     if isinstance(found, list):
         return [str(trouble) for trouble in found]
     return [f"runtime {r['name']} is down: {r['why_down']}" for r in rows(told, "runtimes") if r["why_down"]]
@@ -109,7 +81,7 @@ def _rings(told: Row, page: Page) -> list[str]:
     for ring in rows(told, "rings"):
         if not ring["episode"]:
             continue
-        why = f"{ring['reason']}{_next_step(ring, page.face)}"
+        why = f"{page.face.local(ring['reason'])}{_next_step(ring, page.face)}"
         found.append((str(ring["id"]), str(ring["episode"]), str(ring["phase"]), page.face.when(ring["since"]), why))
     return render.table(("RING", "EPISODE", "PHASE", "SINCE", "REASON"), found, page.width) if found else []
 
@@ -122,38 +94,21 @@ def _next_step(ring: Row, face: Face) -> str:
 
 
 def _containers(told: Row, page: Page) -> list[str]:
-    found = []
-    for container in rows(told, "containers"):
+    found, named = [], labels(told)
+    for place, container in enumerate(rows(told, "containers")):
         warnings = container.get("warnings")
         warned = [f"warning: {w}" for w in warnings] if isinstance(warnings, list) else []
-        why = "\n".join(filter(None, [str(container["reason"]), *warned]))
+        why = "\n".join(filter(None, [page.face.local(container["reason"]), *warned]))
         chips = render.numbers(container["chips"])
         since = page.face.ago(container["since"]) if container["since"] else ""
-        found.append((label(container), str(container["status"]), chips, since, why))
+        found.append((named[place], str(container["status"]), chips, since, why))
     return render.table(("CONTAINER", "STATUS", "CHIPS", "SINCE", "WHY"), found, page.width) if found else []
-
-
-def label(container: Row) -> str:
-    """Return the container's name, or the beginning of its id when it has none."""
-    return str(container["name"]) or str(container["id"])[:12]
 
 
 def _bad_chips(told: Row, page: Page) -> list[str]:
     bad = [c for c in rows(told, "chips") if not c["healthy"]]
     found = [(str(c["id"]), str(c["ring"]), health(c), str(c["reason"])) for c in bad]
     return render.table(("CHIP", "RING", "HEALTH", "WHY"), found, page.width) if found else []
-
-
-def health(chip: Row) -> str:
-    return "healthy" if chip["healthy"] else "isolated" if chip["isolated"] else "faulty"
-
-
-def _to_type(told: Row) -> list[str]:
-    found = [f"{label(c)}: {c['hint']}" for c in rows(told, "containers") if c["hint"]]
-    service = cast("Row", told.get("service") or {})
-    if service.get("state") == "stopped":
-        found.insert(0, "the service: systemctl start cmgr")
-    return ["what to do:", *(f"  {line}" for line in found)] if found else []
 
 
 def chips(told: Row, page: Page) -> list[str]:

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.cli import render
-from cmgr.cli.texts import Page, rows
+from cmgr.cli.reading import rows
+from cmgr.cli.texts import Page
 from cmgr.model.view_words import Json, one_line, span, stamp, stamp_or_none
 
 if TYPE_CHECKING:
@@ -30,10 +31,17 @@ def episode_json(episode: "EpisodeRow", now: datetime) -> Json:
 
 def note_json(note: "NoteRow", began: datetime) -> Json:
     """Return a line of the timeline; `offset` is in seconds from the episode's beginning."""
+    return {"at": stamp(note.at), "offset": round((note.at - began).total_seconds(), 3), **_note(note)}
+
+
+def line_json(note: "NoteRow") -> Json:
+    """Return a line of any timeline, or of none."""
+    return {"at": stamp(note.at), "ring": note.ring, "episode": note.episode or None, **_note(note)}
+
+
+def _note(note: "NoteRow") -> Json:
     key = note.container
     return {
-        "at": stamp(note.at),
-        "offset": round((note.at - began).total_seconds(), 3),
         "kind": str(note.kind),
         "text": one_line(note.text),
         "chip": note.chip,
@@ -58,6 +66,17 @@ def episodes(told: Mapping[str, object], page: Page) -> list[str]:
         for e in found
     ]
     return render.table(("EPISODE", "RING", "BEGAN", "TOOK", "OUTCOME", "CAUSE"), table, page.width)
+
+
+def all_notes(told: Mapping[str, object], page: Page) -> list[str]:
+    """Return a line for each note of any episode or of none, the newest last."""
+    found = rows(told, "notes")
+    if not found:
+        return ["nothing is noted"]
+    table = [
+        (page.face.clock(n["at"]), str(n["episode"] or "-"), str(n["kind"]), page.face.local(n["text"])) for n in found
+    ]
+    return render.table(("AT", "EPISODE", "KIND", "WHAT"), table, page.width)
 
 
 def episode(told: Mapping[str, object], page: Page) -> list[str]:

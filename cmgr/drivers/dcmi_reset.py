@@ -31,11 +31,16 @@ class Resetter:
         self._pause = pause
 
     def last_look(self, ring: Mapping[ChipId, Known], faulty: Sequence[ChipId], codes: frozenset[str]) -> ChipId:
-        """Return the chip to reset: the first of `faulty` that still reports one of `codes`. Raises `ResetRefused`."""
+        """Return the chip to reset: the first of `faulty` that still reports one of `codes`; the first without codes.
+
+        Raises `ResetRefused`.
+        """
         for chip, known in ring.items():
             objection = self._used(chip, known)
             if objection:
                 raise ResetRefused(f"cannot reset {listed(ring)}: {objection}")
+        if not codes:
+            return next(chip for chip in faulty if chip in ring)
         wanted = {normal_code(code) for code in codes}
         for chip in faulty:
             if chip in ring and wanted.intersection(map(normal_code, self._codes(chip, ring))):

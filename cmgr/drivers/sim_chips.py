@@ -80,7 +80,7 @@ class SimChips:
             for process in chip.processes.values():
                 return f"process {process.pid} ({process.name or 'no name'}) is on {listed([number])}"
         wanted = {normal_code(code) for code in codes}
-        if not any(key.code in wanted for number in faulty for key in self.chip(number).faults):
+        if wanted and not any(key.code in wanted for number in faulty for key in self.chip(number).faults):
             return f"{listed(faulty)} reports none of {', '.join(sorted(codes))} any more"
         return ""
 

@@ -67,8 +67,9 @@ class SetRestartPolicy:
 class ResetRing:
     """Reset the ring's chips together. NOT safe to repeat. Answer: `ResetDone`.
 
-    `faulty` are the chips whose fault is the reason. The driver looks once more just before and refuses when a
-    process is on any of `chips` or none of `faulty` reports one of `codes` any more.
+    `faulty` are the chips whose fault is the reason, or a person's order, which has no `codes`. The driver looks once
+    more just before and refuses when a process is on any of `chips`, or when there are codes and none of `faulty`
+    reports one of them any more.
     """
 
     id: CommandId

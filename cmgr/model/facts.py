@@ -21,10 +21,11 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True)
 class Reconfigured:
-    """The configuration or the fault table is another one from now on."""
+    """The configuration or the fault table is another one from now on. `who` had it read."""
 
     policy: Policy
     catalog: Catalog
+    who: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +179,41 @@ class ReleaseOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class IsolateOrdered:
+    """A person takes a chip out of use, until a person releases it."""
+
+    chip: ChipId
+    reason: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResetOrdered:
+    """A person wants this chip's ring reset. `stop`: the ring's containers may be stopped for it."""
+
+    chip: ChipId
+    who: str
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetOrdered:
+    """A person ends a hold: the container is theirs from now on, as it is."""
+
+    key: ContainerKey
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceOrdered:
+    """A person begins (`on`) or ends maintenance; it ends by itself at `until`."""
+
+    on: bool
+    who: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed: a deadline may be over."""
 
@@ -186,6 +222,17 @@ class Tick:
 class Resync:
     """Read the truth from runtimes and driver."""
 
+
+Ordered = (
+    ResumeOrdered
+    | ResumeAllOrdered
+    | ReleaseOrdered
+    | IsolateOrdered
+    | ResetOrdered
+    | ForgetOrdered
+    | MaintenanceOrdered
+)
+"""What a person wants. `who` is what the timeline calls that person."""
 
 Answer = RingRead | ResetDone | ContainersListed | ContainerStopped | ContainerStarted | RestartPolicySet
 
@@ -199,9 +246,7 @@ Fact = (
     | RuntimeDown
     | ContainerSeen
     | ContainerRemoved
-    | ResumeOrdered
-    | ResumeAllOrdered
-    | ReleaseOrdered
+    | Ordered
     | Tick
     | Resync
     | Answer

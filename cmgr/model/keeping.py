@@ -14,9 +14,19 @@ from cmgr.model.commands import NoteKind, SetRestartPolicy, StartContainer, Stop
 from cmgr.model.containers import NO_RESTART, Container
 from cmgr.model.facts import ContainerStarted, ContainerStopped, RestartPolicySet
 from cmgr.model.holds import Hold, HoldState
-from cmgr.model.policy import Strategy, backed_off
+from cmgr.model.policy import backed_off
 from cmgr.model.rings import Ring
-from cmgr.model.scope import Block, in_scope, is_starting, observing, on_ring, scope_of, start_blocker, strategy_of
+from cmgr.model.scope import (
+    Block,
+    died_of_it,
+    handled_faults,
+    in_scope,
+    is_starting,
+    observing,
+    on_ring,
+    scope_of,
+    start_blocker,
+)
 from cmgr.model.sightings import container_removed, had_ended, hand_back, rearmed, started, stopped
 from cmgr.model.turn import Turn
 
@@ -36,25 +46,13 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
         if container.key in turn.node.holds:
             continue
         if container.running and in_scope(turn.node, ring, container, scope):
-            text = f"{container.name} will be stopped, and started again when the fault is over"
+            what = "fault" if handled_faults(turn.node, ring) or scope.isolated else "reset"
+            text = f"{container.name} will be stopped, and started again when the {what} is over"
             _make(turn, ring, container, text)
-        elif not container.running and _died_of_it(turn, ring, container, since or ring.began):
+        elif not container.running and died_of_it(turn.node, ring, container, since or ring.began):
             assert container.exit is not None
             text = f"{container.name} died by itself (exit code {container.exit.code}) and will be started again"
             _make(turn, ring, container, text)
-
-
-def _died_of_it(turn: Turn, ring: Ring, container: Container, since: datetime | None) -> bool:
-    mine = container.enabled and container.key not in ring.theirs
-    if not mine or strategy_of(turn.node, container) is Strategy.NEVER:
-        return False
-    if container.exit is None or not container.exit.by_itself or since is None:
-        return False
-    if container.seen is None:
-        return False  # What the last life knew may be long over.
-    # The runtime's clock may be ahead of ours: nobody dies after cmgr was told of it.
-    at = min(container.exit.at, container.since or container.exit.at)
-    return at >= since - turn.node.policy.death_window
 
 
 def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
@@ -109,7 +107,8 @@ def _stop(turn: Turn, hold: Hold) -> None:
         return
     # A runtime that is down is asked all the same: its events may have broken off while it still takes orders.
     ring = turn.ring_for(hold.chips)
-    reason = f"episode {hold.episode}: a fault of {listed(ring.chips) if ring else 'a chip that is gone'}"
+    what = "an ordered reset" if ring is not None and ring.id in turn.node.reset_orders else "a fault"
+    reason = f"episode {hold.episode}: {what} of {listed(ring.chips) if ring else 'a chip that is gone'}"
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace)
     turn.put_hold(replace(hold, command=command.id, retry_at=None))
     turn.commands.append(command)

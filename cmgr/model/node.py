@@ -16,6 +16,7 @@ from cmgr.model.holds import Hold
 from cmgr.model.policy import Policy
 from cmgr.model.rings import Ring
 from cmgr.model.rules import Tally
+from cmgr.model.standing import Maintenance, ResetOrder
 
 ChipFaults = Mapping[FaultKey, Fault]
 
@@ -58,7 +59,8 @@ class Restraint:
 class Node:
     """Everything cmgr knows and has promised.
 
-    Stored: chips, rings, containers, faults, tallies, isolations, holds, restraint, serial, episodes.
+    Stored: chips, rings, containers, faults, tallies, isolations, holds, reset_orders, maintenance, restraint, serial,
+    episodes.
     Of this life only: policy, catalog, runtimes, reports, and strangers: chips that events named and that are not
     there.
     """
@@ -74,6 +76,8 @@ class Node:
     isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
     holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
     restraint: Restraint = Restraint()
+    reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
+    maintenance: Maintenance | None = None
     reports: Mapping[ChipId, ChipReport] = field(default_factory=dict)
     strangers: frozenset[ChipId] = frozenset()
     serial: int = 0

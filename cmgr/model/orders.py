@@ -1,25 +1,62 @@
 """Orders of a person: taken in like any other fact, under the same rules."""
 
 from dataclasses import replace
+from datetime import datetime
+from typing import assert_never
 
-from cmgr.model import escalation
+from cmgr.model import escalation, restraint
 from cmgr.model.books import escalate
 from cmgr.model.commands import NoteKind
-from cmgr.model.facts import ReleaseOrdered, ResumeAllOrdered, ResumeOrdered
+from cmgr.model.facts import (
+    ForgetOrdered,
+    IsolateOrdered,
+    MaintenanceOrdered,
+    Ordered,
+    ReleaseOrdered,
+    ResetOrdered,
+    ResumeAllOrdered,
+    ResumeOrdered,
+)
 from cmgr.model.holds import HoldState
-from cmgr.model.isolating import separate
-from cmgr.model.restraint import lift
+from cmgr.model.isolating import isolate, separate
+from cmgr.model.maintenance import maintenance_ordered
+from cmgr.model.node import Node
+from cmgr.model.ordered_resets import reset_ordered
+from cmgr.model.sightings import hand_back
+from cmgr.model.standing import not_ahead
 from cmgr.model.turn import Turn
 
 
-def ordered(turn: Turn, fact: ResumeOrdered | ResumeAllOrdered | ReleaseOrdered) -> None:
+def ordered(turn: Turn, fact: Ordered) -> None:
     """Do what a person wants."""
-    if isinstance(fact, ResumeOrdered):
-        _resume(turn, fact)
-    elif isinstance(fact, ResumeAllOrdered):
-        _resume_all(turn, fact)
-    else:
-        _release(turn, fact)
+    match fact:
+        case ResumeOrdered():
+            _resume(turn, fact)
+        case ResumeAllOrdered():
+            _resume_all(turn, fact)
+        case ReleaseOrdered():
+            _release(turn, fact)
+        case IsolateOrdered():
+            _isolate(turn, fact)
+        case ResetOrdered():
+            reset_ordered(turn, fact)
+        case ForgetOrdered():
+            _forget(turn, fact)
+        case MaintenanceOrdered():
+            maintenance_ordered(turn, fact)
+        case _:
+            assert_never(fact)
+
+
+def after_restart(node: Node, at: datetime) -> Node:
+    """Return the node with what stands fitted to the machine and the clock of a new life."""
+    orders = {r: replace(o, at=min(o.at, at)) for r, o in node.reset_orders.items() if r in node.rings}
+    return replace(
+        node,
+        reset_orders=orders,
+        maintenance=not_ahead(node.maintenance, at),
+        restraint=restraint.not_ahead(node.restraint, node.rings, at),
+    )
 
 
 def _resume(turn: Turn, fact: ResumeOrdered) -> None:
@@ -38,7 +75,7 @@ def _resume_all(turn: Turn, fact: ResumeAllOrdered) -> None:
     """Let begin what was kept back, and try every container again that was given up."""
     if turn.node.restraint.kept:
         turn.note(NoteKind.ACTION, f"{fact.who} ordered that no ring is kept back")
-        lift(turn)
+        restraint.lift(turn)
     for hold in [h for h in turn.node.holds.values() if h.failed]:
         _resume(turn, ResumeOrdered(hold.key, fact.who))
 
@@ -55,3 +92,29 @@ def _release(turn: Turn, fact: ReleaseOrdered) -> None:
     escalation.forgive(turn, fact.chip)
     escalate(turn)
     separate(turn, fact.chip)
+
+
+def _isolate(turn: Turn, fact: IsolateOrdered) -> None:
+    """Take the chip out of use; one that is isolated already is a person's to release from now on."""
+    if fact.chip not in turn.node.chips:
+        return
+    before = turn.node.isolations.get(fact.chip)
+    text = f"{fact.who} ordered that chip {fact.chip} is isolated"
+    turn.note(NoteKind.ACTION, text, turn.ring_of(fact.chip), chip=fact.chip)
+    isolate(turn, fact.chip, by="operator", reason=fact.reason, code=before.code if before is not None else None)
+    if before is not None:
+        turn.put_isolation(replace(turn.node.isolations[fact.chip], since=before.since))
+
+
+def _forget(turn: Turn, fact: ForgetOrdered) -> None:
+    """End the hold. What is under way of ours takes its course; nothing more is done to the container."""
+    hold = turn.node.holds.get(fact.key)
+    if hold is None or hold.state is HoldState.RETURNING:
+        return
+    for ring in turn.rings_of(hold.chips):
+        if ring.in_episode:
+            turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
+    if hold.state in (HoldState.STOPPING, HoldState.STARTING):
+        # The answer to a stop or a start is nobody's any more; one to a change of its restart policy comes first.
+        hold = replace(hold, command=None)
+    hand_back(turn, hold, f"{fact.who} ordered that it is forgotten")

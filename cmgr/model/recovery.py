@@ -19,8 +19,9 @@ from cmgr.model.commands import Note, NoteKind
 from cmgr.model.faults import Isolation
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.keeping import hold_in_scope
+from cmgr.model.ordered_resets import carry_out, ordered_cause
 from cmgr.model.policy import OnIsolate, backed_off
-from cmgr.model.resetting import cause_of, give_up, have_booted, order_reset, verifying
+from cmgr.model.resetting import because_of, cause_of, give_up, have_booted, order_reset, verifying
 from cmgr.model.restraint import keeps_back
 from cmgr.model.rings import Phase, Ring, resets_within
 from cmgr.model.scope import (
@@ -63,9 +64,9 @@ def _step(turn: Turn, ring: Ring) -> None:
 
 def _healthy(turn: Turn, ring: Ring) -> None:
     faults = handled_faults(turn.node, ring)
-    cause = cause_of(faults) if faults else _isolated_cause(turn, ring)
+    cause = cause_of(faults) if faults else ordered_cause(turn, ring) or _isolated_cause(turn, ring)
     kept_since = turn.node.restraint.kept.get(ring.id)
-    if not cause or keeps_back(turn, ring):
+    if not cause or (ring.id not in turn.node.reset_orders and keeps_back(turn, ring)):
         return
     ring = turn.node.rings[ring.id]
     number = turn.node.episodes + 1
@@ -136,6 +137,9 @@ def _tell_what_would_stop(turn: Turn, ring: Ring) -> None:
 
 def _waiting(turn: Turn, ring: Ring) -> None:
     end_momentary(turn, ring)
+    if carry_out(turn, ring):
+        return
+    ring = turn.node.rings[ring.id]
     faults = handled_faults(turn.node, ring)
     if not faults:
         # A reset that failed may have left chips that report nothing because they are not up.
@@ -152,7 +156,7 @@ def _waiting(turn: Turn, ring: Ring) -> None:
     if is_free(turn, turn.node.rings[ring.id], faults) and last_look(turn, turn.node.rings[ring.id]):
         if not has_idled(turn, turn.node.rings[ring.id], faults):
             return
-        order_reset(turn, turn.node.rings[ring.id], faults)
+        order_reset(turn, turn.node.rings[ring.id], because_of(faults))
 
 
 def _resetting(turn: Turn, ring: Ring) -> None:
@@ -182,9 +186,9 @@ def _isolations(turn: Turn, ring: Ring) -> list[Isolation]:
 
 
 def _resuming(turn: Turn, ring: Ring) -> None:
-    faults = handled_faults(turn.node, ring)
-    if faults:
-        turn.enter(ring, Phase.LISTING, f"a new fault: {cause_of(faults)}")
+    faults, ordered = handled_faults(turn.node, ring), ordered_cause(turn, ring)
+    if faults or ordered:
+        turn.enter(ring, Phase.LISTING, f"a new fault: {cause_of(faults)}" if faults else ordered)
         return
     pending = [h for h in holds_on(turn.node, ring) if is_starting(turn.node, h)]
     if pending:
@@ -212,6 +216,7 @@ def _close(turn: Turn, ring: Ring) -> None:
     outcome = _outcome(turn, ring)
     text = f"episode {ring.episode} is over: {outcome} after {(turn.at - began).total_seconds():.3f} s"
     episode = ring.episode
+    turn.drop_order(ring.id)
     turn.enter(ring, Phase.HEALTHY, "nothing is left to start")
     ring = turn.node.rings[ring.id]
     turn.put_ring(replace(ring, reason="", episode=0, began=None, starts={}, blocked=None, widened=False))

@@ -22,14 +22,12 @@ from cmgr.model.facts import (
     Event,
     Fact,
     FaultReported,
+    Ordered,
     ReadNeeded,
     Reconfigured,
-    ReleaseOrdered,
     ResetDone,
     Restarted,
     RestartPolicySet,
-    ResumeAllOrdered,
-    ResumeOrdered,
     Resync,
     RingRead,
     RuntimeDown,
@@ -40,11 +38,13 @@ from cmgr.model.faults import Isolation
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.isolating import release_at, release_due
 from cmgr.model.keeping import container_started, container_stopped, keep, restart_policy_set
+from cmgr.model.maintenance import maintenance_due
 from cmgr.model.node import ChipFaults, Node, RuntimeState
-from cmgr.model.orders import ordered
+from cmgr.model.ordered_resets import lapse_orders
+from cmgr.model.orders import after_restart, ordered
 from cmgr.model.recovery import advance
 from cmgr.model.resetting import reset_done, verify
-from cmgr.model.restraint import let_go, not_ahead
+from cmgr.model.restraint import let_go
 from cmgr.model.rings import AFTER_RESTART, REBOOTING, Phase, Ring, reborn
 from cmgr.model.scope import handled_faults
 from cmgr.model.sightings import (
@@ -63,6 +63,7 @@ MOST_ROUNDS = 16
 def reduce(node: Node, event: Event) -> tuple[Node, tuple[Command, ...]]:
     """Return the node after the event, and what must now be done for it. Total: it raises nothing."""
     turn = Turn(node, event.at)
+    maintenance_due(turn)
     _take_in(turn, event.fact)
     _settle(turn)
     return turn.node, tuple(turn.commands)
@@ -70,6 +71,8 @@ def reduce(node: Node, event: Event) -> tuple[Node, tuple[Command, ...]]:
 
 def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a line a fact
     match fact:
+        case _ if isinstance(fact, Ordered):
+            ordered(turn, fact)
         case FaultReported():
             fault_reported(turn, fact)
         case RingRead():
@@ -96,8 +99,6 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             container_started(turn, fact)
         case RestartPolicySet():
             restart_policy_set(turn, fact)
-        case ResumeOrdered() | ResumeAllOrdered() | ReleaseOrdered():
-            ordered(turn, fact)
         case Restarted():
             _restarted(turn, fact)
         case Reconfigured():
@@ -112,6 +113,8 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
 
 def _reconfigured(turn: Turn, fact: Reconfigured) -> None:
     turn.node = replace(turn.node, policy=fact.policy, catalog=fact.catalog)
+    if fact.who:
+        turn.note(NoteKind.ACTION, f"{fact.who} had the configuration read again: it is in force")
     relevel(turn)
 
 
@@ -122,6 +125,7 @@ def _settle(turn: Turn) -> None:
             turn.ask_list(state.name, f"is {state.name} there?", not_older=turn.at)
     escalate(turn)
     release_due(turn)
+    lapse_orders(turn)
     rounds = 0
     while _moves(turn) and rounds < MOST_ROUNDS:
         rounds += 1
@@ -160,7 +164,7 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         for k, c in node.containers.items()
         if k.runtime in fact.runtimes  # Of the others nobody will ever say that they stopped.
     }
-    turn.node = replace(node, rings=rings, containers=containers, restraint=not_ahead(node.restraint, rings, turn.at))
+    turn.node = after_restart(replace(node, rings=rings, containers=containers), turn.at)
     relevel(turn)
     for name in fact.runtimes:
         turn.ask_list(name, "cmgr was started", not_older=turn.at)
@@ -244,6 +248,8 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]
     times += [release_at(node, i) for i in node.isolations.values()]
     times += [t.due for t in node.tallies.values()]
+    times += [o.lapses for o in node.reset_orders.values() if not o.done]
+    times.append(node.maintenance.until if node.maintenance is not None else None)
     # What is past and still there waits for something other than time.
     return min((t for t in times if t is not None and t > after), default=None)
 

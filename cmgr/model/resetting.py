@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import NamedTuple
 
 from cmgr.model.books import end_momentary
-from cmgr.model.chips import listed
+from cmgr.model.chips import ChipId, listed
 from cmgr.model.commands import ResetRing
 from cmgr.model.facts import ResetDone
-from cmgr.model.faults import Fault
+from cmgr.model.faults import Fault, FaultCode
 from cmgr.model.isolating import isolate
 from cmgr.model.policy import backed_off, look_again_after
 from cmgr.model.rings import Phase, Ring, resets_within
@@ -36,14 +37,24 @@ def give_up(turn: Turn, faults: list[Fault]) -> None:
         isolate(turn, chip, by="budget", reason=f"{code} is still there and {spent}", code=code)
 
 
-def order_reset(turn: Turn, ring: Ring, faults: list[Fault]) -> None:
+class Why(NamedTuple):
+    """What a reset is for: chips, and the codes of their faults; no code where a person ordered it."""
+
+    cause: str
+    chips: tuple[ChipId, ...]
+    codes: frozenset[FaultCode]
+
+
+def because_of(faults: list[Fault]) -> Why:
+    """Return the reason of a reset that is to cure these."""
+    return Why(cause_of(faults), tuple(sorted({f.chip for f in faults})), frozenset(f.code for f in faults))
+
+
+def order_reset(turn: Turn, ring: Ring, why: Why) -> None:
     """Order the reset, and count it."""
     assert not [c for c in on_ring(turn.node, ring) if c.running], "a reset under a running container"
-    faulty = tuple(sorted({f.chip for f in faults}))
-    reason = f"{cause_of(faults)}; nobody is on {listed(ring.chips)}"
-    command = ResetRing(
-        turn.command_id("reset"), reason, ring.id, ring.chips, faulty, frozenset(f.code for f in faults)
-    )
+    reason = f"{why.cause}; nobody is on {listed(ring.chips)}"
+    command = ResetRing(turn.command_id("reset"), reason, ring.id, ring.chips, why.chips, why.codes)
     turn.commands.append(command)
     counted = (*resets_within(ring, turn.at, turn.node.policy.reset.window), turn.at)
     ring = turn.put_ring(replace(ring, resets=counted, reset=command.id, look=None))
@@ -72,6 +83,7 @@ def reset_done(turn: Turn, fact: ResetDone) -> None:
 
 def verify(turn: Turn, ring: Ring, reason: str) -> None:
     """Begin to look what became of the chips."""
+    _ordered_is_done(turn, ring)
     ring = turn.enter(ring, Phase.VERIFYING, reason)
     deadline = turn.at + turn.node.policy.reset.boot_timeout
     ring = turn.put_ring(replace(ring, deadline=deadline))
@@ -80,11 +92,19 @@ def verify(turn: Turn, ring: Ring, reason: str) -> None:
 
 def reset_failed(turn: Turn, ring: Ring, why: str) -> None:
     """The reset did not cure: wait before the next one, longer each time."""
+    _ordered_is_done(turn, ring)
     policy = turn.node.policy.reset
     failures = ring.failures + 1
     again = turn.at + backed_off(policy.backoff, policy.backoff_max, failures)
     ring = turn.enter(ring, Phase.WAITING, f"reset {failures} of this episode did not cure: {why}")
     turn.put_ring(replace(ring, failures=failures, not_before=again))
+
+
+def _ordered_is_done(turn: Turn, ring: Ring) -> None:
+    """An order is good for one reset, whatever came of that."""
+    order = turn.node.reset_orders.get(ring.id)
+    if order is not None and not order.done:
+        turn.put_order(replace(order, done=True))
 
 
 def verifying(turn: Turn, ring: Ring) -> None:

@@ -28,7 +28,7 @@ class Phase(StrEnum):
 
 
 EDGES: Mapping[tuple[Phase, Phase], str] = {
-    (Phase.HEALTHY, Phase.LISTING): "a handled fault",
+    (Phase.HEALTHY, Phase.LISTING): "a handled fault, or an ordered reset",
     (Phase.LISTING, Phase.DRAINING): "every runtime answered",
     (Phase.DRAINING, Phase.WAITING): "every stop was answered",
     (Phase.WAITING, Phase.RESETTING): "a reset is due and nothing is in its way",
@@ -38,7 +38,7 @@ EDGES: Mapping[tuple[Phase, Phase], str] = {
     (Phase.VERIFYING, Phase.RESUMING): "booted, and no handled fault is left",
     (Phase.VERIFYING, Phase.WAITING): "not booted in time, or the fault is still there",
     (Phase.RESUMING, Phase.HEALTHY): "nothing is left to start",
-    (Phase.RESUMING, Phase.LISTING): "a new fault",
+    (Phase.RESUMING, Phase.LISTING): "a new fault, or an ordered reset",
 }
 
 REBOOTING = frozenset({Phase.RESETTING, Phase.VERIFYING})
@@ -57,9 +57,9 @@ class Ring:
 
     `deadline`: when time alone will move it. `resets`: when it was reset within the window, ended well or not.
     `failures`: resets of this episode in a row that did not cure. `not_before`: back-off before the next.
-    `lulls`: when its fault went away by itself, lately. `theirs`: containers that a person started in this episode.
-    `starts`: how often cmgr started each container in this episode. `blocked`: since when a due reset waits for
-    containers out of scope; `widened`: that took too long, and the whole ring is in scope.
+    `lulls`: when its fault went away by itself, lately. `theirs`: containers that a person started, or took back, in
+    this episode. `starts`: how often cmgr started each container in this episode. `blocked`: since when a due reset
+    waits for containers out of scope; `widened`: that took too long, and the whole ring is in scope.
     Not stored: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way; `look`, since
     when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`, the read-out
     under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when not every chip

@@ -55,7 +55,14 @@ def stop_due(node: Node, fault: Fault) -> datetime | None:
 
 def observing(node: Node) -> bool:
     """Return whether cmgr decides and records everything and does nothing."""
-    return node.policy.observe
+    return node.policy.observe or node.maintenance is not None
+
+
+def why_idle(node: Node) -> str:
+    """Return why cmgr does nothing, in words; nothing when it acts."""
+    if node.maintenance is not None:
+        return node.maintenance.words
+    return "cmgr only observes" if node.policy.observe else ""
 
 
 class Scope(NamedTuple):
@@ -84,14 +91,43 @@ def on_ring(node: Node, ring: Ring) -> Iterator[Container]:
 
 def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool:
     """Return whether the scope means that cmgr stops this container of the ring."""
+    if not container.enabled or container.key in ring.theirs:
+        return False
+    if is_cleared_by_order(node, ring):
+        return True
     strategy = strategy_of(node, container)
-    if strategy is Strategy.NEVER or not container.enabled or container.key in ring.theirs:
+    if strategy is Strategy.NEVER:
         return False
     if not scope.isolated.isdisjoint(container.chips):
         return True
     # Isolation is of one chip: it never reaches the ring mates, whatever the strategy.
     whole_ring = strategy is Strategy.RING or ring.widened
     return bool(scope.faulty) and (whole_ring or not scope.faulty.isdisjoint(container.chips))
+
+
+def died_of_it(node: Node, ring: Ring, container: Container, since: datetime | None) -> bool:
+    """Return whether the container, which is down, counts as killed by what the ring's episode is about.
+
+    `since`: when that began.
+    """
+    mine = container.enabled and container.key not in ring.theirs
+    if not mine or strategy_of(node, container) is Strategy.NEVER:
+        return False
+    if container.exit is None or not container.exit.by_itself or since is None:
+        return False
+    if container.seen is None:
+        return False  # What the last life knew may be long over.
+    if ring.id in node.reset_orders and not handled_faults(node, ring):
+        return False  # A person wanted the reset: there is no fault to die of.
+    # The runtime's clock may be ahead of ours: nobody dies after cmgr was told of it.
+    at = min(container.exit.at, container.since or container.exit.at)
+    return at >= since - node.policy.death_window
+
+
+def is_cleared_by_order(node: Node, ring: Ring) -> bool:
+    """Return whether a person wants the whole ring empty for a reset that is still to be made or verified."""
+    order = node.reset_orders.get(ring.id)
+    return order is not None and order.stop and ring.phase is not Phase.RESUMING
 
 
 def holds_on(node: Node, ring: Ring) -> list[Hold]:
@@ -127,7 +163,7 @@ def start_blocker(node: Node, hold: Hold) -> Blocker:
         if why:
             return Blocker(Block.CHIP, why)
     if observing(node):
-        return Blocker(Block.CHIP, "cmgr only observes")
+        return Blocker(Block.CHIP, why_idle(node))
     unread = [c for c in hold.chips if node.rings[node.chips[c].ring].read is None]
     if runtime.why_down:
         return Blocker(Block.ANSWER, f"cannot reach {runtime.name}: {runtime.why_down}")

@@ -22,6 +22,7 @@ from cmgr.model.node import Node, RuntimeState
 from cmgr.model.policy import backed_off
 from cmgr.model.rings import Phase, Ring, entered
 from cmgr.model.rules import Tally
+from cmgr.model.standing import ResetOrder
 
 LIST_BACKOFF = timedelta(seconds=1)
 LIST_BACKOFF_MAX = timedelta(seconds=10)
@@ -89,6 +90,14 @@ class Turn:
     def drop_isolation(self, chip: ChipId) -> None:
         kept = {c: i for c, i in self.node.isolations.items() if c != chip}
         self.node = replace(self.node, isolations=kept)
+
+    def put_order(self, order: ResetOrder) -> None:
+        self.node = replace(self.node, reset_orders={**self.node.reset_orders, order.ring: order})
+
+    def drop_order(self, ring: RingId) -> None:
+        if ring in self.node.reset_orders:
+            kept = {r: o for r, o in self.node.reset_orders.items() if r != ring}
+            self.node = replace(self.node, reset_orders=kept)
 
     def command_id(self, kind: str) -> CommandId:
         """Return an id that no other command ever had or will have."""

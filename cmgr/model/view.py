@@ -12,6 +12,7 @@ from cmgr.model.isolating import release_at
 from cmgr.model.node import Node
 from cmgr.model.rings import Ring
 from cmgr.model.scope import active_faults, grave_faults
+from cmgr.model.view_advice import idle_hint, isolation_hint, overdue
 from cmgr.model.view_containers import chips_of, containers, ours
 from cmgr.model.view_explain import explain
 from cmgr.model.view_rules import raised_by
@@ -27,6 +28,7 @@ def status(node: Node, service: Mapping[str, object], now: datetime) -> Json:
         "at": stamp(now),
         "service": told,
         "restraint": restraint(node),
+        "warnings": [] if service.get("state") == "stopped" else overdue(node, now),
         "rings": rings(node),
         "containers": containers(node),
         "chips": chips(node),
@@ -43,12 +45,23 @@ def restraint(node: Node) -> Json | None:
     return {"since": stamp_or_none(now.since), "reason": now.reason, "rings": sorted(now.kept)} if now.kept else None
 
 
+def maintenance(node: Node) -> Json:
+    """Return whether a person works on the machine, until when, and who."""
+    known = node.maintenance
+    return {
+        "maintenance": known is not None,
+        "maintenance_until": stamp_or_none(known.until) if known is not None else None,
+        "maintenance_by": one_line(known.who) if known is not None else None,
+    }
+
+
 def rings(node: Node) -> list[Json]:
     """Return every ring, those in an episode with its number and what they wait for."""
-    return [_ring(ring) for _, ring in sorted(node.rings.items())]
+    return [_ring(node, ring) for _, ring in sorted(node.rings.items())]
 
 
-def _ring(ring: Ring) -> Json:
+def _ring(node: Node, ring: Ring) -> Json:
+    order = node.reset_orders.get(ring.id)
     return {
         "id": ring.id,
         "chips": sorted(ring.chips),
@@ -59,6 +72,8 @@ def _ring(ring: Ring) -> Json:
         "deadline": stamp_or_none(ring.deadline),
         "began": stamp_or_none(ring.began) if ring.in_episode else None,
         "resets": len(ring.resets),
+        "ordered_by": None if order is None else one_line(order.who),
+        "hint": idle_hint(node) if ring.in_episode else "",
     }
 
 
@@ -92,6 +107,7 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> Json:
         "containers": sorted(users),
         "processes": [_process(p) for p in processes],
         "available": free,
+        "hint": isolation_hint(node, [chip]) if isolation is not None else "",
     }
 
 

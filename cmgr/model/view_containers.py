@@ -1,11 +1,12 @@
 """Containers as a person sees them: the status word, what each waits for, and what to type."""
 
-from cmgr.model.chips import ChipId, listed
+from cmgr.model.chips import ChipId
 from cmgr.model.containers import Container, ContainerKey
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.node import Node
 from cmgr.model.rings import Ring
-from cmgr.model.scope import grave_faults
+from cmgr.model.scope import grave_faults, why_idle
+from cmgr.model.view_advice import called, idle_hint, isolation_hint
 from cmgr.model.view_words import Json, joined, one_line, stamp, stamp_or_none, times
 
 STATUS_OF_HOLD = {
@@ -48,6 +49,7 @@ def _row(node: Node, key: ContainerKey) -> Json:
         "namespace": key.namespace,
         "id": key.id,
         "name": one_line(_name(container, hold)),
+        "called": called(node, key),
         "chips": sorted(chips_of(node, key)) or sorted(hold.chips if hold is not None else ()),
         "status": status,
         "since": stamp_or_none(since),
@@ -81,7 +83,7 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
     theirs = next((r for r in rings if r.in_episode and container.key in r.theirs), None)
     if theirs is not None:
         return (
-            f"was started by somebody else in the episode of ring {theirs.id}, which waits for it",
+            f"was started by hand, or forgotten, in the episode of ring {theirs.id}, which waits for it",
             f"stop it to let ring {theirs.id} be reset",
         )
     troubles = [t for chip in sorted(container.chips) if (t := _trouble(node, chip))]
@@ -89,7 +91,7 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
 
 
 def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
-    name = one_line(hold.name)
+    name = called(node, hold.key)
     verb = "stop" if hold.state is HoldState.STOPPING else "start"
     if status == "failed":
         tail = f": {one_line(hold.error)}" if hold.error else ""
@@ -121,15 +123,12 @@ def _waits_for(node: Node, hold: Hold, status: str) -> str:
     runtime = node.runtimes.get(hold.key.runtime)
     if runtime is not None and runtime.why_down:
         return f"runtime {runtime.name} is down: {runtime.why_down}"
-    return ""
+    return f"{why_idle(node)}: nothing is started" if why_idle(node) else ""
 
 
 def _hint(node: Node, hold: Hold) -> str:
     isolated = [c for c in sorted(hold.chips) if c in node.isolations]
-    if not isolated:
-        return ""
-    releases = ", ".join(f"cmgr release {chip}" for chip in isolated)
-    return f"replace or repair {listed(isolated)}, then type: {releases}"
+    return isolation_hint(node, isolated) or idle_hint(node)
 
 
 def _trouble(node: Node, chip: ChipId) -> str:

@@ -12,7 +12,7 @@ from cmgr.model.holds import HoldState
 from cmgr.model.keeping import hold_in_scope
 from cmgr.model.policy import Strategy, look_again_after
 from cmgr.model.rings import REBOOTING, Ring
-from cmgr.model.scope import handled_faults, holds_on, observing, on_ring, stop_due, strategy_of
+from cmgr.model.scope import handled_faults, holds_on, observing, on_ring, stop_due, strategy_of, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.view_words import span
 
@@ -32,6 +32,11 @@ Check = Callable[[Turn, Ring, list[Fault]], Obstacle | None]
 def is_due(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
     """Return whether a reset is due by the faults' own measure; else the ring says what it waits for."""
     return _passes(turn, ring, faults, (_observed, _stops, _too_early, _backing_off))
+
+
+def is_due_by_order(turn: Turn, ring: Ring) -> bool:
+    """Return whether a reset that a person ordered may be looked at now; else the ring says what it waits for."""
+    return _passes(turn, ring, [], (_observed, _stops))
 
 
 def is_free(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
@@ -74,9 +79,12 @@ def _stops(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
 
 
 def _observed(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
-    if observing(turn.node):
-        return Obstacle(f"cmgr only observes: it would recover {listed(ring.chips)} of {faults[0].code}")
-    return None
+    if not observing(turn.node):
+        return None
+    maintenance = turn.node.maintenance
+    what = f"recover {listed(ring.chips)} of {faults[0].code}" if faults else f"reset {listed(ring.chips)}"
+    until = maintenance.until if maintenance is not None else None
+    return Obstacle(f"{why_idle(turn.node)}: it would {what}", until)
 
 
 def _too_early(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
@@ -108,7 +116,7 @@ def _users(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
     ring = turn.put_ring(replace(ring, blocked=ring.blocked or turn.at))
     widen_after = turn.node.policy.reset.widen_after
     until = None
-    if widen_after is not None and not ring.widened and ring.blocked is not None:
+    if faults and widen_after is not None and not ring.widened and ring.blocked is not None:
         until = ring.blocked + widen_after
         if turn.at >= until:
             # Its mates are held now, not at the next event: nothing else may happen for long.
@@ -121,7 +129,7 @@ def _users(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
 def _why_left(turn: Turn, ring: Ring, container: Container) -> str:
     """Say which running container is in the way, and why cmgr does not stop it."""
     if container.key in ring.theirs:
-        return f"{container.name} (started by hand)"
+        return f"{container.name} (started by hand, or forgotten)"
     if container.key in turn.node.holds:
         return f"{container.name} (held, and it runs again)"
     if not container.enabled:

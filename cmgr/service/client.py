@@ -9,6 +9,7 @@ from cmgr.errors import CmgrError, ConfigError, ServiceDown
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 30.0
+BRIEFLY = 0.25
 ANSWER_LIMIT = 64 * 1024 * 1024
 
 START_HINT = "start it: systemctl start cmgr"
@@ -20,7 +21,15 @@ def ask(path: str | os.PathLike[str], do: str, **args: object) -> dict[str, obje
 
     Raises `ServiceDown` when nobody listens or answers, `ConfigError` or `CmgrError` with what the service says.
     """
-    line = _exchange(str(path), json.dumps({"do": do, "args": args}).encode() + b"\n")
+    return _answer(path, _exchange(str(path), json.dumps({"do": do, "args": args}).encode() + b"\n"))
+
+
+def ask_briefly(path: str | os.PathLike[str], do: str) -> dict[str, object]:
+    """Do the same for one who cannot wait: blocks up to half a second."""
+    return _answer(path, _exchange(str(path), json.dumps({"do": do, "args": {}}).encode() + b"\n", BRIEFLY, BRIEFLY))
+
+
+def _answer(path: str | os.PathLike[str], line: bytes) -> dict[str, object]:
     try:
         reply = json.loads(line)
     except ValueError as error:
@@ -41,15 +50,16 @@ def _error(reply: dict[str, object]) -> CmgrError:
     return CmgrError(message, hint=hint)
 
 
-def _exchange(path: str, request: bytes) -> bytes:
+def _exchange(path: str, request: bytes, connect: float = CONNECT_SECONDS, answer: float = ANSWER_SECONDS) -> bytes:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(connect)
         _connect(connection, path)
-        connection.settimeout(ANSWER_SECONDS)
+        connection.settimeout(answer)
         try:
             return _talk(connection, request)
         except TimeoutError as error:
             raise ServiceDown(
-                f"cannot hear from the service: no answer on {path} within {ANSWER_SECONDS:g} s",
+                f"cannot hear from the service: no answer on {path} within {answer:g} s",
                 hint="see journalctl -u cmgr",
             ) from error
         except OSError as error:
@@ -57,7 +67,6 @@ def _exchange(path: str, request: bytes) -> bytes:
 
 
 def _connect(connection: socket.socket, path: str) -> None:
-    connection.settimeout(CONNECT_SECONDS)
     try:
         connection.connect(path)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):

@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
@@ -15,8 +15,11 @@ from cmgr import __version__
 from cmgr.config.catalog import load_catalog
 from cmgr.config.settings import Config
 from cmgr.drivers import open_driver
-from cmgr.errors import CmgrError, ConfigError, StoreError, chain
+from cmgr.errors import ConfigError, StoreError, chain
+from cmgr.model import view
+from cmgr.model.catalog import Catalog
 from cmgr.model.facts import Reconfigured, Restarted
+from cmgr.model.node import Node
 from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import open_runtimes
 from cmgr.runtimes.sim_world import pretended
@@ -24,9 +27,12 @@ from cmgr.service import logs
 from cmgr.service.answers import Answers
 from cmgr.service.clock import SteadyClock
 from cmgr.service.control import ControlServer, refuse_if_live
+from cmgr.service.handover import Handover
 from cmgr.service.inbox import Inbox
 from cmgr.service.jobs import Jobs
 from cmgr.service.loop import Loop
+from cmgr.service.orders import Orders
+from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
 from cmgr.service.workers import Workers
 from cmgr.store import open_store
@@ -39,8 +45,6 @@ TICK = timedelta(seconds=5)
 """How often the deciding thread shows that it lives, at the least."""
 
 CLOSE_SECONDS = 5.0
-
-Reload = Callable[[], Config]
 
 
 def run(config: Config, reload: Reload | None = None) -> int:
@@ -72,7 +76,6 @@ class Service:
         self._clock = SteadyClock()
         self._since = self._clock.now()
         self._state = "starting"
-        self._hung_up = False
         self._ails: tuple[str, ...] = ()
         # Before anything is opened: a second service on the same state or socket must change nothing.
         refuse_if_live(Path(config.socket))
@@ -112,12 +115,11 @@ class Service:
 
     def serve(self, reload: Reload | None) -> None:
         """Begin, serve, and end."""
-        answers = Answers(
-            self._config, self._driver, lambda: self._loop.node, self.describe, self._clock.now, self._inbox.put
-        )
+        reloader = Reloader(reload, self._accept, self._log, self._notifier)
+        answers = self._answers(reloader)
         control = ControlServer(self._config.socket, answers.answer, report=self._log.bug)
         jobs = Jobs(self._inbox.put, self._config.resync, self._tick())
-        self._signals()
+        self._signals(reloader)
         # Before any event can come: everything else is decided against what this sets up.
         self._inbox.put(Restarted(self._driver.chips(), tuple(r.name for r in self._runtimes)))
         self._loop.step(self._inbox.take(None))
@@ -135,18 +137,26 @@ class Service:
         chips, names = len(self._loop.node.chips), ", ".join(r.name for r in self._runtimes)
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
-        self._loop.run(self._clock, lambda: self._after_each(reload), self._prune)
+        self._loop.run(self._clock, lambda: self._after_each(reloader), self._prune)
 
     def _tick(self) -> timedelta:
         watchdog = timedelta(seconds=self._notifier.watchdog_seconds)
         return min(TICK, watchdog / 2) if watchdog else TICK
 
-    def _signals(self) -> None:
+    def _answers(self, reloader: Reloader) -> Answers:
+        def node() -> Node:
+            return self._loop.node
+
+        handover = Handover(self._inbox, self._clock, lambda: self._loop.taken)
+        orders = Orders(node, self._clock.now, handover.give, lambda who: reloader.ask(who, self._inbox.nudge))
+        return Answers(self._config, self._driver, node, self.describe, self._clock.now, orders)
+
+    def _signals(self, reloader: Reloader) -> None:
         def end(_number: int, _frame: object) -> None:
             self._inbox.stop()
 
         def hang_up(_number: int, _frame: object) -> None:
-            self._hung_up = True
+            reloader.hang_up()
             self._inbox.nudge()
 
         # No logging and no lock in here: a signal may come in the middle of either.
@@ -154,12 +164,10 @@ class Service:
             signal.signal(number, end)
         signal.signal(signal.SIGHUP, hang_up)
 
-    def _after_each(self, reload: Reload | None) -> None:
+    def _after_each(self, reloader: Reloader) -> None:
         self._notifier.tell("WATCHDOG=1")
         self._tell_ails()
-        if self._hung_up:
-            self._hung_up = False
-            self._reload(reload)
+        reloader.serve()
 
     def _driver_troubles(self) -> tuple[str, ...]:
         return self._driver.trouble() if isinstance(self._driver, Ailing) else ()
@@ -172,21 +180,10 @@ class Service:
             self._log.say(f"{self._driver.name} is well again")
         self._ails = ails
 
-    def _reload(self, reload: Reload | None) -> None:
-        if reload is None:
-            return
-        self._notifier.tell("RELOADING=1")
-        try:
-            config = reload()
-            catalog = load_catalog(config, self._log.warn)
-        except CmgrError as error:
-            mistakes = "; ".join(error.mistakes) if isinstance(error, ConfigError) else ""
-            self._log.warn(f"{chain(error)}: the configuration stays as it was {mistakes}".rstrip())
-        else:
-            self._inbox.put(Reconfigured(config.policy(), catalog))
-            self._config = config
-            self._log.say("the configuration was read again: policy, fault tables and rules are in force")
-        self._notifier.tell("READY=1")
+    def _accept(self, config: Config, catalog: Catalog, who: str) -> Config:
+        self._inbox.put(Reconfigured(config.policy(), catalog, who))
+        before, self._config = self._config, config
+        return before
 
     def _prune(self) -> None:
         history = self._config.history
@@ -226,6 +223,6 @@ class Service:
             "runtimes": [r.name for r in self._runtimes],
             "strategy": str(node.policy.strategy),
             "observe": node.policy.observe,
-            "maintenance": False,
+            **view.maintenance(node),
             "troubles": troubles,
         }

@@ -24,6 +24,8 @@ class Loop:
         self.node = node
         self.trouble = ""
         self.bugs = 0
+        self.taken: datetime | None = None
+        """Up to when facts were decided on and, where that was possible, written. Any thread may read it."""
         self._at: datetime | None = None
         self._inbox = inbox
         self._store = store
@@ -70,6 +72,7 @@ class Loop:
                 self._send_one(action, written)
         for note in notes:
             self._log.note(note)
+        self.taken = max((event.at for event in events), default=self.taken)
 
     def _save(self, node: Node, actions: Sequence[Action], notes: Sequence[Note]) -> bool:
         try:

@@ -9,7 +9,8 @@ from cmgr.model.chips import ChipId, RingId
 from cmgr.model.faults import Fault, FaultKey
 from cmgr.model.node import ChipFaults, Node
 from cmgr.model.rings import Ring
-from cmgr.store import counters, rows
+from cmgr.model.standing import Maintenance
+from cmgr.store import counters, rows, standing
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -36,6 +37,8 @@ def changes(old: Node, new: Node) -> tuple[Change, ...]:
         _differing("tallies", old.tallies, new.tallies, counters.tally_row),
         _differing("restraint", {0: old.restraint}, {0: new.restraint}, counters.restraint_row),
         _differing("isolations", old.isolations, new.isolations, rows.isolation_row),
+        _differing("reset_orders", old.reset_orders, new.reset_orders, standing.reset_order_row),
+        _differing("modes", _modes(old), _modes(new), standing.maintenance_row),
     )
     return tuple(change for change in found if change.put or change.drop)
 
@@ -68,6 +71,10 @@ def _faults(old: Mapping[ChipId, ChipFaults], new: Mapping[ChipId, ChipFaults]) 
 
 def _spans(faults: Mapping[ChipId, ChipFaults], chips: list[ChipId]) -> dict[tuple[ChipId, FaultKey, datetime], Fault]:
     return {(c, key, fault.since): fault for c in chips for key, fault in faults.get(c, {}).items()}
+
+
+def _modes(node: Node) -> Mapping[str, Maintenance]:
+    return {} if node.maintenance is None else {"maintenance": node.maintenance}
 
 
 def _resets(old: Mapping[RingId, Ring], new: Mapping[RingId, Ring]) -> tuple[rows.Row, ...]:

@@ -14,7 +14,7 @@ from typing import Self, TypeVar
 from cmgr.errors import StoreError
 from cmgr.model.node import Node
 from cmgr.store import files, history, rows
-from cmgr.store.loading import node_of
+from cmgr.store.nodes import node_of
 
 Value = TypeVar("Value")
 

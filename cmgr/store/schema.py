@@ -108,6 +108,11 @@ TABLES: Mapping[str, Table] = {
             "restraint",
             *(_number_key("id"), _text("opened"), _maybe("since"), _text("reason"), _text("kept"), _text("waived")),
         ),
+        _table(
+            "reset_orders",
+            *(_number_key("ring"), _int("chip"), _text("at"), _text("who"), _flag("stop"), _flag("done")),
+        ),
+        _table("modes", _text_key("mode"), _text("since"), _maybe("until"), _text("who")),
         _table("commands", _text_key("id"), _text("kind"), _text("subject"), _text("reason"), _text("at")),
         _table(
             "episodes",

@@ -20,7 +20,7 @@ from cmgr.model.commands import Action, CommandId, Note, NoteKind
 from cmgr.model.node import Node
 from cmgr.store import files, history, pruning, rows, schema
 from cmgr.store.changes import Change, changes
-from cmgr.store.loading import node_of
+from cmgr.store.nodes import node_of
 
 MOST_UNSAVED = 10_000
 """So many notes are kept for a save that works again."""

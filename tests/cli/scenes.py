@@ -8,8 +8,12 @@ from cmgr.cli.texts import Page
 from cmgr.model import view
 from cmgr.model.chips import ChipId, ChipReport, Process, RingId
 from cmgr.model.commands import Note, NoteKind
-from cmgr.model.holds import HoldState
+from cmgr.model.containers import Container, ContainerKey
+from cmgr.model.faults import Isolation
+from cmgr.model.holds import Hold, HoldState
 from cmgr.model.node import Node, RuntimeState
+from cmgr.model.rings import Phase
+from cmgr.model.standing import Maintenance
 from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine
 
 NOW = T0 + timedelta(minutes=2, seconds=12)
@@ -42,9 +46,44 @@ def in_need() -> Node:
     return replace(held(node, given_up), runtimes=down)
 
 
+def in_maintenance() -> Node:
+    """A person works on the machine until in two hours; b is held, and chip 3 was taken out of use by the same hand."""
+    node = held(machine(), hold("b", HoldState.STOPPED, 2))
+    mine = Isolation(ChipId(3), T0, "operator", "its fan is loud")
+    until = NOW + timedelta(hours=2)
+    return replace(
+        node, isolations={mine.chip: mine}, maintenance=Maintenance(T0, until, "uid 0 (root)"),
+        rings={**node.rings, RingId(0): replace(
+            in_episode(node, 0).rings[RingId(0)], reason=f"maintenance until {view.stamp(until)}: it would recover",
+            deadline=until,
+        )},
+    )  # fmt: skip
+
+
+def slow() -> Node:
+    """Everything takes too long: the stop of a, the reset of ring 0, the start on ring 2."""
+    node = in_episode(in_episode(held(machine(), hold("a", HoldState.STOPPING, 0, 1)), 0), 2, Phase.RESUMING)
+    began = replace(node.rings[RingId(0)], began=T0 - timedelta(minutes=10), reason="process 7 is on chip 1")
+    return replace(node, rings={**node.rings, RingId(0): began})
+
+
+def twins() -> Node:
+    """Two containers of one name in two namespaces of containerd, held both, and one that has an odd name."""
+    node = machine()
+    for namespace, name in (("blue", "web"), ("green", "web"), ("blue", "a b; c")):
+        id_ = ContainerKey("containerd", namespace, f"{namespace}-{name}")
+        container = Container(id_, name, chips=frozenset({ChipId(3)}), since=T0)
+        promise = Hold(id_, name, container.chips, 1, T0, HoldState.STOPPED, "1", failed=True, tries=5, error="no")
+        node = replace(
+            node, containers={**node.containers, id_: container}, holds={**node.holds, id_: promise},
+            runtimes={**node.runtimes, "containerd": RuntimeState("containerd", listed=T0)},
+        )  # fmt: skip
+    return node
+
+
 def told(node: Node, **service: object) -> view.Json:
     """Return the status as the service would."""
-    return view.status(node, {**SERVICE, **service}, NOW)
+    return view.status(node, {**SERVICE, **view.maintenance(node), **service}, NOW)
 
 
 STOPPED = {"state": "stopped", "pid": None, "since": None}

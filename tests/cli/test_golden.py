@@ -20,7 +20,7 @@ from cmgr.model.node import Node
 from cmgr.model.policy import Policy, Strategy
 from cmgr.model.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
 from cmgr.store.history import EpisodeRow, NoteRow
-from tests.cli.scenes import NOTES, NOW, PAGE, STOPPED, in_need, recovering, told
+from tests.cli.scenes import NOTES, NOW, PAGE, STOPPED, in_maintenance, in_need, recovering, slow, told, twins
 from tests.support.picture import CODE, T0, faulty, key, machine
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
@@ -92,6 +92,11 @@ EPISODE = {
     ],
 }
 
+LINES = [
+    timeline.line_json(NoteRow(n, x.at, x.kind, x.text, x.ring, x.episode, x.chip, x.container, x.outcome))
+    for n, x in enumerate([*NOTES[:2], replace(NOTES[2], episode=0, text="maintenance is begun by uid 0 (root)")])
+]
+
 FINDINGS = (
     Finding("configuration", OK, "/etc/cmgr/cmgr.toml"),
     Finding("strategy", WARNING, "strategy = never: no container is stopped or started", "set strategy = ringRecover"),
@@ -105,6 +110,9 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = {
     "status-stopped": lambda: status(recovering(), **STOPPED),
     "status-starting": lambda: status(Node(), state="starting", observe=True, runtimes=[]),
     "status-long-names": lambda: status(with_long_names()),
+    "status-maintenance": lambda: status(in_maintenance()),
+    "status-slow": lambda: status(slow()),
+    "status-twins": lambda: status(twins()),
     "chips": lambda: texts.chips(told(recovering()), PAGE),
     "chips-in-need": lambda: texts.chips(told(in_need()), PAGE),
     "faults": lambda: texts.faults({"faults": view.faults(recovering())}, PAGE, history=False),
@@ -113,6 +121,8 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = {
     "history": lambda: timeline.episodes(EPISODES, PAGE),
     "history-none": lambda: timeline.episodes({"episodes": []}, PAGE),
     "episode": lambda: timeline.episode(EPISODE, PAGE),
+    "history-all": lambda: timeline.all_notes({"notes": LINES}, PAGE),
+    "history-all-none": lambda: timeline.all_notes({"notes": []}, PAGE),
     "explain-handled": lambda: explained(Level.RestartRequest, Policy(Strategy.RING)),
     "explain-isolated": lambda: explained(Level.SeparateNPU, Policy(observe=True)),
     "explain-unknown": lambda: texts.explanation(view.explain("1", Node(Policy(), Catalog())), PAGE),

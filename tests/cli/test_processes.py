@@ -150,7 +150,7 @@ def test_the_headline_is_bold_on_a_terminal_unless_that_is_unwanted(
     shown = os.read(master, 65536)
     os.close(terminal)
     os.close(master)
-    assert shown.startswith(b"\x1b[1mnot well") is bold
+    assert shown.startswith(b"\x1b[1;31mnot well") is bold
     assert (b"\x1b" in shown) is bold
 
 

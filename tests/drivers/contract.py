@@ -204,6 +204,22 @@ class ChipDriverContract(ABC):
             driver.reset(ring, [ring[0]], frozenset({CODE}))
         assert driver.read([ring[0]])[0].booted
 
+    def test_a_reset_that_a_person_ordered_needs_no_fault(self, driver: ChipDriver, ring: tuple[ChipId, ...]) -> None:
+        driver.reset(ring, [ring[1]], frozenset())
+        assert not any(report.booted for report in driver.read(ring))
+        self.finish_boot(driver)
+        assert all(report.booted and not report.error for report in driver.read(ring))
+
+    def test_a_reset_that_a_person_ordered_is_refused_while_a_process_is_there_or_a_chip_is_silent(
+        self, driver: ChipDriver, ring: tuple[ChipId, ...]
+    ) -> None:
+        self.hold(driver, ring[-1], 4242)
+        with pytest.raises(ResetRefused, match="4242"):
+            driver.reset(ring, [ring[0]], frozenset())
+        self.silence(driver, ring[0])
+        with pytest.raises(ResetRefused):
+            driver.reset(ring, [ring[0]], frozenset())
+
     def test_a_reset_is_refused_when_only_another_chip_has_the_fault(
         self, driver: ChipDriver, ring: tuple[ChipId, ...]
     ) -> None:

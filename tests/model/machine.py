@@ -86,6 +86,7 @@ class Machine:
     resets: list[tuple[int, datetime]] = field(default_factory=list)
     touched: set[ContainerKey] = field(default_factory=set)
     down: set[str] = field(default_factory=set)
+    emptied: set[int] = field(default_factory=set)
     calm: bool = False
 
     def __post_init__(self) -> None:
@@ -149,7 +150,7 @@ class Machine:
     def _reset(self, command: ResetRing, fails: bool) -> facts.Answer:
         busy = [c for c in command.chips if self._users(c)]
         still = [c for c in command.faulty if self.faults[c] & command.codes]
-        if busy or not still:
+        if busy or (command.codes and not still):
             return facts.ResetDone(command.id, command.ring, f"refused: {busy} {still}", refused=True)
         self.resets.append((command.ring, self.now))
         if fails and self.rng.random() < 0.5:
@@ -163,7 +164,8 @@ class Machine:
     def _may_be_touched(self, real: Real) -> None:
         where = f"seed {self.seed}: {real}"
         assert real.enabled, f"{where} is not enabled"
-        assert real.strategy is not Strategy.NEVER, f"{where} is never to be recovered"
+        cleared = bool(self.emptied & self.rings_of(real))
+        assert cleared or real.strategy is not Strategy.NEVER, f"{where} is never to be recovered"
         assert any(c < self.plan.faulty for r in self.rings_of(real) for c in range(r, r + self.plan.ring)), where
 
     def _stop(self, command: StopContainer, fails: bool) -> facts.Answer:

@@ -143,6 +143,12 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "resume ordered: a": lambda _: facts.ResumeOrdered(key("a"), "uid 0"),
     "resume ordered: all": lambda _: facts.ResumeAllOrdered("uid 0"),
     "release ordered: chip 0": lambda _: facts.ReleaseOrdered(ChipId(0), "uid 0"),
+    "isolate ordered: chip 0": lambda _: facts.IsolateOrdered(ChipId(0), "it is loud", "uid 0"),
+    "reset ordered: chip 1": lambda _: facts.ResetOrdered(ChipId(1), "uid 0"),
+    "reset ordered: chip 1, stop": lambda _: facts.ResetOrdered(ChipId(1), "uid 0", stop=True),
+    "forget ordered: a": lambda _: facts.ForgetOrdered(key("a"), "uid 0"),
+    "forget ordered: b": lambda _: facts.ForgetOrdered(key("b"), "uid 0"),
+    "maintenance ordered: on": lambda _: facts.MaintenanceOrdered(on=True, who="uid 0"),
     "tick: 70 s later": lambda _: facts.Tick(),
     "resync": lambda _: facts.Resync(),
 }

@@ -49,7 +49,7 @@ def test_a_held_container_that_a_person_starts_is_theirs() -> None:
     assert (cmgr.held(), cmgr.ring().theirs) == ([], frozenset({key("a")}))
     assert "a is no longer held: somebody started it by hand: it is theirs" in cmgr.notes(NoteKind.HOLD)
     cmgr.wait(120)
-    assert cmgr.ring().reason == "the reset of chips 0-3 waits for a (started by hand)"
+    assert cmgr.ring().reason == "the reset of chips 0-3 waits for a (started by hand, or forgotten)"
     assert (names(cmgr.log), cmgr.sent(ResetRing)) == (["a"], [])
 
 

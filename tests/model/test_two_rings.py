@@ -50,8 +50,8 @@ def test_started_by_hand_it_is_theirs_on_every_ring_in_an_episode() -> None:
     cmgr.starts_by_hand("both")
     cmgr.wait(100)
     assert cmgr.held() == []
-    assert "both (started by hand)" in cmgr.ring(0).reason
-    assert "both (started by hand)" in cmgr.ring(4).reason
+    assert "both (started by hand, or forgotten)" in cmgr.ring(0).reason
+    assert "both (started by hand, or forgotten)" in cmgr.ring(4).reason
 
 
 def test_started_by_hand_it_is_theirs_on_no_ring_that_is_well() -> None:

@@ -20,7 +20,7 @@ from tests.model.machine import Plan, a_daemon_restarts, a_runtime_comes_or_goes
 from tests.model.world import CODES, World
 
 WALKS = int(os.environ.get("CMGR_WALKS", "300"))
-STEPS = 120
+STEPS = 140
 
 PLAIN = Plan()
 HALF_USED = Plan(used=0.5)
@@ -82,10 +82,34 @@ def _a_process_comes_or_goes(world: World) -> None:
     world.machine.foreign ^= {world.rng.randrange(world.plan.chips)}
 
 
-def _a_person_orders(world: World) -> None:
-    chip = ChipId(world.rng.randrange(world.plan.chips))
-    orders: list[facts.Fact] = [facts.ReleaseOrdered(chip, "a test"), facts.ResumeAllOrdered("a test")]
-    world.step(world.rng.choice(orders))
+def _a_person_resumes_all(world: World) -> None:
+    world.step(facts.ResumeAllOrdered("a"))
+
+
+def _a_person_isolates_or_releases(world: World) -> None:
+    chip = ChipId(world.rng.randrange(world.plan.faulty))
+    order = facts.ReleaseOrdered(chip, "a") if world.rng.random() < 0.5 else facts.IsolateOrdered(chip, "loud", "a")
+    world.step(order)
+
+
+def _a_person_orders_a_reset(world: World) -> None:
+    chip, stop = world.rng.randrange(world.plan.faulty), world.rng.random() < 0.7
+    if stop:
+        world.machine.emptied.add(chip // world.plan.ring * world.plan.ring)
+    world.step(facts.ResetOrdered(ChipId(chip), "a", stop))
+
+
+def _a_person_forgets(world: World) -> None:
+    if world.node.holds:
+        key = world.rng.choice(sorted(world.node.holds))
+        if key in world.machine.real:
+            world.machine.real[key].will = None
+        world.step(facts.ForgetOrdered(key, "a"))
+
+
+def _maintenance(world: World) -> None:
+    until = world.machine.clock() + timedelta(seconds=world.rng.choice([1, 20, 300]))
+    world.step(facts.MaintenanceOrdered(world.rng.random() < 0.6, "a", world.rng.choice([None, until])))
 
 
 Act = tuple[Callable[[World], None], int, int]
@@ -101,7 +125,11 @@ ACTS: list[Act] = [
     (lambda world: a_runtime_comes_or_goes(world.machine), 1, 0),
     (lambda world: a_daemon_restarts(world.machine), 1, 0),
     (lambda world: world.step(facts.Resync()), 3, 3),
-    (_a_person_orders, 1, 0),
+    (_a_person_resumes_all, 1, 0),
+    (_a_person_isolates_or_releases, 2, 1),
+    (_a_person_orders_a_reset, 2, 1),
+    (_a_person_forgets, 1, 0),
+    (_maintenance, 1, 1),
     (World.die, 2, 1),
 ]
 
@@ -120,6 +148,9 @@ def heal(world: World) -> None:
         machine.faults[chip] = set()
     for runtime in world.plan.runtimes:
         world.step(facts.RuntimeUp(runtime))
+    world.step(facts.MaintenanceOrdered(on=False, who="a test"))
+    for chip in list(world.node.isolations):
+        world.step(facts.ReleaseOrdered(chip, "a test"))
     end, pause = machine.now + timedelta(hours=1), timedelta(seconds=60)
     while machine.now < end:
         world.step(facts.Resync())
@@ -144,6 +175,7 @@ def check_end(world: World) -> None:
     assert all(r.phase is Phase.HEALTHY for r in world.node.rings.values()), (seed, world.node.rings)
     assert not world.node.holds, (seed, world.node.holds)
     assert not world.node.isolations, (seed, world.node.isolations)
+    assert not world.node.reset_orders, (seed, world.node.reset_orders)
     for real in world.machine.real.values():
         assert real.will is None or real.running is real.will, (seed, real)
         booked = world.node.containers[real.key]

@@ -44,6 +44,8 @@ def stored(node: Node) -> Node:
         isolations=node.isolations,
         restraint=node.restraint,
         holds={k: replace(h, command=None, delays=0, revived="") for k, h in node.holds.items()},
+        reset_orders=node.reset_orders,
+        maintenance=node.maintenance,
         serial=node.serial,
         episodes=node.episodes,
     )
@@ -97,6 +99,9 @@ class World:
             self.node, decided = reduce(before, facts.Event(self.machine.clock(), fact))
             self._check_ended_holds(before, fact)
             actions = [c for c in decided if not isinstance(c, Note)]
+            if self.node.maintenance is not None:
+                touched = [a for a in actions if isinstance(a, StopContainer | StartContainer | ResetRing)]
+                assert not touched, f"seed {self.seed}: {touched} in maintenance"
             for action in actions:
                 assert not unsafe(self.node, action), f"seed {self.seed}: {action}: {unsafe(self.node, action)}"
             commands += actions
@@ -196,6 +201,8 @@ def _may_end(hold: Hold, fact: facts.Fact, key: ContainerKey) -> bool:
     never_tried = hold.state is HoldState.STOPPING and hold.tries == 0 and hold.command is None
     match fact:
         case facts.ContainerStarted() | facts.ContainerStopped() | facts.RestartPolicySet() | facts.ContainerRemoved():
+            return fact.key == key or never_tried
+        case facts.ForgetOrdered():
             return fact.key == key or never_tried
         case facts.ContainerSeen():
             return (fact.container.key == key and fact.container.running) or never_tried

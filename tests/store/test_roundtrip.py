@@ -16,6 +16,7 @@ from cmgr.model.holds import Hold
 from cmgr.model.node import Node, Restraint
 from cmgr.model.rings import Ring
 from cmgr.model.rules import Tally
+from cmgr.model.standing import Maintenance, ResetOrder
 from cmgr.store import files, open_store, schema
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
@@ -60,6 +61,8 @@ def test_the_last_of_any_nodes_saved_is_loaded(nodes: list[Node]) -> None:
         (Isolation, "isolations"),
         (Tally, "tallies"),
         (Restraint, "restraint"),
+        (ResetOrder, "reset_orders"),
+        (Maintenance, "modes"),
     ],
 )
 def test_every_field_that_outlives_a_life_has_a_column(value: type, table: str) -> None:

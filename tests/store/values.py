@@ -14,6 +14,7 @@ from cmgr.model.node import Node, Restraint
 from cmgr.model.policy import Strategy
 from cmgr.model.rings import Phase, Ring
 from cmgr.model.rules import Raise, RuleKind, Tally
+from cmgr.model.standing import Maintenance, ResetOrder
 
 NOW = datetime(2026, 3, 1, 3, 0, 0, 250, tzinfo=UTC)
 KEY = ContainerKey("docker", "", "c0ffee")
@@ -155,6 +156,8 @@ restraints = st.builds(
     kept=st.dictionaries(st.builds(RingId, st.integers(0, 63)), times, max_size=2),
     waived=st.frozensets(st.builds(RingId, st.integers(0, 63)), max_size=2),
 )
+reset_orders = st.builds(ResetOrder, ring=ring_ids, chip=chip_ids, at=times, who=texts, stop=flags, done=flags)
+maintenance = st.none() | st.builds(Maintenance, since=times, until=maybe_times, who=texts)
 
 
 def _faults_of(found: list[Fault]) -> Mapping[ChipId, Mapping[FaultKey, Fault]]:
@@ -172,6 +175,8 @@ nodes = st.builds(
     restraint=restraints,
     isolations=st.lists(isolations, max_size=3).map(lambda found: {isolation.chip: isolation for isolation in found}),
     holds=st.lists(holds, max_size=3).map(lambda found: {hold.key: hold for hold in found}),
+    reset_orders=st.lists(reset_orders, max_size=3).map(lambda found: {order.ring: order for order in found}),
+    maintenance=maintenance,
     serial=st.integers(0, 2**40),
     episodes=st.integers(0, 2**40),
 )

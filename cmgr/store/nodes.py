@@ -1,11 +1,11 @@
-"""The stored node as a whole."""
+"""The stored node, read back from all its tables."""
 
 from collections.abc import Callable, Iterable
 
 from cmgr.model.chips import ChipId
 from cmgr.model.faults import Fault, FaultKey
 from cmgr.model.node import Node, Restraint
-from cmgr.store import counters, rows
+from cmgr.store import counters, rows, standing
 
 
 def node_of(select: Callable[[str], Iterable[rows.Row]]) -> Node:
@@ -26,6 +26,8 @@ def node_of(select: Callable[[str], Iterable[rows.Row]]) -> Node:
         restraint=next(map(counters.restraint_of, select("SELECT * FROM restraint")), Restraint()),
         isolations={i.chip: i for i in map(rows.isolation_of, select("SELECT * FROM isolations"))},
         holds={h.key: h for h in map(rows.hold_of, select("SELECT * FROM holds"))},
+        reset_orders={o.ring: o for o in map(standing.reset_order_of, select("SELECT * FROM reset_orders"))},
+        maintenance=next(map(standing.maintenance_of, select("SELECT * FROM modes WHERE mode = 'maintenance'")), None),
         serial=meta["serial"],
         episodes=meta["episodes"],
     )

@@ -1,0 +1,119 @@
+"""What takes longer than it should, and what a person can do: sentences, and commands ready to be typed."""
+
+import shlex
+from datetime import datetime, timedelta
+
+from cmgr.model.chips import ChipId, listed
+from cmgr.model.containers import ContainerKey
+from cmgr.model.holds import Hold, HoldState
+from cmgr.model.node import Node
+from cmgr.model.rings import Phase, Ring
+from cmgr.model.scope import observing
+from cmgr.model.view_words import Json, one_line, span
+
+STOPPING_LONG = timedelta(seconds=30)
+RECOVERING_LONG = timedelta(seconds=400)
+STARTING_LONG = timedelta(seconds=30)
+"""After so long a person is told to look: as long as in the reference."""
+
+RECOVERING = frozenset({Phase.LISTING, Phase.WAITING, Phase.RESETTING, Phase.VERIFYING})
+
+
+def called(node: Node, key: ContainerKey) -> str:
+    """Return what a command line calls this container: as little as tells it from the others, quoted for a shell."""
+    name = _name(node, key)
+    others = [k for k in {*node.containers, *node.holds} if k != key and _name(node, k) == name]
+    if not name:
+        return shlex.quote(key.id[:12])
+    if not others:
+        return shlex.quote(one_line(name))
+    if key.namespace and all(o.namespace != key.namespace for o in others):
+        return shlex.quote(one_line(f"{key.namespace}/{name}"))
+    if all((o.runtime, o.namespace) != (key.runtime, key.namespace) for o in others):
+        return shlex.quote(one_line("/".join(filter(None, (key.runtime, key.namespace, name)))))
+    return shlex.quote(key.id)
+
+
+def _name(node: Node, key: ContainerKey) -> str:
+    container, hold = node.containers.get(key), node.holds.get(key)
+    return container.name if container is not None and container.name else hold.name if hold is not None else ""
+
+
+def named(node: Node, text: str) -> list[ContainerKey]:
+    """Return the held containers that a person may mean by this name, qualified name, or beginning of an id."""
+    held = [k for k, h in node.holds.items() if h.state is not HoldState.RETURNING]
+    found = [k for k in held if text in _names(node, k)]
+    return found or [k for k in held if text and k.id.startswith(text)]
+
+
+def _names(node: Node, key: ContainerKey) -> tuple[str, ...]:
+    name = _name(node, key)
+    return (
+        name,
+        f"{key.namespace}/{name}",
+        "/".join(filter(None, (key.runtime, key.namespace, name))),
+        f"{key.runtime}/{name}",
+    )
+
+
+def overdue(node: Node, now: datetime) -> list[Json]:
+    """Return a warning for each thing that takes longer than it should, with what to do about it."""
+    found = [_stopping(node, hold, now) for _, hold in sorted(node.holds.items())]
+    found += [_recovering(node, ring, now) for _, ring in sorted(node.rings.items())]
+    found += [_starting(ring, now) for _, ring in sorted(node.rings.items())]
+    return [warning for warning in found if warning is not None]
+
+
+def _stopping(node: Node, hold: Hold, now: datetime) -> Json | None:
+    known = node.containers.get(hold.key)
+    # It may have been held for long, and its present life have begun since.
+    length = now - max(hold.since, (known.since if known is not None else None) or hold.since)
+    if hold.state is not HoldState.STOPPING or observing(node) or length <= max(STOPPING_LONG, 2 * hold.grace):
+        return None
+    name = one_line(hold.name) or hold.key.id[:12]
+    return {
+        "subject": f"container {name}",
+        "text": f"has been stopping for {span(length)}: {one_line(hold.error) or 'its runtime has not answered'}",
+        "hint": f"look whether {hold.key.runtime} works and what {name} hangs in, end it by hand, "
+        f"or: cmgr forget {called(node, hold.key)}",
+    }
+
+
+def _recovering(node: Node, ring: Ring, now: datetime) -> Json | None:
+    length = now - (ring.began or now)
+    if ring.phase not in RECOVERING or observing(node) or length <= RECOVERING_LONG:
+        return None
+    return {
+        "subject": f"ring {ring.id}",
+        "text": f"has been in its episode for {span(length)} and is not reset or well yet: {one_line(ring.reason)}",
+        "hint": f"end what the reason names; or take the faulty chip out of use: cmgr isolate CHIP --reason WHY; "
+        f"every step: cmgr history {ring.episode}",
+    }
+
+
+def _starting(ring: Ring, now: datetime) -> Json | None:
+    length = now - (ring.since or now)
+    if ring.phase is not Phase.RESUMING or length <= STARTING_LONG:
+        return None
+    return {
+        "subject": f"ring {ring.id}",
+        "text": f"has been resuming for {span(length)}: {one_line(ring.reason)}",
+        "hint": f"look whether the runtime works and why the container does not start: cmgr history {ring.episode}",
+    }
+
+
+def isolation_hint(node: Node, chips: list[ChipId]) -> str:
+    """Return how these isolated chips come back into use."""
+    if not chips:
+        return ""
+    releases = ", ".join(f"cmgr release {chip}" for chip in chips)
+    if all(node.isolations[chip].by == "operator" for chip in chips):
+        return f"when the work on {listed(chips)} is done, type: {releases}"
+    return f"replace or repair {listed(chips)}, then type: {releases}"
+
+
+def idle_hint(node: Node) -> str:
+    """Return how cmgr is made to act again."""
+    if node.maintenance is not None:
+        return "cmgr maintenance off"
+    return "set observe = false, then type: cmgr reload" if node.policy.observe else ""

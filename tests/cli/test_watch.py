@@ -1,0 +1,151 @@
+"""`cmgr status --watch`: what it writes, when, and how it ends."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+
+import pytest
+
+from cmgr.cli import reading
+from cmgr.model import view
+from cmgr.service.control import ControlServer, Request
+from tests.cli.conftest import Home
+from tests.cli.scenes import NOW, SERVICE, in_need, recovering, told
+from tests.support.picture import machine
+
+
+class Shown:
+    """A service whose picture a test changes."""
+
+    def __init__(self) -> None:
+        self.node = machine()
+
+    def __call__(self, request: Request) -> Mapping[str, object]:
+        assert request.do == "status"
+        return view.status(self.node, SERVICE, NOW)
+
+
+@pytest.fixture
+def shown(home: Home) -> Iterator[Shown]:
+    picture = Shown()
+    server = ControlServer(home.socket, picture, "no-such-group-of-cmgr")
+    server.start()
+    with closing(server):
+        yield picture
+
+
+@contextmanager
+def watching(home: Home, *words: str, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "cmgr", "status", "--watch", *words, "--config", str(home.config)]
+    with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True) as running:
+        bound = threading.Timer(60, running.kill)
+        bound.start()
+        try:
+            yield running
+        finally:
+            bound.cancel()
+            running.kill()
+
+
+def line(running: subprocess.Popen[str]) -> str:
+    assert running.stdout is not None
+    return running.stdout.readline().partition(" ")[2].strip()
+
+
+def test_in_a_pipe_it_writes_a_line_for_each_change_and_nothing_else(home: Home, shown: Shown) -> None:
+    with watching(home) as running:
+        assert line(running) == "cmgr: ready"
+        shown.node = recovering()
+        assert line(running) == "ring 0: waiting: the reset is due in 60 s"
+        assert line(running) == "container a: paused: ring 0 is in an episode (waiting)"
+        assert line(running) == "chip 0: faulty: fault 80E24E00 (RestartNPU)"
+        shown.node = machine()
+        assert [line(running) for _ in range(3)] == [
+            f"{subject}: {reading.WELL}" for subject in ("ring 0", "container a", "chip 0")
+        ]
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate()
+    assert (running.returncode, out, err) == (0, "", "")
+
+
+def test_as_json_each_change_is_one_line(home: Home, shown: Shown) -> None:
+    with watching(home, "--json") as running:
+        assert running.stdout is not None
+        assert json.loads(running.stdout.readline())["chips"][0]["healthy"]
+        shown.node = recovering()
+        assert not json.loads(running.stdout.readline())["chips"][0]["healthy"]
+
+
+@pytest.mark.usefixtures("shown")
+def test_it_ends_when_nobody_reads_any_more_though_nothing_changes(home: Home) -> None:
+    with watching(home) as running:
+        assert line(running) == "cmgr: ready"
+        assert running.stdout is not None
+        running.stdout.close()
+        assert running.wait(30) in (0, 1)
+        assert running.stderr is not None
+        assert running.stderr.read() == ""
+
+
+def test_a_service_that_goes_away_is_news_and_no_end(home: Home) -> None:
+    picture = Shown()
+    server = ControlServer(home.socket, picture, "no-such-group-of-cmgr")
+    server.start()
+    with watching(home) as running:
+        assert line(running) == "cmgr: ready"
+        server.close()
+        assert line(running) == "cmgr: not to be reached"
+
+
+def test_without_service_and_database_there_is_nothing_to_watch(home: Home) -> None:
+    with watching(home) as running:
+        assert running.wait(30) == 3
+
+
+def test_on_a_terminal_the_whole_picture_is_redrawn_and_ctrl_c_ends_it(home: Home, shown: Shown) -> None:
+    ours, theirs = pty.openpty()
+    with watching(home, stdout=theirs) as running:
+        os.close(theirs)
+        seen = b""
+        while b"Ctrl-C ends it" not in seen:
+            seen += os.read(ours, 65536)
+        assert seen.startswith(b"\x1b[H\x1b[J\x1b[1;32mall is well")
+        shown.node = recovering()
+        while b"\x1b[1;31mnot well: ring 0" not in seen:
+            seen += os.read(ours, 65536)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) == 0
+    os.close(ours)
+
+
+@pytest.mark.usefixtures("shown")
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_without_colours_it_says_the_same(home: Home, name: str, value: str) -> None:
+    ours, theirs = pty.openpty()
+    ended = subprocess.run(
+        [sys.executable, "-m", "cmgr", "status", "--config", str(home.config)],
+        stdout=theirs, stderr=subprocess.DEVNULL, check=False, env={**os.environ, name: value},
+    )  # fmt: skip
+    os.close(theirs)
+    seen = os.read(ours, 65536)
+    os.close(ours)
+    assert ended.returncode == 0
+    assert seen.startswith(b"all is well")
+    assert b"\x1b" not in seen
+
+
+def test_what_is_said_of_each_thing_names_trouble_runtime_and_container() -> None:
+    found = reading.subjects(told(in_need(), troubles=["cannot reach docker"], state="degraded"))
+    assert found == {
+        "cmgr": "degraded",
+        "trouble": "cannot reach docker",
+        "container a": "failed: start failed 5 times: no such image: llm:7b",
+        "container b": "paused: chip 2 is isolated: fault 8C084E00",
+        "chip 2": "isolated: fault 8C084E00",
+    }
