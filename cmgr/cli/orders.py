@@ -1,6 +1,7 @@
 """The commands by which a person orders something of chips, containers, and the service."""
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, cast
@@ -48,6 +49,19 @@ class HeldOptions(Common):
             metavar="CONTAINER", help="Its name, NAMESPACE/NAME, or id.", autocompletion=complete.held_containers
         ),
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeOptions(Common):
+    container: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="CONTAINER", help="Its name, NAMESPACE/NAME, or id.", autocompletion=complete.held_containers
+        ),
+    ] = None
+    all_: Annotated[
+        bool, typer.Option("--all", help="Every container that was given up, and every ring that is kept back.")
+    ] = False
 
 
 class Switch(StrEnum):
@@ -121,13 +135,25 @@ def _confirm(users: list[str], chip: int) -> None:
         raise CmgrError("nothing was done")
 
 
-def resume(options: HeldOptions) -> int:
-    """Start a container again that was given up.
+def resume(options: ResumeOptions) -> int:
+    """Start a container again that was given up; with --all let begin what the limits keep back, too.
 
     The same safety rules hold as for every start.
     """
+    if options.all_ is (options.container is not None):
+        raise typer.BadParameter("give a CONTAINER or --all")
+    if options.all_:
+        return _resume_all(ask(source.socket_of(options), "resume", all=True))
     told = ask(source.socket_of(options), "resume", container=options.container)
     out.lines([f"{told.get('container', options.container)}: will be started as soon as its chips allow"])
+    return 0
+
+
+def _resume_all(told: Mapping[str, object]) -> int:
+    kept, names = render.numbers(told.get("rings")), _names(told.get("containers"))
+    lines = [f"kept back no longer: ring {kept}"] if kept else []
+    lines += [f"{name}: will be started as soon as its chips allow" for name in names]
+    out.lines(lines)
     return 0
 
 

@@ -34,6 +34,17 @@ def labels(told: Row) -> dict[int, str]:
     return {n: name if names.count(name) == 1 else str(found[n]["called"]) for n, name in enumerate(names)}
 
 
+def kept(status: Row) -> list[object]:
+    """Return the rings that the limits keep back."""
+    restraint = status.get("restraint")
+    return cast("list[object]", restraint["rings"]) if isinstance(restraint, dict) else []
+
+
+def tells(ring: Row) -> bool:
+    """Return whether there is something to say of the ring: it is in an episode, or kept back from one."""
+    return bool(ring["episode"] or ring["reason"])
+
+
 def health(chip: Row) -> str:
     return "healthy" if chip["healthy"] else "isolated" if chip["isolated"] else "faulty"
 
@@ -46,6 +57,7 @@ def troubles(status: Row) -> list[str]:
         found.append("the service is not running")
     elif state != "ready":
         found.append(f"the service is {state}")
+    found += [f"{render.counted(len(kept(status)), 'ring')} kept back"] * bool(kept(status))
     found += [f"ring {r['id']} is in an episode ({r['phase']})" for r in rows(status, "rings") if r["episode"]]
     bad = [c for c in rows(status, "chips") if not c["healthy"]]
     found += [f"chip {c['id']} is {'isolated' if c['isolated'] else 'not healthy'}" for c in bad]
@@ -61,7 +73,7 @@ def subjects(status: Row) -> dict[str, str]:
     own = service(status)
     found = {"cmgr": f"{own.get('state')}{', in maintenance' if own.get('maintenance') else ''}"}
     found |= {"trouble": "; ".join(map(str, cast("list[object]", own["troubles"])))} if own.get("troubles") else {}
-    found |= {f"ring {r['id']}": f"{r['phase']}: {r['reason']}" for r in rows(status, "rings") if r["episode"]}
+    found |= {f"ring {r['id']}": f"{r['phase']}: {r['reason']}" for r in rows(status, "rings") if tells(r)}
     named = labels(status)
     for place, container in enumerate(rows(status, "containers")):
         said = ": ".join(filter(None, [str(container["status"]), str(container["reason"])]))
@@ -76,6 +88,7 @@ def to_type(status: Row) -> list[str]:
     own, named = service(status), labels(status)
     found = ["the service: systemctl start cmgr"] * (own.get("state") == "stopped")
     found += ["maintenance: cmgr maintenance off"] * bool(own.get("maintenance"))
+    found += ["look whether it is the driver or the chips, then type: cmgr resume --all"] * bool(kept(status))
     found += [f"{w['subject']}: {w['hint']}" for w in rows(status, "warnings")]
     about = [f"{named[n]}: {c['hint']}" for n, c in enumerate(rows(status, "containers")) if c["hint"]]
     found += [line for line in about if "cmgr maintenance off" not in line]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cmgr.cli import render, texts_rules
-from cmgr.cli.reading import Row, counts, health, labels, rows, service, to_type, troubles
+from cmgr.cli.reading import Row, counts, health, labels, rows, service, tells, to_type, troubles
 from cmgr.cli.render import Face
 
 
@@ -79,10 +79,14 @@ def _of_service(told: Row) -> list[str]:
 def _rings(told: Row, page: Page) -> list[str]:
     found = []
     for ring in rows(told, "rings"):
-        if not ring["episode"]:
+        if not tells(ring):
             continue
         why = f"{page.face.local(ring['reason'])}{_next_step(ring, page.face)}"
-        found.append((str(ring["id"]), str(ring["episode"]), str(ring["phase"]), page.face.when(ring["since"]), why))
+        if ring["episode"]:
+            where = (str(ring["episode"]), str(ring["phase"]), page.face.when(ring["since"]))
+        else:
+            where = ("-", "kept back", "-")
+        found.append((str(ring["id"]), *where, why))
     return render.table(("RING", "EPISODE", "PHASE", "SINCE", "REASON"), found, page.width) if found else []
 
 

@@ -16,6 +16,7 @@ from cmgr.model.facts import (
     Ordered,
     ReleaseOrdered,
     ResetOrdered,
+    ResumeAllOrdered,
     ResumeOrdered,
 )
 from cmgr.model.node import Node
@@ -91,10 +92,21 @@ class Orders:
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": stopped}
 
     def _resume(self, request: Request) -> Json:
+        if flag_of(request, "all"):
+            return self._resume_all(request)
         key = held(request, self.node())
         name = called(self.node(), key)
         self.give(ResumeOrdered(key, who(request.uid)))
         return {"container": name}
+
+    def _resume_all(self, request: Request) -> Json:
+        node = self.node()
+        kept = sorted(node.restraint.kept)
+        given_up = sorted(called(node, key) for key, hold in node.holds.items() if hold.failed)
+        if not kept and not given_up:
+            raise CmgrError("cannot resume: no ring is kept back and no container was given up", hint="cmgr status")
+        self.give(ResumeAllOrdered(who(request.uid)))
+        return {"rings": kept, "containers": given_up}
 
     def _forget(self, request: Request) -> Json:
         key = held(request, self.node())

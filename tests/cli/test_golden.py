@@ -16,12 +16,12 @@ from cmgr.model.catalog import Catalog, Entry
 from cmgr.model.chips import ChipId, RingId
 from cmgr.model.containers import Container
 from cmgr.model.faults import Level
-from cmgr.model.node import Node
+from cmgr.model.node import Node, Restraint
 from cmgr.model.policy import Policy, Strategy
 from cmgr.model.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
 from cmgr.store.history import EpisodeRow, NoteRow
 from tests.cli.scenes import NOTES, NOW, PAGE, STOPPED, in_maintenance, in_need, recovering, slow, told, twins
-from tests.support.picture import CODE, T0, faulty, key, machine
+from tests.support.picture import CODE, T0, faulty, in_episode, key, machine
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 
@@ -29,6 +29,15 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 def status(node: Node, **service: object) -> list[str]:
     shown = told(node, **service)
     return [texts.headline(shown, 80), *texts.status(shown, PAGE)]
+
+
+def restrained() -> Node:
+    """Ring 0 is in an episode, ring 2 is kept back."""
+    node = in_episode(faulty(faulty(machine(), 0), 2), 0)
+    reason = "1 ring is in an episode that stops containers (limits.rings_at_once)"
+    ring = replace(node.rings[RingId(2)], reason=f"kept back, because {reason}; cmgr resume --all lets it begin")
+    restraint = Restraint((T0,), T0, reason, {RingId(2): T0})
+    return replace(node, rings={**node.rings, ring.id: ring}, restraint=restraint)
 
 
 def with_long_names() -> Node:
@@ -109,6 +118,7 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = {
     "status-in-need": lambda: status(in_need()),
     "status-stopped": lambda: status(recovering(), **STOPPED),
     "status-starting": lambda: status(Node(), state="starting", observe=True, runtimes=[]),
+    "status-restrained": lambda: status(restrained()),
     "status-long-names": lambda: status(with_long_names()),
     "status-maintenance": lambda: status(in_maintenance()),
     "status-slow": lambda: status(slow()),

@@ -81,3 +81,8 @@ def test_on_a_terminal_the_person_is_asked(
 def test_where_nobody_runs_on_the_ring_nobody_is_asked(home: Home, asked: list[Request]) -> None:
     assert home.program("reset", "0", "--stop", "--config", str(home.config)).code == 0
     assert [r.do for r in asked] == ["status", "reset"]
+
+
+def test_resume_takes_one_container_or_all(home: Home) -> None:
+    for words in ((), ("--all", "llm")):
+        assert home.here("resume", *words).code == 2

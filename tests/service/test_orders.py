@@ -146,6 +146,8 @@ NONSENSE: tuple[tuple[str, dict[str, object]], ...] = (
     ("reset", {"chip": "5"}),
     ("reset", {"chip": 5, "stop": "yes"}),
     ("forget", {"container": "nobody"}),
+    ("resume", {"all": True}),
+    ("resume", {"all": "yes"}),
     ("maintenance", {"on": 1}),
     ("maintenance", {"on": True, "seconds": "long"}),
     ("maintenance", {"on": True, "seconds": -1}),
