@@ -60,6 +60,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from _runtimes(config)
     yield _database(database_of(config))
     yield _socket(Path(config.socket))
+    yield _metrics(config.metrics.listen)
     yield _group()
 
 
@@ -219,6 +220,12 @@ def _socket(path: Path) -> Finding:
         return Finding("service", WARNING, f"{path} has mode {mode:04o}", "restart the service: it makes it anew")
     state = service.get("state") if isinstance(service, dict) else None
     return Finding("service", OK, f"{state} on {path}")
+
+
+def _metrics(listen: str) -> Finding:
+    from cmgr.cli.checks_metrics import metrics
+
+    return metrics(listen)
 
 
 def _group() -> Finding:

@@ -73,7 +73,7 @@ class Metrics:
     listen: Annotated[
         str,
         Meta(
-            "The address that metrics are served on; empty: off. Read from the version on that has metrics.",
+            "The address that metrics are served on, to everybody who can reach it; empty: off.",
             form=Form.ADDRESS,
             empty=True,
         ),

@@ -31,6 +31,8 @@ from cmgr.service.handover import Handover
 from cmgr.service.inbox import Inbox
 from cmgr.service.jobs import Jobs
 from cmgr.service.loop import Loop
+from cmgr.service.metrics import Metrics, Sources
+from cmgr.service.metrics_http import MetricsServer
 from cmgr.service.orders import Orders
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
@@ -87,6 +89,7 @@ class Service:
         self._workers = Workers(self._driver, self._runtimes, self._inbox.put, log.bug)
         node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
         self._loop = Loop(node, self._inbox, self._store, self._workers.submit, log)
+        self._metrics = self._open_metrics()
 
     def _open_store(self) -> "SqliteStore":
         store = open_store(Path(self._config.state_dir) / NAME)
@@ -113,6 +116,16 @@ class Service:
             self._stack.callback(runtime.close)
         return runtimes
 
+    def _open_metrics(self) -> MetricsServer | None:
+        """Count from now on, to tell it later; not even that when metrics are switched off."""
+        listen = self._config.metrics.listen
+        if not listen:
+            return None
+        sources = Sources(self._loop, self._inbox, self._driver, self.describe, self._clock)
+        metrics = Metrics(sources, self._store.outcomes())
+        self._loop.after_step = metrics.after_step
+        return MetricsServer(listen, metrics.page, self._log.bug, self._log.warn)
+
     def serve(self, reload: Reload | None) -> None:
         """Begin, serve, and end."""
         reloader = Reloader(reload, self._accept, self._log, self._notifier)
@@ -130,6 +143,9 @@ class Service:
         self._stack.callback(control.close)
         jobs.start()
         self._stack.callback(jobs.close)
+        if self._metrics is not None:
+            self._metrics.start()
+            self._stack.callback(self._metrics.close)
         self._stack.callback(self._end)
         self._state = "ready"
         # What lives now lives to the end: the collector need not look at it again and again.
@@ -209,6 +225,8 @@ class Service:
         troubles = [f"the database cannot be written: {self._loop.trouble}"] if self._loop.trouble else []
         troubles += [f"cannot reach {r.name}: {r.why_down}" for r in node.runtimes.values() if r.why_down]
         troubles += [f"{self._driver.name}: {ails}" for ails in self._driver_troubles()]
+        if self._metrics is not None and self._metrics.trouble():
+            troubles.append(self._metrics.trouble())
         if self._store.damage:
             troubles.append(self._store.damage)
         if self._loop.bugs:

@@ -12,13 +12,17 @@ from cmgr.model.reduce import next_deadline, reduce
 from cmgr.ports import Clock, Store
 from cmgr.service.inbox import Inbox
 from cmgr.service.logs import Log
+from cmgr.service.tally import Step
 from cmgr.service.workers import failed
 
 PRUNE_EVERY = timedelta(hours=1)
 
 
 class Loop:
-    """Runs until the inbox is stopped. `node` may be read from any thread: it is frozen, and replaced as a whole."""
+    """Runs until the inbox is stopped. `node` may be read from any thread: it is frozen, and replaced as a whole.
+
+    `after_step` is called on the deciding thread when a step's commands are sent, and must be quick.
+    """
 
     def __init__(self, node: Node, inbox: Inbox, store: Store, send: Callable[[Action], None], log: Log) -> None:
         self.node = node
@@ -26,6 +30,7 @@ class Loop:
         self.bugs = 0
         self.taken: datetime | None = None
         """Up to when facts were decided on and, where that was possible, written. Any thread may read it."""
+        self.after_step: Callable[[Step], None] | None = None
         self._at: datetime | None = None
         self._inbox = inbox
         self._store = store
@@ -66,13 +71,25 @@ class Loop:
             notes += [c for c in commands if isinstance(c, Note)]
             actions += [c for c in commands if not isinstance(c, Note)]
         written = self._save(node, actions, notes)
-        self.node = node
+        before, self.node = self.node, node
         if send:
             for action in actions:
                 self._send_one(action, written)
         for note in notes:
             self._log.note(note)
+        self._observe(Step(events, before, node, actions, notes))
         self.taken = max((event.at for event in events), default=self.taken)
+
+    def _observe(self, step: Step) -> None:
+        if self.after_step is None:
+            return
+        try:
+            self.after_step(step)
+        except Exception as error:
+            # Nobody's recovery depends on what is counted.
+            self.bugs += 1
+            self.after_step = None
+            self._log.bug("cannot count any more what is done: please report it", error)
 
     def _save(self, node: Node, actions: Sequence[Action], notes: Sequence[Note]) -> bool:
         try:

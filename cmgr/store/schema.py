@@ -134,6 +134,9 @@ notes = Table(
     sqlite_autoincrement=True,
 )
 
+outcomes = _table("outcomes", _text_key("outcome"), _int("episodes"))
+"""How many episodes ended how, ever: pruning an episode takes nothing from it."""
+
 
 def _put(table: Table, *only: str) -> Insert:
     given = insert(table)
@@ -155,6 +158,13 @@ CLOSE_EPISODE = _put(TABLES["episodes"], "ended", "outcome")
 """The same, but one that is there keeps how it began."""
 
 ADD_NOTE = notes.insert().inline()
+
+COUNT_OUTCOME = (
+    insert(outcomes)
+    .values(outcome=bindparam("outcome"), episodes=1)
+    .on_conflict_do_update(index_elements=[outcomes.c.outcome], set_={"episodes": outcomes.c.episodes + 1})
+    .inline()
+)
 
 
 def create(connection: Connection, version: str) -> None:

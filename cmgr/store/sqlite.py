@@ -98,6 +98,15 @@ class SqliteStore:
             self._lost = 0
         self._saved = node
 
+    def outcomes(self) -> Mapping[str, int]:
+        """Return how many episodes ended with each outcome since the file was made, pruned ones included.
+
+        Blocks for milliseconds. Raises `StoreError`.
+        """
+        assert threading.get_ident() == self._owner, "only the thread that opened the store may ask"
+        with self._transaction("read") as connection:
+            return {row.outcome: row.episodes for row in connection.execute(schema.outcomes.select())}
+
     def prune(self, before: datetime, keep_notes: int) -> int:
         """See `ports.Store`. What an open episode noted does not grow too old; a backlog goes in several calls."""
         assert threading.get_ident() == self._owner, "only the thread that opened the store may prune"
@@ -150,7 +159,9 @@ class SqliteStore:
             text = f"{self._lost} notes before this one are lost: the database could not be written"
             notes.insert(0, Note(notes[0].at, NoteKind.WARNING, text))
         _execute(connection, schema.PUT["episodes"], history.opened_rows(notes))
-        _execute(connection, schema.CLOSE_EPISODE, history.closed_rows(notes))
+        closed = history.closed_rows(notes)
+        _execute(connection, schema.CLOSE_EPISODE, closed)
+        _execute(connection, schema.COUNT_OUTCOME, [{"outcome": row["outcome"]} for row in closed])
         _execute(connection, schema.ADD_NOTE, [history.note_row(note) for note in notes])
 
     def _forget_oldest(self) -> None:

@@ -67,7 +67,7 @@ class Home:
         return Outcome(ended.returncode, ended.stdout, ended.stderr)
 
     def configure(self, *lines: str) -> None:
-        fixed = ['driver = "sim"', 'runtimes = ["sim"]']
+        fixed = ['driver = "sim"', 'runtimes = ["sim"]', 'metrics.listen = ""']
         paths = [f'state_dir = "{self.folder / "state"}"', f'socket = "{self.socket}"']
         self.config.touch(mode=0o600)
         self.config.write_text("\n".join([*fixed, *paths, *lines, ""]))

@@ -42,6 +42,7 @@ def test_a_good_configuration_is_fine_and_nothing_is_changed(home: Home) -> None
         "runtime sim": "ok",
         "database": "ok",
         "service": "warning",
+        "metrics": "ok",
     }
 
 
@@ -188,3 +189,38 @@ def test_a_service_that_answers_is_told(home: Home) -> None:
 def test_something_else_in_the_place_of_the_socket_is_an_error(home: Home) -> None:
     home.socket.touch()
     assert found(home)["service"]["state"] == "error"
+
+
+def listening(home: Home, address: str) -> dict[str, str]:
+    """Return what is found of metrics with this address."""
+    home.config.write_text(home.config.read_text().replace('metrics.listen = ""', f'metrics.listen = "{address}"'))
+    return found(home)["metrics"]
+
+
+def test_metrics_that_everybody_can_read_are_a_warning(home: Home) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    finding = listening(home, f"0.0.0.0:{port}")
+    assert finding["state"] == "warning"
+    assert "there is no password" in finding["text"]
+    home.configure()
+    assert listening(home, f"localhost:{port}")["state"] == "ok"
+
+
+def test_an_address_for_metrics_that_another_program_has_is_a_warning(home: Home) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        finding = listening(home, f"127.0.0.1:{taken.getsockname()[1]}")
+    assert finding["state"] == "warning"
+    assert finding["text"].startswith("another program listens on 127.0.0.1:")
+    assert finding["hint"] == "set metrics.listen to a free port"
+
+
+def test_an_address_for_metrics_that_is_not_of_this_machine_is_a_warning(home: Home) -> None:
+    finding = listening(home, "192.0.2.1:9477")
+    assert finding["state"] == "warning"
+    assert finding["text"] == "cannot listen on 192.0.2.1:9477: Cannot assign requested address"
+    home.configure()
+    assert listening(home, "no..name:9477")["text"].startswith("cannot listen on no..name:9477: ")

@@ -22,6 +22,7 @@ from cmgr.model.holds import Hold, HoldState
 from cmgr.model.rings import Phase
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import PRUNE_EVERY, Loop
+from cmgr.service.tally import Step
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.store.reader import open_reader
@@ -173,3 +174,28 @@ def test_the_log_tells_the_same_as_the_timeline(desk: Desk) -> None:
         notes = reader.notes(None, 100)
     assert [note.text for note in notes] == desk.log.notes
     assert notes[0].kind is NoteKind.FAULT
+
+
+def test_who_counts_sees_each_step_when_its_commands_are_sent(desk: Desk) -> None:
+    seen: list[tuple[Step, int]] = []
+    desk.loop.after_step = lambda step: seen.append((step, len(desk.sent)))
+    before = desk.loop.node
+    desk.step(Restarted(desk.chips, ("sim",)))
+    ((step, sent),) = seen
+    assert (step.before, step.after) == (before, desk.loop.node)
+    assert list(step.actions) == desk.sent
+    assert sent == len(desk.sent) > 0
+    assert [type(event.fact) for event in step.events] == [Restarted]
+
+
+def test_a_bug_in_counting_ends_the_counting_and_nothing_else(desk: Desk) -> None:
+    def fails(_step: Step) -> None:
+        raise ZeroDivisionError("a bug")
+
+    desk.loop.after_step = fails
+    desk.step(Restarted(desk.chips, ("sim",)))
+    assert len(desk.sent) > 0
+    assert desk.loop.bugs == 1
+    assert desk.log.bugs == ["cannot count any more what is done: please report it: ZeroDivisionError('a bug')"]
+    desk.step(Tick())
+    assert desk.loop.bugs == 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cmgr.model.commands import NoteKind
 from cmgr.model.rings import Phase, Ring
+from cmgr.store import open_store
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
 from tests.store import values
@@ -58,3 +59,17 @@ def test_a_note_keeps_its_number_for_good(store: SqliteStore, path: Path) -> Non
     store.save(values.node(), [], [values.note("three")])
     with open_reader(path) as reader:
         assert [(note.id, note.text) for note in reader.notes(None, 9)] == [(3, "three")]
+
+
+def test_how_many_episodes_ended_how_outlives_the_episodes_and_the_process(path: Path) -> None:
+    store = open_store(path)
+    assert store.outcomes() == {}
+    ends = [replace(values.note("over", NoteKind.CLOSED, episode=n), outcome="recovered") for n in (1, 2)]
+    store.save(values.node(), [], [*ends, replace(values.note("over", NoteKind.CLOSED, episode=3), outcome="failed")])
+    assert store.prune(values.NOW + DAY, keep_notes=0) == 6
+    store.close()
+    again = open_store(path)
+    assert again.outcomes() == {"recovered": 2, "failed": 1}
+    again.save(values.node(), [], [replace(ends[0], episode=4)])
+    assert again.outcomes() == {"recovered": 3, "failed": 1}
+    again.close()

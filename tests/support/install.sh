@@ -3,29 +3,46 @@
 # Elsewhere the tests that need it are skipped, and say so.
 set -eu
 
+venv=$(dirname "$0")/../../.venv
 packages=""
+tools=""
 command -v dockerd >/dev/null 2>&1 || packages="$packages docker.io"
 command -v containerd >/dev/null 2>&1 || packages="$packages containerd"
 command -v gcc >/dev/null 2>&1 || packages="$packages gcc libc6-dev"
 [ -x /bin/busybox ] || packages="$packages busybox-static"
+command -v promtool >/dev/null 2>&1 || [ -x "$venv/bin/promtool" ] || tools=" promtool"
 
-[ -n "$packages" ] || exit 0
+[ -n "$packages$tools" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-    echo "not installed:$packages (needs root and apt-get); the tests that need it are skipped" >&2
+    echo "not installed:$packages$tools (needs root and apt-get); the tests that need it are skipped" >&2
     exit 0
 fi
 
 # A policy that starts nothing: the tests start private daemons of their own.
 policy=/usr/sbin/policy-rc.d
 made=""
+folder=""
+trap '[ -z "$made" ] || rm -f "$policy"; [ -z "$folder" ] || rm -rf "$folder"' EXIT
 if [ ! -e "$policy" ]; then
     printf '#!/bin/sh\nexit 101\n' >"$policy"
     chmod 755 "$policy"
     made=yes
 fi
-trap '[ -z "$made" ] || rm -f "$policy"' EXIT
 
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-# shellcheck disable=SC2086
-apt-get install -y -qq --no-install-recommends $packages >/dev/null
+if [ -n "$packages" ]; then
+    # shellcheck disable=SC2086
+    apt-get install -y -qq --no-install-recommends $packages >/dev/null
+fi
+if [ -n "$tools" ]; then
+    # Taken out of its package: installed as a whole, that brings a server which starts at the next boot.
+    folder=$(mktemp -d)
+    (
+        cd "$folder"
+        apt-get download -qq -o APT::Sandbox::User=root prometheus
+        dpkg-deb --extract prometheus_*.deb .
+    )
+    mkdir -p "$venv/bin"
+    install -m 755 "$folder/usr/bin/promtool" "$venv/bin/promtool"
+fi

@@ -39,6 +39,7 @@ DEFAULTS: Mapping[str, Setting] = {
     "levels.RestartRequest.reset_after": "1s",
     "reset.backoff": "100ms",
     "retry.backoff": "100ms",
+    "metrics.listen": "",
 }
 
 

@@ -1,0 +1,25 @@
+"""What the page about metrics says is what the code has."""
+
+import re
+
+from cmgr.config.settings import Config
+from cmgr.service.metrics_http import PATH, RETRY_SECONDS
+from cmgr.service.metrics_measured import FRESH_SECONDS
+from cmgr.service.metrics_table import METRICS
+from tests.docs import metrics
+
+
+def test_the_page_has_the_metrics_and_the_alerts_that_there_are() -> None:
+    assert metrics.PAGE.read_text() == metrics.page(), "run: make generated"
+
+
+def test_the_numbers_and_names_of_the_page_are_those_of_the_code() -> None:
+    text = metrics.PAGE.read_text()
+    listen = Config().metrics.listen
+    assert f"http://{listen}{PATH}" in text
+    assert f'listen = "{listen}"' in text
+    assert f'targets: ["{listen}"]' in text
+    assert f"every {RETRY_SECONDS:g} s" in text
+    assert f"at most {FRESH_SECONDS:g} s old" in text
+    known = {m.name for m in METRICS}
+    assert set(re.findall(r"`(cmgr_\w+)`", text)) == known

@@ -1,0 +1,145 @@
+"""What the driver measures: of the stand-in for Ascend's library, and of a driver whose calls can be counted."""
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from cmgr.config.sim import Sim
+from cmgr.drivers.sim import SimDriver
+from cmgr.model.chips import ChipId, RingId
+from cmgr.model.rings import Phase
+from cmgr.service.metrics_measured import MEASURED, Measuring
+from tests.drivers.dcmi import open_dcmi
+from tests.fakes.dcmi import hosts
+from tests.fakes.dcmi.fixtures import Make
+from tests.fakes.dcmi.standin import Purpose
+from tests.metrics.conftest import Install
+from tests.metrics.scrape import Page, get, scrape
+from tests.support.picture import machine
+from tests.support.promtool import promtool
+from tests.support.waiting import eventually
+
+MEBIBYTE = 1024 * 1024
+
+NO_METRIC = {"type", "board", "product", "health"}
+"""What a driver knows of a chip and is no metric: texts, and a health that cmgr tells in its own words."""
+
+
+def first_scrape(port: int) -> Page:
+    """Wait until metrics are served, and return them."""
+
+    def page() -> Page | None:
+        try:
+            return scrape(port)
+        except OSError:
+            return None
+
+    found = eventually(page, why="metrics are served")
+    assert found is not None
+    return found
+
+
+def test_what_the_chips_measure_is_served_in_base_units(install: Install, ascend: Make, port: int) -> None:
+    stand_in = ascend(hosts.host_910b(4))
+    service = install({"driver": "dcmi", "dcmi.library": str(stand_in.library), "dcmi.call_timeout": "300ms"})
+    service.start()
+    page = first_scrape(port)
+    for name, labels, value in (
+        ("cmgr_chip_temperature_celsius", {"sensor": "chip"}, 41),
+        ("cmgr_chip_temperature_celsius", {"sensor": "hbm"}, 45),
+        ("cmgr_chip_power_watts", {}, 65.5),
+        ("cmgr_chip_memory_bytes", {"memory": "hbm"}, 65536 * MEBIBYTE),
+        ("cmgr_chip_memory_used_bytes", {"memory": "hbm"}, 4096 * MEBIBYTE),
+        ("cmgr_chip_utilisation_ratio", {"part": "aicore"}, 0.06),
+        ("cmgr_chip_utilisation_ratio", {"part": "hbm_bandwidth"}, 0.18),
+        ("cmgr_chip_ecc_errors_total", {"memory": "hbm", "bits": "single"}, 30),
+        ("cmgr_chip_ecc_errors_total", {"memory": "hbm", "bits": "double"}, 10),
+        ("cmgr_chip_ecc_isolated_pages", {"memory": "hbm"}, 0),
+    ):
+        assert page.value(name, chip="1", **labels) == value, name
+    assert len(page.all("cmgr_chip_power_watts")) == 4
+    assert promtool("check", "metrics", given=get(port).body.encode()) == ""
+
+
+def test_a_chip_that_hangs_costs_a_scrape_its_values_and_no_more(install: Install, ascend: Make, port: int) -> None:
+    stand_in = ascend(hosts.host_910b(2))
+    stand_in.hang(0, Purpose.GAUGE)
+    stand_in.set("refuse_subscriptions", 1_000_000)
+    service = install({"driver": "dcmi", "dcmi.library": str(stand_in.library), "dcmi.call_timeout": "300ms"})
+    try:
+        service.start()
+        page = first_scrape(port)
+        assert {dict(labels)["chip"] for labels in page.all("cmgr_chip_power_watts")} == {"1"}
+        assert page.value("cmgr_chip_healthy", chip="1") == 1
+        eventually(lambda: scrape(port).value("cmgr_driver_troubles") > 0, why="the driver tells of no faults")
+        assert scrape(port).value("cmgr_service_state", state="degraded") == 1
+    finally:
+        stand_in.hang(0, Purpose.GAUGE, hangs=False)
+
+
+def test_every_value_that_a_driver_measures_has_its_metric(ascend: Make) -> None:
+    exported = {reading.key for metric in MEASURED for reading in metric.of.readings}  # type: ignore[attr-defined]
+    measured: set[str] = set()
+    for host in (hosts.host_910b(2), hosts.host_duo(1), hosts.host_a3(2), hosts.host_950(2)):
+        driver = open_dcmi(ascend(host))
+        for values in driver.measure([chip.id for chip in driver.chips()]).values():
+            measured |= values.keys()
+        driver.close()
+    assert measured - NO_METRIC <= exported
+    assert {"temperature_celsius", "hbm_megabytes", "memory_megabytes"} <= measured
+
+
+class Gauged(SimDriver):
+    """Simulated chips with a thermometer, whose readings can be held up."""
+
+    def __init__(self) -> None:
+        super().__init__(Sim(chips=4, ring=2))
+        self.asked: list[tuple[ChipId, ...]] = []
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self.go_on.set()
+
+    def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
+        self.asked.append(tuple(chips))
+        self.begun.set()
+        self.go_on.wait(30)
+        return {chip: {"temperature_celsius": len(self.asked)} for chip in chips}
+
+
+def test_the_driver_is_not_asked_again_for_a_while() -> None:
+    driver = Gauged()
+    patient = Measuring(driver, fresh_seconds=3600)
+    first = patient.values(machine())
+    assert patient.values(machine()) is first
+    assert len(driver.asked) == 1
+    eager = Measuring(driver, fresh_seconds=0)
+    assert eager.values(machine()) != eager.values(machine())
+    driver.close()
+
+
+def test_one_scrape_does_not_wait_for_the_driver_that_another_is_asking() -> None:
+    driver = Gauged()
+    measuring = Measuring(driver)
+    driver.go_on.clear()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(measuring.values, machine())
+        assert driver.begun.wait(30)
+        assert measuring.values(machine()) == {}, "there is nothing yet, and nobody waits"
+        driver.go_on.set()
+        assert len(first.result(30)) == 4
+    driver.close()
+
+
+def test_chips_that_are_in_a_reset_are_left_in_peace() -> None:
+    driver = Gauged()
+    node = machine()
+    ring = replace(node.rings[RingId(0)], phase=Phase.VERIFYING)
+    Measuring(driver).values(replace(node, rings={**node.rings, ring.id: ring}))
+    assert driver.asked == [(2, 3)]
+    driver.close()
+
+
+def test_a_driver_without_gauges_has_no_values() -> None:
+    driver = SimDriver(Sim(chips=2, ring=2))
+    assert Measuring(driver).values(machine()) == {}
+    driver.close()

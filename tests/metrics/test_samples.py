@@ -1,0 +1,131 @@
+"""The values of the metrics, made from nodes: what they say, and that there are not ever more of them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from cmgr.model.chips import ChipId, RingId
+from cmgr.model.faults import Fault, FaultCode, Isolation, Level
+from cmgr.model.holds import HoldState
+from cmgr.model.node import Node, RuntimeState
+from cmgr.model.policy import Policy, ResetPolicy
+from cmgr.service import metrics_samples as samples
+from cmgr.service.metrics_look import Kind, Look, Metric, Samples
+from cmgr.service.metrics_table import METRICS
+from cmgr.service.tally import Tally
+from tests.support import picture
+from tests.support.picture import T0, faulty, held, in_episode, isolated, machine
+
+SERVICE = {"state": "degraded", "troubles": ["a", "b"], "maintenance": False}
+
+
+def look(node: Node, tally: Tally | None = None, ahead: float = 0.0) -> Look:
+    return Look(
+        node,
+        tally or Tally(),
+        now=T0 + timedelta(hours=1),
+        ahead=ahead,
+        service=SERVICE,
+        driver_troubles=0,
+        writable=True,
+        bugs=0,
+        queued=0,
+        merged=0,
+        dropped=0,
+    )
+
+
+def told(found: Samples) -> dict[str, float]:
+    """Return values by their labels, without those that are 0."""
+    values = {" ".join(labels): value for labels, value in found}
+    return {labels: float(value) for labels, value in values.items() if isinstance(value, int | float) and value}
+
+
+def test_each_state_is_told_and_one_is_the_case() -> None:
+    assert told(samples.state(look(machine()))) == {"degraded": 1}
+    assert {labels[0] for labels, _ in samples.state(look(machine()))} == {*samples.STATES}
+    assert told(samples.troubles(look(machine()))) == {"": 2}
+
+
+def test_containers_are_counted_by_runtime_and_status() -> None:
+    node = held(machine(), picture.hold("b", HoldState.STOPPED, 2))
+    node = replace(node, runtimes={**node.runtimes, "containerd": RuntimeState("containerd", why_down="gone")})
+    assert told(samples.containers(look(node))) == {"docker running": 1, "docker paused": 1}
+    assert len(list(samples.containers(look(node)))) == 2 * len(samples.STATUSES)
+    failed = held(machine(), replace(picture.hold("b", HoldState.STOPPED, 2), failed=True))
+    assert told(samples.containers(look(failed))) == {"docker running": 1, "docker failed": 1}
+    assert told(samples.runtimes_up(look(node))) == {"docker": 1}
+
+
+def test_an_isolated_chip_is_told_with_its_cause_and_is_not_healthy() -> None:
+    node = isolated(machine(), 2)
+    assert told(samples.isolated(look(node))) == {"2 level": 1}
+    assert told(samples.healthy(look(node))) == {"0": 1, "1": 1, "3": 1}
+    other = replace(node, isolations={ChipId(1): Isolation(ChipId(1), T0, "frequency", "often")})
+    assert told(samples.isolated(look(other))) == {"1 frequency": 1}, "a cause that is new is told as well"
+
+
+def many(chip: int, codes: Iterable[int], level: Level) -> Node:
+    faults = [Fault(ChipId(chip), FaultCode(f"{c:08X}"), "", level, T0, T0, T0) for c in codes]
+    return replace(machine(), faults={ChipId(chip): {f.key: f for f in faults}})
+
+
+def test_faults_are_told_by_chip_code_and_level() -> None:
+    assert told(samples.faults(look(faulty(machine(), 1)))) == {"1 80E24E00 RestartNPU": 1}
+    assert told(samples.faults(look(machine()))) == {}
+
+
+def test_a_chip_with_ever_new_codes_does_not_make_ever_new_series() -> None:
+    found = told(samples.faults(look(many(0, range(500), Level.RestartNPU))))
+    assert len(found) == samples.MOST_CODES + 1
+    assert found["0 other RestartNPU"] == 500 - samples.MOST_CODES
+    assert sum(found.values()) == 500
+
+
+def test_a_ring_tells_its_phase_its_episode_and_what_is_left_of_its_budget() -> None:
+    node = in_episode(machine(), 2)
+    ring = replace(node.rings[RingId(2)], resets=(T0, T0 - timedelta(hours=7)))
+    node = replace(node, rings={**node.rings, ring.id: ring}, policy=Policy(reset=ResetPolicy(attempts=3)))
+    assert told(samples.phases(look(node))) == {"0 healthy": 1, "2 waiting": 1}
+    assert told(samples.began(look(node))) == {"2": T0.timestamp()}
+    assert told(samples.resets_left(look(node))) == {"0": 3, "2": 2}, "one is longer ago than the window"
+    spent = replace(ring, resets=(T0,) * 5)
+    assert told(samples.resets_left(look(replace(node, rings={ring.id: spent})))) == {}
+    assert told(samples.resets_limit(look(node))) == {"0": 3, "2": 3}
+
+
+def test_times_are_unix_times_by_the_clock_as_it_is_set_now() -> None:
+    tally = Tally(heard={"driver": T0})
+    assert told(samples.last_event(look(machine(), tally, ahead=3600))) == {"driver": T0.timestamp() + 3600}
+    assert {labels[0] for labels, _ in samples.last_event(look(machine()))} == {"driver", "docker"}
+
+
+def test_of_the_driver_the_ring_that_was_read_longest_ago_tells() -> None:
+    node = machine()
+    assert told(samples.last_read(look(node))) == {"docker": T0.timestamp()}
+    first, second = (replace(r, read=T0 + timedelta(seconds=n)) for n, r in enumerate(node.rings.values()))
+    node = replace(node, rings={first.id: first, second.id: second})
+    assert told(samples.last_read(look(node)))["driver"] == T0.timestamp()
+
+
+def test_what_was_counted_is_told_and_what_never_happened_is_told_as_none() -> None:
+    tally = Tally(episodes={"recovered": 2, "unheard of": 1})
+    assert told(samples.episodes(look(machine(), tally))) == {"recovered": 2, "unheard of": 1}
+    assert {labels[0] for labels, _ in samples.episodes(look(machine()))} == {*samples.OUTCOMES}
+    for spreads in (samples.recoveries, samples.resets, samples.stops, samples.starts):
+        assert list(spreads(look(machine()))), "a histogram is there before the first of its spans"
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
+def test_every_metric_is_named_as_prometheus_wants_it(metric: Metric) -> None:
+    assert metric.name.startswith("cmgr_")
+    assert metric.name.endswith("_total") is (metric.kind is Kind.COUNTER)
+    assert metric.text.endswith(".")
+    for labels, _ in metric.of(look(faulty(machine(), 1))):
+        assert len(labels) == len(metric.labels)
+
+
+def test_no_two_metrics_have_one_name() -> None:
+    assert len({m.name for m in METRICS}) == len(METRICS)

@@ -1,0 +1,120 @@
+"""The alert rules and the dashboard that are shipped: Prometheus takes them, and they name what cmgr exports."""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cmgr.service.metrics_look import Kind
+from cmgr.service.metrics_table import METRICS
+from tests.docs.metrics import ROOT, RULES, Rule, rules
+from tests.support.promtool import promtool
+
+CASES = Path(__file__).parent / "cases.yml"
+DASHBOARD = ROOT / "etc/grafana/cmgr.json"
+
+EXPORTED = {
+    f"{m.name}{end}" for m in METRICS for end in (("_bucket", "_sum", "_count") if m.kind is Kind.HISTOGRAM else ("",))
+}
+OF_THE_PROCESS = {"process_start_time_seconds", "process_cpu_seconds_total", "process_resident_memory_bytes"}
+LABELS = {metric.name: {*metric.labels} for metric in METRICS}
+
+
+def labels(expression: str) -> set[str]:
+    """Return the labels that a sample of the expression may have."""
+    found = (LABELS.get(re.sub("_(bucket|sum|count)$", "", name), set()) for name in names(expression))
+    return {"instance"}.union(*found)
+
+
+def names(expression: str) -> set[str]:
+    return set(re.findall(r"\b(?:cmgr|process)_\w+", expression))
+
+
+def expressions() -> list[str]:
+    """Return every expression of the dashboard."""
+    return [found for found in _values(json.loads(DASHBOARD.read_text()), "expr") if found]
+
+
+def _values(tree: Any, key: str) -> Iterator[str]:
+    if isinstance(tree, dict):
+        if key in tree:
+            yield tree[key]
+        tree = list(tree.values())
+    if isinstance(tree, list):
+        for branch in tree:
+            yield from _values(branch, key)
+
+
+def test_prometheus_takes_the_rules() -> None:
+    assert f"SUCCESS: {len(rules())} rules found" in promtool("check", "rules", str(RULES))
+
+
+def test_each_alert_fires_when_it_should_and_only_then() -> None:
+    assert "SUCCESS" in promtool("test", "rules", str(CASES))
+    cases = CASES.read_text()
+    for rule in rules():
+        # promtool says nothing of a rule that no case makes fire.
+        assert f'alertname="{rule.alert}"' in cases or f"alertname: {rule.alert}" in cases, rule.alert
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.alert)
+def test_each_alert_names_what_is_exported_and_says_what_to_do(rule: Rule) -> None:
+    assert names(rule.expr) <= EXPORTED | OF_THE_PROCESS
+    assert rule.severity in ("warning", "critical")
+    assert re.search(r"`(cmgr|systemctl|journalctl|df|prometheus|npu-smi) ?[^`]*`|prometheus\.yml", rule.description)
+    assert rule.description.endswith(".")
+    if rule.alert != "CmgrAbsent":
+        assert "{{ $labels.instance }}" in rule.summary, "of many appliances it says which"
+    assert {*re.findall(r"\$labels\.(\w+)", rule.summary + rule.description)} <= labels(rule.expr)
+
+
+def test_the_dashboard_shows_only_what_is_exported() -> None:
+    assert len(expressions()) > 20
+    for expression in expressions():
+        assert names(expression) <= EXPORTED | OF_THE_PROCESS, expression
+
+
+def test_prometheus_takes_every_expression_of_the_dashboard(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yml"
+    lines = ["groups:", "- name: all", "  rules:"]
+    for number, expression in enumerate(expressions()):
+        plain = expression.replace("$__rate_interval", "5m").replace("$__range", "1d").replace("$instance", ".*")
+        assert "$" not in plain
+        lines.append(f"  - {{record: 'e{number}', expr: {json.dumps(plain)}}}")
+    file.write_text("\n".join(lines))
+    assert f"SUCCESS: {len(expressions())} rules found" in promtool("check", "rules", str(file))
+
+
+def test_every_legend_names_labels_that_its_metrics_have() -> None:
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        for target in panel.get("targets", []):
+            used = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
+            assert used <= labels(target["expr"]), panel["title"]
+
+
+def test_the_dashboard_can_be_provisioned_and_its_panels_do_not_overlap() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    assert dashboard["uid"] == "cmgr"
+    assert "id" not in dashboard, "Grafana gives the number"
+    assert [v["name"] for v in dashboard["templating"]["list"]] == ["datasource", "instance"]
+    panels = dashboard["panels"]
+    assert len({p["id"] for p in panels}) == len(panels)
+    for panel in (p for p in panels if p["type"] != "row"):
+        assert panel["datasource"]["uid"] == "${datasource}"
+        assert panel["title"]
+        assert panel["description"], panel["title"]
+    for one, other in combinations((p["gridPos"] for p in panels), 2):
+        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        above = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert beside or above
+    assert all(p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 for p in panels)
+
+
+def test_what_is_exported_is_shown_or_watched() -> None:
+    seen = {name for text in (*expressions(), *(rule.expr for rule in rules())) for name in names(text)}
+    unseen = {m.name for m in METRICS if not any(name.startswith(m.name) for name in seen)}
+    assert unseen <= {"cmgr_chip_info", "cmgr_chip_healthy"}, "these are for joins and for the operator's own rules"

@@ -1,0 +1,139 @@
+"""What is counted of whole episodes, whose time is moved by hand."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from cmgr.model.commands import Action, Command, Note, ResetRing, StartContainer, StopContainer
+from cmgr.model.facts import ContainerRemoved, Event, Fact, Restarted, RuntimeDown, Tick
+from cmgr.model.policy import ResetPolicy
+from cmgr.model.rings import Phase
+from cmgr.service.tally import BOUNDS, Spread, Step, Tally, counted
+from tests.model.builders import RING, SEPARATE, Cmgr, container, key, seconds
+
+
+class Counting(Cmgr):
+    """A scripted machine whose every step is counted."""
+
+    tally = Tally()
+
+    def tell(self, fact: Fact) -> list[Command]:
+        before = self.node
+        commands = super().tell(fact)
+        actions: list[Action] = [c for c in commands if not isinstance(c, Note)]
+        notes = [c for c in commands if isinstance(c, Note)]
+        self.tally = counted(self.tally, Step((Event(self.now, fact),), before, self.node, actions, notes))
+        return commands
+
+
+def sums(spreads: dict[str, Spread]) -> dict[str, tuple[int, float]]:
+    """Return how many spans there were and how long they took in all, rounded to a tenth."""
+    return {word: (sum(s.counts), round(s.seconds, 1)) for word, s in spreads.items()}
+
+
+def test_a_span_is_counted_in_its_class_and_its_end_belongs_to_it() -> None:
+    spread = Spread().with_one(seconds(0.1)).with_one(seconds(0.11)).with_one(seconds(99999)).with_one(seconds(-5))
+    assert (spread.counts[0], spread.counts[1], spread.counts[-1]) == (2, 1, 1)
+    assert len(spread.counts) == len(BOUNDS) + 1
+    assert round(spread.seconds, 2) == 99999.21, "what a clock made negative takes no time"
+
+
+def test_an_episode_gives_its_stops_its_reset_its_starts_and_its_end() -> None:
+    cmgr = Counting(container("a", 0), container("b", 1), container("far", 5))
+    cmgr.fault(0)
+    cmgr.now += seconds(3)
+    cmgr.answer(StopContainer)
+    cmgr.now += seconds(4)
+    cmgr.answer(StopContainer)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.now += seconds(20)
+    cmgr.answer(ResetRing)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.now += seconds(2)
+    cmgr.run()
+    tally = cmgr.tally
+    assert sums(dict(tally.stops)) == {"docker": (2, 10.0)}
+    assert sums(dict(tally.resets)) == {"cured": (1, 20.0)}
+    assert sums(dict(tally.starts)) == {"docker": (2, 4.0)}
+    assert sums(dict(tally.recoveries)) == {"recovered": (1, 29.0)}
+    assert tally.episodes == {"recovered": 1}
+    assert (tally.stops_failed, tally.starts_failed, tally.sent) == ({}, {}, {})
+
+
+def test_what_did_not_work_is_counted_apart() -> None:
+    cmgr = Counting(container("a", 0))
+    cmgr.fault(0)
+    cmgr.answer(StopContainer, error="timed out")
+    cmgr.wait(2, run=False)
+    cmgr.answer(StopContainer)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.answer(StartContainer, error="no such image")
+    cmgr.wait(10)
+    assert (cmgr.tally.stops_failed, cmgr.tally.starts_failed) == ({"docker": 1}, {"docker": 1})
+    assert sums(dict(cmgr.tally.stops))["docker"][0] == sums(dict(cmgr.tally.starts))["docker"][0] == 1
+
+
+def test_a_container_that_is_gone_was_neither_stopped_nor_not() -> None:
+    cmgr = Counting(container("a", 0))
+    cmgr.fault(0)
+    cmgr.answer(StopContainer, gone=True)
+    assert (cmgr.tally.stops, cmgr.tally.stops_failed, cmgr.tally.sent) == ({}, {}, {})
+
+
+def test_resets_are_told_apart_by_what_came_of_them() -> None:
+    cmgr = Counting(policy=replace(RING, reset=ResetPolicy(attempts=2, backoff=seconds(1))))
+    cmgr.cures = False
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.answer(ResetRing, error="a process is on chip 1", refused=True)
+    assert sums(dict(cmgr.tally.resets)) == {"refused": (1, 0.0)}
+    cmgr.wait(5)
+    assert {word: number for word, (number, _) in sums(dict(cmgr.tally.resets)).items()} == {"refused": 1, "failed": 2}
+    assert cmgr.tally.episodes == {"isolated": 1}
+
+
+def test_a_reset_that_outlived_cmgr_is_counted_when_it_is_known_what_it_did() -> None:
+    cmgr = Counting()
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.faults[0].clear()
+    cmgr.now += seconds(50)
+    cmgr.begin()
+    cmgr.run()
+    assert sums(dict(cmgr.tally.resets)) == {"cured": (1, 50.0)}
+    assert cmgr.tally.episodes == {"recovered": 1}
+
+
+def test_an_episode_that_begins_and_ends_in_one_step_took_no_time() -> None:
+    cmgr = Counting()
+    before, at = cmgr.node, cmgr.now
+    cmgr.fault(0)
+    cmgr.clears(0)
+    cmgr.run()
+    notes = [c for c in cmgr.log if isinstance(c, Note)]
+    tally = counted(Tally(), Step((Event(at, Tick()),), before, cmgr.node, (), notes))
+    assert tally.episodes == {"cleared": 1}
+    (spread,) = tally.recoveries.values()
+    assert spread.counts[0] == 1
+
+
+def test_what_a_source_tells_on_its_own_is_counted_with_its_time() -> None:
+    cmgr = Counting(container("a", 0), runtimes=("docker", "containerd"))
+    cmgr.tally = Tally()
+    cmgr.fault(3, SEPARATE)
+    first = cmgr.now
+    cmgr.now += seconds(5)
+    cmgr.tell(RuntimeDown("containerd", "no such file"))
+    cmgr.sees(cmgr.truth[key("a")])
+    cmgr.tell(ContainerRemoved(key("nobody")))
+    cmgr.tell(Tick())
+    cmgr.run()
+    assert cmgr.tally.events == {"driver": 1, "containerd": 1, "docker": 2}
+    assert cmgr.tally.heard["driver"] == first
+    assert cmgr.tally.heard["docker"] - cmgr.tally.heard["containerd"] == 2 * timedelta(milliseconds=1)
+
+
+def test_a_step_in_which_nothing_is_to_be_counted_leaves_the_tally_as_it_is() -> None:
+    cmgr = Cmgr()
+    tally = Tally(episodes={"recovered": 3})
+    events = (Event(cmgr.now, Tick()), Event(cmgr.now, Restarted((), ())))
+    assert counted(tally, Step(events, cmgr.node, cmgr.node, (), ())) is tally
