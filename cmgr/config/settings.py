@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cmgr.config.declare import Form, Meta
 from cmgr.config.sim import Sim
+from cmgr.config.sizes import Bytes
 from cmgr.model.catalog import BY_SEVERITY
 from cmgr.model.faults import Level
 from cmgr.model.policy import (
@@ -28,6 +29,7 @@ LOG_LEVELS = ("trace", "debug", "info", "warning", "error")
 _RESET = ResetPolicy()
 _ISOLATION = IsolationPolicy()
 _RETRY = RetryPolicy()
+_LOG_SIZE = Bytes(20 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +207,11 @@ class Metrics:
 class Log:
     level: Annotated[str, Meta("The least grave lines that are logged.", choices=LOG_LEVELS)] = "info"
     file: Annotated[str, Meta("A file that is logged to as well; empty: the journal only.", form=Form.PATH)] = ""
+    max_size: Annotated[
+        Bytes, Meta("How large that file may become before a new one is begun.", within=("64K", "1G"))
+    ] = _LOG_SIZE
+    max_age: Annotated[timedelta, Meta("How long older files are kept.", within=("1h", "3650d"))] = timedelta(days=7)
+    max_files: Annotated[int, Meta("How many older files are kept.", within=(1, 1000))] = 30
 
 
 @dataclass(frozen=True, slots=True)
