@@ -26,7 +26,7 @@ def load_catalog(config: Config, warn: Callable[[str], None] = lambda _: None) -
     if faults.file:
         own = read_table(faults.file)
         replaces = faults.mode == "replace"
-        for warning in (*own.warnings, *(_missing(own) if replaces else ())):
+        for warning in (*own.warnings, *(missing_levels(own) if replaces else ())):
             warn(f"fault table {faults.file}: {warning}")
         entries = merged(entries, table(own.levels, f"operator's file {faults.file}"), replace=replaces)
     meanings = _meanings()
@@ -34,7 +34,8 @@ def load_catalog(config: Config, warn: Callable[[str], None] = lambda _: None) -
     return Catalog(told, Level.__members__.get(faults.unknown, faults.unknown))
 
 
-def _missing(own: Table) -> tuple[str, ...]:
+def missing_levels(own: Table) -> tuple[str, ...]:
+    """Return a sentence for each level that a table has no key for, which replaces the built-in one."""
     keys = [key for key, level in KEYS.items() if level not in own.levels]
     return tuple(f"{key} is missing, and the table replaces the built-in one: no code has that level" for key in keys)
 

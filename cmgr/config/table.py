@@ -25,7 +25,12 @@ class Table:
 
 def read_table(path: str) -> Table:
     """Return the table of a file ending in .json or .toml. Raises `ConfigError` with every mistake."""
-    pairs = _pairs(files.read(path), path)
+    return parse_table(files.read(path), path)
+
+
+def parse_table(text: str, path: str) -> Table:
+    """Return the table that is the text of this file. Raises `ConfigError` with every mistake."""
+    pairs = _pairs(text, path)
     levels: dict[Level, tuple[FaultCode, ...]] = {}
     mistakes: list[str] = []
     for key, raw in pairs:
