@@ -40,6 +40,8 @@ generated: $(STAMP)
 	$(BIN)/python -m tests.config.regenerate
 	$(BIN)/python -m tests.docs.generated
 	$(BIN)/python -m tests.docs.metrics
+	$(BIN)/python -m tests.docs.logs
+	$(BIN)/python -m tests.docs.migration
 
 golden: $(STAMP)
 	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from cmgr import __version__
-from cmgr.cli import act, check, demo, orders, out, past, show
+from cmgr.cli import act, check, demo, migrate, orders, out, past, show
 from cmgr.cli.options import Output, command
 
 T = TypeVar("T")
@@ -65,6 +65,7 @@ _add("forget", orders.forget, orders.HeldOptions)
 _add("maintenance", orders.maintenance, orders.MaintenanceOptions)
 _add("reload", orders.reload, orders.ReloadOptions)
 _add("check", check.check, check.CheckOptions)
+_add("migrate", migrate.migrate, migrate.MigrateOptions)
 _add("run", act.run, act.RunOptions)
 _add("demo", demo.demo, demo.DemoOptions)
 _add("version", version, Output)

@@ -54,7 +54,7 @@ def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
     if faults.file:
         own = read_table(faults.file)
         replaces = faults.mode == "replace"
-        for warning in (*own.warnings, *(_missing(own) if replaces else ())):
+        for warning in (*own.warnings, *(missing_levels(own) if replaces else ())):
             warn(f"fault table {faults.file}: {warning}")
         entries = merged(entries, table(own.levels, f"operator's file {faults.file}"), replace=replaces)
     meanings = _meanings()
@@ -74,7 +74,8 @@ def load_rules(config: Config, warn: Callable[[str], None]) -> Rules:
     return rules.merged(shipped, own.rules, replace=config.faults.rules_mode == "replace")
 
 
-def _missing(own: Table) -> tuple[str, ...]:
+def missing_levels(own: Table) -> tuple[str, ...]:
+    """Return a sentence for each level that a table has no key for, which replaces the built-in one."""
     keys = [key for key, level in KEYS.items() if level not in own.levels]
     return tuple(f"{key} is missing, and the table replaces the built-in one: no code has that level" for key in keys)
 

@@ -12,6 +12,7 @@ from cmgr.config.declare import Meta
 from cmgr.config.durations import duration
 from cmgr.config.kinds import Choice, Flag, Kind, Many, Rows, Text, Time, Whole
 from cmgr.config.settings import Config
+from cmgr.config.sizes import Bytes, Size, size
 
 PREFIX = "CMGR_"
 
@@ -99,6 +100,10 @@ def _kind(declared: Any, meta: Meta, default: object) -> Kind:
         return Whole(int(least), int(most))
     if declared is timedelta:
         return _time(meta, optional=False)
+    if declared is Bytes:
+        assert meta.within is not None
+        least, most = meta.within
+        return Size(size(str(least)), size(str(most)))
     return Text(meta, empty=meta.empty or default == "") if declared is str else Choice(declared)
 
 

@@ -7,11 +7,14 @@ from typing import Annotated
 from cmgr.config.declare import Form, Meta
 from cmgr.config.recovery_settings import Faults, Isolation, Levels, Limits, Reset, Retry
 from cmgr.config.sim import Sim
+from cmgr.config.sizes import Bytes
 from cmgr.model.policy import NO_TIME, IsolationPolicy, LimitsPolicy, Policy, ResetPolicy, RetryPolicy, Strategy
 
 DRIVERS = ("auto", "dcmi", "nvml", "sim")
 RUNTIMES = ("auto", "docker", "containerd", "sim")
 LOG_LEVELS = ("trace", "debug", "info", "warning", "error")
+
+_LOG_SIZE = Bytes(20 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,11 @@ class Metrics:
 class Log:
     level: Annotated[str, Meta("The least grave lines that are logged.", choices=LOG_LEVELS)] = "info"
     file: Annotated[str, Meta("A file that is logged to as well; empty: the journal only.", form=Form.PATH)] = ""
+    max_size: Annotated[
+        Bytes, Meta("How large that file may become before a new one is begun.", within=("64K", "1G"))
+    ] = _LOG_SIZE
+    max_age: Annotated[timedelta, Meta("How long older files are kept.", within=("1h", "3650d"))] = timedelta(days=7)
+    max_files: Annotated[int, Meta("How many older files are kept.", within=(1, 1000))] = 30
 
 
 @dataclass(frozen=True, slots=True)

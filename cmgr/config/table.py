@@ -24,7 +24,12 @@ class Table:
 
 def read_table(path: str) -> Table:
     """Return the table of a file ending in .json or .toml. Raises `ConfigError` with every mistake."""
-    document, repeated = _document(files.read(path), path)
+    return parse_table(files.read(path), path)
+
+
+def parse_table(text: str, path: str) -> Table:
+    """Return the table that is the text of this file. Raises `ConfigError` with every mistake."""
+    document, repeated = _document(text, path)
     levels: dict[Level, tuple[FaultCode, ...]] = {}
     mistakes = [f"{plain(key)}: stands twice in the file" for key in repeated]
     for key, raw in document.items():

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cmgr.model import escalation
 from cmgr.model.catalog import normal_code
-from cmgr.model.chips import ChipId, ChipReport
+from cmgr.model.chips import ChipId, ChipReport, listed
 from cmgr.model.commands import NoteKind
 from cmgr.model.facts import FaultReported, ReadNeeded, RingRead
 from cmgr.model.faults import (
@@ -20,7 +20,7 @@ from cmgr.model.faults import (
 )
 from cmgr.model.isolating import separate, track_clean
 from cmgr.model.policy import look_again_after
-from cmgr.model.rings import Ring
+from cmgr.model.rings import Phase, Ring
 from cmgr.model.scope import handles
 from cmgr.model.turn import Turn
 
@@ -31,6 +31,9 @@ MOST_REMEMBERED = 512
 """Cleared faults kept in mind per chip, so that no storm can fill the memory."""
 
 READ_AGAIN = timedelta(seconds=1)
+
+NOT_AGAIN_WITHIN = timedelta(milliseconds=5)
+"""A flapping fault must not have chips read without a pause that are about to boot."""
 
 
 def fault_reported(turn: Turn, fact: FaultReported) -> None:
@@ -51,6 +54,18 @@ def fault_reported(turn: Turn, fact: FaultReported) -> None:
         _occurred(turn, _Occurrence(fact.chip, key, severity, times, times - fact.repeated - still, once))
     if over and (lasting or fact.earlier == 0):
         _cleared_by_event(turn, fact.chip, key)
+        if lasting:
+            _look_at_once(turn, fact.chip)
+
+
+def _look_at_once(turn: Turn, chip: ChipId) -> None:
+    """Have a ring read that waits for its chips to boot: what clears its fault after a reset has mostly booted."""
+    ring = turn.ring_of(chip)
+    if ring is None or ring.phase is not Phase.VERIFYING:
+        return
+    last = ring.asked[1] if ring.asked is not None else ring.read
+    if last is None or turn.at - last >= NOT_AGAIN_WITHIN:
+        turn.ask_read(ring, f"a fault of chip {chip} cleared: have {listed(ring.chips)} booted?", not_older=turn.at)
 
 
 class _Occurrence(NamedTuple):

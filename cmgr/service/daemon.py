@@ -30,6 +30,7 @@ from cmgr.service.control import ControlServer, refuse_if_live
 from cmgr.service.handover import Handover
 from cmgr.service.inbox import Inbox
 from cmgr.service.jobs import Jobs
+from cmgr.service.log_file import Keep
 from cmgr.service.loop import Loop
 from cmgr.service.metrics import Metrics, Sources
 from cmgr.service.metrics_http import MetricsServer
@@ -55,13 +56,15 @@ def run(config: Config, reload: Reload | None = None) -> int:
     SIGHUP calls `reload` for a new configuration; one that is refused changes nothing. Raises `CmgrError` when the
     service cannot start.
     """
+    os.umask(0o027)
+    keep = Keep(config.log.max_size, config.log.max_age, config.log.max_files)
     try:
-        log = logs.set_up(config.log.level, config.log.file)
+        log = logs.set_up(config.log.level, config.log.file, keep)
     except OSError as error:
         raise ConfigError(f"cannot log to {config.log.file}", hint="check its directory and mode") from error
     sys.unraisablehook = lambda lost: log.bug("an error was lost in a callback", lost.exc_value or RuntimeError())
-    os.umask(0o027)
     with ExitStack() as stack:
+        stack.callback(log.close)
         service = Service(config, log, stack)
         service.serve(reload)
         return 0

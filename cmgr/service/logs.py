@@ -1,51 +1,62 @@
-"""The log: one line a decision, through loguru, to the journal or the terminal, and to a file if one is set."""
+"""The log: one line a decision, through loguru, to the journal or the terminal, and to a file if one is set.
+
+Whoever logs only queues a line; a thread for each target writes it (`log_writer`).
+"""
 
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from loguru import logger
 
 from cmgr.errors import chain
 from cmgr.model.commands import Note, NoteKind
+from cmgr.model.view_words import one_line
+from cmgr.service import journal
+from cmgr.service.log_file import Keep, LogFile
+from cmgr.service.log_writer import FIELDS, Stream, Target, Writer
 
 if TYPE_CHECKING:
-    from loguru import Record
+    from loguru import Logger
 
-# systemd reads <N> at the head of a line as the syslog priority (sd-daemon(3)).
-_PRIORITIES = {"CRITICAL": 2, "ERROR": 3, "WARNING": 4, "SUCCESS": 5, "INFO": 6, "DEBUG": 7, "TRACE": 7}
 _LOUD = frozenset({NoteKind.WARNING, NoteKind.ISOLATION})
-
-_FILE_SIZE = "20 MB"
-_FILES_KEPT = 30
+_STDERR = 2
+_CLOSE_SECONDS = 2.0
+_WITH_TIME = "{time:YYYY-MM-DD HH:mm:ss.SSS} {level: <7} {message}"
 
 
 class Log:
-    """Where the service says what it does. Any thread, but no signal handler and no callback of a driver."""
+    """Where the service says what it does. Any thread, but no signal handler and no callback of a driver.
+
+    Nothing here blocks or raises: what cannot be written as fast as it comes is lost, and counted in the log.
+    """
+
+    def __init__(self, writers: Sequence[Writer] = ()) -> None:
+        self._writers = writers
 
     def note(self, note: Note) -> None:
         """Log a line of the timeline."""
         where = f"[episode {note.episode}] " if note.episode else ""
-        fields = {"ring": note.ring, "episode": note.episode, "chip": note.chip, "container": note.container}
         level = "WARNING" if note.kind in _LOUD else "INFO"
-        logger.bind(**fields).log(level, "{}", where + note.text)
+        # A name that a container gave itself must not look like a line of its own.
+        logger.bind(**{FIELDS: journal.fields_of(note)}).log(level, "{}", where + one_line(note.text))
 
     def say(self, text: str) -> None:
-        logger.info("{}", text)
+        _of_kind(journal.SERVICE).info("{}", one_line(text))
 
     def warn(self, text: str) -> None:
-        logger.warning("{}", text)
+        _of_kind(journal.TROUBLE).warning("{}", one_line(text))
 
     def bug(self, text: str, error: BaseException) -> None:
         """Log something that should not have happened, with its traceback."""
-        logger.opt(exception=error).error("{}: {}", text, chain(error))
+        _of_kind(journal.BUG).opt(exception=error).error("{}: {}", one_line(text), one_line(chain(error)))
 
-
-def _journal_line(record: "Record") -> str:
-    priority = _PRIORITIES.get(record["level"].name, 6)
-    # loguru would take <N> for a colour.
-    return f"\\<{priority}>{{message}}\n{{exception}}"
+    def close(self) -> None:
+        """Have what was said written, for two seconds at most. Safe to repeat."""
+        for writer in self._writers:
+            writer.close(_CLOSE_SECONDS)
 
 
 class _ToLoguru(logging.Handler):
@@ -56,23 +67,33 @@ class _ToLoguru(logging.Handler):
             level: str | int = logger.level(record.levelname).name
         except ValueError:
             level = record.levelno
-        logger.opt(exception=record.exc_info).log(level, "{}: {}", record.name, record.getMessage())
+        bound = _of_kind(journal.LIBRARY).opt(exception=record.exc_info)
+        bound.log(level, "{}: {}", record.name, one_line(record.getMessage()))
 
 
-def set_up(level: str, file: str) -> Log:
-    """Send the log of this process where it belongs. Raises OSError when the file cannot be opened."""
+def set_up(level: str, file: str, keep: Keep | None = None, socket: str = journal.SOCKET) -> Log:
+    """Send the log of this process where it belongs. `socket` is the journal's.
+
+    Raises OSError when the file cannot be opened.
+    """
     logger.remove()
-    named = level.upper()
-    if os.environ.get("JOURNAL_STREAM"):
-        logger.add(sys.stderr, level=named, format=_journal_line, backtrace=False, diagnose=False)
+    of_file = LogFile(file, keep or Keep(), Log().warn) if file else None
+    if journal.reads(_STDERR, os.environ):
+        writers = [_add(journal.Journal(Stream(sys.stderr, prefixed=True), socket), level, "{message}")]
     else:
-        text = "{time:YYYY-MM-DD HH:mm:ss.SSS} {level: <7} {message}"
-        logger.add(sys.stderr, level=named, format=text, backtrace=False, diagnose=False)
-    if file:
-        logger.add(
-            file, level=named, rotation=_FILE_SIZE, retention=_FILES_KEPT, backtrace=False, diagnose=False,
-            opener=lambda path, flags: os.open(path, flags, 0o640),
-        )  # fmt: skip
+        writers = [_add(Stream(sys.stderr, prefixed=False), level, _WITH_TIME)]
+    if of_file is not None:
+        writers.append(_add(of_file, level, _WITH_TIME))
     # Warnings only: every library's INFO is not ours to say.
     logging.basicConfig(handlers=[_ToLoguru()], level=logging.WARNING, force=True)
-    return Log()
+    return Log(writers)
+
+
+def _add(target: Target, level: str, text: str) -> Writer:
+    writer = Writer(target, f"log-{type(target).__name__.lower()}")
+    logger.add(writer.put, level=level.upper(), format=text, backtrace=False, diagnose=False)
+    return writer
+
+
+def _of_kind(kind: str) -> "Logger":
+    return logger.bind(**{FIELDS: journal.fields_of_kind(kind)})

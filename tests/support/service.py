@@ -71,6 +71,7 @@ class Service:
         self.socket = folder / "cmgr.sock"
         self.database = folder / "state" / NAME
         self.log = folder / "log"
+        self.prefix: tuple[str, ...] = ()
         self._world = folder / "world"
         paths = {
             "state_dir": str(folder / "state"),
@@ -108,7 +109,7 @@ class Service:
         assert not self.running()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "cmgr", "run", "--config", str(self.config)],
+                [*self.prefix, sys.executable, "-m", "cmgr", "run", "--config", str(self.config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -1,0 +1,217 @@
+"""The command that turns an installation of the reference into a configuration of cmgr."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cmgr.cli import out, render, source
+from cmgr.errors import CmgrError, ConfigError, chain, sentence
+
+if TYPE_CHECKING:
+    from cmgr.config.migrate import Migration
+    from cmgr.config.unit_file import Source
+
+MODE = 0o640
+MOST = 1 << 20
+TABLE = Path("faultCode.json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrateOptions:
+    unit: Annotated[
+        list[Path],
+        typer.Option(
+            "--unit",
+            metavar="FILE",
+            help="The reference's unit file, then its drop-ins; repeatable. - reads systemctl cat.",
+        ),
+    ]
+    fault_config: Annotated[
+        Path | None,
+        typer.Option("--fault-config", metavar="FILE", help="Its fault table; else the one that the unit names."),
+    ] = None
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", metavar="FILE", help="Write there, and the fault table beside it; else to the terminal."
+        ),
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there already.")] = False
+    observe: Annotated[bool, typer.Option("--observe", help="With observe = true: for the first day.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class FaultFile:
+    """The reference's fault table: where it lies, what it says, and where cmgr shall read it."""
+
+    source: Path
+    text: str
+    target: Path
+
+
+def migrate(options: MigrateOptions) -> int:
+    """Turn a container-manager installation into a configuration.
+
+    Reads the unit file of MindCluster's container-manager and its fault table, maps every flag, and says what
+    differs. Changes nothing but the files of --output.
+    """
+    from cmgr.config.migrate import install_command
+    from cmgr.config.migrate_text import file_text
+
+    target = Path(source.DEFAULT_CONFIG) if options.output is None else options.output.absolute()
+    mistakes: list[str] = []
+    migration = _migration(options, mistakes)
+    migration, faults = _with_faults(options, migration, target.parent, mistakes)
+    names = [str(path) if str(path) != "-" else "standard input" for path in options.unit]
+    if mistakes:
+        why = mistakes[0] if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        raise ConfigError(f"cannot migrate {', '.join(names)}: {why}", mistakes=tuple(mistakes))
+    if options.output is None:
+        first = [install_command(str(faults.source), str(faults.target))] if faults else []
+        out.lines(file_text(migration, names, first).splitlines())
+        return 0
+    written = {target: file_text(migration, names)}
+    if faults and not _same(faults.source, faults.target):
+        written[faults.target] = faults.text
+    _write(written, options.force)
+    _report(migration, written, target)
+    return 0
+
+
+def _migration(options: MigrateOptions, mistakes: list[str]) -> "Migration":
+    from cmgr.config import migrate as of
+
+    sources = tuple(_sources(options.unit, mistakes))
+    texts: dict[str, str] = {}
+    for file in of.environment_files(sources):
+        try:
+            texts[file.path] = _text(Path(file.path))
+        except CmgrError as error:
+            if file.needed:
+                mistakes.append(f"{file.at}: {chain(error)}")
+    found = of.migrate(sources, texts)
+    if sources:
+        mistakes += found.mistakes
+    if options.observe:
+        found = replace(
+            found, chosen=(of.Chosen("observe", True, "--observe: decide and record, and do nothing"), *found.chosen)
+        )
+    return replace(found, differs=(*found.differs, *_overlooked(options.unit)))
+
+
+def _sources(paths: Sequence[Path], mistakes: list[str]) -> "Iterator[Source]":
+    from cmgr.config.unit_file import Source
+
+    for path in paths:
+        try:
+            yield Source(path.name if str(path) != "-" else "standard input", _text(path))
+        except CmgrError as error:
+            mistakes.append(chain(error))
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file of the reference's. Its mode does not matter: what is made of it, a person reads."""
+    try:
+        if str(path) == "-":
+            data = sys.stdin.buffer.read(MOST + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(MOST + 1)
+    except (OSError, ValueError) as error:
+        raise CmgrError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > MOST:
+        raise CmgrError(f"cannot read {path}: it is larger than {MOST} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise CmgrError(f"cannot read {path}: it is not UTF-8") from None
+
+
+def _overlooked(units: Sequence[Path]) -> Iterator[str]:
+    named = {path.absolute() for path in units}
+    for unit in units:
+        folder = unit.with_name(f"{unit.name}.d")
+        with suppress(OSError):
+            missed = sorted(p.name for p in folder.glob("*.conf") if p.absolute() not in named)
+            if missed:
+                yield f"drop-ins in {folder} were not named and not read: {', '.join(missed)}"
+
+
+def _with_faults(
+    options: MigrateOptions, migration: "Migration", folder: Path, mistakes: list[str]
+) -> "tuple[Migration, FaultFile | None]":
+    from cmgr.config import files, table
+    from cmgr.config import migrate as of
+
+    named = options.fault_config or (Path(migration.fault_file) if migration.fault_file else None)
+    if named is None:
+        return of.without_fault_table(migration), None
+    path = named.absolute()
+    target = folder / (TABLE.with_suffix(".toml") if path.suffix == ".toml" else TABLE)
+    try:
+        # By the same rule and the same loader as faults.file.
+        text = files.read(str(path))
+        read = table.parse_table(text, str(path))
+    except ConfigError as error:
+        several = len(error.mistakes) > 1
+        mistakes += [f"{path}: {mistake}" for mistake in error.mistakes] if several else [sentence(error)]
+        if not path.exists() and options.fault_config is None:
+            mistakes[-1] += "; --fault-config names where it lies now"
+        return migration, None
+    return of.with_fault_table(migration, read, str(path), str(target)), FaultFile(path, text, target)
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _write(texts: Mapping[Path, str], force: bool) -> None:
+    """Write each file whole or not at all. Without `force` none is written where one is there already."""
+    there = [path for path in texts if os.path.lexists(path)]
+    if there and not force:
+        names = " and ".join(str(path) for path in there)
+        raise CmgrError(f"cannot write {names}: there already", hint="--force replaces what is there")
+    for path, text in texts.items():
+        try:
+            _put(path, text, force)
+        except OSError as error:
+            raise CmgrError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _put(path: Path, text: str, force: bool) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=".cmgr-", dir=path.parent)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            os.fchmod(descriptor, MODE)
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        if force:
+            os.replace(name, path)
+        else:
+            os.link(name, path)  # Unlike a rename, that replaces nothing.
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _report(migration: "Migration", written: Mapping[Path, str], config: Path) -> None:
+    from cmgr.config.migrate_text import parts
+
+    out.lines(f"{path} is written" for path in written)
+    for head, sentences in parts(migration):
+        out.lines(["", head])
+        for told in sentences:
+            first, *rest = render.wrapped(told, out.width() - 4)
+            out.lines([f"  - {first}", *(f"    {line}" for line in rest)])
+    out.lines(["", f"next: cmgr check --config {config}"])
