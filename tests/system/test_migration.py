@@ -50,9 +50,11 @@ class Appliance:
             self._systemctl(words[1:])
             return ""
         path = f"{self.root / 'bin'}:{os.environ['PATH']}"
+        without_ours = {name: value for name, value in os.environ.items() if not name.startswith("CMGR_")}
         ended = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", line.replace("/etc/", f"{self.root}/etc/")],
-            capture_output=True, text=True, check=False, timeout=60, env={**os.environ, **self.settings, "PATH": path},
+            capture_output=True, text=True, check=False, timeout=60,
+            env={**without_ours, **self.settings, "PATH": path},
         )  # fmt: skip
         assert ended.returncode == 0, f"{line}: {ended.stdout}{ended.stderr}"
         return ended.stdout
