@@ -12,10 +12,11 @@ from pathlib import Path
 
 from cmgr.cli import render
 from cmgr.cli.source import database_of
-from cmgr.config.catalog import load_catalog
+from cmgr.config.catalog import load_levels, load_rules
 from cmgr.config.settings import Config
 from cmgr.errors import CmgrError, ConfigError, ServiceDown, StoreError, chain
 from cmgr.model.policy import Strategy
+from cmgr.model.rules import RuleKind
 from cmgr.ports import Ailing, Describing
 from cmgr.service.client import ask
 
@@ -54,6 +55,7 @@ def findings(config: Config) -> Iterator[Finding]:
     """Yield what is found with this configuration, the service's parts in the order in which it opens them."""
     yield _strategy(config)
     yield from _tables(config)
+    yield from _rules(config)
     yield from _driver(config)
     yield from _runtimes(config)
     yield _database(database_of(config))
@@ -71,15 +73,26 @@ def _strategy(config: Config) -> Finding:
 
 
 def _tables(config: Config) -> Iterator[Finding]:
-    odd: list[str] = []
+    what, odd = "fault tables", list[str]()
     try:
-        catalog = load_catalog(config, odd.append)
+        catalog = load_levels(config, odd.append)
     except CmgrError as error:
-        yield of_error("fault tables", error)
-        return
-    yield Finding("fault tables", OK, f"{len(catalog.entries)} codes")
-    for sentence in odd:
-        yield Finding("fault tables", WARNING, sentence)
+        yield of_error(what, error)
+    else:
+        yield Finding(what, OK, f"{len(catalog.entries)} codes")
+    yield from (Finding(what, WARNING, sentence) for sentence in odd)
+
+
+def _rules(config: Config) -> Iterator[Finding]:
+    what, odd = "escalation rules", list[str]()
+    try:
+        rules = load_rules(config, odd.append)
+    except CmgrError as error:
+        yield of_error(what, error)
+    else:
+        frequency, duration = (render.counted(len(of), "code") for of in (rules.frequency, rules.duration))
+        yield Finding(what, OK, f"{frequency} by {RuleKind.FREQUENCY}, {duration} by {RuleKind.DURATION}")
+    yield from (Finding(what, WARNING, sentence) for sentence in odd)
 
 
 def _driver(config: Config) -> Iterator[Finding]:

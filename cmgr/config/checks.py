@@ -16,10 +16,13 @@ def contradictions(config: Config) -> Iterator[str]:
     ):
         if backoff > most:
             yield f"{name}.backoff: must not be longer than {name}.backoff_max"
-    if config.faults.file and not config.faults.file.endswith((".json", ".toml")):
-        yield f'faults.file = "{config.faults.file}": its name must end in .json or .toml'
+    for name, file in (("file", config.faults.file), ("rules", config.faults.rules)):
+        if file and not file.endswith((".json", ".toml")):
+            yield f'faults.{name} = "{file}": its name must end in .json or .toml'
     if config.faults.mode == "replace" and not config.faults.file:
         yield "faults.mode: replace needs the table in faults.file that replaces the built-in one"
+    if config.faults.rules_mode == "replace" and not config.faults.rules:
+        yield "faults.rules_mode: replace needs the file in faults.rules that replaces the shipped rules"
     yield from _of_sim(config.sim)
 
 

@@ -90,6 +90,13 @@ class Faults:
             choices=(BY_SEVERITY, *Level.__members__),
         ),
     ] = BY_SEVERITY
+    rules: Annotated[
+        str,
+        Meta("An operator's rules of escalation, .json (Ascend's format) or .toml; empty: none.", form=Form.PATH),
+    ] = ""
+    rules_mode: Annotated[
+        str, Meta("Whether those rules are laid over the shipped ones or replace them.", choices=MODES)
+    ] = "merge"
 
 
 @dataclass(frozen=True, slots=True)

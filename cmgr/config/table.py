@@ -1,12 +1,11 @@
 """An operator's fault table, checked as a whole: codes by level, in the reference's JSON or the same in TOML."""
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cmgr.config import files, toml
+from cmgr.config import files, json_text, toml
 from cmgr.config.words import counted, did_you_mean, plain, quoted
 from cmgr.errors import ConfigError
 from cmgr.model.catalog import normal_code
@@ -25,15 +24,13 @@ class Table:
 
 def read_table(path: str) -> Table:
     """Return the table of a file ending in .json or .toml. Raises `ConfigError` with every mistake."""
-    pairs = _pairs(files.read(path), path)
+    document, repeated = _document(files.read(path), path)
     levels: dict[Level, tuple[FaultCode, ...]] = {}
-    mistakes: list[str] = []
-    for key, raw in pairs:
+    mistakes = [f"{plain(key)}: stands twice in the file" for key in repeated]
+    for key, raw in document.items():
         level = KEYS.get(key)
         if level is None:
             mistakes.append(f"{plain(key)}: there is no such level{did_you_mean(key, KEYS)}")
-        elif level in levels:
-            mistakes.append(f"{key}: stands twice in the file")
         else:
             levels[level], wrong = _codes(key, raw)
             mistakes += wrong
@@ -45,31 +42,13 @@ def read_table(path: str) -> Table:
     return Table(levels, tuple(_warnings(levels)))
 
 
-def _pairs(text: str, path: str) -> Iterable[tuple[str, Any]]:
+def _document(text: str, path: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     if path.endswith(".toml"):
-        return toml.parse(text, path).items()
-    if not text.strip():
-        raise ConfigError(f"cannot read {path}: it is empty")
-    try:
-        # As pairs, because a key that stands twice would else hide the first one's codes.
-        read = json.loads(text, object_pairs_hook=_Pairs)
-    except RecursionError:
-        raise ConfigError(f"cannot read {path}: it nests too deeply") from None
-    except ValueError as error:
-        raise ConfigError(f"cannot read {path}: it is not valid JSON: {error}") from None
-    if not isinstance(read, _Pairs):
+        return toml.parse(text, path), ()
+    read, repeated = json_text.parse(text, path)
+    if not isinstance(read, dict):
         raise ConfigError(f"cannot use the fault table {path}: it must be an object with the keys {', '.join(KEYS)}")
-    return read.items
-
-
-class _Pairs:
-    """A JSON object as it stands in the file."""
-
-    def __init__(self, items: list[tuple[str, Any]]) -> None:
-        self.items = items
-
-    def __repr__(self) -> str:
-        return "{…}"
+    return read, repeated
 
 
 def _codes(key: str, raw: object) -> tuple[tuple[FaultCode, ...], list[str]]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cmgr.model.faults import FaultCode, Level, Severity
+from cmgr.model.rules import Rules
 
 BY_SEVERITY = "severity"
 """The rule for unknown codes that follows the driver's own word."""
@@ -37,6 +38,7 @@ class Catalog:
 
     entries: Mapping[FaultCode, Entry] = field(default_factory=dict)
     unknown: Level | str = BY_SEVERITY
+    rules: Rules = field(default_factory=Rules)
 
     def judge(self, code: FaultCode, severity: Severity | None) -> Verdict:
         """Return the level of a fault with this code that the driver calls this grave."""

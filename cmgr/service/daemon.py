@@ -185,7 +185,7 @@ class Service:
         else:
             self._inbox.put(Reconfigured(config.policy(), catalog))
             self._config = config
-            self._log.say("the configuration was read again: policy and fault tables are in force")
+            self._log.say("the configuration was read again: policy, fault tables and rules are in force")
         self._notifier.tell("READY=1")
 
     def _prune(self) -> None:

@@ -37,6 +37,7 @@ def test_a_good_configuration_is_fine_and_nothing_is_changed(home: Home) -> None
         "configuration": "ok",
         "strategy": "ok",
         "fault tables": "ok",
+        "escalation rules": "ok",
         "driver": "ok",
         "runtime sim": "ok",
         "database": "ok",
@@ -69,6 +70,21 @@ def test_an_odd_fault_table_is_told(home: Home) -> None:
     table.write_text('RestartNPUCodes = ["80E24E00"]\nSeparateNPUCodes = ["80E24E00"]\n')
     told = json.loads(home.here("check", "--json").out)
     assert [f["state"] for f in told["findings"] if f["what"] == "fault tables"] == ["ok", "warning"]
+
+
+def test_rules_of_escalation_are_told_with_how_many_are_in_force(home: Home) -> None:
+    assert found(home)["escalation rules"]["text"] == "43 codes by FaultFrequency, 1 code by FaultDuration"
+    rules = home.folder / "rules.json"
+    rules.touch(mode=0o600)
+    home.configure("[faults]", f'rules = "{rules}"', 'rules_mode = "replace"')
+    rules.write_text('{"GraceTolerance": {}, "FaultFrequency": []}')
+    told = [f for f in json.loads(home.here("check", "--json").out)["findings"] if f["what"] == "escalation rules"]
+    assert [f["state"] for f in told] == ["ok", "warning"]
+    assert told[0]["text"] == "0 codes by FaultFrequency, 0 codes by FaultDuration"
+    rules.write_text('{"FaultFrequency": [{"EventId": ["A1"], "Times": 0}]}')
+    wrong = found(home)["escalation rules"]
+    assert wrong["state"] == "error"
+    assert wrong["text"].count("\n") == 3
 
 
 def test_a_driver_that_is_not_there_is_an_error_with_a_hint(home: Home) -> None:

@@ -57,6 +57,8 @@ def test_all_mistakes_of_all_sources_are_told_at_once_each_with_key_value_source
         ('[metrics]\nlisten = "[::1]:70000"', 'an address such as "127.0.0.1:9477"'),
         ('[faults]\nfile = "/etc/cmgr/faults.yaml"', "must end in .json or .toml"),
         ('[faults]\nmode = "replace"', "replace needs the table in faults.file"),
+        ('[faults]\nrules = "/etc/cmgr/rules.yaml"', "faults.rules = "),
+        ('[faults]\nrules_mode = "replace"', "replace needs the file in faults.rules"),
         ('[faults]\nunknown = "Separate"', "severity, NotHandleFault"),
         ("[sim]\nchips = 65", "from 1 to 64"),
         ("[sim]\nrings = [2, 2]", "must add up to sim.chips, which is 8, and add up to 4"),

@@ -244,6 +244,12 @@ def test_sighup_takes_a_good_configuration_and_keeps_the_last_good_one(waiting: 
     waiting.configure({**RELOADED, "reset.attempts": 3, "faults.file": str(table)})
     waiting.tell(SIGHUP)
     waiting.until_said("the configuration stays as it was", times=2)
+    rules = waiting.folder / "rules.json"
+    holding('{"FaultFrequency": [{"EventId": ["80C98008"], "Times": 0}]}')(rules)
+    waiting.configure({**RELOADED, "reset.attempts": 3, "faults.file": "", "faults.rules": str(rules)})
+    waiting.tell(SIGHUP)
+    waiting.until_said("the configuration stays as it was", times=3)
+    assert "FaultFrequency[1].Times = 0: must be a whole number" in waiting.said().splitlines()[-1]
     holds_still(waiting)
 
 
