@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import socket
+import struct
 
 from cmgr.errors import CmgrError, ConfigError, ServiceDown
 
@@ -57,7 +58,8 @@ def _exchange(path: str, request: bytes) -> bytes:
 
 
 def _connect(connection: socket.socket, path: str) -> None:
-    connection.settimeout(CONNECT_SECONDS)
+    # Not settimeout: where many have come at once the kernel then refuses (EAGAIN) instead of waiting (man 7 unix).
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(CONNECT_SECONDS), 0))
     try:
         connection.connect(path)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
@@ -65,7 +67,7 @@ def _connect(connection: socket.socket, path: str) -> None:
         raise ServiceDown(f"cannot reach the service: nobody listens on {path}", hint=START_HINT) from None
     except PermissionError:
         raise CmgrError(f"cannot reach the service on {path}: permission denied", hint=GROUP_HINT) from None
-    except TimeoutError as error:
+    except BlockingIOError as error:
         raise ServiceDown(
             f"cannot reach the service: it does not accept on {path}", hint="see journalctl -u cmgr"
         ) from error
