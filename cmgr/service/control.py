@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cmgr.config import places
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.service.peers import Peer, peer_of
 from cmgr.service.reception import Guest, Host, Reception
@@ -78,6 +79,7 @@ class ControlServer:
         """Listen. Raises `ConfigError` when the socket cannot be made, or another service listens on it."""
         refuse_if_live(self._path)
         try:
+            _refuse_place(self._path)
             self._listening, self._inode = _listen(self._path, self._group)
         except OSError as error:
             raise ConfigError(
@@ -172,6 +174,13 @@ def listener(path: Path) -> int | None:
         except OSError:
             return 0 if path.exists() else None
         return peer_of(probe).pid
+
+
+def _refuse_place(path: Path) -> None:
+    found = places.weakness(path)
+    if found is not None:
+        # Whoever can replace the socket can tell the command line anything.
+        raise ConfigError(f"cannot listen on {path}: {found.reason}", hint=found.hint)
 
 
 def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, int]]:

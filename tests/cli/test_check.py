@@ -42,6 +42,7 @@ def test_a_good_configuration_is_fine_and_nothing_is_changed(home: Home) -> None
         "runtime sim": "ok",
         "database": "ok",
         "service": "warning",
+        "folders": "ok",
     }
 
 
@@ -188,3 +189,21 @@ def test_a_service_that_answers_is_told(home: Home) -> None:
 def test_something_else_in_the_place_of_the_socket_is_an_error(home: Home) -> None:
     home.socket.touch()
     assert found(home)["service"]["state"] == "error"
+
+
+def test_a_folder_that_others_can_write_is_told(home: Home) -> None:
+    assert found(home)["folders"]["state"] == "ok"
+    odd = home.folder / "odd"
+    (odd / "deep").mkdir(parents=True)
+    odd.chmod(0o777)
+    home.config.write_text(home.config.read_text().replace(str(home.folder / "state"), str(odd / "deep")))
+    with home.config.open("a") as file:
+        file.write(f'[log]\nfile = "{odd}/deep/log"\n')
+    told = [f for f in json.loads(home.here("check", "--json").out)["findings"] if f["what"] == "folders"]
+    why = f"others can write the folder {odd} (mode 0777)"
+    assert [(f["state"], f["text"], f["hint"]) for f in told] == [
+        ("error", f"state_dir: {why}", f"chmod +t {odd}"),
+        ("warning", f"log.file: {why}", f"chmod +t {odd}"),
+    ]
+    odd.chmod(0o1777)
+    assert found(home)["folders"]["state"] == "ok"
