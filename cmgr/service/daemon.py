@@ -49,12 +49,13 @@ def run(config: Config, reload: Reload | None = None) -> int:
     SIGHUP calls `reload` for a new configuration; one that is refused changes nothing. Raises `CmgrError` when the
     service cannot start.
     """
+    # Before the first file or folder is made.
+    os.umask(0o027)
     try:
         log = logs.set_up(config.log.level, config.log.file)
     except OSError as error:
         raise ConfigError(f"cannot log to {config.log.file}", hint="check its directory and mode") from error
     sys.unraisablehook = lambda lost: log.bug("an error was lost in a callback", lost.exc_value or RuntimeError())
-    os.umask(0o027)
     with ExitStack() as stack:
         service = Service(config, log, stack)
         service.serve(reload)
