@@ -89,11 +89,10 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
 
 
 def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
-    name = one_line(hold.name)
     verb = "stop" if hold.state is HoldState.STOPPING else "start"
     if status == "failed":
         tail = f": {one_line(hold.error)}" if hold.error else ""
-        return f"start failed {times(hold.tries)}{tail}", f"mend the cause, then type: cmgr resume {name}"
+        return f"start failed {times(hold.tries)}{tail}", f"mend the cause, then type: cmgr resume {hold.to_type}"
     parts = [] if status == "resuming" else [_waits_for(node, hold, status)]
     if hold.tries:
         parts.append(_tries(hold, verb))
