@@ -1,5 +1,6 @@
 """The command line. Errors are printed here and nowhere else, and no traceback reaches a user."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -29,6 +30,9 @@ def main(args: Sequence[str] | None = None) -> int:
 def _run(args: list[str]) -> int:
     from cmgr.cli.app import app
 
+    # A name that the terminal's character set does not have must not end a command.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = app(args, prog_name="cmgr", standalone_mode=False)
         sys.stdout.flush()
@@ -80,5 +84,6 @@ def _usage(error: Exception, message: str) -> int:
 
 
 def _say(text: str) -> None:
-    sys.stdout.flush()
-    sys.stderr.write(text + "\n")
+    from cmgr.cli import out
+
+    out.error(text)

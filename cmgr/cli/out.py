@@ -1,4 +1,7 @@
-"""What commands write: results on standard output, remarks about them on standard error."""
+"""What commands write: results on standard output, remarks about them on standard error.
+
+Whatever a text is made of, no control character of it reaches a terminal.
+"""
 
 import json
 import os
@@ -7,22 +10,30 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from cmgr.cli.render import WIDTH
+from cmgr.model.view_words import one_line
 
 _GREEN, _RED, _END = "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
 
 
 def lines(text: Iterable[str]) -> None:
+    _write(one_line(line) for line in text)
+
+
+def _write(text: Iterable[str]) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in text))
 
 
 def headline(text: str, *, well: bool) -> None:
     """Write the line that says it all: on a terminal in bold green or red, unless NO_COLOR is set."""
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    lines([f"{_GREEN if well else _RED}{text}{_END}" if coloured else text])
+    clean = one_line(text)
+    _write([f"{_GREEN if well else _RED}{clean}{_END}" if coloured else clean])
 
 
 def as_json(value: Mapping[str, object]) -> None:
-    lines([json.dumps(value, indent=2, ensure_ascii=False)])
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # JSON has to escape only some control characters, and a terminal obeys others as well (U+009B).
+    _write(["".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)])
 
 
 def flush() -> None:
@@ -31,8 +42,13 @@ def flush() -> None:
 
 
 def remark(text: str) -> None:
+    error(f"cmgr: {text}")
+
+
+def error(text: str) -> None:
+    """Write to standard error; the text may have several lines."""
     sys.stdout.flush()
-    sys.stderr.write(f"cmgr: {text}\n")
+    sys.stderr.write("".join(f"{one_line(line)}\n" for line in text.split("\n")))
 
 
 def width() -> int:

@@ -5,6 +5,7 @@ import os
 import shlex
 import stat
 
+from cmgr.config import places
 from cmgr.errors import ConfigError
 
 MAX_SIZE = 1024 * 1024
@@ -24,6 +25,7 @@ def read_if_there(path: str) -> str | None:
     try:
         # Looking at the name first keeps cmgr from opening a device; what counts is the look at the open file.
         _refuse(path, os.lstat(path))
+        _refuse_place(path)
         data = _read_checked(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -68,6 +70,12 @@ def _refuse(path: str, status: os.stat_result) -> None:
         raise ConfigError(f"cannot use {path}: {' and '.join(reasons)}", hint=" && ".join(commands))
     if status.st_size > MAX_SIZE:
         raise _too_big(path)
+
+
+def _refuse_place(path: str) -> None:
+    found = places.weakness(path)
+    if found is not None:
+        raise ConfigError(f"cannot use {path}: {found.reason}", hint=found.hint)
 
 
 def _symlink(path: str) -> ConfigError:

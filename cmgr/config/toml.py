@@ -1,13 +1,19 @@
 """TOML that may be anything, parsed."""
 
+import re
 import tomllib
 from typing import Any
 
 from cmgr.errors import ConfigError
 
+_MOST_DOTS = 100
+
 
 def parse(text: str, path: str) -> dict[str, Any]:
     """Return the file's tables. Raises `ConfigError`, naming the line."""
+    # The library takes a time that grows with the square of these: hours for a file that is not even large.
+    if any(part.count(".") > _MOST_DOTS for part in re.split(r"[=,\n\[\]{}]", text)):
+        raise ConfigError(f"cannot read {path}: a key has more than {_MOST_DOTS} dots")
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -1,5 +1,6 @@
 """Holds: the only thing that entitles cmgr to start a container."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -7,6 +8,8 @@ from enum import StrEnum
 from cmgr.model.chips import ChipId
 from cmgr.model.commands import CommandId
 from cmgr.model.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
+
+_ONE_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 class HoldState(StrEnum):
@@ -47,3 +50,8 @@ class Hold:
     command: CommandId | None = None
     delays: int = 0
     revived: str = ""
+
+    @property
+    def to_type(self) -> str:
+        """How a command names it. A label can be the name, and what cmgr tells to type a shell must not take apart."""
+        return self.name if _ONE_WORD.fullmatch(self.name) else self.key.id

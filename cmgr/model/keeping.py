@@ -254,7 +254,7 @@ def _failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
     text = f"cannot start {hold.name}, try {hold.tries}: {error}"
     turn.note(NoteKind.WARNING, text, ring, container=hold.key)
     if failed:
-        text = f"{hold.name} is given up after {hold.tries} tries: cmgr resume {hold.name}"
+        text = f"{hold.name} is given up after {hold.tries} tries: cmgr resume {hold.to_type}"
         turn.note(NoteKind.WARNING, text, ring, container=hold.key)
     return replace(hold, state=HoldState.STOPPED, failed=failed, retry_at=None if failed else hold.retry_at)
 

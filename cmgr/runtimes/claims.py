@@ -64,7 +64,8 @@ def joined(parts: Iterable[Claims]) -> Claims:
     """Return what all the parts say together, each warning once."""
     everything = list(parts)
     chips = frozenset[str]().union(*(part.chips for part in everything))
-    return Claims(chips, tuple(dict.fromkeys(w for part in everything for w in part.warnings)))
+    warnings = list(dict.fromkeys(w for part in everything for w in part.warnings))
+    return Claims(chips, _few(warnings, "its definition", most=24))
 
 
 def from_environment(environment: Sequence[str], requests: Sequence[Request] = ()) -> Claims:
@@ -158,7 +159,7 @@ def _requested(request: Request) -> Claims:
     if request.count < 0:
         return Claims(frozenset({ALL_CHIPS}))
     if request.count >= _MOST:
-        return Claims(warnings=(f"cannot read a device request for {request.count} chips",))
+        return Claims(warnings=(f"cannot read a device request for {_MOST} chips or more",))
     # Docker hands out the first ones: moby daemon/nvidia_linux.go, countToDevices.
     return Claims(frozenset(str(number) for number in range(request.count)))
 
@@ -214,9 +215,8 @@ def chip_majors(table: str) -> frozenset[int]:
     return frozenset(int(major) for major in found)
 
 
-def _few(warnings: list[str], where: str) -> tuple[str, ...]:
+def _few(warnings: list[str], where: str, most: int = 8) -> tuple[str, ...]:
     # A container's definition is a stranger's text: it must not fill the log.
-    most = 8
     if len(warnings) <= most:
         return tuple(warnings)
     return (*warnings[:most], f"cannot read {len(warnings) - most} more items in {where}")

@@ -3,6 +3,7 @@
 The traps named here are those of the facts of the runtimes, section 6; each has a test in `test_containerd_traps`.
 """
 
+import os
 import re
 import threading
 import time
@@ -192,6 +193,10 @@ def _swept_away(text: str, key: ContainerKey, streams: Streams) -> bool:
 
 def _remove_bundle(bundle: Path, what: str) -> None:
     """Remove what is left of a task that containerd does not know. Nothing below its first level is touched."""
+    hint = f"see what is in {bundle} and remove it, or reboot"
+    # The answer that named it also quotes what the container is to run: a link there would lead anywhere.
+    if os.path.realpath(bundle) != str(bundle):
+        raise ContainerError(f"cannot {what}: {bundle} is in its way, and is reached through a link", hint=hint)
     try:
         # Fails where something is still mounted on it, and then nothing is removed.
         with suppress(FileNotFoundError):
@@ -202,5 +207,4 @@ def _remove_bundle(bundle: Path, what: str) -> None:
     except FileNotFoundError:
         return
     except OSError as exc:
-        hint = f"see what is in {bundle} and remove it, or reboot"
         raise ContainerError(f"cannot {what}: an earlier task has left its folder: {exc.strerror}", hint=hint) from None

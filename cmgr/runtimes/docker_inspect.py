@@ -154,11 +154,14 @@ def moment(text: str) -> datetime | None:
 
 
 def signal_number(name: str) -> int:
-    """Return the number of a stop signal as an image or a person writes it; SIGTERM where it says nothing."""
+    """Return the number of a stop signal as an image or a person writes it; SIGTERM where that is none."""
     word = name.strip().upper()
-    if re.fullmatch(r"[0-9]{1,2}", word):
-        return int(word)
     word = word if word.startswith("SIG") else f"SIG{word}"
-    if late := re.fullmatch(r"SIGRTM(IN\+|AX-)([0-9]{1,2})", word):
-        return signal.SIGRTMIN + int(late[2]) if late[1] == "IN+" else signal.SIGRTMAX - int(late[2])
-    return int(signal.Signals[word]) if word in signal.Signals.__members__ else int(signal.SIGTERM)
+    number = int(signal.SIGTERM)
+    if plain := re.fullmatch(r"SIG([0-9]{1,2})", word):
+        number = int(plain[1])
+    elif late := re.fullmatch(r"SIGRTM(IN\+|AX-)([0-9]{1,2})", word):
+        number = signal.SIGRTMIN + int(late[2]) if late[1] == "IN+" else signal.SIGRTMAX - int(late[2])
+    elif word in signal.Signals.__members__:
+        number = int(signal.Signals[word])
+    return number if 0 < number <= signal.SIGRTMAX else int(signal.SIGTERM)

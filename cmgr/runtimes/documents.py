@@ -15,10 +15,15 @@ def items(value: object) -> list[object]:
 
 def text(whole: Json, name: str) -> str:
     value = whole.get(name)
-    return value if isinstance(value, str) else ""
+    return _writable(value) if isinstance(value, str) else ""
 
 
 def texts(value: object) -> Mapping[str, str]:
     """Return the entries whose key and value are texts."""
     whole = value if isinstance(value, Mapping) else {}
-    return {k: v for k, v in whole.items() if isinstance(k, str) and isinstance(v, str)}
+    return {_writable(k): _writable(v) for k, v in whole.items() if isinstance(k, str) and isinstance(v, str)}
+
+
+def _writable(value: str) -> str:
+    """Return the text without the halves of characters that JSON can have and no database takes."""
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()

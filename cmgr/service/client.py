@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import socket
+import struct
 
 from cmgr.errors import CmgrError, ConfigError, ServiceDown
 
@@ -52,8 +53,7 @@ def _error(reply: dict[str, object]) -> CmgrError:
 
 def _exchange(path: str, request: bytes, connect: float = CONNECT_SECONDS, answer: float = ANSWER_SECONDS) -> bytes:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(connect)
-        _connect(connection, path)
+        _connect(connection, path, connect)
         connection.settimeout(answer)
         try:
             return _talk(connection, request)
@@ -66,7 +66,11 @@ def _exchange(path: str, request: bytes, connect: float = CONNECT_SECONDS, answe
             raise ServiceDown(f"cannot talk to the service on {path}", hint="see journalctl -u cmgr") from error
 
 
-def _connect(connection: socket.socket, path: str) -> None:
+def _connect(connection: socket.socket, path: str, patience: float) -> None:
+    # Not settimeout: where many have come at once the kernel then refuses (EAGAIN) instead of waiting (man 7 unix).
+    seconds, part = divmod(patience, 1)
+    limit = struct.pack("ll", int(seconds), int(part * 1_000_000))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
     try:
         connection.connect(path)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
@@ -74,7 +78,7 @@ def _connect(connection: socket.socket, path: str) -> None:
         raise ServiceDown(f"cannot reach the service: nobody listens on {path}", hint=START_HINT) from None
     except PermissionError:
         raise CmgrError(f"cannot reach the service on {path}: permission denied", hint=GROUP_HINT) from None
-    except TimeoutError as error:
+    except BlockingIOError as error:
         raise ServiceDown(
             f"cannot reach the service: it does not accept on {path}", hint="see journalctl -u cmgr"
         ) from error

@@ -4,17 +4,17 @@ Rules:
 1. The socket never exists with a wider mode than its last one: it is bound in a directory that only we can enter,
    and moved into place when owner and mode are right.
 2. A socket on which somebody listens is never replaced; one that a dead service left is.
-3. Whatever a peer sends, or does not send, costs one of a few threads for a bounded time.
+3. Who may not use the service is told so, and nothing that it sends is read.
 """
 
 import contextlib
 import grp
 import json
 import os
+import queue
 import shutil
 import socket
 import stat
-import struct
 import tempfile
 import threading
 import time
@@ -22,17 +22,16 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cmgr.config import places
 from cmgr.errors import CmgrError, ConfigError, chain
+from cmgr.service.peers import Peer, peer_of
+from cmgr.service.reception import Guest, Host, Reception
 
-REQUEST_LIMIT = 64 * 1024
 REQUEST_SECONDS = 5.0
-ANSWER_SECONDS = 5.0
 THREADS = 4
-BACKLOG = 64
+BACKLOG = 256
 
 _PATH_LIMIT = 107  # sockaddr_un has 108 bytes, the last one zero.
-_SO_PEERGROUPS = 59  # Linux 4.13 and later, asm-generic/socket.h; the socket module does not name it.
-_PEER = struct.Struct("iII")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +46,6 @@ class Request:
 
 Answer = Callable[[Request], Mapping[str, object]]
 """Is called on several threads. What it raises as `CmgrError` is told to the peer."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Peer:
-    pid: int
-    uid: int
-    gids: frozenset[int]
 
 
 class ControlServer:
@@ -79,66 +71,60 @@ class ControlServer:
         self._patience = patience
         self._listening: socket.socket | None = None
         self._inode: tuple[int, int] | None = None
+        self._reception: Reception | None = None
+        self._requests: queue.SimpleQueue[tuple[Guest, bytes] | None] = queue.SimpleQueue()
         self._threads: tuple[threading.Thread, ...] = ()
 
     def start(self) -> None:
         """Listen. Raises `ConfigError` when the socket cannot be made, or another service listens on it."""
         refuse_if_live(self._path)
         try:
+            _refuse_place(self._path)
             self._listening, self._inode = _listen(self._path, self._group)
         except OSError as error:
             raise ConfigError(
                 f"cannot listen on {self._path}", hint="name another path with socket in the configuration"
             ) from error
-        serve = self._serve
-        listening = self._listening
+        host = Host(self._greet, lambda guest, line: self._requests.put((guest, line)), _refused, self._patience)
+        reception = self._reception = Reception(self._listening, host)
         self._threads = tuple(
-            threading.Thread(target=serve, args=(listening,), name=f"control-{n}", daemon=True) for n in range(THREADS)
+            threading.Thread(target=self._serve, args=(reception,), name=f"answer-{n}", daemon=True)
+            for n in range(THREADS)
         )
         for thread in self._threads:
             thread.start()
+        reception.start()
 
     def close(self) -> None:
         """Stop listening and remove the socket if it is still ours. Blocks up to 2 s. Safe to repeat."""
         listening, self._listening = self._listening, None
-        if listening is None:
+        if listening is None or self._reception is None:
             return
         with contextlib.suppress(OSError):
             if _inode(self._path) == self._inode:
                 self._path.unlink()
-        # A blocked accept() is not woken by close(), but by shutdown().
-        with contextlib.suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)
         until = time.monotonic() + 2
+        self._reception.close(2)
+        listening.close()
+        for _ in self._threads:
+            self._requests.put(None)
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
-        listening.close()
 
-    def _serve(self, listening: socket.socket) -> None:
-        while self._listening is not None:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                # Out of file descriptors passes; that the socket was shut down ends the loop.
-                time.sleep(0.05)
-                continue
-            with connection, contextlib.suppress(OSError):
-                self._converse(connection)
-
-    def _converse(self, connection: socket.socket) -> None:
-        peer = _peer(connection)
+    def _greet(self, connection: socket.socket) -> Peer:
+        peer = peer_of(connection)
         if not permitted(peer.uid, peer.gids, os.geteuid(), self._group):
-            reply = _refusal("cannot answer: you may not use this service", "join group cmgr")
-        else:
+            raise CmgrError("cannot answer: you may not use this service", hint="join group cmgr")
+        return peer
+
+    def _serve(self, reception: Reception) -> None:
+        while (item := self._requests.get()) is not None:
+            guest, line = item
             try:
-                line = _line(connection, self._patience)
-                if not line:
-                    return
-                reply = self._reply(_request(line, peer))
+                reply = self._reply(_request(line, guest.peer))
             except CmgrError as error:
                 reply = _refused(error)
-        connection.settimeout(ANSWER_SECONDS)
-        connection.sendall(reply)
+            reception.answer(guest, reply)
 
     def _reply(self, request: Request) -> bytes:
         try:
@@ -187,7 +173,14 @@ def listener(path: Path) -> int | None:
             return 0
         except OSError:
             return 0 if path.exists() else None
-        return _peer(probe).pid
+        return peer_of(probe).pid
+
+
+def _refuse_place(path: Path) -> None:
+    found = places.weakness(path)
+    if found is not None:
+        # Whoever can replace the socket can tell the command line anything.
+        raise ConfigError(f"cannot listen on {path}: {found.reason}", hint=found.hint)
 
 
 def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, int]]:
@@ -236,39 +229,7 @@ def _gid(group: str) -> int | None:
         return None
 
 
-def _peer(connection: socket.socket) -> _Peer:
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    pid, uid, gid = _PEER.unpack(raw)
-    try:
-        groups = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERGROUPS, 65536)
-    except OSError:
-        groups = b""
-    supplementary = struct.unpack(f"{len(groups) // 4}I", groups)
-    return _Peer(pid, uid, frozenset((gid, *supplementary)))
-
-
-def _line(connection: socket.socket, patience: float) -> bytes:
-    """Return what comes before the first line end, or before the end of what is sent."""
-    until = time.monotonic() + patience
-    received = bytearray()
-    while b"\n" not in received:
-        left = until - time.monotonic()
-        if left <= 0:
-            raise CmgrError(f"cannot read the request: it did not end within {patience:g} s")
-        connection.settimeout(left)
-        try:
-            more = connection.recv(8192)
-        except TimeoutError:
-            continue
-        if not more:
-            break
-        received += more
-        if len(received) > REQUEST_LIMIT:
-            raise CmgrError(f"cannot read the request: it is longer than {REQUEST_LIMIT} bytes")
-    return bytes(received.partition(b"\n")[0])
-
-
-def _request(line: bytes, peer: _Peer) -> Request:
+def _request(line: bytes, peer: Peer) -> Request:
     try:
         asked = json.loads(line.decode())
     except (ValueError, RecursionError) as error:

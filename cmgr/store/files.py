@@ -6,12 +6,14 @@ Standard library only, so that the command line, which only reads, starts quickl
 import contextlib
 import fcntl
 import os
+import shlex
 import sqlite3
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+from cmgr.config import places
 from cmgr.errors import StoreBusy, StoreError, StoreTooNew
 
 NAME = "cmgr.db"
@@ -61,14 +63,23 @@ def make(path: Path) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make sure that the file's directory is there. Raises `StoreError`."""
+    """Make sure that the file's directory is there, and nobody else's. Raises `StoreError`."""
     try:
         path.parent.mkdir(mode=0o750, parents=True)
         path.parent.chmod(0o750)  # The umask may have narrowed it too far for the group.
     except FileExistsError:
-        return
+        _refuse_place(path)
     except OSError as exc:
         raise StoreError(f"cannot make the directory {path.parent}") from exc
+
+
+def _refuse_place(path: Path) -> None:
+    try:
+        found = places.weakness(path)
+    except OSError as exc:
+        raise StoreError(f"cannot look at the directory {path.parent}") from exc
+    if found is not None:
+        raise StoreError(f"cannot use {path}: {found.reason}", hint=found.hint)
 
 
 def _opened(path: Path) -> int:
@@ -77,7 +88,11 @@ def _opened(path: Path) -> int:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o640)
     except OSError as exc:
         raise StoreError(f"cannot use {path}") from exc
-    with contextlib.suppress(PermissionError):  # Another's file that we may write keeps its mode.
+    owner = os.fstat(file).st_uid
+    if owner not in (0, os.geteuid()):
+        os.close(file)
+        raise StoreError(f"cannot use {path}: it belongs to user {owner}", hint=f"chown root {shlex.quote(str(path))}")
+    with contextlib.suppress(PermissionError):  # Root's file that we may write keeps its mode.
         os.fchmod(file, 0o640)  # Whatever the umask is, and was.
     return file
 

@@ -112,3 +112,11 @@ def test_a_container_that_is_hands_off_says_so() -> None:
 
 def test_a_container_that_runs_on_a_faulty_chip_says_so() -> None:
     assert row(faulty(machine(), 2), "b")["reason"] == "runs, but chip 2 has fault 80E24E00 (RestartNPU)"
+
+
+@pytest.mark.parametrize("name", ["$(reboot)", "a; reboot", "a b", "-rf", "`id`", "a\nreboot", "", "a|b", "a>b", "'"])
+def test_what_is_told_to_be_typed_is_one_word_whatever_a_label_made_the_name(name: str) -> None:
+    promise = replace(hold("a", HoldState.STOPPED, 0, 1), key=key("f00d"), failed=True, tries=5, name=name)
+    node = replace(machine(), containers={}, holds={key("f00d"): promise})
+    (shown,) = view.containers(node)
+    assert str(shown["hint"]).endswith("type: cmgr resume f00d")

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
+from cmgr.errors import ContainerError
 from cmgr.model.containers import ContainerKey
 from cmgr.runtimes.containerd_record import Streams
-from cmgr.runtimes.containerd_start import _left_over, _swept_away
+from cmgr.runtimes.containerd_start import _left_over, _remove_bundle, _swept_away
 
 WEB = ContainerKey("containerd", "a", "web")
 TASKS = "/run/containerd/io.containerd.runtime.v2.task"
@@ -38,3 +41,17 @@ def test_another_container_s_folder_is_no_reason() -> None:
         assert not _swept_away(SWEPT, other, STREAMS)
     assert not _swept_away("cannot start container web: exec: /bin/x: no such file or directory", WEB, STREAMS)
     assert not _swept_away(SWEPT_FIFO, WEB, Streams("/run/other", "binary:///x"))
+
+
+def test_a_folder_that_was_left_is_removed_and_one_behind_a_link_never_is(tmp_path: Path) -> None:
+    # What a container is to run is quoted in the same answer, and its own files are the container's to arrange.
+    home = tmp_path / "precious"
+    left = home / "a" / "web"
+    (left / "rootfs").mkdir(parents=True)
+    (left / "config.json").touch()
+    (tmp_path / "link").symlink_to(home)
+    with pytest.raises(ContainerError, match="is reached through a link"):
+        _remove_bundle(tmp_path / "link" / "a" / "web", "start container web")
+    assert (left / "config.json").exists()
+    _remove_bundle(left, "start container web")
+    assert not left.exists()

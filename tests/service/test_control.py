@@ -16,6 +16,7 @@ from cmgr.errors import CmgrError, ConfigError
 from cmgr.service import control
 from cmgr.service.client import ask
 from cmgr.service.control import ControlServer, Request
+from cmgr.service.reception import REQUEST_LIMIT
 
 NO_GROUP = "no-such-group-of-cmgr"
 
@@ -107,7 +108,7 @@ def test_a_bug_is_reported_and_told_without_its_details(path: Path, reports: lis
         b'{"do": "status", "more": 1}\n',
         b"[" * 60_000 + b"\n",
         b'{"do": "status", "args": {"n": ' + b"9" * 5000 + b"}}\n",
-        b"x" * (control.REQUEST_LIMIT + 1),
+        b"x" * (REQUEST_LIMIT + 1),
     ],
 )
 def test_what_cannot_be_read_is_answered_so(path: Path, sent: bytes) -> None:
