@@ -41,7 +41,7 @@ generated: $(STAMP)
 	$(BIN)/python -m tests.docs.generated
 
 golden: $(STAMP)
-	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model
+	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model tests/docs
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
