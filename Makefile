@@ -39,6 +39,7 @@ fmt: $(STAMP)
 generated: $(STAMP)
 	$(BIN)/python -m tests.config.regenerate
 	$(BIN)/python -m tests.docs.generated
+	$(BIN)/python -m tests.docs.man_pages
 
 golden: $(STAMP)
 	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model tests/docs
