@@ -48,9 +48,10 @@ generated: $(STAMP)
 	$(BIN)/python -m tests.docs.metrics
 	$(BIN)/python -m tests.docs.logs
 	$(BIN)/python -m tests.docs.migration
+	$(BIN)/python -m tests.docs.man_pages
 
 golden: $(STAMP)
-	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model
+	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model tests/docs
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

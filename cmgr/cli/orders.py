@@ -90,7 +90,7 @@ def release(options: ReleaseOptions) -> int:
     told = ask(source.socket_of(options), "release", chip=options.chip)
     if told.get("isolated"):
         raise CmgrError(f"cannot release chip {options.chip}: {told['reason']}", hint="it is isolated anew; cmgr chips")
-    out.lines([f"chip {options.chip}: released"])
+    out.told([f"chip {options.chip}: released"])
     return 0
 
 
@@ -103,7 +103,7 @@ def isolate(options: IsolateOptions) -> int:
     told = ask(source.socket_of(options), "isolate", chip=options.chip, reason=options.reason)
     lines = [f"chip {options.chip}: isolated; cmgr release {options.chip} ends it"]
     users = _names(told.get("containers"))
-    out.lines([*lines, f"on it: {', '.join(users)}"] if users else lines)
+    out.told([*lines, f"on it: {', '.join(users)}"] if users else lines)
     return 0
 
 
@@ -120,7 +120,7 @@ def reset(options: ResetOptions) -> int:
     lines = [f"chip {options.chip}: the reset of ring {told.get('ring')} (chips {chips}) is ordered"]
     users = _names(told.get("containers"))
     lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
-    out.lines([*lines, "cmgr status shows how it goes"])
+    out.told([*lines, "cmgr status shows how it goes"])
     return 0
 
 
@@ -145,7 +145,7 @@ def resume(options: ResumeOptions) -> int:
     if options.all_:
         return _resume_all(ask(source.socket_of(options), "resume", all=True))
     told = ask(source.socket_of(options), "resume", container=options.container)
-    out.lines([f"{told.get('container', options.container)}: will be started as soon as its chips allow"])
+    out.told([f"{told.get('container', options.container)}: will be started as soon as its chips allow"])
     return 0
 
 
@@ -164,7 +164,7 @@ def forget(options: HeldOptions) -> int:
     """
     told = ask(source.socket_of(options), "forget", container=options.container)
     state = "it runs" if told.get("running") else "it is down, and stays so until somebody starts it"
-    out.lines([f"{told.get('container', options.container)}: forgotten; {state}"])
+    out.told([f"{told.get('container', options.container)}: forgotten; {state}"])
     return 0
 
 
@@ -179,12 +179,12 @@ def maintenance(options: MaintenanceOptions) -> int:
     seconds = None if options.length is None else source.length("--for", options.length).total_seconds()
     told = ask(source.socket_of(options), "maintenance", on=on, seconds=seconds)
     if not on:
-        out.lines(["maintenance is over: what is true now is acted on"])
+        out.told(["maintenance is over: what is true now is acted on"])
         return 0
     until = f"until {Face(source.now()).when(told['until'])}" if told.get("until") else "until cmgr maintenance off"
     held = _names(told.get("held"))
     stay = [f"{counted(len(held), 'held container')} down until then: {', '.join(held)}"] if held else []
-    out.lines([f"maintenance {until}: recoveries are recorded, and none is acted on", *stay])
+    out.told([f"maintenance {until}: recoveries are recorded, and none is acted on", *stay])
     return 0
 
 
@@ -197,7 +197,7 @@ def reload(options: ReloadOptions) -> int:
     changed, later = _names(told.get("changed")), _names(told.get("after_restart"))
     lines = [f"in force now: {', '.join(changed)}"] if changed else []
     lines += [f"in force only after systemctl restart cmgr: {', '.join(later)}"] if later else []
-    out.lines(lines or ["the configuration was read again: no setting has changed"])
+    out.told(lines or ["the configuration was read again: no setting has changed"])
     return 0
 
 

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping
 
-from cmgr.cli.render import WIDTH
+from cmgr.cli.render import WIDTH, paragraph
 from cmgr.model.view_words import one_line
 
 _GREEN, _RED, _END = "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
@@ -21,6 +21,11 @@ def lines(text: Iterable[str]) -> None:
 
 def _write(text: Iterable[str]) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in text))
+
+
+def told(sentences: Iterable[str]) -> None:
+    """Write the sentences, each on lines of its own that fit the terminal."""
+    lines(line for sentence in sentences for line in paragraph(sentence, width(), "  "))
 
 
 def headline(text: str, *, well: bool) -> None:

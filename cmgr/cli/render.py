@@ -11,6 +11,7 @@ from cmgr.model.view_words import span
 
 WIDTH = 80
 GAP = "  "
+_ALMOST = timedelta(milliseconds=999)
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 LEAST = 16  # A last column narrower than this is hard to read.
 
@@ -32,7 +33,7 @@ class Face:
         """Return how far from now: `12 s ago`, `in 3 min`."""
         away = self.now - _moment(at)
         if away < -timedelta(seconds=1):
-            return f"in {_rough(-away)}"
+            return f"in {_rough(-away + _ALMOST)}"  # What is asked for at once is in 2 h, not in 1 h 59 min.
         return f"{_rough(away)} ago" if away >= timedelta(seconds=1) else "now"
 
     def local(self, text: object) -> str:

@@ -22,7 +22,7 @@ from cmgr.model.facts import (
 from cmgr.model.node import Node
 from cmgr.model.rings import REBOOTING, Ring, resets_within
 from cmgr.model.scope import on_ring, why_idle
-from cmgr.model.view_advice import called, named
+from cmgr.model.view_advice import called, idle_hint, named
 from cmgr.service.control import Request
 
 Json = Mapping[str, object]
@@ -77,8 +77,9 @@ class Orders:
         users = [c for c in on_ring(node, ring) if c.running]
         names = ", ".join(called(node, c.key) for c in users)
         if users and not stop:
+            runs = "runs" if len(users) == 1 else "run"
             raise CmgrError(
-                f"cannot reset chip {chip}: {names} run on {listed(ring.chips)}, which are reset together",
+                f"cannot reset chip {chip}: {names} {runs} on {listed(ring.chips)}, which are reset together",
                 hint=f"cmgr reset {chip} --stop stops them, and starts them again afterwards",
             )
         theirs = [called(node, c.key) for c in users if not c.enabled]
@@ -128,9 +129,8 @@ class Orders:
 
 
 def _may_be_reset(node: Node, ring: Ring, chip: ChipId, now: datetime) -> None:
-    if idle := why_idle(node):
-        hint = "cmgr maintenance off" if node.maintenance is not None else "set observe = false, then cmgr reload"
-        raise CmgrError(f"cannot reset chip {chip}: {idle}", hint=hint)
+    if why := "cmgr is in maintenance" if node.maintenance is not None else why_idle(node):
+        raise CmgrError(f"cannot reset chip {chip}: {why}", hint=idle_hint(node))
     if ring.phase in REBOOTING:
         raise CmgrError(f"cannot reset chip {chip}: its ring is just being reset", hint="cmgr status")
     policy = node.policy.reset

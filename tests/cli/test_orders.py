@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("service")
         (("maintenance", "off"), "maintenance", {"on": False, "seconds": None}, "maintenance is over: what is true"),
         (
             ("maintenance", "on"), "maintenance", {"on": True, "seconds": None},
-            "maintenance until cmgr maintenance off: recoveries are recorded, and none is acted on\n",
+            "maintenance until cmgr maintenance off: recoveries are recorded, and none is\n  acted on\n",
         ),
         (("maintenance", "on", "--for", "2h"), "maintenance", {"on": True, "seconds": 7200.0}, "maintenance until"),
         (("reload",), "reload", {}, "the configuration was read again: no setting has changed\n"),

@@ -136,9 +136,9 @@ def test_output_is_plain_where_nobody_looks_at_a_terminal(home: Home) -> None:
 
 
 @pytest.mark.usefixtures("service")
-@pytest.mark.parametrize(("variables", "bold"), [({}, True), ({"NO_COLOR": "1"}, False)])
-def test_the_headline_is_bold_on_a_terminal_unless_that_is_unwanted(
-    home: Home, variables: dict[str, str], bold: bool
+@pytest.mark.parametrize(("variables", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+def test_the_headline_is_coloured_on_a_terminal_unless_that_is_unwanted(
+    home: Home, variables: dict[str, str], coloured: bool
 ) -> None:
     master, terminal = os.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
@@ -150,8 +150,8 @@ def test_the_headline_is_bold_on_a_terminal_unless_that_is_unwanted(
     shown = os.read(master, 65536)
     os.close(terminal)
     os.close(master)
-    assert shown.startswith(b"\x1b[1;31mnot well") is bold
-    assert (b"\x1b" in shown) is bold
+    assert shown.startswith(b"\x1b[1;31mnot well: " if coloured else b"not well: ")
+    assert (b"\x1b" in shown) is coloured
 
 
 def test_the_module_runs_as_a_program() -> None:

@@ -51,7 +51,7 @@ def test_a_ring_that_is_used_is_reset_only_with_stop(service: Service) -> None:
     refused = service.cmgr("reset", "1")
     assert refused.code == 1
     assert refused.err == (
-        "cmgr: cannot reset chip 1: one run on chips 0-3, which are reset together\n"
+        "cmgr: cannot reset chip 1: one runs on chips 0-3, which are reset together\n"
         "hint: cmgr reset 1 --stop stops them, and starts them again afterwards\n"
     )
     told = service.cmgr("reset", "1", "--stop", "--yes")
