@@ -11,7 +11,7 @@ from typing import assert_never
 from cmgr.model.arrivals import chips_listed
 from cmgr.model.books import fault_reported, forget_old, read_needed, release_due, relevel, ring_read
 from cmgr.model.chips import resolve, rings_of
-from cmgr.model.commands import Command, NoteKind
+from cmgr.model.commands import Command, Note, NoteKind
 from cmgr.model.facts import (
     ChipsListed,
     ContainerRemoved,
@@ -25,6 +25,7 @@ from cmgr.model.facts import (
     ReadNeeded,
     Reconfigured,
     ReleaseOrdered,
+    Remarked,
     ResetDone,
     Restarted,
     RestartPolicySet,
@@ -95,6 +96,9 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             restart_policy_set(turn, fact)
         case ResumeOrdered() | ReleaseOrdered():
             ordered(turn, fact)
+        case Remarked():
+            kind = NoteKind.WARNING if fact.loud else NoteKind.RESULT
+            turn.commands.append(Note(turn.at, kind, fact.text, fact.ring, fact.episode))
         case Restarted():
             _restarted(turn, fact)
         case Reconfigured():

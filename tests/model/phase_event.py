@@ -142,6 +142,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "restart policy set: failed": _policy(error="timed out"),
     "resume ordered: a": lambda _: facts.ResumeOrdered(key("a"), "uid 0"),
     "release ordered: chip 0": lambda _: facts.ReleaseOrdered(ChipId(0), "uid 0"),
+    "remarked: a hook ended": lambda _: facts.Remarked("hook before_stop ended well", RingId(0), 1),
     "tick: 70 s later": lambda _: facts.Tick(),
     "resync": lambda _: facts.Resync(),
 }
