@@ -22,3 +22,14 @@ def texts(value: object) -> Mapping[str, str]:
     """Return the entries whose key and value are texts."""
     whole = value if isinstance(value, Mapping) else {}
     return {k: v for k, v in whole.items() if isinstance(k, str) and isinstance(v, str)}
+
+
+MOST_OUTPUT = 256 * 1024
+"""So many bytes of a container's output are handed on for a diagnosis, the last ones."""
+
+
+def ended(output: bytes) -> str:
+    """Return the end of what a container wrote, from the beginning of a line on, as text."""
+    if len(output) > MOST_OUTPUT:
+        output = output[-MOST_OUTPUT:].partition(b"\n")[2]
+    return output.decode(errors="replace")
