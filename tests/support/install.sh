@@ -7,6 +7,7 @@ packages=""
 command -v dockerd >/dev/null 2>&1 || packages="$packages docker.io"
 command -v containerd >/dev/null 2>&1 || packages="$packages containerd"
 command -v gcc >/dev/null 2>&1 || packages="$packages gcc libc6-dev"
+command -v openssl >/dev/null 2>&1 || packages="$packages openssl"
 [ -x /bin/busybox ] || packages="$packages busybox-static"
 
 [ -n "$packages" ] || exit 0
