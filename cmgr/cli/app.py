@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from cmgr import __version__
-from cmgr.cli import act, check, demo, out, past, show
+from cmgr.cli import act, bundle, check, demo, out, past, show
 from cmgr.cli.options import Output, command
 
 T = TypeVar("T")
@@ -60,6 +60,7 @@ _add("inject", act.inject, act.InjectOptions)
 _add("release", act.release, act.ReleaseOptions)
 _add("resume", act.resume, act.ResumeOptions)
 _add("check", check.check, check.CheckOptions)
+_add("bundle", bundle.bundle, bundle.BundleOptions)
 _add("run", act.run, act.RunOptions)
 _add("demo", demo.demo, demo.DemoOptions)
 _add("version", version, Output)

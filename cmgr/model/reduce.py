@@ -96,19 +96,22 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             restart_policy_set(turn, fact)
         case ResumeOrdered() | ReleaseOrdered():
             ordered(turn, fact)
-        case Remarked():
-            kind = NoteKind.WARNING if fact.loud else NoteKind.RESULT
-            turn.commands.append(Note(turn.at, kind, fact.text, fact.ring, fact.episode))
         case Restarted():
             _restarted(turn, fact)
         case Reconfigured():
             _reconfigured(turn, fact)
         case Resync():
             _resync(turn)
-        case Tick():
-            pass  # What is due is found by looking.
+        case Tick() | Remarked():
+            _remarked(turn, fact)  # What is due is found by looking.
         case _:
             assert_never(fact)
+
+
+def _remarked(turn: Turn, fact: Tick | Remarked) -> None:
+    if isinstance(fact, Remarked):
+        kind = NoteKind.WARNING if fact.loud else NoteKind.RESULT
+        turn.commands.append(Note(turn.at, kind, fact.text, fact.ring, fact.episode))
 
 
 def _reconfigured(turn: Turn, fact: Reconfigured) -> None:

@@ -22,11 +22,13 @@ from cmgr.runtimes import open_runtimes
 from cmgr.runtimes.sim_world import pretended
 from cmgr.service import logs
 from cmgr.service.answers import Answers
+from cmgr.service.bundle_parts import Sources
 from cmgr.service.clock import SteadyClock
 from cmgr.service.control import ControlServer, refuse_if_live
 from cmgr.service.inbox import Inbox
 from cmgr.service.jobs import Jobs
 from cmgr.service.loop import Loop
+from cmgr.service.surroundings import Surroundings
 from cmgr.service.systemd import Notifier
 from cmgr.service.workers import Workers
 from cmgr.store import open_store
@@ -81,9 +83,10 @@ class Service:
         self._driver = self._open_driver()
         self._runtimes = self._open_runtimes()
         self._inbox = Inbox(self._clock)
-        self._workers = Workers(self._driver, self._runtimes, self._inbox.put, log.bug)
+        self._around = self._surroundings()
+        self._workers = Workers(self._driver, self._runtimes, self._inbox.put, log.bug, self._around.around)
         node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
-        self._loop = Loop(node, self._inbox, self._store, self._workers.submit, log)
+        self._loop = Loop(node, self._inbox, self._store, self._workers.submit, self._around.log)
 
     def _open_store(self) -> "SqliteStore":
         store = open_store(Path(self._config.state_dir) / NAME)
@@ -110,6 +113,12 @@ class Service:
             self._stack.callback(runtime.close)
         return runtimes
 
+    def _surroundings(self) -> Surroundings:
+        runtimes = {runtime.name: runtime for runtime in self._runtimes}
+        database = Path(self._config.state_dir) / NAME
+        sources = Sources(self._driver, runtimes, database, lambda: self._loop.node, self._clock.now)
+        return Surroundings(self._config, sources, self._inbox.put, self._log)
+
     def serve(self, reload: Reload | None) -> None:
         """Begin, serve, and end."""
         answers = Answers(
@@ -119,6 +128,8 @@ class Service:
         jobs = Jobs(self._inbox.put, self._config.resync, self._tick())
         self._signals()
         # Before any event can come: everything else is decided against what this sets up.
+        self._around.begin(self._clock.now())
+        self._stack.callback(self._around.close)
         self._inbox.put(Restarted(self._driver.chips(), tuple(r.name for r in self._runtimes)))
         self._loop.step(self._inbox.take(None))
         self._driver.watch(self._inbox.put)
@@ -157,6 +168,7 @@ class Service:
     def _after_each(self, reload: Reload | None) -> None:
         self._notifier.tell("WATCHDOG=1")
         self._tell_ails()
+        self._around.look(self._loop.node, self._ails, self._clock.now())
         if self._hung_up:
             self._hung_up = False
             self._reload(reload)
@@ -185,6 +197,7 @@ class Service:
         else:
             self._inbox.put(Reconfigured(config.policy(), catalog))
             self._config = config
+            self._around.configure(config, self._clock.now())
             self._log.say("the configuration was read again: policy and fault tables are in force")
         self._notifier.tell("READY=1")
 
@@ -203,8 +216,10 @@ class Service:
         self._state = "stopping"
         self._notifier.tell("STOPPING=1")
         self._log.say("cmgr ends: containers are left as they are, and what is held is remembered")
+        self._around.close_hooks()
         self._workers.close(CLOSE_SECONDS, self._config.reset.boot_timeout.total_seconds())
         self._loop.drain()
+        self._around.look(self._loop.node, self._ails, self._clock.now())
 
     def describe(self) -> Mapping[str, object]:
         """Return what `cmgr status` says of the service itself. Any thread."""
@@ -212,6 +227,7 @@ class Service:
         troubles = [f"the database cannot be written: {self._loop.trouble}"] if self._loop.trouble else []
         troubles += [f"cannot reach {r.name}: {r.why_down}" for r in node.runtimes.values() if r.why_down]
         troubles += [f"{self._driver.name}: {ails}" for ails in self._driver_troubles()]
+        troubles += self._around.troubles()
         if self._store.damage:
             troubles.append(self._store.damage)
         if self._loop.bugs:
