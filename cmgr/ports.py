@@ -163,6 +163,23 @@ class Runtime(Protocol):
         """Stop telling and give connections back. Blocks up to 2 s. Safe to repeat. Does not raise."""
 
 
+@runtime_checkable
+class Diagnosing(Protocol):
+    """A runtime that can tell more of a container than decisions need. Nothing is run in the container for it."""
+
+    def document(self, key: ContainerKey) -> Mapping[str, object]:
+        """Return all that the runtime knows of the container, as it words it, for a person; JSON can hold it.
+
+        It has secrets in it: the environment's values. Blocks up to 10 s. Safe to repeat. Raises as `stop`.
+        """
+
+    def output(self, key: ContainerKey, lines: int) -> str:
+        """Return the last lines that the container wrote, at most that many, or their end when they are very long.
+
+        Blocks up to 10 s. Safe to repeat. Raises as `stop`; `ContainerError` also where its output is kept nowhere.
+        """
+
+
 class Store(Protocol):
     """The state on disk. Only the thread that opened it may call it."""
 

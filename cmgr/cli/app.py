@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from cmgr import __version__
-from cmgr.cli import act, check, demo, migrate, orders, out, past, show
+from cmgr.cli import act, bundle, check, demo, migrate, orders, out, past, show
 from cmgr.cli.options import Output, command
 
 T = TypeVar("T")
@@ -66,6 +66,7 @@ _add("maintenance", orders.maintenance, orders.MaintenanceOptions)
 _add("reload", orders.reload, orders.ReloadOptions)
 _add("check", check.check, check.CheckOptions)
 _add("migrate", migrate.migrate, migrate.MigrateOptions)
+_add("bundle", bundle.bundle, bundle.BundleOptions)
 _add("run", act.run, act.RunOptions)
 _add("demo", demo.demo, demo.DemoOptions)
 _add("version", version, Output)

@@ -58,6 +58,9 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from _rules(config)
     yield from _driver(config)
     yield from _runtimes(config)
+    from cmgr.cli import checks_around
+
+    yield from checks_around.findings(config)
     yield _database(database_of(config))
     yield _socket(Path(config.socket))
     yield _metrics(config.metrics.listen)

@@ -13,6 +13,7 @@ def contradictions(config: Config) -> Iterator[str]:
     for name, backoff, most in (
         ("reset", config.reset.backoff, config.reset.backoff_max),
         ("retry", config.retry.backoff, config.retry.backoff_max),
+        ("alarms", config.alarms.backoff, config.alarms.backoff_max),
     ):
         if backoff > most:
             yield f"{name}.backoff: must not be longer than {name}.backoff_max"

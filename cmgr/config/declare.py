@@ -13,6 +13,7 @@ class Form(Enum):
     ADDRESS = auto()
     CODE = auto()
     MODULE = auto()
+    URL = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from cmgr.config.declare import Form, Meta
 from cmgr.config.durations import duration, spelled
@@ -265,11 +266,22 @@ def _module(text: str) -> bool:
     return re.fullmatch(r"-?[0-9]{1,5}(\.-?[0-9]{1,5})*", text) is not None
 
 
+def _url(text: str) -> bool:
+    if not re.fullmatch(r"https?://[!-~]{1,2000}", text):
+        return False
+    try:
+        parts = urlsplit(text)
+        return bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc and not parts.fragment
+    except ValueError:  # A port that is none, or half an IPv6 address.
+        return False
+
+
 _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
     Form.TEXT: ("a text without control characters", _printable),
     Form.PATH: ("a path that begins with /", _path),
     Form.SOCKET: (f"a path that begins with / and has at most {_SOCKET_LENGTH} bytes", _socket),
     Form.ADDRESS: ('an address such as "127.0.0.1:9477"', _address),
     Form.CODE: ('a fault code such as "80E24E00"', _code),
+    Form.URL: ('an address such as "https://alarms.example:8443/cmgr", without user and password', _url),
     Form.MODULE: ('numbers with dots such as "1.0.0.0"', _module),
 }

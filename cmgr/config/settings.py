@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated
 
+from cmgr.config.around import Alarms, Bundles, Hooks
 from cmgr.config.declare import Form, Meta
 from cmgr.config.recovery_settings import Faults, Isolation, Levels, Limits, Reset, Retry
 from cmgr.config.sim import Sim
@@ -132,6 +133,13 @@ class Config:
     retry: Annotated[Retry, Meta("Stops and starts that failed.")] = field(default_factory=Retry)
     history: Annotated[History, Meta("What is remembered.")] = field(default_factory=History)
     metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = field(default_factory=Metrics)
+    alarms: Annotated[Alarms, Meta("Alarms: who is told of what happens, over HTTP.")] = field(default_factory=Alarms)
+    hooks: Annotated[Hooks, Meta("Hooks: commands of yours that run at steps of a recovery.")] = field(
+        default_factory=Hooks
+    )
+    bundles: Annotated[Bundles, Meta("Bundles: what is saved for a diagnosis before each reset.")] = field(
+        default_factory=Bundles
+    )
     log: Annotated[Log, Meta("The log.")] = field(default_factory=Log)
 
     def policy(self) -> Policy:

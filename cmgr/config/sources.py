@@ -11,6 +11,9 @@ from cmgr.config.words import did_you_mean, plain, quoted
 CONFIG_VARIABLE = "CMGR_CONFIG"
 """Names the configuration file, where no flag does."""
 
+HOOK_VARIABLE = "CMGR_HOOK"
+"""This and what begins so is told to hooks, which may run `cmgr` themselves: it sets nothing."""
+
 _ELSEWHERE: Mapping[str, str] = {
     "levels.NotHandleFault": "; nothing is done about such faults",
     "levels.SeparateNPU": "; chips with such faults are isolated, see isolation.on_isolate",
@@ -65,8 +68,12 @@ def from_environment(environ: Mapping[str, str], settings: Iterable[Setting]) ->
         setting = variables.get(name)
         if setting is not None:
             yield Given(setting, setting.kind.parse(environ[name]), f"environment variable {name}")
-        elif name.startswith(PREFIX) and name != CONFIG_VARIABLE:
+        elif name.startswith(PREFIX) and name != CONFIG_VARIABLE and not _is_told(name):
             yield f"{plain(name)} (environment): there is no such setting{did_you_mean(name, variables)}"
+
+
+def _is_told(name: str) -> bool:
+    return name == HOOK_VARIABLE or name.startswith(f"{HOOK_VARIABLE}_")
 
 
 def from_flags(overrides: Mapping[str, object], settings: Mapping[str, Setting]) -> Iterator[Given | str]:

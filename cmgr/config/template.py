@@ -69,7 +69,13 @@ def _rows(setting: Setting, kind: Rows) -> Iterator[str]:
         yield f"#{inner.key} = {shown}"
 
 
-_EXAMPLES = {"chip": "3", "code": '"80E24E00"', "pid": "4242", "name": '"llm-0"'}
+_EXAMPLES = {
+    "chip": "3",
+    "code": '"80E24E00"',
+    "pid": "4242",
+    "name": '"llm-0"',
+    "url": '"https://alarms.example/cmgr"',
+}
 
 
 def _comment(text: str, limits: str = "") -> list[str]:

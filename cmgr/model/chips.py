@@ -51,7 +51,8 @@ class Reported:
 class ChipReport:
     """What the driver said when it was asked about one chip.
 
-    With `error` set the chip did not answer, and the other fields mean nothing.
+    With `error` set the chip did not answer, and the other fields mean nothing. `unwell`: it has answered, and
+    somebody else says, in these words, that it is not fit for use yet.
     """
 
     chip: ChipId
@@ -59,6 +60,7 @@ class ChipReport:
     faults: tuple[Reported, ...] = ()
     processes: tuple[Process, ...] = ()
     error: str = ""
+    unwell: str = ""
 
 
 def rings_of(chips: Iterable[Chip]) -> dict[RingId, tuple[ChipId, ...]]:

@@ -22,12 +22,16 @@ class ListContainers:
 
 @dataclass(frozen=True, slots=True)
 class ReadRing:
-    """Ask the driver about these chips. Safe to repeat. Answer: `RingRead`."""
+    """Ask the driver about these chips. Safe to repeat. Answer: `RingRead`.
+
+    `after_reset`: the question is whether they are well again after a reset, which others may have a say in.
+    """
 
     id: CommandId
     reason: str
     ring: RingId
     chips: tuple[ChipId, ...]
+    after_reset: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,10 @@ class NoteKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A line for the timeline and the log, written in the same transaction as the decision it tells of."""
+    """A line for the timeline and the log, written in the same transaction as the decision it tells of.
+
+    `edge`: the phases that a ring went from and to. It is not stored.
+    """
 
     at: datetime
     kind: NoteKind
@@ -106,6 +113,7 @@ class Note:
     chip: ChipId | None = None
     container: ContainerKey | None = None
     outcome: str = ""
+    edge: tuple[str, str] | None = None
 
 
 Action = ListContainers | ReadRing | StopContainer | StartContainer | SetRestartPolicy | ResetRing

@@ -156,6 +156,16 @@ class RestartPolicySet:
 
 
 @dataclass(frozen=True, slots=True)
+class Remarked:
+    """Something beside the recovery has to be told in its timeline: what a hook did, what was saved."""
+
+    text: str
+    ring: RingId | None = None
+    episode: int = 0
+    loud: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ResumeOrdered:
     """A person wants a failed container to be tried again. `who` is what the timeline calls that person."""
 
@@ -247,6 +257,7 @@ Fact = (
     | ContainerSeen
     | ContainerRemoved
     | Ordered
+    | Remarked
     | Tick
     | Resync
     | Answer

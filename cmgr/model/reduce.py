@@ -11,7 +11,7 @@ from typing import assert_never
 from cmgr.model.arrivals import chips_listed
 from cmgr.model.books import escalate, fault_reported, forget_old, read_needed, relevel, ring_read
 from cmgr.model.chips import resolve, rings_of
-from cmgr.model.commands import Command, NoteKind
+from cmgr.model.commands import Command, Note, NoteKind
 from cmgr.model.facts import (
     ChipsListed,
     ContainerRemoved,
@@ -25,6 +25,7 @@ from cmgr.model.facts import (
     Ordered,
     ReadNeeded,
     Reconfigured,
+    Remarked,
     ResetDone,
     Restarted,
     RestartPolicySet,
@@ -105,10 +106,16 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             _reconfigured(turn, fact)
         case Resync():
             _resync(turn)
-        case Tick():
-            pass  # What is due is found by looking.
+        case Tick() | Remarked():
+            _remarked(turn, fact)  # What is due is found by looking.
         case _:
             assert_never(fact)
+
+
+def _remarked(turn: Turn, fact: Tick | Remarked) -> None:
+    if isinstance(fact, Remarked):
+        kind = NoteKind.WARNING if fact.loud else NoteKind.RESULT
+        turn.commands.append(Note(turn.at, kind, fact.text, fact.ring, fact.episode))
 
 
 def _reconfigured(turn: Turn, fact: Reconfigured) -> None:

@@ -145,4 +145,6 @@ def _unready(turn: Turn, ring: Ring) -> str:
     if ring.read is None or ring.since is None or ring.read < ring.since:
         return f"{listed(ring.chips)} are asked how they are"
     booting = [r.chip for r in reports if not r.booted]
-    return f"{listed(booting)} not booted yet" if booting else ""
+    if booting:
+        return f"{listed(booting)} not booted yet"
+    return next((r.unwell for r in reports if r.unwell), "")

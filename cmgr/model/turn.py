@@ -119,7 +119,8 @@ class Turn:
 
     def enter(self, ring: Ring, phase: Phase, reason: str) -> Ring:
         """Move the ring along an edge, and say why."""
-        self.note(NoteKind.PHASE, f"{ring.phase} → {phase}: {reason}", ring)
+        text, edge = f"{ring.phase} → {phase}: {reason}", (str(ring.phase), str(phase))
+        self.commands.append(Note(self.at, NoteKind.PHASE, text, ring.id, ring.episode, edge=edge))
         return self.put_ring(entered(ring, phase, self.at, reason))
 
     def ask_list(self, name: str, reason: str, not_older: datetime) -> None:
@@ -142,7 +143,9 @@ class Turn:
         """Have the ring's chips read: one question at a time, as in `ask_list`."""
         if ring.asked is not None:
             return self.put_ring(replace(ring, again=ring.again or ring.asked[1] < not_older))
-        command = ReadRing(self.command_id("read"), reason, ring.id, ring.chips)
+        # Also once a reset has failed: before anything is started, somebody has to call its chips well.
+        after = ring.phase is Phase.VERIFYING or (ring.phase is Phase.WAITING and ring.failures > 0)
+        command = ReadRing(self.command_id("read"), reason, ring.id, ring.chips, after_reset=after)
         self.commands.append(command)
         return self.put_ring(replace(ring, asked=(command.id, self.at), ask_at=None))
 

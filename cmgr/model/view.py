@@ -133,6 +133,8 @@ def _why(node: Node, chip: ChipId) -> str:
         return f"does not answer: {one_line(report.error)}"
     if report is not None and not report.booted:
         return "has not booted"
+    if report is not None and report.unwell:
+        return one_line(report.unwell)
     grave = grave_faults(node, chip)
     return f"fault {grave[0].code} ({grave[0].level.name})" if grave else ""
 

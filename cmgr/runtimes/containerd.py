@@ -1,14 +1,14 @@
 """containerd, through its socket. The only runtime that knows gRPC (with the `containerd_…` modules beside it)."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 
 from cmgr.errors import ContainerError
 from cmgr.model.containers import NO_RESTART, Container, ContainerKey
 from cmgr.ports import Halt, RuntimeFact
+from cmgr.runtimes import containerd_diagnosis, containerd_record
 from cmgr.runtimes import containerd_messages as calls
-from cmgr.runtimes import containerd_record
 from cmgr.runtimes.containerd_events import Watcher
 from cmgr.runtimes.containerd_known import Seen
 from cmgr.runtimes.containerd_looks import Looks
@@ -78,6 +78,12 @@ class ContainerdRuntime:
             raise ContainerError(f"cannot {what}: {restart_policy[:48]!r} is none of containerd's")
         if changes:
             self._looks.set_labels(key, changes, what).result(self._limits.look)
+
+    def document(self, key: ContainerKey) -> Mapping[str, object]:
+        return containerd_diagnosis.document(self._looks, key)
+
+    def output(self, key: ContainerKey, lines: int) -> str:
+        return containerd_diagnosis.output(self._looks, key, lines)
 
     def close(self) -> None:
         if self._watcher is not None:

@@ -64,20 +64,21 @@ def _trusted_log(definition: Definition) -> str:
     """Return the log that the record's labels tell of, where it is surely nerdctl's own."""
     for label in _LOG_LABELS:
         address = definition.labels.get(label, "")
-        if address and _is_nerdctl_log(address):
+        if address and is_nerdctl_log(address):
             return address
     return ""
 
 
-def _is_nerdctl_log(address: str) -> bool:
+def is_nerdctl_log(address: str) -> bool:
+    """Return whether this is nerdctl's own logger, in a place that is root's alone to change."""
     parts = urlsplit(address)
     if parts.scheme != "binary" or parts.netloc or not re.fullmatch(r"_NERDCTL_INTERNAL_LOGGING=[^&;=]+", parts.query):
         return False
     program, folder = Path(unquote(parts.path)), Path(dict(parse_qsl(parts.query))["_NERDCTL_INTERNAL_LOGGING"])
-    return program.name == "nerdctl" and _only_root_writes(program) and _only_root_writes(folder)
+    return program.name == "nerdctl" and only_root_writes(program) and only_root_writes(folder)
 
 
-def _only_root_writes(path: Path) -> bool:
+def only_root_writes(path: Path) -> bool:
     """Return whether the path is absolute, itself no link, and root's alone to change."""
     try:
         found = path.lstat()

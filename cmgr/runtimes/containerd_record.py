@@ -135,7 +135,7 @@ def changed(record: Message) -> str:
 def definition(namespace: str, record: Message, majors: frozenset[int]) -> Definition:
     """Read a record; `majors` as in `claims.from_numbers`."""
     labels = {str(name): str(value) for name, value in record.labels.items()}
-    spec = _spec(record)
+    spec = spec_of(record)
     wished = wishes({name: value for name, value in labels.items() if not name.startswith(OURS)})
     asked = _claims(spec, majors)
     if not spec:
@@ -242,7 +242,8 @@ def _grace(labels: Mapping[str, str]) -> timedelta:
     return min(timedelta(seconds=int(text)), LONGEST_GRACE)
 
 
-def _spec(record: Message) -> Json:
+def spec_of(record: Message) -> Json:
+    """Return the container's OCI spec, empty when it cannot be read."""
     try:
         return mapping(json.loads(record.spec.value))
     except (ValueError, RecursionError):

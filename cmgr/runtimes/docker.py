@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,7 @@ from cmgr.runtimes.docker_inspect import NAME, Described, described, restart_pol
 from cmgr.runtimes.docker_known import Known
 from cmgr.runtimes.docker_tell import Teller
 from cmgr.runtimes.docker_wire import Clients, Limits
+from cmgr.runtimes.documents import ended
 from cmgr.runtimes.labels import LONGEST_GRACE
 
 
@@ -134,6 +135,16 @@ class DockerRuntime:
     def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
         if self._look(key.id).container.restart_policy != restart_policy:
             self._update(key, restart_policy)
+
+    def document(self, key: ContainerKey) -> Mapping[str, object]:
+        with self._clients.use(f"inspect container {self._known.name(key.id)}", self._limits.look) as client:
+            return dict(client.api.inspect_container(key.id))
+
+    def output(self, key: ContainerKey, lines: int) -> str:
+        # One entry of a log has 16 kB at most, so that what comes is bounded.
+        with self._clients.use(f"read the log of container {self._known.name(key.id)}", self._limits.look) as client:
+            told = client.api.logs(key.id, tail=lines, timestamps=True)
+        return ended(bytes(told))
 
     def _update(self, key: ContainerKey, policy: str) -> None:
         wanted = restart_policy(policy)

@@ -27,3 +27,14 @@ def texts(value: object) -> Mapping[str, str]:
 def _writable(value: str) -> str:
     """Return the text without the halves of characters that JSON can have and no database takes."""
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
+
+
+MOST_OUTPUT = 256 * 1024
+"""So many bytes of a container's output are handed on for a diagnosis, the last ones."""
+
+
+def ended(output: bytes) -> str:
+    """Return the end of what a container wrote, from the beginning of a line on, as text."""
+    if len(output) > MOST_OUTPUT:
+        output = output[-MOST_OUTPUT:].partition(b"\n")[2]
+    return output.decode(errors="replace")

@@ -4,7 +4,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes import sim_world
 from cmgr.runtimes.sim_world import ANY_FAULT, KILLED, NAME, TERMINATED, Life, Pretended, State
 
-Operation = Literal["list", "stop", "start", "set_restart_policy"]
+Operation = Literal["list", "stop", "start", "set_restart_policy", "inspect", "output"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +111,13 @@ class SimRuntime:
         with self._lock:
             if key.id in self._lives and life.restart_policy != restart_policy:
                 self._put(replace(self._lives[key.id], restart_policy=restart_policy))
+
+    def document(self, key: ContainerKey) -> Mapping[str, object]:
+        return sim_world.document(self._asked("inspect", key, ""))
+
+    def output(self, key: ContainerKey, lines: int) -> str:
+        life = self._asked("output", key, str(lines))
+        return f"{life.like.name} is pretended, and says nothing\n" if lines else ""
 
     def close(self) -> None:
         with self._lock:
@@ -279,4 +286,6 @@ _VERBS = {
     "stop": "stop container",
     "start": "start container",
     "set_restart_policy": "set the restart policy of container",
+    "inspect": "inspect container",
+    "output": "read the log of container",
 }

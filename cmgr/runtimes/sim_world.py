@@ -141,6 +141,11 @@ def written(lives: Iterable[Life], serial: int) -> str:
     return json.dumps({"serial": serial, "containers": [_plain(life) for life in lives]}, indent=1)
 
 
+def document(life: Life) -> Mapping[str, object]:
+    """Return all that there is to know of it, as `written` words it."""
+    return _plain(life)
+
+
 def read(text: str) -> tuple[tuple[Life, ...], int]:
     """Return the world that `written` wrote. Raises `ValueError` when this is none."""
     try:

@@ -23,7 +23,7 @@ from cmgr.model.node import Node
 from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import open_runtimes
 from cmgr.runtimes.sim_world import pretended
-from cmgr.service import logs
+from cmgr.service import bundle_parts, logs
 from cmgr.service.answers import Answers
 from cmgr.service.clock import SteadyClock
 from cmgr.service.control import ControlServer, refuse_if_live
@@ -36,6 +36,7 @@ from cmgr.service.metrics import Metrics, Sources
 from cmgr.service.metrics_http import MetricsServer
 from cmgr.service.orders import Orders
 from cmgr.service.reloading import Reload, Reloader
+from cmgr.service.surroundings import Surroundings
 from cmgr.service.systemd import Notifier
 from cmgr.service.workers import Workers
 from cmgr.store import open_store
@@ -90,9 +91,10 @@ class Service:
         self._driver = self._open_driver()
         self._runtimes = self._open_runtimes()
         self._inbox = Inbox(self._clock)
-        self._workers = Workers(self._driver, self._runtimes, self._inbox.put, log.bug)
+        self._around = self._surroundings()
+        self._workers = Workers(self._driver, self._runtimes, self._inbox.put, log.bug, self._around.around)
         node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
-        self._loop = Loop(node, self._inbox, self._store, self._workers.submit, log)
+        self._loop = Loop(node, self._inbox, self._store, self._workers.submit, self._around.log)
         self._metrics = self._open_metrics()
 
     def _open_store(self) -> "SqliteStore":
@@ -130,6 +132,12 @@ class Service:
         self._loop.after_step = metrics.after_step
         return MetricsServer(listen, metrics.page, self._log.bug, self._log.warn)
 
+    def _surroundings(self) -> Surroundings:
+        runtimes = {runtime.name: runtime for runtime in self._runtimes}
+        database = Path(self._config.state_dir) / NAME
+        sources = bundle_parts.Sources(self._driver, runtimes, database, lambda: self._loop.node, self._clock.now)
+        return Surroundings(self._config, sources, self._inbox.put, self._log)
+
     def serve(self, reload: Reload | None) -> None:
         """Begin, serve, and end."""
         reloader = Reloader(reload, self._accept, self._log, self._notifier)
@@ -138,6 +146,8 @@ class Service:
         jobs = Jobs(self._inbox.put, self._config.resync, self._tick())
         self._signals(reloader)
         # Before any event can come: everything else is decided against what this sets up.
+        self._around.begin(self._clock.now())
+        self._stack.callback(self._around.close)
         self._inbox.put(Restarted(self._driver.chips(), tuple(r.name for r in self._runtimes)))
         self._loop.step(self._inbox.take(None))
         self._driver.watch(self._inbox.put)
@@ -187,6 +197,7 @@ class Service:
     def _after_each(self, reloader: Reloader) -> None:
         self._notifier.tell("WATCHDOG=1")
         self._tell_ails()
+        self._around.look(self._loop.node, self._ails, self._clock.now())
         reloader.serve()
 
     def _driver_troubles(self) -> tuple[str, ...]:
@@ -202,6 +213,7 @@ class Service:
 
     def _accept(self, config: Config, catalog: Catalog, who: str) -> Config:
         self._inbox.put(Reconfigured(config.policy(), catalog, who))
+        self._around.configure(config, self._clock.now())
         before, self._config = self._config, config
         return before
 
@@ -220,8 +232,10 @@ class Service:
         self._state = "stopping"
         self._notifier.tell("STOPPING=1")
         self._log.say("cmgr ends: containers are left as they are, and what is held is remembered")
+        self._around.close_hooks()
         self._workers.close(CLOSE_SECONDS, self._config.reset.boot_timeout.total_seconds())
         self._loop.drain()
+        self._around.look(self._loop.node, self._ails, self._clock.now())
 
     def describe(self) -> Mapping[str, object]:
         """Return what `cmgr status` says of the service itself. Any thread."""
@@ -231,6 +245,7 @@ class Service:
         troubles += [f"{self._driver.name}: {ails}" for ails in self._driver_troubles()]
         if self._metrics is not None and self._metrics.trouble():
             troubles.append(self._metrics.trouble())
+        troubles += self._around.troubles()
         if self._store.damage:
             troubles.append(self._store.damage)
         if self._loop.bugs:

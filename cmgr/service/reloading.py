@@ -15,7 +15,10 @@ from cmgr.service.systemd import Notifier
 
 PATIENCE = 20.0
 
-AT_ONCE = ("strategy", "observe", "levels", "faults", "reset", "isolation", "limits", "retry", "history")
+AT_ONCE = (
+    *("strategy", "observe", "levels", "faults", "reset", "isolation", "limits", "retry", "history"),
+    *("alarms", "hooks", "bundles"),
+)
 """What takes effect without a restart: settings and tables of these names."""
 
 Reload = Callable[[], Config]

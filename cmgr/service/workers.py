@@ -1,8 +1,9 @@
 """The threads that carry actions out. Each action is answered by exactly one fact, whatever happens."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import assert_never
@@ -28,36 +29,61 @@ from cmgr.model.facts import (
     RingRead,
 )
 from cmgr.ports import ChipDriver, Runtime
+from cmgr.service.around import Around
 from cmgr.service.pool import Pool
 
 RUNTIME_THREADS = 128
 """A stop may take its whole grace and none may wait for another's: a thread for each container of a large machine."""
 
+RING_THREADS = 64
+"""A reset, and the look afterwards, may have to wait for an operator's hook: no other ring's may wait with it."""
+
 Report = Callable[[str, BaseException], None]
+
+
+class _Closing(Exception):
+    """The service ends: what has not begun is left to the next life, which asks anew."""
 
 
 class Workers:
     """Carries actions out on threads and puts the answers with `put`."""
 
     def __init__(
-        self, driver: ChipDriver, runtimes: Sequence[Runtime], put: Callable[[Answer], None], report: Report
+        self,
+        driver: ChipDriver,
+        runtimes: Sequence[Runtime],
+        put: Callable[[Answer], None],
+        report: Report,
+        around: Around | None = None,
     ) -> None:
         self._driver = driver
         self._runtimes: Mapping[str, Runtime] = {r.name: r for r in runtimes}
         self._put = put
         self._report = report
+        self._around = around or Around()
+        self._closing = False
         self._lock = threading.Lock()
         self._under_way: dict[Future[None], Action] = {}
+        self._turns = threading.BoundedSemaphore(driver.concurrency)
         self._chips = Pool(driver.concurrency, "chips")
+        self._rings = Pool(RING_THREADS, "rings")
         self._containers = Pool(RUNTIME_THREADS, "containers")
 
     def submit(self, action: Action) -> None:
         """Have the action carried out soon. Does not block."""
-        pool = self._chips if isinstance(action, ReadRing | ResetRing) else self._containers
-        future = pool.submit(partial(self._work, action))
+        future = self._pool(action).submit(partial(self._work, action))
         with self._lock:
             self._under_way[future] = action
         future.add_done_callback(self._forget)
+
+    def _pool(self, action: Action) -> Pool:
+        match action:
+            case ReadRing(after_reset=False):
+                return self._chips
+            case ReadRing() | ResetRing():
+                return self._rings
+            case _:
+                return self._containers
 
     def _forget(self, future: Future[None]) -> None:
         with self._lock:
@@ -66,6 +92,11 @@ class Workers:
     def _work(self, action: Action) -> None:
         try:
             answer = self._carry_out(action)
+        except _Closing:
+            if not isinstance(action, ResetRing):
+                return
+            # Nothing was reset, and that is known: it costs no budget.
+            answer = failed(action, ResetRefused("nothing was reset: cmgr ends"))
         except CmgrError as error:
             answer = failed(action, error)
         except Exception as error:
@@ -79,11 +110,14 @@ class Workers:
             case ListContainers():
                 return ContainersListed(action.id, action.runtime, self._runtimes[action.runtime].list())
             case ReadRing():
-                return RingRead(action.id, action.ring, self._driver.read(action.chips))
+                return RingRead(action.id, action.ring, self._read(action))
             case ResetRing():
-                self._driver.reset(action.chips, action.faulty, action.codes)
+                self._around.before_reset(action)
+                with self._turn():
+                    self._driver.reset(action.chips, action.faulty, action.codes)
                 return ResetDone(action.id, action.ring)
             case StopContainer():
+                self._around.before_stop(action)
                 halt = self._runtimes[action.key.runtime].stop(action.key, action.grace)
                 return ContainerStopped(action.id, action.key, halt.run, before=halt.before)
             case StartContainer():
@@ -95,8 +129,22 @@ class Workers:
             case _:
                 assert_never(action)
 
+    def _read(self, action: ReadRing) -> tuple[ChipReport, ...]:
+        with self._turn():
+            reports = self._driver.read(action.chips)
+        return self._around.after_reset(action, reports) if action.after_reset else reports
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait for one of the calls that the driver bears at once."""
+        with self._turns:
+            if self._closing:
+                raise _Closing
+            yield
+
     def close(self, seconds: float, reset_seconds: float) -> None:
         """Begin nothing more, and wait for what is under way: resets longer than the rest, for they must not be cut."""
+        self._closing = True
         with self._lock:
             sent = dict(self._under_way)
         under_way = {future: action for future, action in sent.items() if not future.cancel()}

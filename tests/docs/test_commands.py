@@ -63,7 +63,7 @@ def test_every_command_has_a_chapter_and_an_example() -> None:
     chapters = dict(re.findall(r"^## cmgr (\S+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
     commands = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]  # It is a group.
     assert set(chapters) == commands
-    for name in commands - {"run", "demo", "migrate"}:  # These are shown in the README and in migration.md.
+    for name in commands - {"run", "demo", "migrate", "bundle"}:  # These have pages of their own.
         assert any(e.command.startswith(f"cmgr {name}") for e in examples(chapters[name])), name
 
 

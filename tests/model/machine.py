@@ -7,7 +7,7 @@ about the books are asserted here.
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from cmgr.model import facts
@@ -123,7 +123,10 @@ class Machine:
                 told = tuple(r.told() for r in self.real.values() if r.key.runtime == command.runtime)
                 return facts.ContainersListed(command.id, command.runtime, told)
             case ReadRing():
-                return facts.RingRead(command.id, command.ring, tuple(self._report(c, fails) for c in command.chips))
+                reports = tuple(self._report(c, fails) for c in command.chips)
+                if fails and command.after_reset:
+                    reports = tuple(replace(r, unwell="a hook says no") for r in reports)
+                return facts.RingRead(command.id, command.ring, reports)
             case ResetRing():
                 return self._reset(command, fails)
             case StopContainer():

@@ -149,6 +149,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "forget ordered: a": lambda _: facts.ForgetOrdered(key("a"), "uid 0"),
     "forget ordered: b": lambda _: facts.ForgetOrdered(key("b"), "uid 0"),
     "maintenance ordered: on": lambda _: facts.MaintenanceOrdered(on=True, who="uid 0"),
+    "remarked: a hook ended": lambda _: facts.Remarked("hook before_stop ended well", RingId(0), 1),
     "tick: 70 s later": lambda _: facts.Tick(),
     "resync": lambda _: facts.Resync(),
 }

@@ -10,6 +10,7 @@ command -v dockerd >/dev/null 2>&1 || packages="$packages docker.io"
 command -v containerd >/dev/null 2>&1 || packages="$packages containerd"
 command -v gcc >/dev/null 2>&1 || packages="$packages gcc libc6-dev"
 command -v mandoc >/dev/null 2>&1 || packages="$packages mandoc"
+command -v openssl >/dev/null 2>&1 || packages="$packages openssl"
 [ -x /bin/busybox ] || packages="$packages busybox-static"
 command -v promtool >/dev/null 2>&1 || [ -x "$venv/bin/promtool" ] || tools=" promtool"
 

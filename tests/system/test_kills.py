@@ -138,6 +138,8 @@ def test_kills_in_the_middle_of_resets_cannot_exceed_the_budget(on_docker: Insta
     service.inject(0)
     for reset in (1, 2, 3):
         service.until_said(f"reset {reset} of 3")
+        # Between the order and the driver's call a bundle is saved.
+        eventually(lambda reset=reset: len(service.resets()) == reset, why="the driver took it")  # type: ignore[misc]
         service.kill9()
         service.start()
     service.until_said("chip 0 is isolated")

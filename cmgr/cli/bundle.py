@@ -1,0 +1,189 @@
+"""The command that gathers what somebody needs who is to help: bundle."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from cmgr import __version__
+from cmgr.cli import out, past, source
+from cmgr.cli.options import Common
+from cmgr.errors import CmgrError, ConfigError, chain
+
+if TYPE_CHECKING:
+    from cmgr.config.settings import Config
+    from cmgr.service.bundle_parts import Part
+
+EPISODES = 100
+TIMELINES = 20
+SAVED = 5
+"""So many episodes, timelines of episodes, and saved bundles are in it: the newest."""
+
+_NOTES = 10_000
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleOptions(Common):
+    out: Annotated[Path, typer.Argument(metavar="OUT.tar.gz", help="The file to write.")]
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False
+
+
+def bundle(options: BundleOptions) -> int:
+    """Gather what somebody needs who is to help.
+
+    Status, chips, faults, history, configuration, findings of check, versions, and the bundles saved before the last
+    resets, in one archive; secrets that are known as such are taken out. Works without the service.
+    """
+    from cmgr.service.bundles import pack
+
+    with _file(options.out, options.force) as file:
+        made = list(_parts(options))
+        name = options.out.name.partition(".")[0] or "cmgr"
+        pack(file, name, made)
+        size = file.tell()
+    out.lines([f"{options.out}: {len(made)} files, {max(1, size // 1000)} kB"])
+    out.remark("what containers wrote into their logs is in it as it is: look through it before you give it away")
+    return 0
+
+
+@contextmanager
+def _file(path: Path, force: bool) -> Iterator[BinaryIO]:
+    """Give a file that becomes the one of this path when all is written, and that only its owner can read."""
+    descriptor, written = _created(path, force)
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+        os.replace(written, path)
+    except BaseException as error:
+        with suppress(OSError):
+            written.unlink()
+        if isinstance(error, OSError):
+            raise CmgrError(f"cannot write {path}: {error.strerror or error}") from None
+        raise
+
+
+def _created(path: Path, force: bool) -> tuple[int, Path]:
+    """Make the file to write into: the one itself, so that nobody else's is overwritten, or one beside it."""
+    if path.is_dir():
+        raise CmgrError(f"cannot write {path}: it is a directory")
+    written = path.with_name(f".{path.name}.{os.getpid()}") if force else path
+    try:
+        return os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), written
+    except FileExistsError:
+        raise CmgrError(f"cannot write {path}: it is there already", hint="name another, or add --force") from None
+    except OSError as error:
+        raise CmgrError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _parts(options: BundleOptions) -> "Iterator[Part]":
+    from cmgr.service.bundle_parts import json_part
+
+    makers: Mapping[str, Callable[[], object]] = {
+        "about.json": _about,
+        **{f"{do}.json": _reader(options, do) for do in ("status", "chips", "faults")},
+        "faults-history.json": lambda: _past_faults(options),
+        "history.json": lambda: past.episodes(options, EPISODES),
+        "timelines.json": lambda: _timelines(options),
+    }
+    for name, make in makers.items():
+        yield json_part(name, _tried(make))
+    try:
+        config = source.configuration(options)
+    except ConfigError as error:
+        yield json_part("configuration.json", {"error": chain(error), "mistakes": list(error.mistakes)})
+        return
+    yield json_part("configuration.json", _settings(config))
+    yield json_part("check.json", _tried(lambda: _findings(config)))
+    yield from _saved(config)
+
+
+def _tried(make: Callable[[], object]) -> object:
+    try:
+        return make()
+    except CmgrError as error:
+        return {"error": chain(error), "hint": error.hint}
+
+
+def _reader(options: BundleOptions, do: str) -> Callable[[], object]:
+    def read() -> object:
+        told = source.read(options, do)
+        return {"origin": told.origin, **told.value}
+
+    return read
+
+
+def _about() -> object:
+    from importlib.metadata import distributions
+
+    system = os.uname()
+    return {
+        "cmgr": __version__,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": system.nodename,
+        "kernel": f"{system.sysname} {system.release} {system.machine}",
+        "system": _system(),
+        "python": sys.version,
+        "packages": dict(sorted({d.metadata["Name"]: d.version for d in distributions()}.items())),
+        "user": os.geteuid(),
+    }
+
+
+def _system() -> object:
+    import platform
+
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return None
+
+
+def _past_faults(options: BundleOptions) -> object:
+    from cmgr.cli import stored
+
+    with source.opened(options) as database:
+        return stored.past_faults(database, _EVER)
+
+
+def _timelines(options: BundleOptions) -> object:
+    from cmgr.cli import timeline
+
+    with source.opened(options) as database:
+        return {
+            str(episode.number): [timeline.note_json(n, episode.began) for n in database.notes(episode.number, _NOTES)]
+            for episode in database.episodes(TIMELINES)
+        }
+
+
+def _settings(config: "Config") -> object:
+    """Return every setting. None of them is a secret but the path of a receiver's address, which may be one."""
+    told = asdict(config)
+    for receiver in told["alarms"]["receivers"]:
+        receiver["url"] = "/".join(str(receiver["url"]).split("/")[:3])
+    # What JSON does not know, such as durations, becomes text.
+    return json.loads(json.dumps(told, default=str))
+
+
+def _findings(config: "Config") -> object:
+    from cmgr.cli.checks import findings
+
+    return [asdict(finding) for finding in findings(config)]
+
+
+def _saved(config: "Config") -> "Iterator[Part]":
+    from cmgr.service.bundle_parts import Part
+    from cmgr.service.bundles import FOLDER, saved
+
+    folder = source.database_of(config).with_name(FOLDER)
+    for path in saved(folder)[-SAVED:]:
+        try:
+            yield Part(f"{FOLDER}/{path.name}", path.read_bytes())
+        except OSError as error:
+            yield Part(f"{FOLDER}/{path.name}.txt", f"cannot read {path}: {error.strerror}\n")

@@ -1,0 +1,87 @@
+"""What can be set of what surrounds a recovery: alarms, hooks and diagnostic bundles."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated
+
+from cmgr.config.declare import Form, Meta
+
+FORMATS = ("json", "alertmanager")
+EVENTS = ("detected", "stopped", "reset", "recovered", "isolated", "gave_up", "deaf")
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """One that alarms are sent to."""
+
+    url: Annotated[
+        str,
+        Meta("Where it is asked, without a password; for Alertmanager its own address alone.", form=Form.URL),
+    ]
+    format: Annotated[str, Meta("What is sent: one JSON object for each event, or alerts.", choices=FORMATS)] = "json"
+    events: Annotated[tuple[str, ...], Meta("The events that it is told of.", choices=EVENTS)] = EVENTS
+    token_file: Annotated[
+        str,
+        Meta(
+            "A file whose text is sent as bearer token; the same rule holds for it as for this file; empty: none.",
+            form=Form.PATH,
+        ),
+    ] = ""
+    ca_file: Annotated[
+        str,
+        Meta("The certificates to trust for https, PEM; empty: those of the system.", form=Form.PATH),
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarms:
+    timeout: Annotated[timedelta, Meta("How long a receiver may take over one request.", within=("100ms", "5m"))] = (
+        timedelta(seconds=5)
+    )
+    backoff: Annotated[
+        timedelta, Meta("The wait after a request that failed, doubled each time.", within=("10ms", "1h"))
+    ] = timedelta(seconds=1)
+    backoff_max: Annotated[timedelta, Meta("The longest such wait.", within=("10ms", "24h"))] = timedelta(minutes=1)
+    queue: Annotated[
+        int, Meta("How many alarms wait for one receiver at most; then the oldest is dropped.", within=(1, 100000))
+    ] = 1000
+    deaf_after: Annotated[
+        timedelta,
+        Meta(
+            "How long a driver or runtime must have been out of hearing before that is an alarm.", within=("0s", "1h")
+        ),
+    ] = timedelta(seconds=30)
+    receivers: Annotated[tuple[Receiver, ...], Meta("Who is told of alarms.")] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    dir: Annotated[
+        str,
+        Meta(
+            "The directory of the commands that are run at steps of a recovery; empty: none.",
+            form=Form.PATH,
+            empty=True,
+        ),
+    ] = "/etc/cmgr/hooks.d"
+    timeout: Annotated[
+        timedelta, Meta("How long a hook may take before it is killed and counts as failed.", within=("100ms", "1h"))
+    ] = timedelta(seconds=60)
+    before_stop_timeout: Annotated[
+        timedelta,
+        Meta("The same for before_stop: the containers of a faulty chip run on meanwhile.", within=("100ms", "10m")),
+    ] = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundles:
+    keep: Annotated[
+        int, Meta("How many bundles are kept in state_dir/bundles, the newest; 0: none is saved.", within=(0, 1000))
+    ] = 20
+    max_mb: Annotated[int, Meta("How many megabytes they take at most together.", within=(1, 100000))] = 200
+    log_lines: Annotated[
+        int, Meta("How many lines of each container's output are in it, the last ones.", within=(0, 100000))
+    ] = 200
+    timeout: Annotated[timedelta, Meta("How long a reset waits for its bundle at most.", within=("100ms", "1m"))] = (
+        timedelta(seconds=5)
+    )

@@ -1,0 +1,83 @@
+"""The commands in the directory of hooks: which there are, and whether cmgr may run them.
+
+The rule is that of the configuration's files, for what can be run: only root, or the user who runs cmgr, can have put
+it there. It is looked at before each run.
+"""
+
+import os
+import re
+import shlex
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+BEFORE_STOP, BEFORE_RESET, AFTER_RESET, AFTER_EPISODE = "before_stop", "before_reset", "after_reset", "after_episode"
+HOOKS = (BEFORE_STOP, BEFORE_RESET, AFTER_RESET, AFTER_EPISODE)
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+"""As run-parts(8) has it: what an editor or a package leaves beside a file (`x~`, `x.dpkg-old`) is not run."""
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+def commands(directory: str, hook: str) -> tuple[Path, ...]:
+    """Return the files of this hook, in the order in which they run: the one of its name, then those of `NAME.d`."""
+    if not directory:
+        return ()
+    single, several = Path(directory) / hook, Path(directory) / f"{hook}.d"
+    found = [single] if os.path.lexists(single) else []
+    # There may be none; or one that we may not look into has nothing that we may run.
+    with suppress(OSError):
+        found += [several / name for name in sorted(os.listdir(several)) if _NAME.fullmatch(name)]
+    return tuple(found)
+
+
+def strangers(directory: str) -> tuple[str, ...]:
+    """Return the names in the directory that cmgr never looks at: slips of the pen, most of the time."""
+    try:
+        names = sorted(os.listdir(directory))
+    except OSError:
+        return ()
+    known = {*HOOKS, *(f"{hook}.d" for hook in HOOKS)}
+    odd = [name for name in names if name not in known]
+    for folder in (f"{hook}.d" for hook in HOOKS if f"{hook}.d" in names):
+        inside = Path(directory) / folder
+        odd += (
+            [f"{folder}/{n}" for n in sorted(os.listdir(inside)) if not _NAME.fullmatch(n)] if inside.is_dir() else []
+        )
+    return tuple(odd)
+
+
+def is_enabled(path: Path) -> bool:
+    """Return whether the file is executable: taking that away switches a hook off."""
+    return os.access(path, os.X_OK)
+
+
+def objection(path: Path, directory: str) -> str:
+    """Return why cmgr does not run this file of the directory, with the command that mends it, or nothing."""
+    return next(_objections(path, Path(directory)), "")
+
+
+def _objections(path: Path, directory: Path) -> Iterator[str]:
+    try:
+        # A link or a directory of others anywhere on the way would let them choose what is run.
+        for place in dict.fromkeys((path, path.parent, directory)):
+            if place.is_symlink():
+                yield f"{place} is a symbolic link: put the file itself there"
+        if not path.is_file():
+            yield f"{path} is not a regular file"
+        for place in (path, *path.parents, *Path(os.path.realpath(path.parent)).parents):
+            yield from _of_place(place)
+    except OSError as error:
+        yield f"cannot look at {path}: {error.strerror}"
+
+
+def _of_place(place: Path) -> Iterator[str]:
+    status, name = place.stat(), shlex.quote(str(place))
+    if status.st_uid not in (0, os.geteuid()):
+        yield f"user {status.st_uid} owns {place}: chown root {name}"
+    # In a sticky directory, such as /tmp, nobody can rename what is another's.
+    kept = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+    if status.st_mode & _OTHERS_WRITE and not kept:
+        yield f"others than its owner can write {place}: chmod go-w {name}"

@@ -1,0 +1,52 @@
+"""Taking secrets out of what is given away for a diagnosis. Pure.
+
+What is known to be secret goes: values in a container's environment, and what stands behind a name that says so. What
+a container writes into its log, and a secret under a harmless name, cannot be known.
+"""
+
+import re
+from collections.abc import Mapping
+
+GONE = "(redacted)"
+
+# `--max-tokens` and `--tokenizer`, which every model server has, are no secrets.
+_SECRET = re.compile(
+    r"passw(or)?d|passphrase|secret|token(?![a-z])|(api|access|private)[_-]?key|credential|authorization", re.IGNORECASE
+)
+
+_ENVIRONMENT = ("env", "environment")
+_ARGUMENTS = ("args", "cmd", "command", "entrypoint")
+
+_OURS = ("ASCEND_VISIBLE_DEVICES", "ASCEND_RUNTIME_OPTIONS", "NVIDIA_VISIBLE_DEVICES")
+"""Variables that say which chips a container uses: no secrets, and what a diagnosis is about."""
+
+
+def redacted(value: object, name: str = "") -> object:
+    """Return a JSON value without its secrets; `name` is the key that it stands under."""
+    if isinstance(value, Mapping):
+        return {str(key): redacted(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        texts = [item for item in value if isinstance(item, str)]
+        if name.lower() in _ENVIRONMENT:
+            return [_variable(item) if isinstance(item, str) else GONE for item in value]
+        if name.lower() in _ARGUMENTS and len(texts) == len(value):
+            return _arguments(texts)
+        return [redacted(item, name) for item in value]
+    return GONE if isinstance(value, str) and value and _SECRET.search(name) else value
+
+
+def _variable(text: str) -> str:
+    name, equals, value = text.partition("=")
+    return text if name in _OURS or not value else f"{name}{equals}{GONE}"
+
+
+def _arguments(words: list[str]) -> list[str]:
+    told = []
+    hide = False
+    for word in words:
+        name, equals, value = word.partition("=")
+        flag = name.startswith("-")
+        secret = bool(_SECRET.search(name)) and (flag or bool(equals))
+        told.append(GONE if hide and not flag else f"{name}={GONE}" if secret and value else word)
+        hide = secret and flag and not equals
+    return told
