@@ -62,6 +62,16 @@ class Limits:
     first_delay: float = 0.1
     longest_delay: float = 2.0
 
+    @classmethod
+    def within(cls, seconds: float) -> "Limits":
+        """Return limits in which a list may take so long, and everything else that is containerd's in proportion.
+
+        A delete is not: cut short it wedges its container. Nor is what the restart monitor sets.
+        """
+        usual = cls()
+        names = ("look", "list", "kill", "after_kill", "create", "start", "delete_wait", "leftover", "pulse", "echo")
+        return cls(**{name: getattr(usual, name) * seconds / usual.list for name in names})
+
 
 class Pending:
     """A call under way. It ends by itself; `cancel` it when nobody wants the answer."""

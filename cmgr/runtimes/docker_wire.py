@@ -57,6 +57,13 @@ class Limits:
     first_delay: float = 0.2
     longest_delay: float = 5.0
 
+    @classmethod
+    def within(cls, seconds: float) -> "Limits":
+        """Return limits in which a list may take so long, and everything else in proportion."""
+        usual = cls()
+        names = ("look", "list", "update", "start", "after_grace", "opens", "silence")
+        return cls(**{name: getattr(usual, name) * seconds / usual.list for name in names})
+
 
 class Client:
     """The SDK's client on a line of its own. One thread at a time."""

@@ -101,8 +101,8 @@ class Service:
         config = self._config
         runtimes = open_runtimes(
             config.runtimes,
-            docker_socket=config.docker.socket,
-            containerd=(config.containerd.address, config.containerd.skip_namespaces),
+            docker=config.docker,
+            containerd=config.containerd,
             pretended=tuple(map(pretended, config.sim.containers)),
             sim_file=Path(config.sim.world + ".containers") if config.sim.world else None,
         )
