@@ -14,7 +14,7 @@ from docker import APIClient
 from docker.errors import APIError, DockerException, NotFound, create_api_error_from_http_exception
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
-from cmgr.runtimes.docker_line import Adapter, Line
+from cmgr.runtimes.docker_line import LONGEST, Adapter, Line
 
 _SPARE = 32
 """So many clients are kept when they come back; more are closed."""
@@ -122,7 +122,7 @@ class Clients:
         client = self._pop() if line is None else None
         own = line is None
         line = client.line if client is not None else line or Line(self.path)
-        line.until = time.monotonic() + seconds
+        line.until, line.room = time.monotonic() + seconds, LONGEST
         with translated(what, seconds, line):
             client = client or self._fresh(line)
             sound = False
@@ -197,6 +197,8 @@ def _said(error: APIError) -> str:
 def _meaning(what: str, error: Exception, seconds: float, line: Line) -> ContainerError:
     if line.over():
         return ContainerError(f"{what}: Docker did not answer within {round(seconds, 1):g} s")
+    if line.room < 0:
+        return ContainerError(f"{what}: Docker's answer is longer than cmgr takes")
     if line.refused:
         hint = "see `systemctl status docker`, and [docker] socket in the configuration"
         return RuntimeDown(f"{what}: nothing answers at {line.path}: {line.refused}", hint=hint)
