@@ -75,4 +75,6 @@ def set_up(level: str, file: str) -> Log:
         )  # fmt: skip
     # Warnings only: every library's INFO is not ours to say.
     logging.basicConfig(handlers=[_ToLoguru()], level=logging.WARNING, force=True)
+    # It warns, with a traceback, of headers that were cut off; what became of the call cmgr says itself.
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
     return Log()
