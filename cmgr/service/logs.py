@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _PRIORITIES = {"CRITICAL": 2, "ERROR": 3, "WARNING": 4, "SUCCESS": 5, "INFO": 6, "DEBUG": 7, "TRACE": 7}
 _LOUD = frozenset({NoteKind.WARNING, NoteKind.ISOLATION})
 
+_TALKATIVE = ("urllib3", "grpc")
+"""They log each answer that cannot be read with a traceback. What became of the call cmgr says itself, once."""
+
 _FILE_SIZE = "20 MB"
 _FILES_KEPT = 30
 
@@ -75,6 +78,6 @@ def set_up(level: str, file: str) -> Log:
         )  # fmt: skip
     # Warnings only: every library's INFO is not ours to say.
     logging.basicConfig(handlers=[_ToLoguru()], level=logging.WARNING, force=True)
-    # It warns, with a traceback, of headers that were cut off; what became of the call cmgr says itself.
-    logging.getLogger("urllib3").setLevel(logging.ERROR)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return Log()

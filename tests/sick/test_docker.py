@@ -44,8 +44,7 @@ def test_what_ails_docker_at_a_fault_is_told_and_nothing_is_lost(
     eventually(lambda: service.container("beside"))
     lively.ail = everywhere(answer)
     service.inject(0)
-    until_told(service, words)
-    assert service.status()["service"]["state"] == "degraded"
+    until_told(service, words, "degraded")
     assert (lively.done("stop"), service.resets()) == ([], ())
     lively.ail = None
     recovered(service)

@@ -91,14 +91,6 @@ MANY = 3000
 TOO_LONG = "Docker's answer is longer than cmgr takes"
 
 
-@pytest.fixture
-def healed() -> Iterator[threading.Event]:
-    """Is set when the daemon is to be well again."""
-    event = threading.Event()
-    yield event
-    event.set()
-
-
 def _endless(texts: Callable[[], Iterator[bytes]], healed: threading.Event, sent: list[int]) -> Ail:
     def pour(request: Request) -> None:
         request.send_response(200)
