@@ -28,9 +28,9 @@ _BUSY = 0.2
 """How long, in seconds, a stranger's lock on the file may hold up the service's one thread."""
 
 _HINTS: Mapping[int | None, str] = {
-    sqlite3.SQLITE_FULL: "free space on its file system",
-    sqlite3.SQLITE_READONLY: "make the file and its directory writable",
-    sqlite3.SQLITE_CANTOPEN: "make the file and its directory writable",
+    sqlite3.SQLITE_FULL: files.FREE_SPACE,
+    sqlite3.SQLITE_READONLY: files.MAKE_WRITABLE,
+    sqlite3.SQLITE_CANTOPEN: files.MAKE_WRITABLE,
     sqlite3.SQLITE_BUSY: "another program has locked it: end that one",
     sqlite3.SQLITE_IOERR: "look at the disk: dmesg",
 }
@@ -208,4 +208,6 @@ def _translated(doing: str, path: Path) -> Iterator[None]:
         if files.is_damage(cause):
             hint = "restart the service: it sets a damaged file aside"
             raise files.Damaged(f"cannot {doing} {path}", hint=hint) from cause
-        raise StoreError(f"cannot {doing} {path}", hint=_HINTS.get(files.kind_of(cause), "")) from cause
+        # SQLite has another word for a full disk when it was to be opened on it.
+        hint = files.FREE_SPACE if files.is_full(path) else _HINTS.get(files.kind_of(cause), "")
+        raise StoreError(f"cannot {doing} {path}", hint=hint) from cause
