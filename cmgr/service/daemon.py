@@ -88,6 +88,7 @@ class Service:
     def _open_store(self) -> "SqliteStore":
         store = open_store(Path(self._config.state_dir) / NAME)
         self._stack.callback(store.close)
+        self._damage = store.damage
         if store.damage:
             self._log.warn(f"{store.damage}: what was held before is not known any more, look at cmgr status")
         return store
@@ -157,6 +158,9 @@ class Service:
     def _after_each(self, reload: Reload | None) -> None:
         self._notifier.tell("WATCHDOG=1")
         self._tell_ails()
+        if self._store.damage != self._damage:
+            self._damage = self._store.damage
+            self._log.warn(self._damage)
         if self._hung_up:
             self._hung_up = False
             self._reload(reload)
