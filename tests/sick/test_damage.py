@@ -17,7 +17,6 @@ from tests.store import values
 from tests.store.conftest import service_on
 from tests.support.figures import Figures
 from tests.support.service import LATER, Service
-from tests.support.waiting import eventually
 from tests.system.conftest import Install
 
 SECTION = "Sick host"
@@ -176,7 +175,7 @@ def test_a_service_goes_on_from_what_a_cut_log_still_tells(install: Install, aft
     survived(figures, SECTION)
 
 
-def test_a_database_that_is_damaged_under_a_running_service_is_told_and_what_it_holds_is_not_lost(
+def test_a_database_that_is_damaged_under_a_running_service_is_written_anew_and_nothing_held_is_lost(
     install: Install, figures: Figures
 ) -> None:
     service = _with_a_hold(install)
@@ -184,17 +183,17 @@ def test_a_database_that_is_damaged_under_a_running_service_is_told_and_what_it_
         stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     size = service.database.stat().st_size
     scribbled(PAGE, size - PAGE, 1)(service.database)
-    service.inject(0, LATER, "cleared")
-    service.until_said("is over: cleared")
-
-    def runs() -> bool:
-        found = service.container("one")
-        return found is not None and found["status"] == "running"
-
-    eventually(runs)
-    until_told(service, "the database cannot be written", "degraded")
-    service.terminate()
+    service.inject(4, LATER)
+    until_told(service, "was damaged, is kept as", "was written anew", "degraded")
+    service.until_said("was written anew")
+    service.kill9()
     service.start()
-    until_told(service, "was damaged, is kept as", "degraded")
+    for chip in (0, 4):
+        service.inject(chip, LATER, "cleared")
+    service.until_over()
+    found = service.container("one")
+    assert found is not None
+    assert found["status"] == "running"
+    assert service.status()["service"]["state"] == "ready"
     service.terminate()
     survived(figures, SECTION)
