@@ -16,13 +16,13 @@ from cmgr.config.catalog import load_catalog
 from cmgr.config.settings import Config
 from cmgr.drivers import open_driver
 from cmgr.errors import CmgrError, ConfigError, StoreError, chain
-from cmgr.model.facts import Reconfigured, Restarted
+from cmgr.model.facts import Fact, Reconfigured, Restarted
 from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import open_runtimes
 from cmgr.runtimes.sim_world import pretended
 from cmgr.service import logs
 from cmgr.service.answers import Answers
-from cmgr.service.clock import SteadyClock
+from cmgr.service.clock import SteadyClock, steadied
 from cmgr.service.control import ControlServer, refuse_if_live
 from cmgr.service.inbox import Inbox
 from cmgr.service.jobs import Jobs
@@ -81,7 +81,7 @@ class Service:
         self._driver = self._open_driver()
         self._runtimes = self._open_runtimes()
         self._inbox = Inbox(self._clock)
-        self._workers = Workers(self._driver, self._runtimes, self._inbox.put, log.bug)
+        self._workers = Workers(self._driver, self._runtimes, self._take, log.bug)
         node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
         self._loop = Loop(node, self._inbox, self._store, self._workers.submit, log)
 
@@ -117,14 +117,14 @@ class Service:
             self._config, self._driver, lambda: self._loop.node, self.describe, self._clock.now, self._inbox.put
         )
         control = ControlServer(self._config.socket, answers.answer, report=self._log.bug)
-        jobs = Jobs(self._inbox.put, self._config.resync, self._tick())
+        jobs = Jobs(self._inbox.put, self._config.resync, self._tick(), self._clock.drift)
         self._signals()
         # Before any event can come: everything else is decided against what this sets up.
         self._inbox.put(Restarted(self._driver.chips(), tuple(r.name for r in self._runtimes)))
         self._loop.step(self._inbox.take(None))
         self._driver.watch(self._inbox.put)
         for runtime in self._runtimes:
-            runtime.watch(self._inbox.put)
+            runtime.watch(self._take)
         control.start()
         self._stack.callback(control.close)
         jobs.start()
@@ -137,6 +137,10 @@ class Service:
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
         self._loop.run(self._clock, lambda: self._after_each(reload), self._prune)
+
+    def _take(self, fact: Fact) -> None:
+        """Take in what a runtime told."""
+        self._inbox.put(steadied(fact, self._clock.drift()))
 
     def _tick(self) -> timedelta:
         watchdog = timedelta(seconds=self._notifier.watchdog_seconds)
