@@ -81,12 +81,12 @@ def _answering(
 
 def _listens(name: str, path: str) -> None:
     """Ask whether anybody listens there, before what it takes to talk to it is loaded. Raises `RuntimeDown`."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(_LOOK)
-        try:
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_LOOK)
             probe.connect(path)
-        except OSError as exc:
-            raise RuntimeDown(f"cannot reach {name}: nothing answers at {path}: {exc.strerror or exc}") from None
+    except OSError as exc:
+        raise RuntimeDown(f"cannot reach {name}: nothing answers at {path}: {exc.strerror or exc}") from None
 
 
 # Imported where they are wanted: Docker's SDK takes 100 ms and 20 MB, containerd's gRPC as much again.

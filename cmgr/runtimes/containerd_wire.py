@@ -106,14 +106,14 @@ class Wire:
         gRPC does not tell whether a call that broke had been sent. So this decides: what fails after it may have been
         carried out.
         """
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(2.0)
-            try:
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.settimeout(2.0)
                 probe.connect(self.address)
-            except OSError as exc:
-                hint = "see `systemctl status containerd`, and [containerd] address in the configuration"
-                reason = exc.strerror or str(exc)
-                raise RuntimeDown(f"cannot {what}: nothing answers at {self.address}: {reason}", hint=hint) from None
+        except OSError as exc:
+            hint = "see `systemctl status containerd`, and [containerd] address in the configuration"
+            reason = exc.strerror or str(exc)
+            raise RuntimeDown(f"cannot {what}: nothing answers at {self.address}: {reason}", hint=hint) from None
 
     def call(self, call: Call, what: str, namespace: str, seconds: float, **fields: object) -> Message:
         """Ask, and return the answer. Raises `Missing`, `Exists`, `TimedOut`, `Broken`, `ContainerError`."""

@@ -57,18 +57,24 @@ class Line:
 
     def connect(self) -> socket.socket:
         """Return a fresh connection."""
-        fresh = _Socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        fresh.line = self
         self.refused = ""
         try:
-            fresh.settimeout(self.left())
-            fresh.connect(self.path)
+            fresh = _Socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            fresh.line = self
+            self._reach(fresh)
         except OSError as exc:
-            fresh.close()
             self.refused = exc.strerror or str(exc)
             raise
         self._socket = fresh
         return fresh
+
+    def _reach(self, fresh: socket.socket) -> None:
+        try:
+            fresh.settimeout(self.left())
+            fresh.connect(self.path)
+        except OSError:
+            fresh.close()
+            raise
 
     def cut(self) -> None:
         """Make the call under way, and every later one, fail at once."""
