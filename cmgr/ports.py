@@ -118,7 +118,8 @@ class Halt:
 
 
 class Runtime(Protocol):
-    """One container runtime. Calls come from many threads at once, and each is bounded in time.
+    """One container runtime. Calls come from many threads at once, and each is bounded in time: as said here, unless
+    the runtime's `timeout` is set to another time than the usual one.
 
     `RuntimeDown` is raised only when the order surely never reached the daemon; a connection that breaks after that is
     a `ContainerError`, because the order may have been carried out.

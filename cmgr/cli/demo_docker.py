@@ -161,7 +161,7 @@ def _refuse_company(config: Config) -> None:
     with suppress(ServiceDown):
         ask(config.socket, "status")
         raise ContainerError("cannot make real containers: cmgr runs on this machine, and would care for them too")
-    (runtime,) = open_runtimes(("docker",), docker_socket=config.docker.socket)
+    (runtime,) = open_runtimes(("docker",), docker=config.docker)
     try:
         others = sorted(container.name for container in runtime.list())
     finally:

@@ -21,6 +21,14 @@ _LOG_SIZE = Bytes(20 << 20)
 @dataclass(frozen=True, slots=True)
 class Docker:
     socket: Annotated[str, Meta("The socket of the Docker daemon.", form=Form.SOCKET)] = "/run/docker.sock"
+    timeout: Annotated[
+        timedelta,
+        Meta(
+            "How long Docker may take to list its containers before it counts as hanging. The limits of its other "
+            "calls keep their proportion to this one.",
+            within=("1s", "1h"),
+        ),
+    ] = timedelta(seconds=28)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,14 @@ class Containerd:
         tuple[str, ...],
         Meta("The namespaces whose containers are left alone; Docker's own, moby, always is.", empty=True),
     ] = ("moby", "k8s.io")
+    timeout: Annotated[
+        timedelta,
+        Meta(
+            "How long containerd may take to list a namespace before it counts as hanging. The limits of its other "
+            "calls keep their proportion to this one.",
+            within=("1s", "1h"),
+        ),
+    ] = timedelta(seconds=28)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,9 @@ READ_SECONDS = 4.5
 
 MEASURE_SECONDS = 2.5
 
+BEGIN = 10
+"""So many times as long as over an answer the library may take to be loaded and to begin."""
+
 
 class DcmiDriver:
     """Implements `ChipDriver`, `Ailing` and `Gauge`."""
@@ -33,8 +36,9 @@ class DcmiDriver:
     def __init__(self, settings: Dcmi, relist: timedelta, pause: Callable[[float], None] = time.sleep) -> None:
         self._settings = settings
         self._seconds = settings.call_timeout.total_seconds()
-        self._library = Library(dcmi_library.find(dcmi_library.Where(settings.library)))
+        path = dcmi_library.find(dcmi_library.Where(settings.library))
         self._caller = Caller()
+        self._library = self._caller.call("the library", BEGIN * self._seconds, lambda: Library(path))
         self._machine = Machine(self._library, self._caller, self._seconds)
         pace = Pace(
             self._seconds,

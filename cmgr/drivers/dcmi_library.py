@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cmgr.drivers import dcmi_elf
 from cmgr.drivers.dcmi_abi import LIBRARY
 from cmgr.errors import DriverMissing
 
@@ -152,6 +153,8 @@ def _judged(candidate: Candidate, uid: int) -> Candidate:
             if status.st_mode & _OTHERS_WRITE:
                 mode = stat.S_IMODE(status.st_mode)
                 return _refused(candidate, f"others can write {each} (mode {mode:04o})", f"chmod go-w {each}")
+        if dcmi_elf.is_cut(resolved):
+            return _refused(candidate, "it is cut short", "install the Ascend driver again")
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         return _refused(candidate, f"it cannot be looked at: {reason}", "run as root")

@@ -60,6 +60,7 @@ class Watch:
         self._thread: threading.Thread | None = None
         self._subscribed = False
         self._refusal = ""
+        self._listless = ""
         self._tries = 0
         self._retry_at = self._poll_at = self._list_at = 0.0
         self._listed_at = -LOOK_APART
@@ -91,6 +92,8 @@ class Watch:
         if self._refusal and not self._subscribed:
             every = f"chips are polled every {self._pace.poll:g} s instead, and faults that come and go are missed"
             told.append(f"the driver tells of no faults ({self._refusal}): {every}")
+        if self._listless:
+            told.append(f"the chips cannot be listed, so new ones are not noticed: {self._listless}")
         if self.lost:
             told.append(f"{self.lost} fault events could not be taken in; the chips were read instead")
         return tuple(told)
@@ -180,8 +183,10 @@ class Watch:
         self._listed_at = time.monotonic()
         try:
             now = self._machine.look()
-        except DriverError:
-            return  # Every chip's own read-out says what is wrong.
+        except DriverError as error:
+            self._listless = error.message
+            return
+        self._listless = ""
         if {c.id for c in now} != {c.id for c in known}:
             self._say(ChipsListed(now))
 

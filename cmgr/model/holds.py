@@ -12,6 +12,11 @@ from cmgr.model.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
 _ONE_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
+def one_word(text: str) -> bool:
+    """Return whether a shell and an option parser take the text for one plain word."""
+    return _ONE_WORD.fullmatch(text) is not None
+
+
 class HoldState(StrEnum):
     """Where a held container is. `RETURNING`: it runs and is no longer ours, its restart policy goes back."""
 
@@ -54,4 +59,4 @@ class Hold:
     @property
     def to_type(self) -> str:
         """How a command names it. A label can be the name, and what cmgr tells to type a shell must not take apart."""
-        return self.name if _ONE_WORD.fullmatch(self.name) else self.key.id
+        return self.name if one_word(self.name) else self.key.id

@@ -97,13 +97,21 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     turn.put_container(
         replace(
             container,
-            exit=None if container.running else container.exit,
+            exit=None if container.running else _end(known, container),
             chips=chips,
             warnings=container.warnings + warnings,
             since=turn.at if changed or known is None else known.since,
             seen=turn.at,
         )
     )
+
+
+def _end(known: Container | None, container: Container) -> Exit | None:
+    """Return how its life ended, at the moment that was told first: a clock that is set must not move it."""
+    told_before = known is not None and known.seen is not None and known.run == container.run
+    if container.exit is None or known is None or known.exit is None or not told_before:
+        return container.exit
+    return replace(container.exit, at=known.exit.at)
 
 
 def _seen_running(turn: Turn, hold: Hold, container: Container, sure: bool) -> Container:

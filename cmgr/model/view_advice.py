@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from cmgr.model.chips import ChipId, listed
 from cmgr.model.containers import ContainerKey
-from cmgr.model.holds import Hold, HoldState
+from cmgr.model.holds import Hold, HoldState, one_word
 from cmgr.model.node import Node
 from cmgr.model.rings import Phase, Ring
 from cmgr.model.scope import observing
@@ -20,13 +20,16 @@ RECOVERING = frozenset({Phase.LISTING, Phase.WAITING, Phase.RESETTING, Phase.VER
 
 
 def called(node: Node, key: ContainerKey) -> str:
-    """Return what a command line calls this container: as little as tells it from the others, quoted for a shell."""
+    """Return what a command line calls this container: as little as tells it from the others, and one plain word.
+
+    A label can be the name, and what cmgr tells to type no shell may take apart: then it is the id.
+    """
     name = _name(node, key)
     others = [k for k in {*node.containers, *node.holds} if k != key and _name(node, k) == name]
-    if not name:
+    if not one_word(name):
         return shlex.quote(key.id[:12])
     if not others:
-        return shlex.quote(one_line(name))
+        return name
     if key.namespace and all(o.namespace != key.namespace for o in others):
         return shlex.quote(one_line(f"{key.namespace}/{name}"))
     if all((o.runtime, o.namespace) != (key.runtime, key.namespace) for o in others):

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cmgr.config.settings import Containerd, Docker
 from cmgr.errors import ConfigError, ContainerError, RuntimeDown
 from cmgr.ports import Runtime
 from cmgr.runtimes.sim_world import Pretended
@@ -23,20 +24,21 @@ _LOOK = 2.0
 def open_runtimes(
     names: Sequence[str],
     *,
-    docker_socket: str = "/run/docker.sock",
-    containerd: tuple[str, Sequence[str]] = ("/run/containerd/containerd.sock", ("moby", "k8s.io")),
+    docker: Docker | None = None,
+    containerd: Containerd | None = None,
     pretended: Sequence[Pretended] = (),
     sim_file: Path | None = None,
 ) -> tuple[Runtime, ...]:
     """Return the runtimes so named; `auto` is every one that answers now. One that is named need not answer yet.
 
-    `containerd`: its socket, and the namespaces that are skipped. `pretended` and `sim_file` are for `sim` (see
+    Without settings of its own a runtime has the usual ones. `pretended` and `sim_file` are for `sim` (see
     `sim.SimRuntime`). Blocks up to 2 s for each that `auto` tries.
     Raises `ConfigError` for a name that is none, and `RuntimeDown` when there is no runtime at all.
     """
+    docker, containerd = docker or Docker(), containerd or Containerd()
     real: Mapping[str, Callable[[], DockerRuntime | ContainerdRuntime]] = {
-        "docker": partial(_docker, docker_socket),
-        "containerd": partial(_containerd, *containerd),
+        "docker": partial(_docker, docker),
+        "containerd": partial(_containerd, containerd),
     }
     openers: Mapping[str, Callable[[], Runtime]] = {**real, "sim": partial(_sim, pretended, sim_file)}
     for name in names:
@@ -44,7 +46,7 @@ def open_runtimes(
             raise ConfigError(f"cannot use container runtime {name!r}: it is none of {AUTO}, {', '.join(openers)}")
     chosen = {name: openers[name]() for name in dict.fromkeys(names) if name != AUTO}
     if AUTO in names:
-        sockets = {"docker": docker_socket, "containerd": containerd[0]}
+        sockets = {"docker": docker.socket, "containerd": containerd.address}
         chosen |= _answering({name: real[name] for name in real if name not in chosen}, sockets, needed=not chosen)
     return tuple(chosen.values())
 
@@ -79,27 +81,30 @@ def _answering(
 
 def _listens(name: str, path: str) -> None:
     """Ask whether anybody listens there, before what it takes to talk to it is loaded. Raises `RuntimeDown`."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(_LOOK)
-        try:
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_LOOK)
             probe.connect(path)
-        except OSError as exc:
-            raise RuntimeDown(f"cannot reach {name}: nothing answers at {path}: {exc.strerror or exc}") from None
+    except OSError as exc:
+        raise RuntimeDown(f"cannot reach {name}: nothing answers at {path}: {exc.strerror or exc}") from None
 
 
 # Imported where they are wanted: Docker's SDK takes 100 ms and 20 MB, containerd's gRPC as much again.
 
 
-def _docker(path: str) -> "DockerRuntime":
+def _docker(settings: Docker) -> "DockerRuntime":
     from cmgr.runtimes.docker import DockerRuntime
+    from cmgr.runtimes.docker_wire import Limits
 
-    return DockerRuntime(path)
+    return DockerRuntime(settings.socket, Limits.within(settings.timeout.total_seconds()))
 
 
-def _containerd(address: str, skipped: Sequence[str]) -> "ContainerdRuntime":
+def _containerd(settings: Containerd) -> "ContainerdRuntime":
     from cmgr.runtimes.containerd import ContainerdRuntime
+    from cmgr.runtimes.containerd_wire import Limits
 
-    return ContainerdRuntime(address, skipped)
+    limits = Limits.within(settings.timeout.total_seconds())
+    return ContainerdRuntime(settings.address, settings.skip_namespaces, limits)
 
 
 def _sim(pretended: Sequence[Pretended], file: Path | None) -> Runtime:

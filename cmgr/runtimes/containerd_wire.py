@@ -62,6 +62,16 @@ class Limits:
     first_delay: float = 0.1
     longest_delay: float = 2.0
 
+    @classmethod
+    def within(cls, seconds: float) -> "Limits":
+        """Return limits in which a list may take so long, and everything else that is containerd's in proportion.
+
+        A delete is not: cut short it wedges its container. Nor is what the restart monitor sets.
+        """
+        usual = cls()
+        names = ("look", "list", "kill", "after_kill", "create", "start", "delete_wait", "leftover", "pulse", "echo")
+        return cls(**{name: getattr(usual, name) * seconds / usual.list for name in names})
+
 
 class Pending:
     """A call under way. It ends by itself; `cancel` it when nobody wants the answer."""
@@ -96,14 +106,14 @@ class Wire:
         gRPC does not tell whether a call that broke had been sent. So this decides: what fails after it may have been
         carried out.
         """
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(2.0)
-            try:
+        try:
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.settimeout(2.0)
                 probe.connect(self.address)
-            except OSError as exc:
-                hint = "see `systemctl status containerd`, and [containerd] address in the configuration"
-                reason = exc.strerror or str(exc)
-                raise RuntimeDown(f"cannot {what}: nothing answers at {self.address}: {reason}", hint=hint) from None
+        except OSError as exc:
+            hint = "see `systemctl status containerd`, and [containerd] address in the configuration"
+            reason = exc.strerror or str(exc)
+            raise RuntimeDown(f"cannot {what}: nothing answers at {self.address}: {reason}", hint=hint) from None
 
     def call(self, call: Call, what: str, namespace: str, seconds: float, **fields: object) -> Message:
         """Ask, and return the answer. Raises `Missing`, `Exists`, `TimedOut`, `Broken`, `ContainerError`."""

@@ -23,6 +23,9 @@ _PAST = 600 * 10**9
 
 _WARM = 8
 
+_LONGEST_LINE = 2**20
+"""So many bytes may one event have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -143,9 +146,10 @@ class Watcher:
             client.events(self._since) as response,
         ):
             self._opened()
-            line.until = time.monotonic() + self._limits.silence
+            line.until, line.room = time.monotonic() + self._limits.silence, _LONGEST_LINE
             # Docker sends each event as a chunk of its own: None takes a chunk as soon as it is there.
             for text in response.iter_lines(chunk_size=None):
+                line.room = _LONGEST_LINE
                 event = parsed(text) if text else None
                 if event is not None:
                     yield event

@@ -1,7 +1,7 @@
-"""One connection to Docker's socket whose calls end in time and which another thread can cut.
+"""One connection to Docker's socket whose calls end in time, whose answers end, and which another thread can cut.
 
 The SDK's own connections bound each read but not the whole call, are opened anew for each address asked for, and
-cannot be cut while they wait for the first byte.
+cannot be cut while they wait for the first byte. What is answered they keep in memory, however long it is.
 """
 
 import math
@@ -16,9 +16,13 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connectionpool import ConnectionPool
 
+LONGEST = 32 * 2**20
+"""So many bytes may an answer have."""
+
 
 class Line:
-    """What a client's connection obeys: `until`, on the monotonic clock, when its call must have ended.
+    """What a client's connection obeys: `until`, on the monotonic clock, when its call must have ended, and `room`,
+    how many bytes its answer may still bring.
 
     One thread at a time may call through it; any thread may `cut` it, for good.
     """
@@ -26,6 +30,7 @@ class Line:
     def __init__(self, path: str) -> None:
         self.path = path
         self.until = math.inf
+        self.room = LONGEST
         self.refused = ""
         """Why the last attempt to connect failed."""
         self._cut = False
@@ -44,20 +49,32 @@ class Line:
         """Return whether the call has used up its time."""
         return time.monotonic() >= self.until
 
+    def took(self, count: int) -> None:
+        """Note that so many bytes came. Raises `ConnectionAbortedError` when they are too many."""
+        self.room -= count
+        if self.room < 0:
+            raise ConnectionAbortedError("the answer is too long")
+
     def connect(self) -> socket.socket:
         """Return a fresh connection."""
-        fresh = _Socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        fresh.line = self
         self.refused = ""
         try:
-            fresh.settimeout(self.left())
-            fresh.connect(self.path)
+            fresh = _Socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            fresh.line = self
+            self._reach(fresh)
         except OSError as exc:
-            fresh.close()
             self.refused = exc.strerror or str(exc)
             raise
         self._socket = fresh
         return fresh
+
+    def _reach(self, fresh: socket.socket) -> None:
+        try:
+            fresh.settimeout(self.left())
+            fresh.connect(self.path)
+        except OSError:
+            fresh.close()
+            raise
 
     def cut(self) -> None:
         """Make the call under way, and every later one, fail at once."""
@@ -72,7 +89,9 @@ class _Socket(socket.socket):
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         self.settimeout(self.line.left())
-        return super().recv_into(*args, **kwargs)
+        count = super().recv_into(*args, **kwargs)
+        self.line.took(count)
+        return count
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
         self.settimeout(self.line.left())

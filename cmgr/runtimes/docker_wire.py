@@ -14,7 +14,7 @@ from docker import APIClient
 from docker.errors import APIError, DockerException, NotFound, create_api_error_from_http_exception
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
-from cmgr.runtimes.docker_line import Adapter, Line
+from cmgr.runtimes.docker_line import LONGEST, Adapter, Line
 
 _SPARE = 32
 """So many clients are kept when they come back; more are closed."""
@@ -56,6 +56,13 @@ class Limits:
     silence: float = 60.0
     first_delay: float = 0.2
     longest_delay: float = 5.0
+
+    @classmethod
+    def within(cls, seconds: float) -> "Limits":
+        """Return limits in which a list may take so long, and everything else in proportion."""
+        usual = cls()
+        names = ("look", "list", "update", "start", "after_grace", "opens", "silence")
+        return cls(**{name: getattr(usual, name) * seconds / usual.list for name in names})
 
 
 class Client:
@@ -115,7 +122,7 @@ class Clients:
         client = self._pop() if line is None else None
         own = line is None
         line = client.line if client is not None else line or Line(self.path)
-        line.until = time.monotonic() + seconds
+        line.until, line.room = time.monotonic() + seconds, LONGEST
         with translated(what, seconds, line):
             client = client or self._fresh(line)
             sound = False
@@ -190,6 +197,8 @@ def _said(error: APIError) -> str:
 def _meaning(what: str, error: Exception, seconds: float, line: Line) -> ContainerError:
     if line.over():
         return ContainerError(f"{what}: Docker did not answer within {round(seconds, 1):g} s")
+    if line.room < 0:
+        return ContainerError(f"{what}: Docker's answer is longer than cmgr takes")
     if line.refused:
         hint = "see `systemctl status docker`, and [docker] socket in the configuration"
         return RuntimeDown(f"{what}: nothing answers at {line.path}: {line.refused}", hint=hint)

@@ -1,7 +1,13 @@
 """The time of one life of the process."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from cmgr.model.containers import Container, Exit
+from cmgr.model.facts import ContainerSeen, ContainersListed, ContainerStopped, Fact
+
+_NOTABLE = timedelta(seconds=1)
 
 
 class SteadyClock:
@@ -16,3 +22,33 @@ class SteadyClock:
 
     def now(self) -> datetime:
         return self._start + timedelta(seconds=time.monotonic() - self._began)
+
+    def drift(self) -> timedelta:
+        """Return how far the system's clock is ahead of this one, because it was set. Any thread."""
+        return datetime.now(UTC) - self.now()
+
+
+def steadied(fact: Fact, drift: timedelta) -> Fact:
+    """Return the fact with the moments that a runtime told by the system's clock in the time of a `SteadyClock`.
+
+    Without it one that died just now would, after a clock was set back by a day, have been dead for a day.
+    """
+    if abs(drift) < _NOTABLE:
+        return fact
+    match fact:
+        case ContainerSeen():
+            return replace(fact, container=_container(fact.container, drift))
+        case ContainersListed():
+            return replace(fact, containers=tuple(_container(c, drift) for c in fact.containers))
+        case ContainerStopped() if fact.before is not None:
+            return replace(fact, before=_exit(fact.before, drift))
+        case _:
+            return fact
+
+
+def _container(container: Container, drift: timedelta) -> Container:
+    return container if container.exit is None else replace(container, exit=_exit(container.exit, drift))
+
+
+def _exit(end: Exit, drift: timedelta) -> Exit:
+    return replace(end, at=end.at - drift)

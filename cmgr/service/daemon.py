@@ -18,14 +18,14 @@ from cmgr.drivers import open_driver
 from cmgr.errors import ConfigError, StoreError, chain
 from cmgr.model import view
 from cmgr.model.catalog import Catalog
-from cmgr.model.facts import Reconfigured, Restarted
+from cmgr.model.facts import Fact, Reconfigured, Restarted
 from cmgr.model.node import Node
 from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import open_runtimes
 from cmgr.runtimes.sim_world import pretended
 from cmgr.service import bundle_parts, logs
 from cmgr.service.answers import Answers
-from cmgr.service.clock import SteadyClock
+from cmgr.service.clock import SteadyClock, steadied
 from cmgr.service.control import ControlServer, refuse_if_live
 from cmgr.service.handover import Handover
 from cmgr.service.inbox import Inbox
@@ -92,7 +92,7 @@ class Service:
         self._runtimes = self._open_runtimes()
         self._inbox = Inbox(self._clock)
         self._around = self._surroundings()
-        self._workers = Workers(self._driver, self._runtimes, self._inbox.put, log.bug, self._around.around)
+        self._workers = Workers(self._driver, self._runtimes, self._take, log.bug, self._around.around)
         node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
         self._loop = Loop(node, self._inbox, self._store, self._workers.submit, self._around.log)
         self._metrics = self._open_metrics()
@@ -100,6 +100,7 @@ class Service:
     def _open_store(self) -> "SqliteStore":
         store = open_store(Path(self._config.state_dir) / NAME)
         self._stack.callback(store.close)
+        self._damage = store.damage
         if store.damage:
             self._log.warn(f"{store.damage}: what was held before is not known any more, look at cmgr status")
         return store
@@ -113,8 +114,8 @@ class Service:
         config = self._config
         runtimes = open_runtimes(
             config.runtimes,
-            docker_socket=config.docker.socket,
-            containerd=(config.containerd.address, config.containerd.skip_namespaces),
+            docker=config.docker,
+            containerd=config.containerd,
             pretended=tuple(map(pretended, config.sim.containers)),
             sim_file=Path(config.sim.world + ".containers") if config.sim.world else None,
         )
@@ -143,7 +144,7 @@ class Service:
         reloader = Reloader(reload, self._accept, self._log, self._notifier)
         answers = self._answers(reloader)
         control = ControlServer(self._config.socket, answers.answer, report=self._log.bug)
-        jobs = Jobs(self._inbox.put, self._config.resync, self._tick())
+        jobs = Jobs(self._inbox.put, self._config.resync, self._tick(), self._clock.drift)
         self._signals(reloader)
         # Before any event can come: everything else is decided against what this sets up.
         self._around.begin(self._clock.now())
@@ -152,7 +153,7 @@ class Service:
         self._loop.step(self._inbox.take(None))
         self._driver.watch(self._inbox.put)
         for runtime in self._runtimes:
-            runtime.watch(self._inbox.put)
+            runtime.watch(self._take)
         control.start()
         self._stack.callback(control.close)
         jobs.start()
@@ -168,6 +169,10 @@ class Service:
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
         self._loop.run(self._clock, lambda: self._after_each(reloader), self._prune)
+
+    def _take(self, fact: Fact) -> None:
+        """Take in what a runtime told."""
+        self._inbox.put(steadied(fact, self._clock.drift()))
 
     def _tick(self) -> timedelta:
         watchdog = timedelta(seconds=self._notifier.watchdog_seconds)
@@ -197,6 +202,9 @@ class Service:
     def _after_each(self, reloader: Reloader) -> None:
         self._notifier.tell("WATCHDOG=1")
         self._tell_ails()
+        if self._store.damage != self._damage:
+            self._damage = self._store.damage
+            self._log.warn(self._damage)
         self._around.look(self._loop.node, self._ails, self._clock.now())
         reloader.serve()
 

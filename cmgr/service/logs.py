@@ -26,6 +26,9 @@ _STDERR = 2
 _CLOSE_SECONDS = 2.0
 _WITH_TIME = "{time:YYYY-MM-DD HH:mm:ss.SSS} {level: <7} {message}"
 
+_TALKATIVE = ("urllib3", "grpc")
+"""They log each answer that cannot be read with a traceback. What became of the call cmgr says itself, once."""
+
 
 class Log:
     """Where the service says what it does. Any thread, but no signal handler and no callback of a driver.
@@ -86,6 +89,8 @@ def set_up(level: str, file: str, keep: Keep | None = None, socket: str = journa
         writers.append(_add(of_file, level, _WITH_TIME))
     # Warnings only: every library's INFO is not ours to say.
     logging.basicConfig(handlers=[_ToLoguru()], level=logging.WARNING, force=True)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     return Log(writers)
 
 

@@ -4,6 +4,7 @@ Standard library only, so that the command line, which only reads, starts quickl
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import shlex
@@ -24,6 +25,17 @@ LEVEL = 2
 
 APPLICATION_ID = int.from_bytes(b"cmgr", "big")
 """Stands in the header of every database of cmgr."""
+
+FREE_SPACE = "free space on its file system"
+MAKE_WRITABLE = "make the file and its directory writable"
+
+_REMEDIES = {
+    errno.ENOSPC: FREE_SPACE,
+    errno.EDQUOT: FREE_SPACE,
+    errno.EROFS: MAKE_WRITABLE,
+    errno.EACCES: MAKE_WRITABLE,
+    errno.EPERM: MAKE_WRITABLE,
+}
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -87,7 +99,7 @@ def _opened(path: Path) -> int:
         _refuse_all_but_a_file(path)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o640)
     except OSError as exc:
-        raise StoreError(f"cannot use {path}") from exc
+        raise StoreError(f"cannot use {path}: {exc.strerror}", hint=_REMEDIES.get(exc.errno or 0, "")) from None
     owner = os.fstat(file).st_uid
     if owner not in (0, os.geteuid()):
         os.close(file)
@@ -111,7 +123,20 @@ def connect_readonly(path: Path) -> sqlite3.Connection:
     # Without a write-ahead log nobody is writing, and SQLite must not make one to read: the directory may be
     # read-only for us, and files that root made there would have root's group.
     # https://www.sqlite.org/wal.html#read_only_databases
-    how = "mode=ro" if _beside(path, "-wal").exists() else "immutable=1"
+    log = _beside(path, "-wal")
+    if not log.exists():
+        return _connected(path, "immutable=1")
+    connection = _connected(path, "mode=ro")
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        connection.close()
+        # An open that failed on a full disk leaves a log of no bytes, which can be read no better.
+        return _connected(path, "mode=ro" if _has_content(log) else "immutable=1")
+    return connection
+
+
+def _connected(path: Path, how: str) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{how}", uri=True, timeout=1, isolation_level=None)
     connection.row_factory = sqlite3.Row
     return connection
@@ -164,6 +189,14 @@ def kind_of(error: BaseException | None) -> int | None:
     return None if code is None else code & 0xFF
 
 
+def is_full(path: Path) -> bool:
+    """Return whether the file's file system has no room left."""
+    with contextlib.suppress(OSError):
+        found = os.statvfs(path)
+        return found.f_blocks > 0 and found.f_bavail == 0
+    return False
+
+
 def is_damage(error: BaseException) -> bool:
     """Return whether the error says that the file's content is wrong, and not that it cannot be reached."""
     if isinstance(error, sqlite3.OperationalError) and kind_of(error) is None:
@@ -186,6 +219,12 @@ def set_aside(path: Path, now: datetime) -> Path:
     except OSError as exc:
         raise StoreError(f"cannot set the damaged {path} aside") from exc
     return aside
+
+
+def _has_content(path: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_size > 0
+    return False
 
 
 def _beside(path: Path, end: str) -> Path:

@@ -15,7 +15,7 @@ from sqlalchemy.pool import StaticPool
 from sqlalchemy.sql.dml import UpdateBase
 
 from cmgr import __version__
-from cmgr.errors import StoreError
+from cmgr.errors import StoreError, chain
 from cmgr.model.commands import Action, CommandId, Note, NoteKind
 from cmgr.model.node import Node
 from cmgr.store import files, history, pruning, rows, schema
@@ -29,9 +29,9 @@ _BUSY = 0.2
 """How long, in seconds, a stranger's lock on the file may hold up the service's one thread."""
 
 _HINTS: Mapping[int | None, str] = {
-    sqlite3.SQLITE_FULL: "free space on its file system",
-    sqlite3.SQLITE_READONLY: "make the file and its directory writable",
-    sqlite3.SQLITE_CANTOPEN: "make the file and its directory writable",
+    sqlite3.SQLITE_FULL: files.FREE_SPACE,
+    sqlite3.SQLITE_READONLY: files.MAKE_WRITABLE,
+    sqlite3.SQLITE_CANTOPEN: files.MAKE_WRITABLE,
     sqlite3.SQLITE_BUSY: "another program has locked it: end that one",
     sqlite3.SQLITE_IOERR: "look at the disk: dmesg",
 }
@@ -84,11 +84,7 @@ class SqliteStore:
         answered = self._sent - pending
         if due or answered or self._orders or self._notes or node.episodes != self._saved.episodes:
             try:
-                with self._transaction("save to") as connection:
-                    self._write(connection, due)
-                    self._write(connection, (self._commands(answered),))
-                    self._write_notes(connection)
-                    connection.execute(_COUNTERS, {"serial": node.serial, "episodes": node.episodes})
+                self._save(node, due, answered)
             except StoreError:
                 self._forget_oldest()
                 raise
@@ -107,6 +103,38 @@ class SqliteStore:
         with self._transaction("read") as connection:
             return {row.outcome: row.episodes for row in connection.execute(schema.outcomes.select())}
 
+    def _save(self, node: Node, due: Sequence[Change], answered: frozenset[CommandId]) -> None:
+        try:
+            if self._connection.closed:
+                raise files.Damaged(f"cannot save to {self.path}: it could not be begun anew")
+            self._write_all(node, due, answered)
+        except files.Damaged as damaged:
+            # The node has all that is held: that must not end with this life because a page of the file is bad.
+            self._begin_anew(damaged)
+            self._write_all(node, changes(self._saved, node), answered)
+
+    def _write_all(self, node: Node, due: Iterable[Change], answered: frozenset[CommandId]) -> None:
+        with self._transaction("save to") as connection:
+            self._write(connection, due)
+            self._write(connection, (self._commands(answered),))
+            self._write_notes(connection)
+            connection.execute(_COUNTERS, {"serial": node.serial, "episodes": node.episodes})
+
+    def _begin_anew(self, damaged: files.Damaged) -> None:
+        """Set the file aside, and open a new one in which nothing was saved yet. Raises `StoreError`."""
+        # Before the new one is there: SQLite removes a log by its name when it closes.
+        self._disconnect()
+        aside = files.set_aside(self.path, datetime.now(UTC))
+        if aside.exists() and aside.stat().st_size:
+            text = f"{self.path} was damaged, is kept as {aside.name}, and all but its history was written anew"
+            self.damage = f"{text}: {chain(damaged)}"
+        files.make(self.path)
+        self.engine = _engine(self.path)
+        with _translated("open", self.path):
+            self._connection = self.engine.connect()
+        self._saved, self._sent = Node(), frozenset()
+        self._make_current({})
+
     def prune(self, before: datetime, keep_notes: int) -> int:
         """See `ports.Store`. What an open episode noted does not grow too old; a backlog goes in several calls."""
         assert threading.get_ident() == self._owner, "only the thread that opened the store may prune"
@@ -114,10 +142,13 @@ class SqliteStore:
             return pruning.prune(connection, before, keep_notes)
 
     def close(self) -> None:
+        self._disconnect()
+        self._lock.release()
+
+    def _disconnect(self) -> None:
         with suppress(DBAPIError, sqlite3.Error):
             self._connection.close()
             self.engine.dispose()
-        self._lock.release()
 
     def _make_current(self, upgrades: Mapping[int, schema.Upgrade]) -> None:
         with _translated("open", self.path):
@@ -220,4 +251,6 @@ def _translated(doing: str, path: Path) -> Iterator[None]:
         if files.is_damage(cause):
             hint = "restart the service: it sets a damaged file aside"
             raise files.Damaged(f"cannot {doing} {path}", hint=hint) from cause
-        raise StoreError(f"cannot {doing} {path}", hint=_HINTS.get(files.kind_of(cause), "")) from cause
+        # SQLite has another word for a full disk when it was to be opened on it.
+        hint = files.FREE_SPACE if files.is_full(path) else _HINTS.get(files.kind_of(cause), "")
+        raise StoreError(f"cannot {doing} {path}", hint=hint) from cause

@@ -97,6 +97,29 @@ def test_what_is_no_file_or_leads_nowhere_is_refused(safe: Path) -> None:
     assert refusal(dangling)[0].startswith("it cannot be looked at")
 
 
+@pytest.mark.parametrize("left", [65, 300, 4096, 8192])
+def test_a_library_that_was_not_copied_to_its_end_is_refused_before_it_kills_the_process(
+    safe: Path, workshop: Workshop, left: int
+) -> None:
+    whole = workshop.library("one").read_bytes()
+    safe.write_bytes(whole)
+    assert refusal(safe)[0] == ""
+    safe.write_bytes(whole[:left])
+    assert refusal(safe) == ("it is cut short", "install the Ascend driver again")
+
+
+def test_what_is_no_elf_is_left_to_the_loader_to_refuse(safe: Path) -> None:
+    for content in (
+        b"",
+        b"\x7fELF",
+        b"#!/bin/sh\n" * 10,
+        b"\x7fELF\x01\x01" + bytes(100),
+        b"\x7fELF\x02\x01" + bytes(100),
+    ):
+        safe.write_bytes(content)
+        assert refusal(safe)[0] == ""
+
+
 def test_a_library_that_lies_too_deep_is_refused(safe: Path) -> None:
     deep = safe.parent.joinpath(*"abcdefghijklmnopqrst")
     deep.mkdir(parents=True)

@@ -111,6 +111,20 @@ def test_the_clock_of_a_runtime_that_is_ahead_does_not_make_old_deaths_new() -> 
     assert cmgr.held() == []
 
 
+def test_an_end_that_was_told_is_not_moved_by_a_clock_that_is_set() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.dies("a", 139)
+    told = cmgr.booked("a")
+    assert told.exit is not None
+    ahead = replace(told.exit, at=told.exit.at + timedelta(days=1))
+    cmgr.now += timedelta(hours=1)
+    cmgr.sees(replace(told, exit=ahead))
+    assert cmgr.booked("a").exit == told.exit
+    other = replace(told, run="another life", exit=ahead)
+    cmgr.sees(other)
+    assert cmgr.booked("a").exit == ahead
+
+
 def test_a_death_of_before_the_clock_was_set_back_does_not_stay_new_for_ever() -> None:
     cmgr = Cmgr(container("a", 0))
     cmgr.dies("a")

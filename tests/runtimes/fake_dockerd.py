@@ -76,6 +76,14 @@ class Request(BaseHTTPRequestHandler):
             self.wfile.write(b" ")
             self.wfile.flush()
 
+    def flood(self, text: bytes = b"[" * 65536) -> None:
+        """Answer for ever, as fast as it is read."""
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        while not self.server.ends.is_set():
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(text), text))
+
     def stream(self, lines: "SimpleQueue[Any]") -> None:
         """Answer with what is put into the queue, a chunk for each line, until `FakeDockerd.END` comes."""
         self.send_response(200)

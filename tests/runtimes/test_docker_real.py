@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from docker.types import DeviceRequest
 
+from cmgr.config.settings import Docker
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
 from cmgr.model import facts
 from cmgr.model.containers import NO_RESTART
@@ -40,7 +41,7 @@ def told(world: DockerWorld) -> Told:
 
 
 def test_auto_finds_the_daemon(dockerd: Dockerd) -> None:
-    (runtime,) = open_runtimes(["auto"], docker_socket=dockerd.socket)
+    (runtime,) = open_runtimes(["auto"], docker=Docker(dockerd.socket))
     assert runtime.name == "docker"
     assert runtime.list() == ()
     runtime.close()

@@ -1,6 +1,7 @@
 """A Docker daemon that answers badly, late or never: each gives cmgr's own error, and the right one."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -81,6 +82,13 @@ def test_an_answer_that_does_not_end_is_given_up(
     error = error_of(call, daemon, runtime, answer)
     assert not isinstance(error, RuntimeDown | ContainerGone)
     assert "did not answer within 0.3 s" in str(error)
+
+
+@pytest.mark.parametrize("call", ["list", "look", "update"])
+def test_an_answer_without_end_is_given_up_before_it_fills_the_memory(call: str, daemon: FakeDockerd) -> None:
+    with closing(DockerRuntime(daemon.socket)) as patient:
+        error = error_of(call, daemon, patient, Request.flood)
+    assert "Docker's answer is longer than cmgr takes" in str(error)
 
 
 @pytest.mark.parametrize("call", ["list", "look"])

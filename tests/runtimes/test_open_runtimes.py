@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.config.settings import Containerd as ContainerdSettings
+from cmgr.config.settings import Docker
 from cmgr.config.sim import SimContainer
 from cmgr.errors import ConfigError, RuntimeDown
 from cmgr.runtimes import open_runtimes
+from cmgr.runtimes.containerd_wire import Limits as ContainerdLimits
+from cmgr.runtimes.docker_wire import Limits as DockerLimits
 from cmgr.runtimes.sim_world import Pretended, pretended
 from tests.runtimes.fake_dockerd import Request, fake_dockerd
 from tests.support.containerd import Containerd
@@ -17,7 +21,7 @@ NOWHERE = "/nonexistent/docker.sock"
 
 
 def names(*wanted: str, socket: str = NOWHERE, containerd: str = NOWHERE) -> list[str]:
-    runtimes = open_runtimes(wanted, docker_socket=socket, containerd=(containerd, ()))
+    runtimes = open_runtimes(wanted, docker=Docker(socket), containerd=ContainerdSettings(containerd, ()))
     for runtime in runtimes:
         runtime.close()
     return [runtime.name for runtime in runtimes]
@@ -64,8 +68,8 @@ def test_auto_leaves_out_a_socket_that_speaks_no_grpc(tmp_path: Path) -> None:
 def test_grpc_is_loaded_only_where_there_is_a_containerd() -> None:
     with fake_dockerd() as daemon:
         code = (
-            "import sys; from cmgr.runtimes import open_runtimes;"
-            f"open_runtimes(['auto'], docker_socket={daemon.socket!r}, containerd=({NOWHERE!r}, ()));"
+            "import sys; from cmgr.config.settings import Containerd, Docker; from cmgr.runtimes import open_runtimes;"
+            f"open_runtimes(['auto'], docker=Docker({daemon.socket!r}), containerd=Containerd({NOWHERE!r}));"
             "sys.exit('grpc' in sys.modules or 'google.protobuf' in sys.modules)"
         )
         assert subprocess.run([sys.executable, "-c", code], timeout=30, check=False).returncode == 0
@@ -87,3 +91,14 @@ def test_pretended_containers_are_handed_on(tmp_path: Path) -> None:
 def test_a_configured_container_is_pretended() -> None:
     like = pretended(SimContainer("web", (0, 3), order=2, running=False, fail_stops=1))
     assert (like.name, like.claims, like.order, like.running, like.fail_stops) == ("web", frozenset("03"), 2, False, 1)
+
+
+@pytest.mark.parametrize("limits", [DockerLimits, ContainerdLimits])
+def test_the_usual_timeout_gives_the_usual_limits_and_another_keeps_their_proportions(
+    limits: type[DockerLimits] | type[ContainerdLimits],
+) -> None:
+    usual = limits()
+    assert Docker().timeout.total_seconds() == ContainerdSettings().timeout.total_seconds() == usual.list
+    assert limits.within(usual.list) == usual
+    half = limits.within(usual.list / 2)
+    assert (half.list, half.start, half.first_delay) == (usual.list / 2, usual.start / 2, usual.first_delay)

@@ -1,6 +1,7 @@
 """A save that fails leaves nothing behind, and the next one that works writes everything that is due."""
 
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from cmgr.errors import StoreError, chain, sentence
 from cmgr.model.commands import CommandId, NoteKind, StopContainer
+from cmgr.store import open_store
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import MOST_UNSAVED, SqliteStore
 from tests.store import values
@@ -127,3 +129,44 @@ def test_a_file_that_cannot_be_written_is_an_error(store: SqliteStore, path: Pat
     assert info.value.hint == "make the file and its directory writable"
     run(store, "PRAGMA query_only = OFF")
     store.save(HELD, [], [])
+
+
+def test_a_damaged_file_that_cannot_be_begun_anew_yet_is_later(store: SqliteStore, path: Path) -> None:
+    damaged_under(store, path)
+    path.parent.rename(path.parent.with_name("elsewhere"))
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            store.save(HELD, [values.stop("s1")], [])
+    path.parent.with_name("elsewhere").rename(path.parent)
+    store.save(HELD, [], [])
+    with open_reader(path) as reader:
+        assert list(reader.node().holds) == [values.KEY]
+    assert max(aside.stat().st_size for aside in path.parent.glob("cmgr.db.damaged-*")) > 4096
+
+
+def damaged_under(store: SqliteStore, path: Path) -> None:
+    """Damage all pages but the first."""
+    store.save(values.node(values.hold()), [], [values.note(f"line {i}") for i in range(400)])
+    run(store, "PRAGMA wal_checkpoint(TRUNCATE)")
+    run(store, "PRAGMA shrink_memory")  # What SQLite still has in its memory is not damaged.
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (path.stat().st_size - 4096))
+
+
+def test_a_file_that_is_damaged_under_an_open_store_is_set_aside_and_everything_is_written_anew(
+    store: SqliteStore, path: Path
+) -> None:
+    damaged_under(store, path)
+    store.save(HELD, [values.stop("s1")], [values.note("after")])
+    (aside,) = path.parent.glob("cmgr.db.damaged-*")
+    assert store.damage.startswith(f"{path} was damaged, is kept as {aside.name}, and all but its history was written")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    with open_reader(path) as reader:
+        assert list(reader.node().holds) == [values.KEY]
+        assert [command.id for command in reader.commands()] == ["s1"]
+        assert [note.text for note in reader.notes(None, 9)] == ["after"]
+    store.save(values.node(), [], [])
+    store.close()
+    with closing(open_store(path)) as again:
+        assert (again.load(), again.damage) == (values.node(), "")

@@ -92,6 +92,15 @@ def test_the_group_reads_after_a_kill(shared: Path) -> None:
         assert [fault.code for fault in reader.faults(active_only=True)] == [values.CODE]
 
 
+def test_the_group_reads_where_an_open_that_failed_has_left_an_empty_log(shared: Path) -> None:
+    store = open_store(shared)
+    store.save(values.node(values.hold()), [], [])
+    store.close()
+    shared.with_name("cmgr.db-wal").touch(mode=0o640)
+    with as_a_member_of_the_group(shared), open_reader(shared) as reader:
+        assert list(reader.node().holds) == [values.KEY]
+
+
 def test_the_group_reads_after_a_clean_stop(shared: Path) -> None:
     store = open_store(shared)
     store.save(values.node(values.hold()), [], [])

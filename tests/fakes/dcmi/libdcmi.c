@@ -70,6 +70,7 @@ struct world {
     uint32_t bell;
     int32_t ready, chips, reset_ms, boot_ms, boot_by_hand, fail_resets, fail_with, refuse_subscriptions, subscriptions;
     int32_t lose, twice, channel, finished, mortal, calls, resets, storm_chip, storm_left, storm_rate, storm_distinct, storm_at;
+    int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
     _Atomic int32_t inside, most_inside;
     uint32_t first, last; /* The events from `first` up to but not `last` wait to be told. */
     struct told event[EVENTS];
@@ -193,13 +194,28 @@ static void callback(const struct told *told) {
     memset(&event, 0xa5, sizeof event); /* It is valid during the call only. */
 }
 
+static void happen(struct chip *c, const struct fault *fault, int assertion) {
+    for (int f = c->faults - 1; f >= 0; f--)
+        if (c->fault[f].code == fault->code && !memcmp(c->fault[f].module, fault->module, 4))
+            c->fault[f] = c->fault[--c->faults];
+    if (assertion == 1 && c->faults < FAULTS)
+        c->fault[c->faults++] = *fault;
+}
+
 static void storm(void) {
     int burst = W->storm_rate / 100 > 0 ? W->storm_rate / 100 : 1;
+    uint32_t first = W->storm_code ? (uint32_t)W->storm_code : 0x80F00000u;
     for (; burst > 0 && W->storm_left > 0; burst--, W->storm_left--, W->storm_at++) {
-        struct fault fault = {0x80F00000u + (uint32_t)(W->storm_at % W->storm_distinct), 1, 0, 0, {1, 2, 3, 4}};
-        tell(W->storm_chip, &fault, 1);
+        struct fault fault = {first + (uint32_t)(W->storm_at % W->storm_distinct), 1, 0, 0, {1, 2, 3, 4}};
+        int assertion = !(W->storm_flaps && W->storm_at % 2);
+        if (W->storm_flaps)
+            happen(&W->chip[W->storm_chip], &fault, assertion);
+        tell(W->storm_chip, &fault, assertion);
     }
 }
+
+/* Until the next part of a storm is due. */
+static int64_t storm_pause(void) { return W->storm_rate < 100 ? 1000000000 / W->storm_rate : 10000000; }
 
 static void *teller(void *nothing) {
     lock();
@@ -216,7 +232,7 @@ static void *teller(void *nothing) {
             wait_for_bell(next_boot());
         }
         if (W->storm_left > 0 && W->first == W->last)
-            wait_for_bell(now() + 10000000);
+            wait_for_bell(now() + storm_pause());
     }
     return nothing;
 }
@@ -363,6 +379,8 @@ static int subscribe(int chip, struct event_filter filter, fault_callback call) 
     if (chip != -1 || memcmp(&filter, &everything, offsetof(struct event_filter, reserved) + 32))
         return DCMI_WRONG_PARAMETER;
     lock();
+    while (W->chip[0].hangs[SUBSCRIBE])
+        wait_for_bell(0);
     if (W->refuse_subscriptions) {
         W->refuse_subscriptions -= W->refuse_subscriptions > 0;
         answer = DCMI_NOT_READY;
@@ -456,6 +474,8 @@ static int init(void) {
     if (open_world() || !W->ready)
         return DCMI_NOT_READY;
     lock();
+    while (W->chip[0].hangs[INIT])
+        wait_for_bell(0);
     int answer = W->chip[0].answer[INIT];
     unlock();
     return answer;
@@ -648,14 +668,8 @@ int standin_fault(int i, unsigned code, int severity, unsigned module, int asser
     for (int m = 0; m < 4; m++)
         fault.module[m] = (uint8_t)(module >> (24 - 8 * m));
     lock();
-    if (i >= 0 && i < W->chips && assertion != 2) {
-        struct chip *c = &W->chip[i];
-        for (int f = c->faults - 1; f >= 0; f--)
-            if (c->fault[f].code == code && !memcmp(c->fault[f].module, fault.module, 4))
-                c->fault[f] = c->fault[--c->faults];
-        if (assertion == 1 && c->faults < FAULTS)
-            c->fault[c->faults++] = fault;
-    }
+    if (i >= 0 && i < W->chips && assertion != 2)
+        happen(&W->chip[i], &fault, assertion);
     tell(i, &fault, assertion);
     unlock();
     return 0;
@@ -734,7 +748,8 @@ static int32_t *setting(const char *name) {
         {"fail_resets", &W->fail_resets}, {"fail_with", &W->fail_with}, {"lose", &W->lose}, {"twice", &W->twice},
         {"refuse_subscriptions", &W->refuse_subscriptions}, {"channel", &W->channel}, {"finished", &W->finished},
         {"subscriptions", &W->subscriptions}, {"calls", &W->calls}, {"resets", &W->resets},
-        {"storm_left", &W->storm_left}, {"mortal", &W->mortal}, {"most_inside", (int32_t *)&W->most_inside},
+        {"storm_left", &W->storm_left}, {"storm_code", &W->storm_code}, {"storm_flaps", &W->storm_flaps},
+        {"mortal", &W->mortal}, {"most_inside", (int32_t *)&W->most_inside},
     };
     for (size_t n = 0; n < sizeof all / sizeof *all; n++)
         if (!strcmp(all[n].name, name))

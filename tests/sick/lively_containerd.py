@@ -1,0 +1,236 @@
+"""A containerd whose tasks live and end as a real one's do, until it falls ill to order: gRPC on a real unix socket."""
+
+import itertools
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import grpc
+
+from cmgr.runtimes import containerd_messages as calls
+from cmgr.runtimes.containerd_messages import MESSAGES, Call, Message
+
+Ail = Callable[[Call, Any], Any]
+"""Given the call and gRPC's context, answers in the daemon's place, or returns None to leave it to the daemon."""
+
+NAMESPACE = "lively"
+RUNNING, ENDED = 2, 3
+
+_CALLS: Mapping[str, Call] = {c.path: c for c in vars(calls).values() if isinstance(c, Call)}
+_GRPC_THREADS = 64
+
+# Beyond what Linux gives to any process.
+_PIDS = itertools.count(5_000_000)
+
+
+def refusing(text: str, *only: Call) -> Ail:
+    """Return what refuses these calls, or all."""
+
+    def ail(call: Call, context: Any) -> None:
+        if not only or call in only:
+            context.abort(grpc.StatusCode.INTERNAL, text)
+
+    return ail
+
+
+def hanging(healed: threading.Event, *only: Call) -> Ail:
+    """Return what lets these calls, or all, wait until all is well again."""
+
+    def ail(call: Call, context: Any) -> None:
+        if not only or call in only:
+            healed.wait()
+            context.abort(grpc.StatusCode.UNAVAILABLE, "well again")
+
+    return ail
+
+
+def rubbish(call: Call, _context: Any) -> bytes | None:
+    """Answer with what is no message."""
+    return None if call == calls.SUBSCRIBE else b"\xff\xff\xff\xff no message"
+
+
+class _Task:
+    def __init__(self) -> None:
+        self.pid = next(_PIDS)
+        self.status = 1
+        self.code = 0
+        self.at = 0.0
+        self.over = threading.Event()
+
+
+class LivelyContainerd:
+    """`ail` is what it suffers from now; `orders` are the kills and starts that it carried out."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = str(folder / "lively.sock")
+        self.ail: Ail | None = None
+        self.deaf: set[str] = set()
+        """Whose processes no signal ends."""
+        self.orders: list[tuple[str, str]] = []
+        self.events: list[SimpleQueue[Message]] = []
+        self._records: dict[str, dict[str, Any]] = {}
+        self._tasks: dict[str, _Task] = {}
+        self._server: Any = None
+
+    def run(self, name: str, chips: str, **labels: str) -> None:
+        """Have a container that runs."""
+        spec = {"process": {"env": [f"ASCEND_VISIBLE_DEVICES={chips}"]}}
+        self._records[name] = {
+            "id": name, "labels": labels, "spec": {"type_url": "spec", "value": json.dumps(spec).encode()},
+            "created_at": {"seconds": 1}, "updated_at": {"seconds": 1},
+        }  # fmt: skip
+        self._tasks[name] = _Task()
+        self._tasks[name].status = RUNNING
+
+    def is_running(self, name: str) -> bool:
+        return name in self._tasks and self._tasks[name].status == RUNNING
+
+    def all_running(self) -> bool:
+        return all(map(self.is_running, self._records))
+
+    def done(self, action: str) -> list[str]:
+        return [name for name, did in self.orders if did == action]
+
+    def up(self) -> None:
+        Path(self.socket).unlink(missing_ok=True)
+        server = self._server = grpc.server(ThreadPoolExecutor(_GRPC_THREADS))
+        server.add_generic_rpc_handlers((_Handlers(self),))
+        server.add_insecure_port(f"unix:{self.socket}")
+        server.start()
+
+    def down(self) -> None:
+        if self._server is not None:
+            self._server.stop(0).wait()
+            self._server = None
+
+    def tell(self, topic: str, payload: bytes) -> None:
+        """Send an event to whoever follows them."""
+        for stream in tuple(self.events):
+            stream.put(envelope(topic, payload))
+
+    # What it answers.
+
+    def follow(self, context: Any) -> Iterator[Message]:
+        stream: SimpleQueue[Message] = SimpleQueue()
+        self.events.append(stream)
+        context.add_callback(lambda: stream.put(None))
+        while (envelope := stream.get()) is not None:
+            yield envelope
+        self.events.remove(stream)
+
+    def answer(self, call: Call, asked: Message, context: Any) -> Mapping[str, Any]:
+        if call == calls.NAMESPACES:
+            return {"namespaces": [{"name": NAMESPACE}]}
+        if call == calls.VERSION:
+            return {"version": "lively"}
+        if call == calls.PUBLISH:
+            self.tell(asked.topic, asked.event.value)
+            return {}
+        if call == calls.LIST:
+            return {"containers": list(self._records.values())}
+        if call == calls.TASKS:
+            return {"tasks": [self._process(name) for name in tuple(self._tasks)]}
+        if call == calls.MOUNTS:
+            return {"mounts": [{"type": "bind", "source": "/"}]}
+        return self._about(call, asked, context)
+
+    def _about(self, call: Call, asked: Message, context: Any) -> Mapping[str, Any]:
+        """Answer what is asked about one container."""
+        name = asked.id if call == calls.GET else asked.container.id if call == calls.UPDATE else asked.container_id
+        missing = name not in (self._records if call in (calls.GET, calls.UPDATE, calls.CREATE) else self._tasks)
+        if missing:
+            context.abort(grpc.StatusCode.NOT_FOUND, f"no {name}")
+        if call in (calls.GET, calls.UPDATE):
+            return {"container": self._records[name]}
+        if call == calls.TASK:
+            return {"process": self._process(name)}
+        if call == calls.CREATE:
+            self._tasks[name] = _Task()
+        elif call == calls.START:
+            self._begin(name)
+        elif call == calls.DELETE:
+            del self._tasks[name]
+        elif call == calls.KILL:
+            self.kill(name)
+        elif call == calls.WAIT:
+            return self._waited(self._tasks[name], context)
+        return {}
+
+    def _process(self, name: str) -> Mapping[str, Any]:
+        task = self._tasks[name]
+        return {"id": name, "pid": task.pid, "status": task.status, **_end(task)}
+
+    def _begin(self, name: str) -> None:
+        self._tasks[name].status = RUNNING
+        self.orders.append((name, "start"))
+        self.tell("/tasks/start", MESSAGES["Happening"](container_id=name).SerializeToString())
+
+    def kill(self, name: str) -> None:
+        task = self._tasks[name]
+        if name in self.deaf or task.status != RUNNING:
+            return
+        task.status, task.at = ENDED, time.time()
+        self.orders.append((name, "stop"))
+        ended = MESSAGES["TaskExit"](container_id=name, id=name, pid=task.pid, **_end(task))
+        self.tell("/tasks/exit", ended.SerializeToString())
+        task.over.set()
+
+    def _waited(self, task: _Task, context: Any) -> Mapping[str, Any]:
+        while not task.over.wait(0.1) and context.is_active():
+            pass
+        return _end(task)
+
+
+def _end(task: _Task) -> Mapping[str, Any]:
+    return {"exit_status": task.code, "exited_at": {"seconds": int(task.at), "nanos": int(task.at % 1 * 1e9)}}
+
+
+def envelope(topic: str, payload: bytes) -> Message:
+    return MESSAGES["Envelope"](namespace=NAMESPACE, topic=topic, event={"type_url": topic, "value": payload})
+
+
+class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # gRPC ships no types.
+    def __init__(self, daemon: LivelyContainerd) -> None:
+        self._daemon = daemon
+
+    def service(self, handler_call_details: Any) -> Any:
+        call = _CALLS.get(handler_call_details.method)
+        if call is None:
+            return None
+        wire = {
+            "request_deserializer": MESSAGES[call.question].FromString,
+            "response_serializer": lambda m: m if isinstance(m, bytes) else m.SerializeToString(),
+        }
+        if call == calls.SUBSCRIBE:
+            return grpc.unary_stream_rpc_method_handler(self._follow, **wire)
+        return grpc.unary_unary_rpc_method_handler(lambda asked, context: self._one(call, asked, context), **wire)
+
+    def _one(self, call: Call, asked: Message, context: Any) -> Message:
+        ail = self._daemon.ail
+        ill = ail(call, context) if ail is not None else None
+        return ill if ill is not None else MESSAGES[call.answer](**self._daemon.answer(call, asked, context))
+
+    def _follow(self, _asked: Message, context: Any) -> Iterator[Message]:
+        ail = self._daemon.ail
+        ill = ail(calls.SUBSCRIBE, context) if ail is not None else None
+        yield from ill if ill is not None else self._daemon.follow(context)
+
+
+@contextmanager
+def lively_containerd() -> Iterator[LivelyContainerd]:
+    """A daemon that is up."""
+    # A unix socket's path may have 107 characters: pytest's own folders are too deep.
+    with TemporaryDirectory(prefix="cmgr-lively-") as folder:
+        daemon = LivelyContainerd(Path(folder))
+        daemon.up()
+        try:
+            yield daemon
+        finally:
+            daemon.down()

@@ -1,0 +1,199 @@
+"""A database and its log that were damaged or cut at any place: what opens is what was saved, or is set aside."""
+
+import os
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cmgr.model.node import Node
+from cmgr.store import files, open_store
+from tests.sick.wellbeing import survived, until_told
+from tests.store import values
+from tests.store.conftest import service_on
+from tests.support.figures import Figures
+from tests.support.service import LATER, Service
+from tests.system.conftest import Install
+
+SECTION = "Sick host"
+
+PAGE = 4096
+FRAME = PAGE + 24
+"""A page in the log, with its head."""
+
+SAVED = values.node(values.hold(), values.fault())
+
+Hurt = Callable[[Path], None]
+
+
+def zeroed(start: int, length: int) -> Hurt:
+    return _written(start, b"\0" * length)
+
+
+def scribbled(start: int, length: int, seed: int) -> Hurt:
+    return _written(start, random.Random(seed).randbytes(length))  # noqa: S311  # Nothing secret is made of it.
+
+
+def _written(start: int, data: bytes) -> Hurt:
+    def hurt(path: Path) -> None:
+        with path.open("r+b") as file:
+            file.seek(start)
+            file.write(data)
+
+    return hurt
+
+
+def cut(length: int) -> Hurt:
+    return lambda path: os.truncate(path, length)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database as a service that ended left it."""
+    path = tmp_path_factory.mktemp("whole") / files.NAME
+    with closing(open_store(path)) as store:
+        store.save(SAVED, [], [values.note(f"line {i}") for i in range(400)])
+    return path
+
+
+def copy(whole: Path, to: Path) -> Path:
+    to.mkdir()
+    for each in whole.parent.glob(f"{files.NAME}*"):
+        if not each.name.endswith((".lock", "-shm")):
+            shutil.copy(each, to / each.name)
+    return to / files.NAME
+
+
+def opened(path: Path) -> tuple[Node, str]:
+    """Return what the store says is there and what was damaged, and see that it can be written."""
+    with closing(open_store(path)) as store:
+        node, damage = store.load(), store.damage
+        store.save(Node(), [], [])
+        store.save(SAVED, [], [values.note("after")])
+    with closing(open_store(path)) as again:
+        assert (again.load(), again.damage) == (SAVED, "")
+    return node, damage
+
+
+def _hurts_of_a_database(size: int) -> Iterator[Hurt]:
+    for page in range(size // PAGE):
+        yield zeroed(page * PAGE, PAGE)
+        yield scribbled(page * PAGE, PAGE, page)
+        yield scribbled(page * PAGE, 16, page)
+        yield cut(page * PAGE)
+        yield cut(page * PAGE + 700)
+
+
+def test_a_database_that_is_damaged_or_cut_in_any_page_opens_as_it_was_or_is_set_aside(
+    whole: Path, tmp_path: Path, figures: Figures
+) -> None:
+    hurts = list(_hurts_of_a_database(whole.stat().st_size))
+    aside = 0
+    for number, hurt in enumerate(hurts):
+        path = copy(whole, tmp_path / str(number))
+        hurt(path)
+        node, damage = opened(path)
+        # An empty file is one that was not begun.
+        assert damage or node == SAVED or (node == Node() and number == 3)
+        assert bool(damage) == bool(list(path.parent.glob("*damaged*")))
+        aside += bool(damage)
+    assert aside > len(hurts) // 2
+    figures.add(SECTION, "damages of a database and its log survived", len(hurts))
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database as a service that was killed left it: all that was saved is in the log yet."""
+    path = tmp_path_factory.mktemp("logged") / "state" / files.NAME
+    with service_on(path) as (process, _):
+        process.kill()
+        process.wait(timeout=30)
+    assert path.with_name(f"{files.NAME}-wal").stat().st_size > 10 * FRAME
+    return path
+
+
+def _hurts_of_a_log(size: int) -> Iterator[Hurt]:
+    yield cut(0)
+    yield scribbled(0, 32, 1)
+    for frame in range((size - 32) // FRAME):
+        start = 32 + frame * FRAME
+        yield cut(start)
+        yield cut(start + 24 + 100)
+        yield zeroed(start, FRAME)
+        yield scribbled(start, 24, frame)
+        yield scribbled(start + 24 + 50, 1, frame)
+
+
+def test_a_log_that_is_damaged_or_cut_anywhere_opens_as_an_earlier_commit(
+    logged: Path, tmp_path: Path, figures: Figures
+) -> None:
+    """Each frame of the log has a checksum: what comes after the first wrong one never happened."""
+    log = logged.with_name(f"{files.NAME}-wal")
+    hurts = list(_hurts_of_a_log(log.stat().st_size))
+    with closing(open_store(copy(logged, tmp_path / "as it was"))) as store:
+        last = store.load()
+    found = set()
+    for number, hurt in enumerate(hurts):
+        path = copy(logged, tmp_path / str(number))
+        hurt(path.with_name(log.name))
+        node, damage = opened(path)
+        found.add((node == last, node == Node(), bool(damage)))
+        assert not damage
+        assert node in (last, Node()), "nothing in between was ever saved"
+    assert (False, True, False) in found
+    figures.add(SECTION, "damages of a database and its log survived", len(hurts))
+
+
+def _with_a_hold(install: Install) -> Service:
+    service = install({"levels.RestartRequest.reset_after": "10m", "resync": "1s"})
+    service.pretend("one")
+    service.start()
+    service.inject(0, LATER)
+    service.until_phase("waiting")
+    return service
+
+
+@pytest.mark.parametrize("after", [1.0, 0.9])
+def test_a_service_goes_on_from_what_a_cut_log_still_tells(install: Install, after: float, figures: Figures) -> None:
+    service = _with_a_hold(install)
+    service.kill9()
+    log = service.database.with_name(f"{files.NAME}-wal")
+    os.truncate(log, int(log.stat().st_size * after))
+    service.start()
+    service.until_phase("waiting")
+    service.inject(0, LATER, "cleared")
+    service.until_said("is over: cleared")
+    service.until_over()
+    found = service.container("one")
+    assert found is not None
+    assert found["status"] == "running"
+    service.terminate()
+    survived(figures, SECTION)
+
+
+def test_a_database_that_is_damaged_under_a_running_service_is_written_anew_and_nothing_held_is_lost(
+    install: Install, figures: Figures
+) -> None:
+    service = _with_a_hold(install)
+    with closing(sqlite3.connect(service.database, isolation_level=None)) as stranger:
+        stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    size = service.database.stat().st_size
+    scribbled(PAGE, size - PAGE, 1)(service.database)
+    service.inject(4, LATER)
+    until_told(service, "was damaged, is kept as", "was written anew", "degraded")
+    service.until_said("was written anew")
+    service.kill9()
+    service.start()
+    for chip in (0, 4):
+        service.inject(chip, LATER, "cleared")
+    service.until_over()
+    found = service.container("one")
+    assert found is not None
+    assert found["status"] == "running"
+    assert service.status()["service"]["state"] == "ready"
+    service.terminate()
+    survived(figures, SECTION)
