@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need beside Python, where that is possible: on Debian and its kin, as root.
-# Elsewhere the tests that need it are skipped, and say so.
+# Elsewhere the tests that need it are skipped, and say so. With "packages": also what builds and tests the packages.
 set -eu
 
 packages=""
@@ -8,6 +8,31 @@ command -v dockerd >/dev/null 2>&1 || packages="$packages docker.io"
 command -v containerd >/dev/null 2>&1 || packages="$packages containerd"
 command -v gcc >/dev/null 2>&1 || packages="$packages gcc libc6-dev"
 [ -x /bin/busybox ] || packages="$packages busybox-static"
+
+if [ "${1:-}" = packages ]; then
+    while read -r program package; do
+        command -v "$program" >/dev/null 2>&1 || packages="$packages $package"
+    done <<END
+make make
+git git
+cpio cpio
+dpkg-source dpkg-dev
+perl perl
+patch patch
+bzip2 bzip2
+xz xz-utils
+tclsh tcl
+objdump binutils
+x86_64-linux-gnu-strip binutils-x86-64-linux-gnu
+aarch64-linux-gnu-strip binutils-aarch64-linux-gnu
+rpmbuild rpm
+rpmlint rpmlint
+lintian lintian
+shellcheck shellcheck
+mmdebstrap mmdebstrap
+systemd-nspawn systemd-container
+END
+fi
 
 [ -n "$packages" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
