@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := cmgr tests bench
 
-.PHONY: help demo check test bench reliability fmt generated golden clean
+.PHONY: help demo check test bench reliability fmt generated golden clean deb rpm test-packages
 
 help:
 	@echo "make demo    the whole cycle before your eyes, in under a minute"
@@ -14,6 +14,8 @@ help:
 	@echo "make check   format, lint, types, layers"
 	@echo "make bench   the numbers of design section 10, measured here"
 	@echo "make reliability  every proof of docs/reliability.md, and its figures written there"
+	@echo "make deb     the Debian package in dist/, for this machine or with ARCH=x86_64, ARCH=aarch64; make rpm: the other"
+	@echo "make test-packages  both packages for both architectures, built and tried on machines made for it"
 	@echo "make fmt     format the code; make generated, make golden: rewrite generated and expected texts"
 
 demo: $(STAMP)
@@ -27,7 +29,15 @@ check: $(STAMP)
 
 test: $(STAMP)
 	@sh tests/support/install.sh
-	$(BIN)/pytest
+	$(BIN)/pytest --ignore=tests/packages
+
+deb rpm: $(STAMP)
+	@sh packaging/build.sh $@
+
+test-packages: $(STAMP)
+	@sh tests/support/install.sh packages
+	@for arch in x86_64 aarch64; do ARCH=$$arch sh packaging/build.sh deb rpm || exit; done
+	$(BIN)/pytest tests/packages
 
 bench: $(STAMP)
 	@sh tests/support/install.sh

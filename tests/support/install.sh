@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need beside Python, where that is possible: on Debian and its kin, as root.
-# Elsewhere the tests that need it are skipped, and say so.
+# Elsewhere the tests that need it are skipped, and say so. With "packages": also what builds and tests the packages.
 set -eu
 
 venv=$(dirname "$0")/../../.venv
@@ -13,6 +13,31 @@ command -v mandoc >/dev/null 2>&1 || packages="$packages mandoc"
 command -v openssl >/dev/null 2>&1 || packages="$packages openssl"
 [ -x /bin/busybox ] || packages="$packages busybox-static"
 command -v promtool >/dev/null 2>&1 || [ -x "$venv/bin/promtool" ] || tools=" promtool"
+
+if [ "${1:-}" = packages ]; then
+    while read -r program package; do
+        command -v "$program" >/dev/null 2>&1 || packages="$packages $package"
+    done <<END
+make make
+git git
+cpio cpio
+dpkg-source dpkg-dev
+perl perl
+patch patch
+bzip2 bzip2
+xz xz-utils
+tclsh tcl
+objdump binutils
+x86_64-linux-gnu-strip binutils-x86-64-linux-gnu
+aarch64-linux-gnu-strip binutils-aarch64-linux-gnu
+rpmbuild rpm
+rpmlint rpmlint
+lintian lintian
+shellcheck shellcheck
+mmdebstrap mmdebstrap
+systemd-nspawn systemd-container
+END
+fi
 
 [ -n "$packages$tools" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then

@@ -1,0 +1,35 @@
+# What the packaging scripts share; they source it. Needs $here (packaging/) and $ARCH.
+# shellcheck shell=sh
+
+umask 022
+LC_ALL=C.UTF-8
+export LC_ALL
+
+root=$(cd "$here/.." && pwd)
+cache=${CMGR_BUILD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cmgr-build}
+
+die() {
+    echo "cannot build: $*" >&2
+    exit 1
+}
+
+case ${ARCH:=$(uname -m)} in
+x86_64) deb_arch=amd64 ;;
+aarch64) deb_arch=arm64 ;;
+*) die "architecture $ARCH is neither x86_64 nor aarch64" ;;
+esac
+
+need() {
+    for tool; do
+        command -v "$tool" >/dev/null 2>&1 || die "$tool is missing (sh tests/support/install.sh packages installs it on Debian)"
+    done
+}
+
+# The one place of the version is cmgr/__init__.py. Both formats want 1.0rc1 written 1.0~rc1, so that 1.0 is newer.
+version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' "$root/cmgr/__init__.py" | sed -E 's/\.?(a|b|rc|dev)([0-9]+)/~\1\2/')
+[ -n "$version" ] || die "cmgr/__init__.py names no version"
+revision=${REVISION:-1}
+
+# Files in a package are as old as the last commit; outside a checkout, as old as the change log.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || stat -c %Y "$root/CHANGELOG.md")}
+export SOURCE_DATE_EPOCH

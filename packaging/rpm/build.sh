@@ -1,0 +1,41 @@
+#!/bin/sh
+# Builds the .rpm for $ARCH out of build/packages/$ARCH/tree, and prints its path.
+set -eu
+here=$(cd "$(dirname "$0")/.." && pwd)
+. "$here/lib.sh"
+need rpmbuild
+
+tree="$root/build/packages/$ARCH/tree"
+work="$root/build/packages/$ARCH/rpm"
+[ -d "$tree" ] || die "$tree is not there: packaging/tree.sh comes first"
+rm -rf "$work"
+mkdir -p "$work"
+cp -a "$tree" "$work/stage"
+install -m 0644 "$root/LICENSE" "$work/stage/usr/share/doc/cmgr/licenses/LICENSE"
+mv "$work/stage/usr/share/zsh/vendor-completions" "$work/stage/usr/share/zsh/site-functions"
+find "$work/stage" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+
+# Directories that are ours alone belong to the package, others do not.
+(cd "$work/stage" && find . -mindepth 1 \( ! -type d -o -path './etc/cmgr*' -o -path './usr/lib/cmgr*' -o -path './usr/share/cmgr*' \
+    -o -path './usr/share/doc/cmgr*' \) -printf '%y /%P\n' | LC_ALL=C sort -k 2) | while read -r kind path; do
+    case $kind:$path in
+    f:/etc/*) echo "%attr(0640, root, cmgr) %config(noreplace) $path" ;;
+    d:*) echo "%dir %attr(0755, root, root) $path" ;;
+    *:/usr/share/doc/cmgr/licenses/*) echo "%license %attr(0644, root, root) \"$path\"" ;;
+    *:/usr/share/doc/* | *:/usr/share/man/*) echo "%doc %attr(0644, root, root) \"$path\"" ;;
+    l:*) echo "$path" ;;
+    *) echo "%attr(-, root, root) \"$path\"" ;;
+    esac
+done >"$work/files"
+
+rpmbuild -bb --quiet --target "$ARCH-linux" --define "_topdir $work/top" --define "cmgr_version $version" \
+    --define "cmgr_revision $revision" --define "cmgr_stage $work/stage" --define "cmgr_files $work/files" \
+    --define "cmgr_date $(date -u -d "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y')" "$here/rpm/cmgr.spec" >"$work/log" 2>&1 || {
+    cat "$work/log" >&2
+    die "rpmbuild failed"
+}
+dist=${CMGR_DIST:-$root/dist}
+mkdir -p "$dist"
+package="$dist/cmgr-$version-$revision.$ARCH.rpm"
+cp "$work/top/RPMS/$ARCH/cmgr-$version-$revision.$ARCH.rpm" "$package"
+echo "$package"

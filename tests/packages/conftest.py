@@ -1,0 +1,84 @@
+"""Machines for the tests of the packages. Where none can be made: skipped, but a failure when CI=true."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.packages import dists
+from tests.packages.machine import Machine, Place
+from tests.support.daemon import CannotRun
+
+Boot = Callable[..., Machine]
+
+
+@pytest.fixture(scope="session")
+def place() -> Iterator[Place]:
+    made = Place(Path(tempfile.mkdtemp(prefix="cmgr-machines-")))
+    try:
+        made.open()
+    except CannotRun as exc:
+        made.close()
+        _cannot(exc)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def debian(place: Place) -> Path:
+    """A Debian without cmgr."""
+    try:
+        return place.debian()
+    except CannotRun as exc:
+        _cannot(exc)
+
+
+@pytest.fixture(scope="session")
+def installed(place: Place, debian: Path) -> Path:
+    """The layer that installing the .deb on a running machine leaves, the machine powered off again."""
+    upper, root = place.stacked(debian)
+    machine = Machine("install", root, {"/packages": str(dists.DIST)})
+    try:
+        machine.boot()
+    except CannotRun as exc:
+        _cannot(exc)
+    machine.put("/etc/cmgr.test", "")
+    done = machine.run("dpkg", "--install", f"/packages/{dists.deb().name}")
+    machine.put("/var/tmp/install.log", f"{done.code}\n{done.out}{done.err}")  # noqa: S108  # In the machine.
+    machine.stop()
+    return upper
+
+
+@pytest.fixture
+def boot(place: Place, debian: Path) -> Iterator[Boot]:
+    """Boot machines on a new disk each: Debian, and on it the layers that are named."""
+    machines: list[Machine] = []
+
+    def made(*layers: Path, binds: Mapping[str, str] | None = None) -> Machine:
+        _, root = place.stacked(*layers, debian)
+        machine = Machine(f"m{len(machines)}", root, {"/packages": str(dists.DIST), **(binds or {})})
+        machines.append(machine)
+        try:
+            machine.boot()
+        except CannotRun as exc:
+            _cannot(exc)
+        return machine
+
+    yield made
+    for machine in machines:
+        machine.close()
+
+
+@pytest.fixture
+def machine(boot: Boot, installed: Path) -> Machine:
+    """A machine with cmgr installed, as it comes up after a reboot."""
+    return boot(installed)
+
+
+def _cannot(why: CannotRun) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"no machine for the packages: {why}")
+    pytest.skip(f"no machine for the packages: {why}")

@@ -1,0 +1,79 @@
+"""The packages that were built, and later ones made of them."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from cmgr import __version__
+
+ROOT = Path(__file__).parents[2]
+DIST = ROOT / "dist"
+DEB_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
+NATIVE = subprocess.run(["uname", "-m"], capture_output=True, text=True, check=True).stdout.strip()
+ARCHES = tuple(DEB_NAMES)
+
+
+def deb(arch: str = NATIVE) -> Path:
+    return _built(f"cmgr_{__version__}-1_{DEB_NAMES[arch]}.deb")
+
+
+def rpm(arch: str = NATIVE) -> Path:
+    return _built(f"cmgr-{__version__}-1.{arch}.rpm")
+
+
+def _built(name: str) -> Path:
+    path = DIST / name
+    assert path.exists(), f"{path} was not built (make test-packages builds it)"
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file, folder or link of a package."""
+
+    mode: str
+    owner: str
+    path: str
+    target: str = ""
+
+
+def entries(package: Path) -> list[Entry]:
+    """Return what a .deb contains; paths without the leading dot."""
+    listed = said("dpkg-deb", "--contents", str(package))
+    found = []
+    for line in listed.splitlines():
+        mode, owner, _size, _day, _hour, rest = line.split(None, 5)
+        path, _, target = rest.partition(" -> ")
+        found.append(Entry(mode, owner, path.removeprefix(".").rstrip("/"), target))
+    return found
+
+
+def said(*command: str) -> str:
+    """Run a command that must succeed, and return what it wrote."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
+    return done.stdout
+
+
+def unpacked(package: Path, to: Path) -> Path:
+    """Unpack a .deb with its control files."""
+    said("dpkg-deb", "--raw-extract", str(package), str(to))
+    return to
+
+
+def later(package: Path, to: Path, version: str, *, configuration: str = "") -> Path:
+    """Return a .deb of the same program as another version; `configuration` is added to the shipped file."""
+    stage = unpacked(package, to / f"stage-{version}")
+    control = stage / "DEBIAN/control"
+    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}-1", control.read_text()))
+    program = stage / "usr/lib/cmgr/lib/cmgr"
+    (program / "__init__.py").write_text(f'"""A later cmgr."""\n\n__version__ = "{version}"\n')
+    for stale in (program / "__pycache__").glob("__init__.*"):
+        stale.unlink()
+    if configuration:
+        with (stage / "etc/cmgr/cmgr.toml").open("a") as file:
+            file.write(configuration)
+    made = to / f"cmgr_{version}-1.deb"
+    said("dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", str(stage), str(made))
+    return made

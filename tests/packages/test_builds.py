@@ -1,0 +1,68 @@
+"""How the packages are built: the same each time, clean for the checkers, and not without what must be in them."""
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+from tests.packages import dists
+
+SCRIPTS = sorted(p for p in (dists.ROOT / "packaging").rglob("*.sh")) + sorted(
+    dists.ROOT / "packaging/deb" / name for name in ("preinst", "postinst", "prerm", "postrm")
+)
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_two_builds_are_the_same() -> None:
+    before = digest(dists.deb()), digest(dists.rpm())
+    for script in ("tree.sh", "deb/build.sh", "rpm/build.sh"):
+        dists.said("sh", str(dists.ROOT / "packaging" / script))
+    assert (digest(dists.deb()), digest(dists.rpm())) == before
+
+
+def test_lintian_is_content() -> None:
+    # Until the manual page is in the tree.
+    missing = [] if (dists.ROOT / "docs/man/cmgr.1").exists() else ["--suppress-tags", "no-manual-page"]
+    for arch in dists.ARCHES:
+        done = subprocess.run(
+            ["lintian", "--fail-on", "error,warning", *missing, str(dists.deb(arch))],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout
+
+
+def test_rpmlint_is_content() -> None:
+    settings = dists.ROOT / "packaging/rpm/rpmlint.toml"
+    for arch in dists.ARCHES:
+        told = dists.said("rpmlint", "--config", str(settings), str(dists.rpm(arch)))
+        found = [line for line in told.splitlines() if ": E: " in line or ": W: " in line]
+        if not (dists.ROOT / "docs/man/cmgr.1").exists():
+            found = [line for line in found if "no-manual-page-for-binary" not in line]
+        assert found == []
+
+
+def test_every_exception_from_a_checker_has_a_reason() -> None:
+    for name in ("deb/lintian-overrides", "rpm/rpmlint.toml"):
+        lines = (dists.ROOT / "packaging" / name).read_text().splitlines()
+        assert lines[0].startswith("#")
+        assert sum(line.strip().startswith("#") for line in lines) >= 3
+
+
+def test_shell_scripts_are_without_a_mistake() -> None:
+    told = subprocess.run(
+        ["shellcheck", "--shell=sh", "--severity=warning", "--exclude=SC1091,SC2154,SC2034", *map(str, SCRIPTS)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert told.returncode == 0, told.stdout
+
+
+def test_an_unknown_architecture_is_refused() -> None:
+    done = subprocess.run(
+        ["sh", str(dists.ROOT / "packaging/tree.sh")],
+        env={**os.environ, "ARCH": "riscv64"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == "cannot build: architecture riscv64 is neither x86_64 nor aarch64\n"

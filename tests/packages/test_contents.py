@@ -1,0 +1,131 @@
+"""What is in the packages, for both architectures."""
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.packages import dists
+
+MACHINES = {"x86_64": 62, "aarch64": 183}
+"""e_machine of ELF."""
+
+GLIBC = (2, 28)
+
+
+@pytest.fixture(scope="session", params=dists.ARCHES)
+def arch(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def tree(arch: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return dists.unpacked(dists.deb(arch), tmp_path_factory.mktemp(arch) / "tree")
+
+
+def native_files(tree: Path) -> list[Path]:
+    return [p for p in tree.rglob("*") if p.is_file() and not p.is_symlink() and p.read_bytes()[:4] == b"\x7fELF"]
+
+
+def test_the_package_says_which_version_it_is(arch: str) -> None:
+    told = dists.said("dpkg-deb", "--field", str(dists.deb(arch)), "Version", "Architecture", "Depends")
+    assert f"Architecture: {dists.DEB_NAMES[arch]}\n" in told
+    assert "libc6 (>= 2.28)" in told
+
+
+def test_everything_that_contents_names_is_there_with_its_mode(arch: str) -> None:
+    found = {entry.path: entry for entry in dists.entries(dists.deb(arch))}
+    for line in (dists.ROOT / "packaging/contents").read_text().splitlines():
+        if line.startswith("#") or "system-preset" in line:
+            continue
+        need, mode, source, target = line.split()
+        if need == "may" and not (dists.ROOT / source).exists():
+            continue
+        entry = found["/" + target.replace("usr/lib/systemd", "lib/systemd")]
+        assert _octal(entry.mode) == mode, entry
+        assert entry.owner == "root/root"
+
+
+def _octal(mode: str) -> str:
+    bits = "".join("0" if letter == "-" else "1" for letter in mode[1:10])
+    return f"{int(bits, 2):04o}"
+
+
+def test_only_the_configuration_is_a_configuration_file(tree: Path) -> None:
+    assert (tree / "DEBIAN/conffiles").read_text().split() == ["/etc/cmgr/cmgr.toml"]
+
+
+def test_nobody_but_root_can_write_to_anything(arch: str) -> None:
+    links = ("l",)
+    loose = [e for e in dists.entries(dists.deb(arch)) if not e.mode.startswith(links) and "w" in e.mode[4:]]
+    assert loose == []
+
+
+def test_all_compiled_code_is_for_the_architecture(arch: str, tree: Path) -> None:
+    files = native_files(tree)
+    assert len(files) > 5
+    for file in files:
+        (machine,) = struct.unpack_from("<H", file.read_bytes(), 18)
+        assert machine == MACHINES[arch], file
+
+
+def test_no_compiled_code_asks_for_a_later_glibc(tree: Path) -> None:
+    for file in native_files(tree):
+        asked = {tuple(map(int, v.split(b"."))) for v in re.findall(rb"GLIBC_(\d+\.\d+)", file.read_bytes())}
+        assert max(asked, default=(0, 0)) <= GLIBC, file
+
+
+def test_compiled_code_needs_only_what_the_package_depends_on(tree: Path) -> None:
+    # libstdc++6 brings libgcc_s.so.1 along; all others are glibc's.
+    known = r"ld-linux.*|lib(c|m|pthread|dl|rt|util|stdc\+\+|gcc_s)\.so\.\d"
+    for file in native_files(tree):
+        told = dists.said("objdump", "--private-headers", str(file)) if _ours(tree) else ""
+        needed = re.findall(r"NEEDED\s+(\S+)", told)
+        assert all(re.fullmatch(known, name) for name in needed), (file, needed)
+
+
+def _ours(tree: Path) -> bool:
+    return dists.NATIVE in tree.parent.name
+
+
+def test_no_path_of_the_machine_that_built_it_is_in_there(tree: Path) -> None:
+    home = str(Path.home()).encode() + b"/"
+    built = (b"/cmgr-python.", b"/build/packages/", str(dists.ROOT).encode())
+    for file in (p for p in tree.rglob("*") if p.is_file() and not p.is_symlink()):
+        data = file.read_bytes()
+        assert not any(word in data for word in built), file
+        if home != b"/root/":
+            assert home not in data, file
+
+
+def test_every_library_has_its_licence_there(tree: Path) -> None:
+    bundled = (tree / "usr/share/doc/cmgr/bundled.txt").read_text()
+    licences = {_normal(path.name): path for path in (tree / "usr/share/doc/cmgr/licenses").iterdir()}
+    named = re.findall(r"^  (\S+) \S+$", bundled, re.MULTILINE)
+    assert {"python3.11", "openssl", "docker", "sqlalchemy", "grpcio"} <= set(named)
+    for name in named:
+        texts = list(licences[_normal(name)].iterdir())
+
+        assert any(text.stat().st_size > 100 for text in texts), name
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_every_module_is_compiled(tree: Path) -> None:
+    for source in (tree / "usr/lib/cmgr/lib/cmgr").rglob("*.py"):
+        compiled = source.parent / "__pycache__" / f"{source.stem}.cpython-311.pyc"
+        # PEP 552: bit 0 says that a hash is in there, bit 1 that it is checked.
+        assert compiled.read_bytes()[4:8] == b"\x01\x00\x00\x00", source
+
+
+def test_the_program_is_the_one_of_the_repository(tree: Path) -> None:
+    theirs = tree / "usr/lib/cmgr/lib/cmgr"
+    ours = dists.ROOT / "cmgr"
+    names = {str(p.relative_to(ours)) for p in ours.rglob("*") if p.is_file() and "__pycache__" not in p.parts} - {
+        "py.typed"
+    }
+    found = {str(p.relative_to(theirs)) for p in theirs.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+    assert found == names

@@ -1,0 +1,85 @@
+"""systemd brings the service back, and the service goes on with what it was at."""
+
+from pathlib import Path
+
+from tests.packages.conftest import Boot
+from tests.packages.machine import Machine
+from tests.packages.sim import inject, phase, recovered, simulate
+from tests.support.dockerd import Dockerd
+from tests.support.waiting import eventually
+from tests.system.containers import Containers, Spec
+
+
+def another(machine: Machine, before: str) -> str:
+    """Wait for another life of the service than the one with that pid, and return its pid."""
+    eventually(lambda: machine.show("MainPID") not in ("0", before) and machine.active(), within=60)
+    return machine.show("MainPID")
+
+
+def test_a_service_that_is_killed_in_an_episode_comes_back_and_ends_it(machine: Machine) -> None:
+    simulate(machine, reset="3s")
+    inject(machine)
+    eventually(lambda: phase(machine) == "resetting")
+    before = machine.show("MainPID")
+    machine.signal("KILL", before)
+    another(machine, before)
+    recovered(machine)
+    assert machine.show("NRestarts") == "1"
+
+
+def test_a_service_that_hangs_says_where_and_comes_back(machine: Machine) -> None:
+    # As shipped, but for the time: nobody has to wait twenty seconds for this.
+    machine.put("/etc/systemd/system/cmgr.service.d/soon.conf", "[Service]\nWatchdogSec=3s\n")
+    machine.do("systemctl", "daemon-reload")
+    simulate(machine)
+    before = machine.show("MainPID")
+    machine.signal("STOP", before)
+    another(machine, before)
+    told = machine.said()
+    assert "Watchdog timeout" in told
+    assert "Fatal Python error: Aborted" in told
+    assert "loop.py" in told
+
+
+def test_the_watchdog_is_fed_by_the_deciding_thread(machine: Machine) -> None:
+    machine.put("/etc/systemd/system/cmgr.service.d/soon.conf", "[Service]\nWatchdogSec=2s\n")
+    machine.do("systemctl", "daemon-reload")
+    simulate(machine)
+    first = machine.show("WatchdogTimestampMonotonic")
+    eventually(lambda: machine.show("WatchdogTimestampMonotonic") != first, within=10)
+    assert machine.show("NRestarts") == "0"
+
+
+def test_a_reboot_forgets_nothing(machine: Machine) -> None:
+    simulate(machine, reset="3s")
+    inject(machine)
+    eventually(lambda: phase(machine) == "resetting")
+    machine.stop()
+    machine.boot()
+    recovered(machine)
+
+
+def test_a_stop_leaves_no_process_and_keeps_the_state(machine: Machine) -> None:
+    simulate(machine)
+    assert "cmgr" in machine.processes()
+    machine.do("systemctl", "stop", "cmgr")
+    assert machine.show("Result") == "success"
+    assert machine.show("ActiveState") == "inactive"
+    assert "cmgr" not in machine.processes()
+    machine.do("test", "-f", "/var/lib/cmgr/cmgr.db")
+
+
+def test_an_episode_with_containers_of_a_real_docker(boot: Boot, installed: Path, dockerd: Dockerd) -> None:
+    containers = Containers(dockerd)
+    try:
+        containers.run(Spec("web-1", "0-1"), Spec("web-2", "4"))
+        machine = boot(installed, binds={"/run/docker.sock": dockerd.socket})
+        simulate(machine, runtime="docker")
+        eventually(lambda: len(machine.status()["containers"]) == 2)
+        inject(machine)
+        recovered(machine)
+        assert containers.was_restarted("web-1")
+        assert not containers.was_restarted("web-2")
+        assert containers.all_running()
+    finally:
+        containers.close()

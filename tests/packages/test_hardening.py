@@ -1,0 +1,72 @@
+"""What the service may do on the machine: as little as docs/install.md says, and enough for its work."""
+
+import re
+
+from tests.packages import dists
+from tests.packages.machine import Machine
+from tests.packages.sim import simulate
+
+ABOUT_THE_PROGRAM = ("#", "Type", "Exec", "Restart", "Notify", "Watchdog", "Timeout", "KillMode")
+
+CALLBACK = """
+import ctypes
+order = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+numbers = (ctypes.c_int * 3)(3, 1, 2)
+ctypes.CDLL(None).qsort(numbers, 3, ctypes.sizeof(ctypes.c_int), order(lambda a, b: a[0] - b[0]))
+print(list(numbers))
+"""
+
+
+def test_the_score_is_what_the_documentation_says(machine: Machine) -> None:
+    told = machine.do("systemd-analyze", "security", "--offline=yes", "--no-pager", "/lib/systemd/system/cmgr.service")
+    found = re.search(r"exposure level for cmgr.service: ([\d.]+)", told)
+    assert found, told
+    said = re.search(r"exposure level of ([\d.]+)", (dists.ROOT / "docs/install.md").read_text())
+    assert said
+    assert float(found[1]) <= float(said[1]), told
+
+
+def test_the_process_has_two_capabilities_and_gets_no_more(machine: Machine) -> None:
+    simulate(machine)
+    status = machine.do("cat", f"/proc/{machine.show('MainPID')}/status")
+    # CAP_DAC_OVERRIDE is number 1, CAP_SYS_ADMIN number 21.
+    held = dict(line.split(":\t", 1) for line in status.splitlines())
+    assert int(held["CapBnd"], 16) == 1 << 1 | 1 << 21
+    assert held["NoNewPrivs"] == "1"
+
+
+def inside(machine: Machine, *command: str) -> tuple[str, str]:
+    """Run a command as the unit would. Return how it ended, and what it said."""
+    unit = machine.do("cat", "/lib/systemd/system/cmgr.service").partition("[Service]")[2].partition("[Install]")[0]
+    kept = [line for line in unit.splitlines() if line and not line.startswith(ABOUT_THE_PROGRAM)]
+    words = " ".join(f'"{word}"' for word in command)
+    machine.put(
+        "/etc/systemd/system/probe.service", "\n".join(["[Service]", "Type=oneshot", f"ExecStart={words}", *kept])
+    )
+    machine.run("systemctl", "start", "probe")
+    said = machine.do("journalctl", "-u", "probe", "-o", "cat", "_TRANSPORT=stdout")
+    return machine.show("Result", "probe"), said
+
+
+def test_a_library_can_call_back_although_no_memory_is_both_written_and_run(machine: Machine) -> None:
+    machine.put("/var/cache/callback.py", CALLBACK)
+    result, told = inside(machine, "/usr/lib/cmgr/python/bin/python3.11", "-ISB", "/var/cache/callback.py")
+    assert (result, told) == ("success", "[1, 2, 3]\n")
+
+
+def test_the_chips_devices_are_not_hidden(machine: Machine) -> None:
+    for setting in ("PrivateDevices", "ProtectClock"):
+        assert machine.show(setting) == "no"
+    assert machine.show("DevicePolicy") == "auto"
+
+
+def test_the_system_is_read_only(machine: Machine) -> None:
+    tries = "echo x >/usr/x || echo x >/etc/cmgr/x || echo x >/var/lib/x || true"
+    result, told = inside(machine, "/bin/sh", "-c", tries)
+    assert result == "success"
+    assert told.count("Read-only file system") == 3, told
+
+
+def test_a_container_s_fifo_can_be_made(machine: Machine) -> None:
+    machine.do("mkdir", "-p", "/run/containerd/fifo")
+    assert inside(machine, "/usr/bin/mkfifo", "/run/containerd/fifo/out") == ("success", "")

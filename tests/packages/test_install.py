@@ -1,0 +1,105 @@
+"""Installing the .deb on a machine without a network, and what is there then."""
+
+import pytest
+
+from tests.packages import dists
+from tests.packages.conftest import Boot
+from tests.packages.machine import Machine
+from tests.packages.sim import episode, inject, recovered, simulate
+from tests.support.waiting import eventually
+
+
+def test_installing_needs_no_network_and_says_that_nobody_is_stopped(machine: Machine) -> None:
+    told = machine.do("cat", "/var/tmp/install.log")  # noqa: S108  # In the machine.
+    assert told.startswith("0\n"), told
+    assert 'strategy "never"' in told
+    assert machine.do("dpkg-query", "-W", "-f", "${db:Status-Status}", "cmgr") == "installed"
+    assert machine.run("dpkg", "--verify", "cmgr").out == ""
+
+
+def test_the_service_is_enabled_and_a_machine_without_chips_hears_why_it_does_not_run(machine: Machine) -> None:
+    assert machine.do("systemctl", "is-enabled", "cmgr").strip() == "enabled"
+    eventually(lambda: "cannot find a chip driver" in machine.said(), within=20)
+
+
+def test_files_belong_to_root_and_only_the_group_can_read_them(machine: Machine) -> None:
+    simulate(machine)
+    modes = {
+        "/etc/cmgr/cmgr.toml": "640 root cmgr",
+        "/etc/cmgr/faults.d": "755 root root",
+        "/etc/cmgr/hooks.d": "755 root root",
+        "/var/lib/cmgr": "750 root cmgr",
+        "/var/lib/cmgr/cmgr.db": "640 root cmgr",
+        "/run/cmgr": "750 root cmgr",
+        "/run/cmgr/cmgr.sock": "660 root cmgr",
+        "/var/log/cmgr": "750 root cmgr",
+    }
+    told = machine.do("stat", "-c", "%n=%a %U %G", *modes).splitlines()
+    assert dict(line.split("=") for line in told) == modes
+
+
+def test_the_group_may_use_the_command_line_and_others_are_refused_politely(machine: Machine) -> None:
+    simulate(machine)
+    machine.do("useradd", "plain")
+    machine.do("useradd", "--groups", "cmgr", "member")
+    assert machine.run("cmgr", "status", user="member").code == 0
+    refused = machine.run("cmgr", "status", user="plain")
+    assert refused.code == 1
+    assert "permission denied" in refused.err.lower()
+    assert "Traceback" not in refused.err
+
+
+def test_the_unit_is_without_a_mistake(machine: Machine) -> None:
+    done = machine.run("systemd-analyze", "verify", "/lib/systemd/system/cmgr.service")
+    # The manual pages are looked for with man(1), which a small system does not have.
+    told = [line for line in done.err.splitlines() if "man" not in line]
+    assert told == []
+
+
+def test_an_episode_runs_from_fault_to_recovery(machine: Machine) -> None:
+    simulate(machine)
+    inject(machine)
+    recovered(machine)
+    assert machine.run("cmgr", "status", "--check").code == 0
+
+
+def test_what_the_journal_has_carries_priority_and_unit(machine: Machine) -> None:
+    simulate(machine)
+    inject(machine)
+    recovered(machine)
+    rows = [row for row in machine.journal() if row.get("_COMM") == "cmgr"]
+    assert {row["SYSLOG_IDENTIFIER"] for row in rows} == {"cmgr"}
+    assert {row["_SYSTEMD_UNIT"] for row in rows} == {"cmgr.service"}
+    assert {row["PRIORITY"] for row in rows} <= set("3456")
+    told = [row for row in rows if "episode 1 is over: recovered" in str(row["MESSAGE"])]
+    assert [row["PRIORITY"] for row in told] == ["6"]
+    assert not any(str(row["MESSAGE"]).startswith("<") for row in rows)
+
+
+def test_a_reload_reads_the_configuration_again(machine: Machine) -> None:
+    simulate(machine)
+    machine.do("sed", "-i", "s/ringRecover/singleRecover/", "/etc/cmgr/cmgr.toml")
+    machine.do("systemctl", "reload", "cmgr")
+    eventually(lambda: machine.status()["service"]["strategy"] == "singleRecover")
+
+
+def test_a_disabled_service_stays_disabled(boot: Boot, installed: "object", machine: Machine) -> None:
+    machine.do("systemctl", "disable", "--now", "cmgr")
+    machine.do("dpkg", "--install", f"/packages/{dists.deb().name}")
+    assert machine.run("systemctl", "is-enabled", "cmgr").out.strip() == "disabled"
+    assert not machine.active()
+
+
+@pytest.mark.parametrize(
+    "shell", ["bash-completion/completions/cmgr", "zsh/vendor-completions/_cmgr", "fish/vendor_completions.d/cmgr.fish"]
+)
+def test_completions_are_there(machine: Machine, shell: str) -> None:
+    assert "cmgr" in machine.do("cat", f"/usr/share/{shell}")
+
+
+def test_episodes_are_told_after_a_restart(machine: Machine) -> None:
+    simulate(machine)
+    inject(machine)
+    recovered(machine)
+    machine.do("systemctl", "restart", "cmgr")
+    assert (episode(machine, 1) or {})["outcome"] == "recovered"

@@ -1,0 +1,104 @@
+"""The .rpm: its dependencies, its files, and its scriptlets on a machine that boots."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.packages import dists
+from tests.packages.conftest import Boot
+from tests.packages.machine import Machine
+from tests.packages.sim import inject, phase, recovered, simulate
+from tests.support.waiting import eventually
+
+NEEDS = ("glibc >= 2.28", "libstdc++", "systemd", "/bin/sh", "/usr/sbin/groupadd")
+
+STUB = """
+Name: distribution
+Version: 1
+Release: 1
+Summary: What a distribution of rpm packages would have
+License: none
+BuildArch: noarch
+Provides: glibc = 2.28
+Provides: libstdc++ systemd /bin/sh /usr/sbin/groupadd
+%description
+%files
+"""
+
+
+@pytest.fixture(scope="session")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A package for the things that this Debian has, and that rpm knows nothing of."""
+    folder = tmp_path_factory.mktemp("stub")
+    (folder / "distribution.spec").write_text(STUB)
+    dists.said("rpmbuild", "-bb", "--quiet", "--define", f"_topdir {folder}", str(folder / "distribution.spec"))
+    return next(folder.rglob("*.noarch.rpm"))
+
+
+@pytest.fixture
+def machine(boot: Boot, stub: Path) -> Machine:
+    made = boot()
+    made.do("rpm", "--install", made.bring(stub))
+    return made
+
+
+def newer(to: Path) -> Path:
+    """Return the same package as another release."""
+    done = dists.said("env", "REVISION=2", f"CMGR_DIST={to}", "sh", str(dists.ROOT / "packaging/rpm/build.sh"))
+    return Path(done.strip())
+
+
+@pytest.mark.parametrize("arch", dists.ARCHES)
+def test_it_asks_for_what_it_needs_and_offers_nothing_to_others(arch: str) -> None:
+    needs = dists.said("rpm", "-qp", "--requires", str(dists.rpm(arch))).splitlines()
+    asked = {need for need in needs if not need.startswith(("rpmlib(", "config("))}
+    assert asked == set(NEEDS)
+    offers = dists.said("rpm", "-qp", "--provides", str(dists.rpm(arch))).splitlines()
+    assert all(offer.startswith(("cmgr", "config(cmgr)")) for offer in offers)
+
+
+def test_without_what_it_needs_it_is_refused(boot: Boot) -> None:
+    done = boot().run("rpm", "--install", f"/packages/{dists.rpm().name}")
+    assert done.code != 0
+    for need in NEEDS:
+        assert need in done.err
+
+
+def test_it_has_the_files_of_the_deb() -> None:
+    ours = set(dists.said("rpm", "-qpl", str(dists.rpm())).splitlines())
+    theirs = {e.path.replace("/lib/systemd", "/usr/lib/systemd", 1) if e.path.startswith("/lib/") else e.path
+              for e in dists.entries(dists.deb()) if not e.mode.startswith("d")}  # fmt: skip
+    only_deb = {
+        "/usr/share/lintian/overrides/cmgr", "/usr/share/doc/cmgr/copyright", "/usr/share/doc/cmgr/changelog.Debian.gz",
+        "/usr/share/zsh/vendor-completions/_cmgr",
+    }  # fmt: skip
+    assert theirs - only_deb <= ours
+    told = dists.said(
+        "rpm",
+        "-qp",
+        "--queryformat",
+        "[%{FILENAMES} %{FILEMODES:perms} %{FILEUSERNAME}:%{FILEGROUPNAME} %{FILEFLAGS:fflags}\n]",
+        str(dists.rpm()),
+    )
+    assert "/etc/cmgr/cmgr.toml -rw-r----- root:cmgr cn\n" in told
+
+
+def test_its_life_on_a_machine(machine: Machine, tmp_path: Path) -> None:
+    told = machine.do("rpm", "--install", f"/packages/{dists.rpm().name}")
+    assert 'strategy "never"' in told
+    assert machine.do("systemctl", "is-enabled", "cmgr").strip() == "enabled"
+    assert machine.run("rpm", "--verify", "cmgr").out == ""
+    simulate(machine, reset="4s")
+    mine = machine.do("cat", "/etc/cmgr/cmgr.toml")
+    inject(machine)
+    eventually(lambda: phase(machine) == "resetting")
+    before = machine.show("MainPID")
+    machine.do("rpm", "--upgrade", machine.bring(newer(tmp_path)))
+    assert machine.show("MainPID") not in ("0", before)
+    recovered(machine)
+    assert machine.do("cat", "/etc/cmgr/cmgr.toml") == mine
+    machine.do("rpm", "--erase", "cmgr")
+    assert "cmgr" not in machine.processes()
+    assert machine.run("test", "-e", "/usr/lib/cmgr").code == 1
+    assert machine.do("cat", "/etc/cmgr/cmgr.toml.rpmsave") == mine
+    machine.do("test", "-f", "/var/lib/cmgr/cmgr.db")
