@@ -68,14 +68,14 @@ find "$lib" "$tree/usr/lib/cmgr/python/lib" -name '*.py' -exec sed -i '1s/^#!.*$
 
 # --- The files of the repository ---------------------------------------------------------------------------------
 
-grep -v '^#' "$here/contents" | while read -r required mode source target; do
+grep -v '^#' "$here/contents" | while read -r mode source target; do
     to="$tree/$target"
     if [ "$source" = - ]; then
         install -d -m "$mode" "$to"
     elif [ -e "$root/$source" ]; then
         install -D -m "$mode" "$root/$source" "${to%.gz}"
         case $to in *.gz) gzip -9n "${to%.gz}" ;; esac
-    elif [ "$required" = must ]; then
+    else
         die "$source is missing"
     fi
 done
