@@ -8,7 +8,6 @@ Rules:
 """
 
 import contextlib
-import grp
 import json
 import os
 import shutil
@@ -23,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cmgr.errors import CmgrError, ConfigError, chain
+from cmgr.service.claim import GROUP, gid_of, make_directory
 
 REQUEST_LIMIT = 64 * 1024
 REQUEST_SECONDS = 5.0
@@ -68,13 +68,13 @@ class ControlServer:
         self,
         path: str | os.PathLike[str],
         answer: Answer,
-        group: str = "cmgr",
+        group: str = GROUP,
         report: Callable[[str, BaseException], None] = lambda _message, _error: None,
         patience: float = REQUEST_SECONDS,
     ) -> None:
         self._path = Path(path)
         self._answer = answer
-        self._group = _gid(group)
+        self._group = gid_of(group)
         self._report = report
         self._patience = patience
         self._listening: socket.socket | None = None
@@ -191,10 +191,7 @@ def listener(path: Path) -> int | None:
 
 
 def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, int]]:
-    if not path.parent.exists():
-        path.parent.mkdir(mode=0o750, parents=True)
-        if os.geteuid() == 0 and group is not None:
-            os.chown(path.parent, 0, group)
+    make_directory(path, group)
     private = tempfile.mkdtemp(prefix=".", dir=path.parent)
     try:
         unready = Path(private) / "s"
@@ -227,13 +224,6 @@ def _guard(path: Path, group: int | None) -> None:
 def _inode(path: Path) -> tuple[int, int]:
     found = path.lstat()
     return found.st_dev, found.st_ino
-
-
-def _gid(group: str) -> int | None:
-    try:
-        return grp.getgrnam(group).gr_gid
-    except KeyError:
-        return None
 
 
 def _peer(connection: socket.socket) -> _Peer:

@@ -115,7 +115,7 @@ class Service:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**self._environment(), **(environment or {})},
+                env={**self.environment(), **(environment or {})},
             )
 
     def _is_up(self) -> bool:
@@ -137,13 +137,14 @@ class Service:
             [sys.executable, "-m", "cmgr", *words, "--config", str(self.config)],
             capture_output=True,
             text=True,
-            env=self._environment(),
+            env=self.environment(),
             timeout=30,
             check=False,
         )
         return Outcome(ended.returncode, ended.stdout, ended.stderr)
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Return what its processes are started with: nothing there configures cmgr."""
         return {k: v for k, v in os.environ.items() if not k.startswith("CMGR_") and k not in NOT_OURS}
 
     @property
