@@ -8,7 +8,6 @@ Rules:
 """
 
 import contextlib
-import grp
 import json
 import os
 import queue
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from cmgr.config import places
 from cmgr.errors import CmgrError, ConfigError, chain
+from cmgr.service.claim import GROUP, gid_of, make_directory
 from cmgr.service.peers import Peer, peer_of
 from cmgr.service.reception import Guest, Host, Reception
 
@@ -60,13 +60,13 @@ class ControlServer:
         self,
         path: str | os.PathLike[str],
         answer: Answer,
-        group: str = "cmgr",
+        group: str = GROUP,
         report: Callable[[str, BaseException], None] = lambda _message, _error: None,
         patience: float = REQUEST_SECONDS,
     ) -> None:
         self._path = Path(path)
         self._answer = answer
-        self._group = _gid(group)
+        self._group = gid_of(group)
         self._report = report
         self._patience = patience
         self._listening: socket.socket | None = None
@@ -184,10 +184,7 @@ def _refuse_place(path: Path) -> None:
 
 
 def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, int]]:
-    if not path.parent.exists():
-        path.parent.mkdir(mode=0o750, parents=True)
-        if os.geteuid() == 0 and group is not None:
-            os.chown(path.parent, 0, group)
+    make_directory(path, group)
     private = tempfile.mkdtemp(prefix=".", dir=path.parent)
     try:
         unready = Path(private) / "s"
@@ -220,13 +217,6 @@ def _guard(path: Path, group: int | None) -> None:
 def _inode(path: Path) -> tuple[int, int]:
     found = path.lstat()
     return found.st_dev, found.st_ino
-
-
-def _gid(group: str) -> int | None:
-    try:
-        return grp.getgrnam(group).gr_gid
-    except KeyError:
-        return None
 
 
 def _request(line: bytes, peer: Peer) -> Request:

@@ -25,6 +25,7 @@ from cmgr.runtimes import open_runtimes
 from cmgr.runtimes.sim_world import pretended
 from cmgr.service import bundle_parts, logs
 from cmgr.service.answers import Answers
+from cmgr.service.claim import claim
 from cmgr.service.clock import SteadyClock, steadied
 from cmgr.service.control import ControlServer, refuse_if_live
 from cmgr.service.handover import Handover
@@ -86,6 +87,7 @@ class Service:
         self._ails: tuple[str, ...] = ()
         # Before anything is opened: a second service on the same state or socket must change nothing.
         refuse_if_live(Path(config.socket))
+        stack.callback(claim(Path(config.socket)).release)
         catalog = load_catalog(config, log.warn)
         self._store = self._open_store()
         self._driver = self._open_driver()

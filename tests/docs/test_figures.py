@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.figures import PAGE as RELIABILITY
 from tests.support.figures import Figures, Run, page
 
 PAGE = "# Title\n\n<!-- proof -->\nold\n<!-- end -->\n\nMore.\n"
@@ -32,6 +33,11 @@ def test_the_page_shows_a_run_in_its_block_and_keeps_the_rest() -> None:
         "| Deaths | containers lost | 0 |",
     ]
     assert page(page(PAGE, run), run) == page(PAGE, run)
+
+
+def test_the_reliability_page_has_a_place_for_them() -> None:
+    run = Run({"cmgr": "1"}, 1, 0, 0, {"Deaths": {"points killed at": 7}})
+    assert "| Deaths | points killed at | 7 |" in page(RELIABILITY.read_text(), run)
 
 
 def test_a_test_that_takes_figures_is_a_proof(figures: Figures, request: pytest.FixtureRequest) -> None:

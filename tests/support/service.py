@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ NOW = "80E24E00"
 
 LATER = "80C98008"
 """A fault whose ring is reset when it has lasted for a while (RestartRequest)."""
+
+RUN = ("-m", "cmgr", "run")
 
 NOT_OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM")
 
@@ -80,18 +82,19 @@ class Service:
         }
         self.settings: dict[str, Setting] = {**DEFAULTS, **paths, **settings}
         self._pretended: tuple[str, ...] = ()
+        self.more = ""
         self._process: subprocess.Popen[bytes] | None = None
         self.configure({})
 
     def configure(self, changes: Mapping[str, Setting]) -> None:
-        """Change settings by their dotted keys, and write the file."""
+        """Change settings by their dotted keys, and write the file, with what `more` has at its end."""
         self.settings.update(changes)
         # JSON's texts, numbers, flags and lists are TOML's, too.
         lines = [f"{key} = {json.dumps(value)}" for key, value in self.settings.items()]
         lines += [f'[[sim.containers]]\nname = "{name}"\nchips = [0]' for name in self._pretended]
         self.config.touch(mode=0o640)
         self.config.chmod(0o640)
-        self.config.write_text("\n".join([*lines, ""]))
+        self.config.write_text("\n".join([*lines, self.more, ""]))
 
     def pretend(self, *names: str) -> None:
         """Pretend containers so named on chip 0, for the runtime `sim`."""
@@ -100,20 +103,21 @@ class Service:
 
     # Its life.
 
-    def start(self, environment: Mapping[str, str] | None = None) -> None:
+    def start(self, environment: Mapping[str, str] | None = None, program: Sequence[str] = RUN) -> None:
         """Start it, and wait until it says that it is up."""
-        self.launch(environment)
+        self.launch(environment, program)
         eventually(self._is_up, within=20, why=f"cmgr is up; it said: {self.said()[-2000:]}")
 
-    def launch(self, environment: Mapping[str, str] | None = None) -> None:
+    def launch(self, environment: Mapping[str, str] | None = None, program: Sequence[str] = RUN) -> None:
+        """Start it. `program`: what runs it in the place of cmgr itself."""
         assert not self.running()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*self.prefix, sys.executable, "-m", "cmgr", "run", "--config", str(self.config)],
+                [*self.prefix, sys.executable, *program, "--config", str(self.config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**self._environment(), **(environment or {})},
+                env={**self.environment(), **(environment or {})},
             )
 
     def _is_up(self) -> bool:
@@ -135,13 +139,14 @@ class Service:
             [sys.executable, "-m", "cmgr", *words, "--config", str(self.config)],
             capture_output=True,
             text=True,
-            env=self._environment(),
+            env=self.environment(),
             timeout=30,
             check=False,
         )
         return Outcome(ended.returncode, ended.stdout, ended.stderr)
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Return what its processes are started with: nothing there configures cmgr."""
         return {k: v for k, v in os.environ.items() if not k.startswith("CMGR_") and k not in NOT_OURS}
 
     @property
@@ -151,6 +156,11 @@ class Service:
 
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    @property
+    def code(self) -> int | None:
+        """The exit code, as Popen has it, of a service that has ended."""
+        return None if self._process is None else self._process.poll()
 
     def tell(self, number: signal.Signals) -> None:
         assert self.running()

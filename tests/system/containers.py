@@ -57,6 +57,10 @@ class Containers:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(self._run, specs))
         self.names += [spec.name for spec in specs]
+        self.mark()
+
+    def mark(self) -> None:
+        """Count what happens from now on."""
         self._began = {name: self.started_at(name) for name in self.names}
         self._since = time.time()
 

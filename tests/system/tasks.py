@@ -40,6 +40,10 @@ class Tasks:
         """Create and start these containers; what happens from now on is counted."""
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda spec: self._run(spec, self.containerd.namespaces[namespace]), specs))
+        self.mark()
+
+    def mark(self) -> None:
+        """Count what happens from now on."""
         self._since = time.time()
 
     def _run(self, spec: Spec, namespace: str) -> None:

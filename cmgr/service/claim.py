@@ -1,0 +1,52 @@
+"""The place of the service's socket: its directory, and the right to listen there, which one process has."""
+
+import grp
+import os
+from pathlib import Path
+
+from cmgr.config import places
+from cmgr.errors import ConfigError, StoreBusy, StoreError
+from cmgr.store import files
+
+GROUP = "cmgr"
+
+
+def claim(path: Path) -> files.Lock:
+    """Take the right to listen on this path, before anything else is opened. Does not wait.
+
+    Whether somebody listens already is not enough to ask: of two services that start at once, neither finds one.
+    Raises `ConfigError`, also when somebody else could put another socket there.
+    """
+    try:
+        found = places.weakness(path)
+        if found is not None:
+            # Whoever can replace the socket can tell the command line anything.
+            raise ConfigError(f"cannot listen on {path}: {found.reason}", hint=found.hint)
+        make_directory(path, gid_of(GROUP))
+        return files.Lock(path)
+    except StoreBusy as error:
+        raise ConfigError(
+            f"cannot listen on {path}: another service is about to",
+            hint="stop it (systemctl stop cmgr), or name another path with socket in the configuration",
+        ) from error
+    except (StoreError, OSError) as error:
+        raise ConfigError(
+            f"cannot listen on {path}", hint="name another path with socket in the configuration"
+        ) from error
+
+
+def make_directory(path: Path, group: int | None) -> None:
+    """Make sure that the socket's directory is there, for this group to enter. Raises OSError."""
+    if path.parent.exists():
+        return
+    path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)  # Another may be making it.
+    if os.geteuid() == 0 and group is not None:
+        os.chown(path.parent, 0, group)
+
+
+def gid_of(group: str) -> int | None:
+    """Return the group's number, or None where there is no such group."""
+    try:
+        return grp.getgrnam(group).gr_gid
+    except KeyError:
+        return None

@@ -1,0 +1,110 @@
+"""What must be true of a trial that is over, by the record of the world, by the database and by the timeline."""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+
+from cmgr.model.commands import NoteKind
+from cmgr.model.rings import EDGES, Phase
+from cmgr.store.history import NoteRow
+from cmgr.store.reader import open_reader
+from tests.crash.trial import Trial
+from tests.crash.worlds import policy_of, witnessed
+from tests.system.containers import Happening
+
+BUDGET = 3
+STOPPED = ("is stopped",)
+STARTED = ("runs again", "is no longer held: it runs, so an earlier start had worked")
+"""The ways in which the timeline tells that a container was stopped, and that it runs."""
+
+EVER = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def all_is_well(trial: Trial) -> None:
+    """Check everything."""
+    happenings = trial.place.stock.happenings(trial.service)
+    each_held_runs_again_once(trial, happenings)
+    resets_were_few_and_safe(trial, happenings)
+    the_database_is_whole(trial)
+    the_timeline_is_true(trial)
+
+
+def each_held_runs_again_once(trial: Trial, happenings: Sequence[Happening]) -> None:
+    """The containers of the ring ended and started once each, and no other did; all run, as they were meant to."""
+    place, held = trial.place, trial.place.held
+    assert {h.name for h in happenings} == set(held), happenings
+    cured = ordered_resets(trial)[-1]
+    for name in held:
+        mine = [h for h in happenings if h.name == name]
+        before, after = ([h.action for h in mine if (h.at > cured) is later] for later in (False, True))
+        if place.stock.meddles and policy_of(name) == "always":
+            # A pass of containerd's restart monitor that began before the stop starts it again; it is stopped again.
+            before = before[-1:]
+        assert (before, after) == (["die"], ["start"]), f"{name}: {happenings}, reset {cured}"
+    running = place.stock.running(trial.service)
+    assert all(running.values()), running
+    for name in held:
+        assert place.stock.is_armed(trial.service, name), f"{name} has its restart policy back"
+
+
+def ordered_resets(trial: Trial) -> list[float]:
+    """Return when each reset was ordered, as the witness saw it."""
+    found = [float(str(w["at"])) for w in witnessed(trial.service) if w["action"] == "reset"]
+    assert found
+    return found
+
+
+def resets_were_few_and_safe(trial: Trial, happenings: Sequence[Happening]) -> None:
+    """The chips were reset as often as it took, and while none of the ring's containers ran, within the budget."""
+    assert trial.place.chips.resets(trial.service) == trial.place.chips.expected
+    ordered = ordered_resets(trial)
+    for at in ordered:
+        for name in trial.place.held:
+            before = [h.action for h in happenings if h.name == name and h.at <= at]
+            assert before[-1:] == ["die"], f"{name} at the reset of {at}: {happenings}"
+    with open_reader(trial.service.database) as reader:
+        assert len(ordered) <= len(reader.resets(EVER)) <= BUDGET
+
+
+def the_database_is_whole(trial: Trial) -> None:
+    """Nothing is held, no order is open, one episode is over; and SQLite finds nothing wrong with the file."""
+    with open_reader(trial.service.database) as reader:
+        node, episodes = reader.node(), reader.episodes(10)
+        assert (dict(node.holds), reader.commands()) == ({}, ())
+        assert [(e.outcome, e.ended is not None) for e in episodes] == [("recovered", True)]
+        assert {ring.phase for ring in node.rings.values()} == {Phase.HEALTHY}
+    with closing(sqlite3.connect(trial.service.database)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def the_timeline_is_true(trial: Trial) -> None:
+    """It goes from phase to phase without a gap, and tells each stop and start once, each death and each reset."""
+    notes = trial.service.notes(1)
+    kinds = [note.kind for note in notes]
+    assert (kinds.count(NoteKind.OPENED), kinds.count(NoteKind.CLOSED), kinds[-1]) == (1, 1, NoteKind.CLOSED)
+    assert [note.at for note in notes] == sorted(note.at for note in notes)
+    steps = list(_steps(notes))
+    assert set(steps) <= set(EDGES), steps
+    assert [before for _, before in steps[:-1]] == [after for after, _ in steps[1:]], steps
+    assert (steps[0][0], steps[-1][1]) == (Phase.HEALTHY, Phase.HEALTHY)
+    texts = [note.text for note in notes]
+    for name in trial.place.held:
+        for ways in (STOPPED, STARTED):
+            told = sum(texts.count(f"{name} {way}") for way in ways)
+            assert told == 1, f"{name} {ways}: {texts}"
+    # A later life that died before it had written anything was never there.
+    deaths = [d for n, d in enumerate(trial.deaths) if n == 0 or d.point != "before a commit #1"]
+    told_deaths = [re.match(r"cmgr was restarted while the ring was (\w+):", note.text) for note in notes]
+    expected = [d.phase for d in deaths if d.phase is not Phase.HEALTHY]
+    assert [Phase(found[1]) for found in told_deaths if found] == expected, (trial.deaths, texts)
+    with open_reader(trial.service.database) as reader:
+        assert sum(after is Phase.RESETTING for _, after in steps) == len(reader.resets(EVER))
+
+
+def _steps(notes: Sequence[NoteRow]) -> Iterator[tuple[Phase, Phase]]:
+    for note in notes:
+        found = re.match(r"(\w+) → (\w+): .", note.text) if note.kind is NoteKind.PHASE else None
+        if found:
+            yield Phase(found[1]), Phase(found[2])

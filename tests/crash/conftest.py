@@ -1,0 +1,45 @@
+"""Where trials take place."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.crash.matrix import Matrix
+from tests.crash.trial import Trial
+from tests.crash.worlds import PLACES, Chips, Layout, Place, Simulated, Stock
+from tests.fakes.dcmi.fixtures import ascend, workshop
+
+__all__ = ["ascend", "workshop"]
+
+Field = Callable[..., Matrix]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    # A unix socket's path may have 107 characters: pytest's own folders are too deep.
+    made = Path(tempfile.mkdtemp(prefix="cmgr-crash-"))
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def field(folder: Path) -> Iterator[Field]:
+    """Lay out places side by side: `field(layout, stock, chips)`, each called for every place."""
+    with ExitStack() as stack:
+
+        def laid_out(
+            layout: Layout,
+            stock: Callable[[Layout, int], Stock],
+            chips: Callable[[Layout, int], Chips] = Simulated,
+            make: Callable[[Place, Path], Trial] = Trial,
+        ) -> Matrix:
+            places = [Place(n, layout, stock(layout, n), chips(layout, n)) for n in range(PLACES)]
+            for place in places:
+                stack.callback(place.stock.close)
+            return Matrix(places, folder, make)
+
+        yield laid_out

@@ -1,0 +1,84 @@
+"""The real service is killed before and after every commit and every command of an episode, and goes on.
+
+CMGR_CRASH_EVERY=1 tries every point in every world; without it all but the simulator and Docker's ring are sampled.
+"""
+
+import signal
+from functools import partial
+
+import pytest
+
+from tests.crash.conftest import Field
+from tests.crash.matrix import doubles, singles, tell
+from tests.crash.trial import Trial
+from tests.crash.worlds import RING, SINGLE, Ascend, Containerds, Docker, Layout, Pretended, Simulated
+from tests.fakes.dcmi.fixtures import Make
+from tests.support.containerd import Containerd
+from tests.support.dockerd import Dockerd
+from tests.support.figures import Figures
+
+pytestmark = pytest.mark.timeout(1800)
+
+LAYOUTS = pytest.mark.parametrize("layout", [SINGLE, RING], ids=lambda layout: layout.name)
+
+
+@LAYOUTS
+def test_killed_anywhere_on_a_simulated_machine_nothing_is_lost(field: Field, figures: Figures, layout: Layout) -> None:
+    matrix = field(layout, Pretended)
+    points = matrix.points()
+    tell(figures, f"simulator, {layout.name}", matrix.run(singles(points)))
+    tell(figures, f"simulator, {layout.name}, and once more", matrix.run(doubles(points, 20, seed=layout.ring)))
+
+
+def test_killed_anywhere_while_the_first_reset_fails_nothing_is_lost(field: Field, figures: Figures) -> None:
+    matrix = field(RING, Pretended, partial(Simulated, failing=1))
+    tell(figures, "simulator, a ring whose first reset fails", matrix.run(singles(matrix.points(), 30)))
+
+
+def test_told_to_end_anywhere_it_hands_over(field: Field, figures: Figures) -> None:
+    matrix = field(RING, Pretended, make=partial(Trial, how=signal.SIGTERM))
+    points = [point for point in matrix.points() if not point.startswith("before a commit")]
+    tell(figures, "simulator, ring", matrix.run(singles(points)), "told to end (SIGTERM)")
+
+
+@pytest.mark.docker
+def test_told_to_end_anywhere_with_docker_it_hands_over(field: Field, figures: Figures, dockerd: Dockerd) -> None:
+    matrix = field(RING, partial(Docker, dockerd), make=partial(Trial, how=signal.SIGTERM))
+    points = [point for point in matrix.points() if not point.startswith("before a commit")]
+    tell(figures, "Docker, ring", matrix.run(singles(points, 10)), "told to end (SIGTERM)")
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(("layout", "most"), [(SINGLE, 12), (RING, None)], ids=["single", "ring"])
+def test_killed_anywhere_with_docker_nothing_is_lost(
+    field: Field, figures: Figures, dockerd: Dockerd, layout: Layout, most: int | None
+) -> None:
+    matrix = field(layout, partial(Docker, dockerd))
+    points = matrix.points()
+    tell(figures, f"Docker, {layout.name}", matrix.run(singles(points, most)))
+    tell(figures, f"Docker, {layout.name}, and once more", matrix.run(doubles(points, 4, seed=layout.ring)))
+
+
+@pytest.mark.containerd
+@pytest.mark.parametrize(("layout", "most"), [(SINGLE, 10), (RING, 20)], ids=["single", "ring"])
+def test_killed_anywhere_with_containerd_nothing_is_lost(
+    field: Field, figures: Figures, containerd: Containerd, layout: Layout, most: int
+) -> None:
+    matrix = field(layout, partial(Containerds, containerd))
+    tell(figures, f"containerd, {layout.name}", matrix.run(singles(matrix.points(), most)))
+
+
+@LAYOUTS
+def test_killed_anywhere_on_ascend_chips_nothing_is_lost(
+    field: Field, figures: Figures, ascend: Make, layout: Layout
+) -> None:
+    matrix = field(layout, Pretended, partial(Ascend, ascend))
+    tell(figures, f"libdcmi's stand-in, {layout.name}", matrix.run(singles(matrix.points(), 15)))
+
+
+@pytest.mark.docker
+def test_killed_anywhere_on_ascend_chips_with_docker_nothing_is_lost(
+    field: Field, figures: Figures, dockerd: Dockerd, ascend: Make
+) -> None:
+    matrix = field(RING, partial(Docker, dockerd), partial(Ascend, ascend))
+    tell(figures, "libdcmi's stand-in and Docker, ring", matrix.run(singles(matrix.points(), 12)))

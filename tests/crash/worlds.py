@@ -1,0 +1,279 @@
+"""The worlds that a service dies in: pretended or real containers, simulated chips or the stand-in's.
+
+Several trials go on side by side in one world, each in a place of its own: rings and containers that no other has.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from cmgr.runtimes import sim_world
+from tests.fakes.dcmi import hosts
+from tests.fakes.dcmi.fixtures import Make
+from tests.fakes.dcmi.standin import Standin
+from tests.support.containerd import Containerd
+from tests.support.dockerd import Dockerd
+from tests.support.service import NOW, Service, Setting
+from tests.system.containers import Containers, Happening, Spec
+from tests.system.tasks import POLICY, Tasks
+
+PLACES = 3
+"""How many trials go on side by side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A ring and who is on it. `held`: the containers that a fault of its first chip stops, and their chips."""
+
+    name: str
+    ring: int
+    strategy: str
+    held: Mapping[str, int]
+
+    def chip(self, place: int, offset: int = 0) -> int:
+        return place * self.ring + offset
+
+    @property
+    def chips(self) -> int:
+        """One ring more than there are places, for the containers that no fault concerns."""
+        return (PLACES + 1) * self.ring
+
+    def specs(self, place: int) -> tuple[Spec, ...]:
+        short = {"cmgr.stop-timeout": "3"}
+        held = (
+            Spec(f"{name}-{place}", str(self.chip(place, chip)), policy=policy_of(name), labels=short)
+            for name, chip in self.held.items()
+        )
+        return (*held, Spec(f"beside-{place}", str(self.chip(PLACES))))
+
+
+def policy_of(name: str) -> str:
+    return "always" if name.startswith("keen") else "no"
+
+
+SINGLE = Layout("single", 1, "singleRecover", {"keen": 0})
+RING = Layout("ring", 4, "ringRecover", {"quick": 0, "calm": 1, "keen": 2})
+
+
+class Stock(Protocol):
+    """The containers of one place. `meddles`: the runtime itself may start one that ended, for its restart policy."""
+
+    settings: Mapping[str, Setting]
+    meddles: bool
+
+    def furnish(self, service: Service) -> None:
+        """Make the containers run, if they do not, before the service starts; what happens from now on is counted."""
+
+    def happenings(self, service: Service) -> list[Happening]:
+        """Return every start and death of these containers, as the runtime's own record has them."""
+
+    def running(self, service: Service) -> Mapping[str, bool]: ...
+
+    def is_armed(self, service: Service, name: str) -> bool:
+        """Return whether the restart policy is the one that the container was made with."""
+
+    def close(self) -> None: ...
+
+
+class Pretended:
+    """Pretended containers: the service makes them, their world lies in its folder."""
+
+    settings: Mapping[str, Setting] = {"runtimes": ["sim"]}
+    meddles = False
+
+    def __init__(self, layout: Layout, place: int) -> None:
+        self._specs = layout.specs(place)
+
+    def furnish(self, service: Service) -> None:
+        service.more = "\n".join(
+            f'[[sim.containers]]\nname = "{spec.name}"\nchips = [{spec.chips}]\n'
+            f'restart_policy = "{spec.policy if spec.policy != "no" else ""}"\n'
+            'stop_time = "10ms"\nstart_time = "10ms"'
+            for spec in self._specs
+        )
+        service.configure({})
+
+    def happenings(self, service: Service) -> list[Happening]:
+        seen = [w for w in witnessed(service) if w["action"] != "reset"]
+        return [Happening(float(str(w["at"])), str(w["name"]), str(w["action"]), "") for w in seen]
+
+    def running(self, service: Service) -> Mapping[str, bool]:
+        return {life.like.name: life.running for life in _lives(service)}
+
+    def is_armed(self, service: Service, name: str) -> bool:
+        (life,) = (life for life in _lives(service) if life.like.name == name)
+        return life.restart_policy == life.like.restart_policy
+
+    def close(self) -> None:
+        pass
+
+
+def _lives(service: Service) -> tuple[sim_world.Life, ...]:
+    return sim_world.read((service.folder / "world.containers").read_text())[0]
+
+
+class Docker:
+    """Containers of a private Docker daemon, which are made once and used again."""
+
+    meddles = False
+
+    def __init__(self, dockerd: Dockerd, layout: Layout, place: int) -> None:
+        self.settings: Mapping[str, Setting] = {"runtimes": ["docker"], "docker.socket": dockerd.socket}
+        self.containers = Containers(dockerd)
+        self._specs = layout.specs(place)
+
+    def furnish(self, service: Service) -> None:
+        if not self.containers.names:
+            self.containers.run(*self._specs)
+        self.containers.mark()
+
+    def happenings(self, service: Service) -> list[Happening]:
+        names = {spec.name for spec in self._specs}
+        return [h for h in self.containers.happenings() if h.name in names and h.action in ("die", "start")]
+
+    def running(self, service: Service) -> Mapping[str, bool]:
+        return {spec.name: self.containers.is_running(spec.name) for spec in self._specs}
+
+    def is_armed(self, service: Service, name: str) -> bool:
+        return self.containers.policy(name) == policy_of(name)
+
+    def close(self) -> None:
+        self.containers.close()
+
+
+class Containerds:
+    """The same on a private containerd."""
+
+    meddles = True
+
+    def __init__(self, containerd: Containerd, layout: Layout, place: int) -> None:
+        self.settings: Mapping[str, Setting] = {
+            "runtimes": ["containerd"],
+            "containerd.address": containerd.socket,
+        }
+        self.tasks = Tasks(containerd)
+        self._specs = layout.specs(place)
+
+    def furnish(self, service: Service) -> None:
+        if not self.tasks.keys:
+            self.tasks.run(*self._specs)
+        self.tasks.mark()
+
+    def happenings(self, service: Service) -> list[Happening]:
+        found = [h for h in self.tasks.happenings() if h.name in self.tasks.keys]
+        return [h for n, h in enumerate(found) if not _never_ran(h, found[:n])]
+
+    def running(self, service: Service) -> Mapping[str, bool]:
+        return {name: self.tasks.is_running(name) for name in self.tasks.keys}
+
+    def is_armed(self, service: Service, name: str) -> bool:
+        on = f'"{POLICY}": "running"' in self.tasks.world.labels(self.tasks.keys[name])
+        return on == (policy_of(name) == "always")
+
+    def close(self) -> None:
+        self.tasks.close()
+
+
+def _never_ran(happening: Happening, before: Sequence[Happening]) -> bool:
+    """A task that was made and not started, its maker being killed between the two, "exits" when it is deleted."""
+    last = [h.action for h in before if h.name == happening.name][-1:]
+    return happening.action == "die" and last == ["die"]
+
+
+class Chips(Protocol):
+    """The chips of one place."""
+
+    settings: Mapping[str, Setting]
+    expected: list[str]
+    """What must become of the resets of one episode."""
+
+    def furnish(self, stock: Stock) -> None:
+        """Make them ready for a service."""
+
+    def fault(self, service: Service) -> None:
+        """Let the first chip of the ring have a fault that a reset cures."""
+
+    def resets(self, service: Service) -> list[str]:
+        """Return what became of each reset that was ordered of them, as their own record has it."""
+
+
+class Simulated:
+    """Simulated chips, which outlive the service in a file. The first resets fail, if so many are to."""
+
+    def __init__(self, layout: Layout, place: int, failing: int = 0) -> None:
+        self.expected = ["failed"] * failing + ["taken"]
+        self.settings: Mapping[str, Setting] = {
+            "driver": "sim",
+            "sim.chips": layout.chips,
+            "sim.ring": layout.ring,
+            "sim.reset_time": "20ms",
+            "sim.boot_time": "60ms",
+            "sim.fail_resets": failing,
+        }
+        self._chip = layout.chip(place)
+
+    def furnish(self, stock: Stock) -> None:
+        pass
+
+    def fault(self, service: Service) -> None:
+        service.inject(self._chip)
+
+    def resets(self, service: Service) -> list[str]:
+        return [reset.outcome for reset in service.resets()]
+
+
+class Ascend:
+    """Chips behind the stand-in for libdcmi.so. A container's process is on its chip while it lives."""
+
+    def __init__(self, ascend: Make, layout: Layout, place: int) -> None:
+        make = hosts.host_910a if layout.ring == 4 else hosts.host_910b_infer
+        self._machine: Standin = ascend(make(layout.chips))
+        self._layout, self._place = layout, place
+        self._before = 0
+        self.expected = ["taken"]
+        for name, value in {"reset_ms": 20, "boot_ms": 60, "mortal": 1}.items():
+            self._machine.set(name, value)
+        self.settings: Mapping[str, Setting] = {
+            "driver": "dcmi",
+            "dcmi.library": str(self._machine.library),
+            "dcmi.subscribe": "50ms",
+            "dcmi.poll": "100ms",
+        }
+
+    def furnish(self, stock: Stock) -> None:
+        self._before = len(self._machine.resets)
+        if isinstance(stock, Docker):
+            for name, chip in self._layout.held.items():
+                pid = stock.containers.pid(f"{name}-{self._place}")
+                self._machine.process(self._layout.chip(self._place, chip), pid)
+
+    def fault(self, service: Service) -> None:
+        self._machine.fault(self._layout.chip(self._place), NOW)
+
+    def resets(self, service: Service) -> list[str]:
+        return ["failed" if r.answer else "taken" for r in self._machine.resets[self._before :]]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one trial at a time goes on."""
+
+    number: int
+    layout: Layout
+    stock: Stock
+    chips: Chips
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        return {"strategy": self.layout.strategy, **self.chips.settings, **self.stock.settings}
+
+    @property
+    def held(self) -> list[str]:
+        return sorted(f"{name}-{self.number}" for name in self.layout.held)
+
+
+def witnessed(service: Service) -> list[Mapping[str, object]]:
+    """Return what the witness beside the service saw the world do, and each reset before it was ordered."""
+    path = service.folder / "witness"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
