@@ -6,13 +6,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := cmgr tests bench
 
-.PHONY: help demo check test bench fmt generated golden clean
+.PHONY: help demo check test bench reliability fmt generated golden clean
 
 help:
 	@echo "make demo    the whole cycle before your eyes, in under a minute"
 	@echo "make test    the whole test suite; installs what it needs"
 	@echo "make check   format, lint, types, layers"
 	@echo "make bench   the numbers of design section 10, measured here"
+	@echo "make reliability  every proof of docs/reliability.md, and its figures written there"
 	@echo "make fmt     format the code; make generated, make golden: rewrite generated and expected texts"
 
 demo: $(STAMP)
@@ -31,6 +32,11 @@ test: $(STAMP)
 bench: $(STAMP)
 	@sh tests/support/install.sh
 	$(BIN)/python -m bench
+
+reliability: $(STAMP)
+	@sh tests/support/install.sh
+	CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof
+	$(BIN)/python -m tests.support.figures build/reliability.json
 
 fmt: $(STAMP)
 	$(BIN)/ruff format $(CODE)

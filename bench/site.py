@@ -1,14 +1,11 @@
 """Where the bench takes place: this machine, a folder, and a private dockerd when one can run here."""
 
-import os
-import platform
 import shutil
 import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,9 +13,9 @@ from typing import Self
 from bench.proxy import Proxy
 from bench.records import Records
 from bench.service import Plan, Service
-from cmgr import __version__
 from tests.support.daemon import CannotRun
 from tests.support.dockerd import IMAGE, Dockerd
+from tests.support.machine import described
 
 # It ends when told to, and while it runs it costs nothing.
 COMMAND = ("sh", "-c", "trap 'exit 0' TERM; sleep 1000000 & wait $!")
@@ -106,14 +103,7 @@ class Site:
 
     def machine(self) -> Mapping[str, str]:
         """Return what the figures depend on, in words."""
-        return {
-            "processor": f"{_processor()}, {os.cpu_count()} cores",
-            "kernel": f"{platform.system()} {platform.release().partition('-')[0]}",
-            "Python": platform.python_version(),
-            "containers": self._containers_said(),
-            "cmgr": __version__,
-            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        }
+        return described({"containers": self._containers_said()})
 
     def _containers_said(self) -> str:
         if self.docker is None:
@@ -123,8 +113,3 @@ class Site:
             return f"real ones, dockerd {client.version()['Version']}"
         finally:
             client.close()
-
-
-def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")

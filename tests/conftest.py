@@ -12,6 +12,8 @@ from tests.support.dockerd import Dockerd
 
 D = TypeVar("D", Dockerd, Containerd)
 
+pytest_plugins = ["tests.support.figures"]
+
 
 @pytest.fixture(scope="session")
 def dockerd() -> Iterator[Dockerd]:
