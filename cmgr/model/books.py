@@ -247,7 +247,8 @@ def escalate(turn: Turn) -> None:
     """Let the rules of escalation do what is due by now, and carry that to faults and isolations."""
     escalation.by_time(turn)
     while turn.raised:
-        chip, code = turn.raised.pop()
+        chip, code = min(turn.raised)  # In an order that is the same each time: the same facts, the same decisions.
+        turn.raised.remove((chip, code))
         for fault in [f for f in turn.node.faults.get(chip, {}).values() if f.code == code]:
             _level_again(turn, fault)
         if chip in turn.node.chips:
