@@ -1,19 +1,31 @@
 """What a save has to write: the rows in which one node differs from another."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from cmgr.model.chips import ChipId, RingId
+from cmgr.model.containers import Container
 from cmgr.model.faults import Fault, FaultKey
+from cmgr.model.holds import Hold
 from cmgr.model.node import ChipFaults, Node
 from cmgr.model.rings import Ring
+from cmgr.model.rules import Tally
 from cmgr.model.standing import Maintenance
 from cmgr.store import counters, rows, standing
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+
+OF_THIS_LIFE: Mapping[type, frozenset[str]] = {
+    Ring: frozenset({"free", "reset", "look", "read", "asked", "again", "silent", "ask_at", "refusals"}),
+    Container: frozenset({"seen"}),
+    Hold: frozenset({"command", "delays", "revived"}),
+    Tally: frozenset({"due"}),
+}
+"""The fields that are not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +55,19 @@ def changes(old: Node, new: Node) -> tuple[Change, ...]:
     return tuple(change for change in found if change.put or change.drop)
 
 
+def _getter(kind: type) -> Callable[[Any], Any]:
+    return attrgetter(*(f.name for f in fields(kind) if f.name not in OF_THIS_LIFE[kind]))
+
+
+_GETTERS = {kind: _getter(kind) for kind in OF_THIS_LIFE}
+
+
+def _kept(value: object) -> Any:
+    """Return what of a value is stored, to compare it."""
+    getter = _GETTERS.get(type(value))
+    return value if getter is None else getter(value)
+
+
 def _differing(
     table: str, old: Mapping[Key, Value], new: Mapping[Key, Value], row: Callable[[Value], dict[str, Any]]
 ) -> Change:
@@ -51,11 +76,10 @@ def _differing(
     put = []
     for key, value in new.items():
         before = old.get(key)
-        if before is value:
+        # Rows are made of what differs only: a list of 64 containers brings 64 new values, and mostly nothing new.
+        if before is value or (before is not None and _kept(before) == _kept(value)):
             continue
-        made = row(value)
-        if before is None or row(before) != made:
-            put.append(made)
+        put.append(row(value))
     return Change(table, tuple(put), tuple(row(value) for key, value in old.items() if key not in new))
 
 
