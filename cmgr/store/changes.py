@@ -18,6 +18,7 @@ from cmgr.store import counters, rows, standing
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+_Span = tuple[ChipId, FaultKey, datetime]
 
 OF_THIS_LIFE: Mapping[type, frozenset[str]] = {
     Ring: frozenset({"free", "reset", "look", "read", "asked", "again", "silent", "ask_at", "refusals"}),
@@ -87,14 +88,19 @@ def _faults(old: Mapping[ChipId, ChipFaults], new: Mapping[ChipId, ChipFaults]) 
     """A fault that the node forgets stays as history, and is over when it was last spoken of."""
     if old is new:
         return Change("faults", ())
-    chips = [chip for chip in {**old, **new} if old.get(chip) is not new.get(chip)]
-    change = _differing("faults", _spans(old, chips), _spans(new, chips), rows.fault_row)
+    change = _differing("faults", _spans(old, new), _spans(new, old), rows.fault_row)
     over = tuple({**row, "cleared": row["changed"]} for row in change.drop if row["cleared"] is None)
     return Change("faults", change.put + over)
 
 
-def _spans(faults: Mapping[ChipId, ChipFaults], chips: list[ChipId]) -> dict[tuple[ChipId, FaultKey, datetime], Fault]:
-    return {(c, key, fault.since): fault for c in chips for key, fault in faults.get(c, {}).items()}
+def _spans(faults: Mapping[ChipId, ChipFaults], others: Mapping[ChipId, ChipFaults]) -> Mapping[_Span, Fault]:
+    """Return the faults that the others have not, by what makes a row: one that came back after long has two."""
+    spans: dict[_Span, Fault] = {}
+    for chip, known in faults.items():
+        other = others.get(chip, {})
+        if known is not other:
+            spans.update({(chip, k, f.since): f for k, f in known.items() if other.get(k) is not f})
+    return spans
 
 
 def _modes(node: Node) -> Mapping[str, Maintenance]:
