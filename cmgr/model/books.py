@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from heapq import nsmallest
+from operator import attrgetter
 from typing import NamedTuple
 
 from cmgr.model import escalation
@@ -131,8 +133,9 @@ def _counted(turn: Turn, fault: Fault, rises: int) -> Fault:
 
 def _went(turn: Turn, fault: Fault) -> None:
     """Tell the rules when the chip is without this code: what was there once lasts no time."""
+    counted = (fault.chip, fault.code) in turn.node.tallies
     alike = (f for f in turn.node.faults[fault.chip].values() if f.code == fault.code)
-    if not any(f.active and not f.momentary for f in alike):
+    if counted and not any(f.active and not f.momentary for f in alike):
         escalation.gone(turn, fault.chip, fault.code)
 
 
@@ -247,7 +250,8 @@ def escalate(turn: Turn) -> None:
     """Let the rules of escalation do what is due by now, and carry that to faults and isolations."""
     escalation.by_time(turn)
     while turn.raised:
-        chip, code = turn.raised.pop()
+        chip, code = min(turn.raised)  # In an order that is the same each time: the same facts, the same decisions.
+        turn.raised.remove((chip, code))
         for fault in [f for f in turn.node.faults.get(chip, {}).values() if f.code == code]:
             _level_again(turn, fault)
         if chip in turn.node.chips:
@@ -269,10 +273,10 @@ def _level_again(turn: Turn, fault: Fault) -> None:
 def end_momentary(turn: Turn, ring: Ring) -> None:
     """The ring has drained: a fault that was there once has had its effect."""
     for chip in ring.chips:
-        for fault in list(turn.node.faults.get(chip, {}).values()):
-            if fault.active and fault.momentary:
-                turn.put_fault(replace(fault, cleared=turn.at))
-                track_clean(turn, chip)
+        known = turn.node.faults.get(chip, {}).values()
+        for fault in [f for f in known if f.momentary and f.cleared is None]:
+            turn.put_fault(replace(fault, cleared=turn.at))
+            track_clean(turn, chip)
 
 
 def forget_old(turn: Turn) -> None:
@@ -290,6 +294,6 @@ def forget_old(turn: Turn) -> None:
 def _forget_beyond(turn: Turn, chip: ChipId) -> None:
     if len(turn.node.faults[chip]) <= MOST_REMEMBERED:
         return
-    over = sorted((f for f in turn.node.faults[chip].values() if f.cleared), key=lambda f: f.changed)
-    for fault in over[: max(0, len(over) - MOST_REMEMBERED)]:
+    over = [f for f in turn.node.faults[chip].values() if f.cleared is not None]
+    for fault in nsmallest(len(over) - MOST_REMEMBERED, over, key=attrgetter("changed")):
         turn.drop_fault(fault)

@@ -42,7 +42,8 @@ def handled_faults(node: Node, ring: Ring) -> list[Fault]:
         for chip in ring.chips
         if chip not in node.isolations and chip in node.faults
         for fault in node.faults[chip].values()
-        if fault.active and handles(node, fault)
+        # Spelled out, because a chip may remember hundreds that are over, and everything asks here.
+        if fault.cleared is None and handles(node, fault)
     ]
     return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
 

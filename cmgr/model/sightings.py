@@ -73,7 +73,7 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
         known = turn.node.containers.get(container.key)
         if known is None or known.seen is None or known.seen <= issued:
             container_seen(turn, container, sure=True)
-    for key in {*turn.node.containers, *turn.node.holds} - {*listed}:
+    for key in sorted({*turn.node.containers, *turn.node.holds} - {*listed}):
         known = turn.node.containers.get(key)
         newer = known is not None and known.seen is not None and known.seen > issued
         if key.runtime == fact.runtime and not newer:

@@ -37,7 +37,7 @@ def times(count: int) -> str:
 
 def one_line(text: str) -> str:
     """Return the text without line breaks and control characters: what a container calls itself is not trusted."""
-    return "".join(c if c.isprintable() else " " for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
 def joined(parts: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from uuid import UUID, uuid5
 
-from cmgr.model.commands import Note
+from cmgr.model.commands import Note, NoteKind
 from cmgr.service.log_writer import Line, Target
 
 SOCKET = "/run/systemd/journal/socket"
@@ -24,13 +24,14 @@ SERVICE, TROUBLE, BUG, LIBRARY = "service", "trouble", "bug", "library"
 """Kinds of lines beside those of notes: about the service itself, what troubles it, bugs in it, what a library logs."""
 
 _OURS = UUID("0e4552b3-8d0f-40a6-97eb-836c9e49911b")
+_MESSAGE_IDS = {kind: uuid5(_OURS, kind).hex for kind in (SERVICE, TROUBLE, BUG, LIBRARY, *NoteKind)}
 _SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _SECONDS = 2
 
 
 def message_id(kind: str) -> str:
     """Return the MESSAGE_ID of such lines. Made from the kind's word, so that a new kind has one and keeps it."""
-    return uuid5(_OURS, kind).hex
+    return _MESSAGE_IDS[kind]
 
 
 def fields_of_kind(kind: str) -> dict[str, str]:

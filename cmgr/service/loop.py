@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, chain
-from cmgr.model.commands import Action, Note, ResetRing, StopContainer
+from cmgr.errors import ResetRefused, RuntimeDown, StoreError, chain
+from cmgr.model.commands import Action, Note, ResetRing, SetRestartPolicy, StopContainer
+from cmgr.model.containers import NO_RESTART
 from cmgr.model.facts import Event, Resync, Tick
 from cmgr.model.invariants import unsafe
 from cmgr.model.node import Node
@@ -112,8 +113,20 @@ class Loop:
             # Nothing was reset and no order has left: that costs no budget and counts as no try.
             kind = ResetRefused if isinstance(action, ResetRing) else RuntimeDown
             self._inbox.put(failed(action, kind(why)))
-        elif not written and isinstance(action, StopContainer):
-            # The one thing that memory is not enough for: if cmgr died now, nobody would start it again.
-            self._inbox.put(failed(action, CmgrError(f"its hold could not be written: {self.trouble}")))
+        elif not written and needs_its_hold(action):
+            # The one thing that memory is not enough for: if cmgr died now, nobody would undo it.
+            # No order has left, so it counts as no try: whoever stops the container meanwhile is not cmgr.
+            self._inbox.put(failed(action, RuntimeDown(f"its hold could not be written: {self.trouble}")))
         else:
             self._send(action)
+
+
+def needs_its_hold(action: Action) -> bool:
+    """Return whether nothing but the hold says how it was before."""
+    match action:
+        case StopContainer():
+            return True
+        case SetRestartPolicy():
+            return action.restart_policy == NO_RESTART
+        case _:
+            return False

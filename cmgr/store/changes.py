@@ -1,19 +1,32 @@
 """What a save has to write: the rows in which one node differs from another."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from cmgr.model.chips import ChipId, RingId
+from cmgr.model.containers import Container
 from cmgr.model.faults import Fault, FaultKey
+from cmgr.model.holds import Hold
 from cmgr.model.node import ChipFaults, Node
 from cmgr.model.rings import Ring
+from cmgr.model.rules import Tally
 from cmgr.model.standing import Maintenance
 from cmgr.store import counters, rows, standing
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+_Span = tuple[ChipId, FaultKey, datetime]
+
+OF_THIS_LIFE: Mapping[type, frozenset[str]] = {
+    Ring: frozenset({"free", "reset", "look", "read", "asked", "again", "silent", "ask_at", "refusals"}),
+    Container: frozenset({"seen"}),
+    Hold: frozenset({"command", "delays", "revived"}),
+    Tally: frozenset({"due"}),
+}
+"""The fields that are not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,19 @@ def changes(old: Node, new: Node) -> tuple[Change, ...]:
     return tuple(change for change in found if change.put or change.drop)
 
 
+def _getter(kind: type) -> Callable[[Any], Any]:
+    return attrgetter(*(f.name for f in fields(kind) if f.name not in OF_THIS_LIFE[kind]))
+
+
+_GETTERS = {kind: _getter(kind) for kind in OF_THIS_LIFE}
+
+
+def _kept(value: object) -> Any:
+    """Return what of a value is stored, to compare it."""
+    getter = _GETTERS.get(type(value))
+    return value if getter is None else getter(value)
+
+
 def _differing(
     table: str, old: Mapping[Key, Value], new: Mapping[Key, Value], row: Callable[[Value], dict[str, Any]]
 ) -> Change:
@@ -51,11 +77,10 @@ def _differing(
     put = []
     for key, value in new.items():
         before = old.get(key)
-        if before is value:
+        # Rows are made of what differs only: a list of 64 containers brings 64 new values, and mostly nothing new.
+        if before is value or (before is not None and _kept(before) == _kept(value)):
             continue
-        made = row(value)
-        if before is None or row(before) != made:
-            put.append(made)
+        put.append(row(value))
     return Change(table, tuple(put), tuple(row(value) for key, value in old.items() if key not in new))
 
 
@@ -63,14 +88,19 @@ def _faults(old: Mapping[ChipId, ChipFaults], new: Mapping[ChipId, ChipFaults]) 
     """A fault that the node forgets stays as history, and is over when it was last spoken of."""
     if old is new:
         return Change("faults", ())
-    chips = [chip for chip in {**old, **new} if old.get(chip) is not new.get(chip)]
-    change = _differing("faults", _spans(old, chips), _spans(new, chips), rows.fault_row)
+    change = _differing("faults", _spans(old, new), _spans(new, old), rows.fault_row)
     over = tuple({**row, "cleared": row["changed"]} for row in change.drop if row["cleared"] is None)
     return Change("faults", change.put + over)
 
 
-def _spans(faults: Mapping[ChipId, ChipFaults], chips: list[ChipId]) -> dict[tuple[ChipId, FaultKey, datetime], Fault]:
-    return {(c, key, fault.since): fault for c in chips for key, fault in faults.get(c, {}).items()}
+def _spans(faults: Mapping[ChipId, ChipFaults], others: Mapping[ChipId, ChipFaults]) -> Mapping[_Span, Fault]:
+    """Return the faults that the others have not, by what makes a row: one that came back after long has two."""
+    spans: dict[_Span, Fault] = {}
+    for chip, known in faults.items():
+        other = others.get(chip, {})
+        if known is not other:
+            spans.update({(chip, k, f.since): f for k, f in known.items() if other.get(k) is not f})
+    return spans
 
 
 def _modes(node: Node) -> Mapping[str, Maintenance]:

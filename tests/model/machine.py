@@ -30,9 +30,13 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Plan:
-    """How a machine is made. `faulty`: only chips below this number ever fault. `used`: the share that is used."""
+    """How a machine is made. `faulty`: only chips below this number ever fault. `used`: the share that is used.
+
+    `containers`: how many there can be; the last of them use two rings each.
+    """
 
     chips: int = 8
+    containers: int = 10
     ring: int = 4
     runtimes: tuple[str, ...] = ("docker",)
     faulty: int = 8
@@ -87,25 +91,31 @@ class Machine:
     touched: set[ContainerKey] = field(default_factory=set)
     down: set[str] = field(default_factory=set)
     emptied: set[int] = field(default_factory=set)
+    silent: set[int] = field(default_factory=set)
     calm: bool = False
+    made: int = 0
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)  # noqa: S311 - a test's dice, not a secret
         self.faults = {c: set() for c in range(self.plan.chips)}
-        for number in range(self.plan.chips + 2):
+        for number in range(self.plan.containers):
             if self.rng.random() < self.plan.used:
-                self._create(number)
+                self.create(number)
 
-    def _create(self, number: int) -> None:
-        first = number % self.plan.chips
-        chips = (first,) if number < self.plan.chips else (first, (first + self.plan.ring) % self.plan.chips)
-        key = ContainerKey(self.plan.runtimes[number % len(self.plan.runtimes)], "", f"c{number}")
+    def create(self, number: int) -> Real:
+        """Make a container, on the chips that those of this number have."""
+        first, wide = number % self.plan.chips, max(2, self.plan.containers // 8)
+        alone = number < self.plan.containers - wide
+        chips = (first,) if alone else (first, (first + self.plan.ring) % self.plan.chips)
+        key = ContainerKey(self.plan.runtimes[number % len(self.plan.runtimes)], "", f"c{self.made}")
         policy = self.rng.choice(["", "", "always:0"])
         real = Real(key, chips, policy, armed=policy, order=self.rng.choice([0, 0, 1]))
         if self.plan.labels:
             real.enabled = self.rng.random() < 0.93
             real.strategy = self.rng.choice([None] * 9 + [*Strategy])
         self.real[key] = real
+        self.made += 1
+        return real
 
     def clock(self) -> datetime:
         """Return what the machine's clock shows; it is set back now and then."""
@@ -137,7 +147,7 @@ class Machine:
                 return self._set_policy(command, fails)
 
     def _report(self, chip: ChipId, fails: bool) -> ChipReport:
-        if fails and self.rng.random() < 0.3:
+        if chip in self.silent or (fails and self.rng.random() < 0.3):
             return ChipReport(chip, error="no answer")
         booted = self._booted(chip)
         codes = tuple(Reported(c) for c in sorted(self.faults[chip])) if booted else ()
@@ -161,7 +171,7 @@ class Machine:
         boot = timedelta(seconds=self.rng.choice([0, 0.3, 5, 5, 200 if not self.calm else 5]))
         self.booting[command.ring] = self.now + boot
         for chip in command.chips:
-            self.faults[chip] = {f for f in self.faults[chip] if not self.calm and self.rng.random() < 0.2}
+            self.faults[chip] = {f for f in sorted(self.faults[chip]) if not self.calm and self.rng.random() < 0.2}
         return facts.ResetDone(command.id, command.ring, "timed out" if fails else "")
 
     def _may_be_touched(self, real: Real) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
+from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model import facts
 from cmgr.model.catalog import Catalog, Entry
 from cmgr.model.chips import Chip, ChipId, RingId
-from cmgr.model.commands import Action, Note, ResetRing, StartContainer, StopContainer
+from cmgr.model.commands import Action, Note, NoteKind, ResetRing, StartContainer, StopContainer
 from cmgr.model.containers import ContainerKey
 from cmgr.model.escalation import separating
 from cmgr.model.faults import FaultCode, Level
@@ -21,6 +22,8 @@ from cmgr.model.policy import Policy
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.rings import reborn
 from cmgr.model.rules import Rules
+from cmgr.service.loop import needs_its_hold
+from cmgr.service.workers import failed
 from tests.model.machine import Machine, Plan
 
 CODES = {
@@ -53,7 +56,7 @@ def stored(node: Node) -> Node:
 
 @dataclass
 class World:
-    """`saved` is what the database has; `under_way` the commands that workers have."""
+    """`saved` is what the database has; `under_way` the commands that workers have. `closed`: episodes that ended."""
 
     seed: int
     policy: Policy
@@ -62,7 +65,7 @@ class World:
     node: Node = field(default_factory=Node)
     saved: Node = field(default_factory=Node)
     under_way: list[Action] = field(default_factory=list)
-    notes: int = 0
+    closed: int = 0
     deaths: int = 0
 
     def __post_init__(self) -> None:
@@ -75,24 +78,35 @@ class World:
         return tuple(Chip(ChipId(c), RingId(c // ring * ring), logical=c) for c in range(self.plan.chips))
 
     def begin(self) -> None:
-        known = replace(stored(self.saved), policy=self.policy, catalog=replace(CATALOG, rules=self.rules))
-        self.node = self.saved = known
+        self.node = self.saved = replace(self.load(), policy=self.policy, catalog=self.catalog())
         self.step(facts.Restarted(self.topology(), self.plan.runtimes))
+
+    def catalog(self) -> Catalog:
+        return replace(CATALOG, rules=self.rules)
+
+    def load(self) -> Node:
+        """Return what a new life finds in the database."""
+        return stored(self.saved)
+
+    def save(self, commands: Sequence[Action], notes: Sequence[Note]) -> bool:
+        """Return whether the database took it."""
+        self.saved = self.node
+        return True
 
     def step(self, *batch: facts.Fact) -> None:
         """Decide on these facts, save, send; and be killed somewhere on the way now and then."""
-        commands = self._decide(batch)
+        commands, notes = self._decide(batch)
         deadly = not self.machine.calm and self.rng.random() < 0.01
         if deadly and self.rng.random() < 0.3:
             return self.die()  # Nothing of it was saved.
-        self.saved = self.node
+        written = self.save(commands, notes)
         if deadly:
-            self._send(commands[: self.rng.randrange(len(commands) + 1)])
+            self._send(commands[: self.rng.randrange(len(commands) + 1)], written)
             return self.die()
-        return self._send(commands)
+        return self._send(commands, written)
 
-    def _decide(self, batch: Sequence[facts.Fact]) -> list[Action]:
-        commands: list[Action] = []
+    def _decide(self, batch: Sequence[facts.Fact]) -> tuple[list[Action], list[Note]]:
+        commands, notes = list[Action](), list[Note]()
         for fact in batch:
             self.machine.now += timedelta(microseconds=100)
             before = self.node
@@ -105,22 +119,38 @@ class World:
             for action in actions:
                 assert not unsafe(self.node, action), f"seed {self.seed}: {action}: {unsafe(self.node, action)}"
             commands += actions
-            self.notes += len(decided) - len(actions)
+            notes += [c for c in decided if isinstance(c, Note)]
         assert not stuck(self.node), f"seed {self.seed}: {stuck(self.node)}"
         assert not _uneven(self.node), f"seed {self.seed}: {_uneven(self.node)}"
-        return commands
+        for _ in (n for n in notes if n.kind is NoteKind.CLOSED):
+            self.closed += 1
+            self._check_nothing_is_lost()
+        return commands, notes
 
-    def _send(self, commands: Sequence[Action]) -> None:
+    def _send(self, commands: Sequence[Action], written: bool) -> None:
+        left: list[facts.Answer] = []
         for command in commands:
-            if isinstance(command, StopContainer) and not unsafe(self.node, command):
-                hold = self.saved.holds.get(command.key)
-                assert hold is not None, f"seed {self.seed}: {command} without a saved hold"
-                assert hold.state is HoldState.STOPPING, f"seed {self.seed}: {command}: {hold}"
-        # What a later fact of the same batch has overtaken is not done, and answered so, as in the service.
-        overtaken = [c for c in commands if unsafe(self.node, c)]
-        self.under_way += [c for c in commands if c not in overtaken]
-        for command in overtaken:
-            self.step(_not_done(command))
+            # What a later fact of the same batch has overtaken is not done, and answered so, as in the service.
+            if unsafe(self.node, command):
+                left.append(_not_done(command, "overtaken"))
+            elif not written and needs_its_hold(command):
+                left.append(_not_done(command, "its hold could not be written"))
+            else:
+                self._check_is_held(command)
+                self.under_way.append(command)
+        for answer in left:
+            self.step(answer)
+
+    def _check_is_held(self, command: Action) -> None:
+        if isinstance(command, StopContainer):
+            hold = self.saved.holds.get(command.key)
+            assert hold is not None, f"seed {self.seed}: {command} without a saved hold"
+            assert hold.state is HoldState.STOPPING, f"seed {self.seed}: {command}: {hold}"
+
+    def _check_nothing_is_lost(self) -> None:
+        for real in self.machine.real.values():
+            held = real.running or not real.will or real.key in self.node.holds
+            assert held, f"seed {self.seed}: {real} is down, and nobody will start it"
 
     def _check_ended_holds(self, before: Node, fact: facts.Fact) -> None:
         for key, hold in before.holds.items():
@@ -139,9 +169,13 @@ class World:
                 machine.real[key].will = None
         self.under_way = []
         machine.hints = []
-        if self.rng.random() < 0.2:
-            machine.skew -= timedelta(seconds=self.rng.choice([1, 100, 86_400]))
+        self.set_clock()
         self.begin()
+
+    def set_clock(self) -> None:
+        """Set the clock between two lives, or leave it."""
+        if self.rng.random() < 0.2:
+            self.machine.skew -= timedelta(seconds=self.rng.choice([1, 100, 86_400]))
 
     def advance_time(self) -> None:
         machine = self.machine
@@ -184,16 +218,8 @@ def _uneven(node: Node) -> list[str]:
     return wrong
 
 
-def _not_done(command: Action) -> facts.Answer:
-    match command:
-        case StopContainer():
-            return facts.ContainerStopped(command.id, command.key, error="overtaken")
-        case StartContainer():
-            return facts.ContainerStarted(command.id, command.key, error="overtaken")
-        case ResetRing():
-            return facts.ResetDone(command.id, command.ring, "overtaken")
-        case _:
-            raise AssertionError(f"{command} is never unsafe")
+def _not_done(command: Action, why: str) -> facts.Answer:
+    return failed(command, ResetRefused(why) if isinstance(command, ResetRing) else RuntimeDown(why))
 
 
 def _may_end(hold: Hold, fact: facts.Fact, key: ContainerKey) -> bool:

@@ -106,11 +106,11 @@ def test_a_whole_episode(site: Site) -> None:
 def test_nothing_is_stopped_whose_hold_could_not_be_written(site: Site) -> None:
     let_fail(site.store, True)
     site.driver.inject(ChipId(0), CODE, Assertion.OCCURRED)
-    site.until(lambda: sum(hold.tries > 1 for hold in site.loop.node.holds.values()) == 2)
+    site.until(lambda: sum(hold.delays > 1 for hold in site.loop.node.holds.values()) == 2)
     assert site.stopped() == []
     assert [reset.outcome for reset in site.driver.resets] == []
     for hold in site.loop.node.holds.values():
-        assert hold.state is HoldState.STOPPING
+        assert (hold.state, hold.tries) == (HoldState.STOPPING, 0)
         assert hold.error.startswith("its hold could not be written: cannot save to")
         assert hold.error.endswith(FULL)
     assert site.loop.trouble.endswith(FULL)

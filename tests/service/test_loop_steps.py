@@ -14,9 +14,19 @@ from cmgr.config.settings import Config
 from cmgr.config.sim import Sim
 from cmgr.drivers.sim import SimDriver
 from cmgr.model.chips import ChipId
-from cmgr.model.commands import Action, CommandId, ListContainers, NoteKind, StopContainer
-from cmgr.model.containers import ContainerKey
-from cmgr.model.facts import ContainersListed, ContainerStopped, Event, Fact, FaultReported, Restarted, Resync, Tick
+from cmgr.model.commands import Action, CommandId, ListContainers, NoteKind, SetRestartPolicy, StopContainer
+from cmgr.model.containers import NO_RESTART, ContainerKey
+from cmgr.model.facts import (
+    ContainersListed,
+    ContainerStopped,
+    Event,
+    Fact,
+    FaultReported,
+    Restarted,
+    RestartPolicySet,
+    Resync,
+    Tick,
+)
 from cmgr.model.faults import Assertion
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.rings import Phase
@@ -85,9 +95,23 @@ def test_a_stop_whose_hold_is_not_written_is_not_sent_and_is_answered(desk: Desk
     (event,) = desk.inbox.take(None)
     assert isinstance(event.fact, ContainerStopped)
     assert "its hold could not be written" in event.fact.error
+    assert event.fact.unreachable, "it counts as a try, and another's stop would be taken for it"
     assert desk.loop.bugs == 0
     desk.loop._send_one(STOP, written=True)
     assert desk.sent == [STOP]
+
+
+def test_a_restart_policy_is_not_switched_off_unless_it_is_written_what_it_was(desk: Desk) -> None:
+    off = SetRestartPolicy(CommandId("policy-1"), "a fault", STRANGER, "stranger", NO_RESTART)
+    desk.loop._send_one(off, written=False)
+    assert desk.sent == []
+    (event,) = desk.inbox.take(None)
+    assert isinstance(event.fact, RestartPolicySet)
+    assert "its hold could not be written" in event.fact.error
+    back = replace(off, restart_policy="always:0")
+    desk.loop._send_one(back, written=False)
+    desk.loop._send_one(off, written=True)
+    assert desk.sent == [back, off]
 
 
 def test_a_decision_that_meets_a_bug_costs_that_event_alone(desk: Desk) -> None:

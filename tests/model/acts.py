@@ -1,0 +1,139 @@
+"""What happens to a pretended machine in a random walk, and how it is made well again."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from cmgr.model import facts
+from cmgr.model.chips import ChipId
+from cmgr.model.faults import Assertion, FaultCode, Level
+from cmgr.model.rings import Phase
+from cmgr.model.rules import DurationRule, FrequencyRule, Rules
+from tests.model.machine import a_daemon_restarts, a_runtime_comes_or_goes, somebody_acts
+from tests.model.world import CODES, World
+
+RULES = Rules(
+    {
+        FaultCode("80E24E00"): FrequencyRule(timedelta(hours=1), 3, Level.SeparateNPU, release=timedelta(minutes=5)),
+        FaultCode("80C98008"): FrequencyRule(timedelta(hours=1), 2, Level.SeparateNPU),
+        FaultCode("80E20000"): FrequencyRule(timedelta(hours=1), 2, Level.RestartNPU, release=timedelta(minutes=1)),
+    },
+    {
+        FaultCode("80E18400"): DurationRule(timedelta(seconds=5), timedelta(seconds=20), Level.RestartRequest),
+        FaultCode("80E20000"): DurationRule(timedelta(seconds=3), timedelta(seconds=20), Level.SeparateNPU),
+    },
+)
+"""Rules that fire within a walk."""
+
+
+def _hardware_acts(world: World) -> None:
+    chip = world.rng.randrange(world.plan.faulty)
+    code = world.rng.choice([*CODES, "80E24E00", "80E24E00"])
+    world.machine.fault(chip, code, world.rng.choice([Assertion.OCCURRED] * 3 + [Assertion.CLEARED, Assertion.ONCE]))
+
+
+def _a_process_comes_or_goes(world: World) -> None:
+    world.machine.foreign ^= {world.rng.randrange(world.plan.chips)}
+
+
+def _a_person_resumes_all(world: World) -> None:
+    world.step(facts.ResumeAllOrdered("a"))
+
+
+def _a_person_isolates_or_releases(world: World) -> None:
+    chip = ChipId(world.rng.randrange(world.plan.faulty))
+    order = facts.ReleaseOrdered(chip, "a") if world.rng.random() < 0.5 else facts.IsolateOrdered(chip, "loud", "a")
+    world.step(order)
+
+
+def _a_person_orders_a_reset(world: World) -> None:
+    chip, stop = world.rng.randrange(world.plan.faulty), world.rng.random() < 0.7
+    if stop:
+        world.machine.emptied.add(chip // world.plan.ring * world.plan.ring)
+    world.step(facts.ResetOrdered(ChipId(chip), "a", stop))
+
+
+def _a_person_forgets(world: World) -> None:
+    if world.node.holds:
+        key = world.rng.choice(sorted(world.node.holds))
+        if key in world.machine.real:
+            world.machine.real[key].will = None
+        world.step(facts.ForgetOrdered(key, "a"))
+
+
+def _maintenance(world: World) -> None:
+    until = world.machine.clock() + timedelta(seconds=world.rng.choice([1, 20, 300]))
+    world.step(facts.MaintenanceOrdered(world.rng.random() < 0.6, "a", world.rng.choice([None, until])))
+
+
+ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
+    # What happens, how often in a walk among people, and how often in one where only the hardware and cmgr fail.
+    (World.answer, 60, 80),
+    (World.deliver, 40, 40),
+    (World.advance_time, 25, 25),
+    (_hardware_acts, 8, 4),
+    (lambda world: somebody_acts(world.machine, world.is_held), 5, 0),
+    (_a_process_comes_or_goes, 2, 0),
+    (lambda world: a_runtime_comes_or_goes(world.machine), 1, 0),
+    (lambda world: a_daemon_restarts(world.machine), 1, 0),
+    (lambda world: world.step(facts.Resync()), 3, 3),
+    (_a_person_resumes_all, 1, 0),
+    (_a_person_isolates_or_releases, 2, 1),
+    (_a_person_orders_a_reset, 2, 1),
+    (_a_person_forgets, 1, 0),
+    (_maintenance, 1, 1),
+    (World.die, 2, 1),
+)
+
+
+def heal(world: World) -> None:
+    """Make the hardware well, and give cmgr an hour of peace."""
+    machine = world.machine
+    machine.calm, machine.down, machine.foreign, machine.silent = True, set(), set(), set()
+    for chip in machine.faults:
+        machine.faults[chip] = set()
+    for runtime in world.plan.runtimes:
+        world.step(facts.RuntimeUp(runtime))
+    world.step(facts.MaintenanceOrdered(on=False, who="a test"))
+    for chip in list(world.node.isolations):
+        world.step(facts.ReleaseOrdered(chip, "a test"))
+    end, pause = machine.now + timedelta(hours=1), timedelta(seconds=60)
+    while machine.now < end:
+        world.step(facts.Resync())
+        for _ in range(400):
+            if not (world.under_way or machine.hints):
+                break
+            world.answer()
+            world.deliver()
+        assert not world.under_way, f"seed {world.seed}: no end of commands: {world.under_way[:3]}"
+        for hold in world.node.holds.values():
+            if hold.failed:
+                world.step(facts.ResumeOrdered(hold.key, "a test"))
+        for chip in [c for c, i in world.node.isolations.items() if i.by == "escalation"]:
+            world.step(facts.ReleaseOrdered(chip, "a test"))
+        world.step(facts.ResumeAllOrdered("a test"))
+        machine.now += pause
+        pause *= 1.15
+
+
+def check_end(world: World) -> None:
+    seed = f"seed {world.seed}"
+    assert all(r.phase is Phase.HEALTHY for r in world.node.rings.values()), (seed, world.node.rings)
+    assert not world.node.holds, (seed, world.node.holds)
+    assert not world.node.isolations, (seed, world.node.isolations)
+    assert not world.node.reset_orders, (seed, world.node.reset_orders)
+    for real in world.machine.real.values():
+        assert real.will is None or real.running is real.will, (seed, real)
+        booked = world.node.containers[real.key]
+        assert booked.running is real.running, (seed, booked, real)
+        if real.will is not None:
+            assert real.armed == real.policy, (seed, real)
+    _check_budget(world)
+
+
+def _check_budget(world: World) -> None:
+    policy = world.policy.reset
+    for ring in world.node.rings:
+        times = [t for r, t in world.machine.resets if r == ring]
+        for first in times:
+            within = [t for t in times if first <= t < first + policy.window]
+            assert len(within) <= policy.attempts, (world.seed, ring, within)
