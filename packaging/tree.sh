@@ -20,6 +20,8 @@ cp -r "$python" "$tree/usr/lib/cmgr/python"
 mv "$tree/usr/lib/cmgr/python/licenses/"* "$doc/licenses/"
 rmdir "$tree/usr/lib/cmgr/python/licenses"
 rm "$tree/usr/lib/cmgr/python/SOURCES"
+# What the interpreter left there while it was built has times in it.
+find "$tree/usr/lib/cmgr/python" -depth -name __pycache__ -exec rm -rf {} +
 
 "$root/.venv/bin/python" "$here/closure.py" >"$root/build/packages/$ARCH/closure"
 # A wheel that asks for a later glibc than the interpreter does is not taken.
