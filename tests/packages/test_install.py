@@ -63,7 +63,7 @@ def test_an_episode_runs_from_fault_to_recovery(machine: Machine) -> None:
     assert machine.run("cmgr", "status", "--check").code == 0
 
 
-def test_what_the_journal_has_carries_priority_and_unit(machine: Machine) -> None:
+def test_what_the_journal_has_carries_priority_unit_and_the_fields_of_cmgr(machine: Machine) -> None:
     simulate(machine)
     inject(machine)
     recovered(machine)
@@ -73,6 +73,9 @@ def test_what_the_journal_has_carries_priority_and_unit(machine: Machine) -> Non
     assert {row["PRIORITY"] for row in rows} <= set("3456")
     told = [row for row in rows if "episode 1 is over: recovered" in str(row["MESSAGE"])]
     assert [row["PRIORITY"] for row in told] == ["6"]
+    assert [(row["CMGR_EPISODE"], row["CMGR_RING"], row["CMGR_KIND"]) for row in told] == [("1", "0", "closed")]
+    found = machine.do("journalctl", "-o", "cat", "-t", "cmgr", "CMGR_CHIP=0")
+    assert "chip 0 reports" in found
     assert not any(str(row["MESSAGE"]).startswith("<") for row in rows)
 
 
