@@ -33,6 +33,7 @@ def changes(old: Node, new: Node) -> tuple[Change, ...]:
         Change("resets", _resets(old.rings, new.rings)),
         _differing("containers", old.containers, new.containers, rows.container_row),
         _differing("holds", old.holds, new.holds, rows.hold_row),
+        _differing("healings", old.healings, new.healings, counters.healing_row),
         _faults(old.faults, new.faults),
         _differing("tallies", old.tallies, new.tallies, counters.tally_row),
         _differing("restraint", {0: old.restraint}, {0: new.restraint}, counters.restraint_row),

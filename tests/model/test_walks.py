@@ -12,8 +12,19 @@ import pytest
 
 from cmgr.model import facts
 from cmgr.model.chips import ChipId
+from cmgr.model.commands import StopContainer
+from cmgr.model.containers import Exit
 from cmgr.model.faults import Assertion, FaultCode, Level
-from cmgr.model.policy import DEFAULT_LEVELS, IsolationPolicy, LimitsPolicy, OnIsolate, Policy, ResetPolicy, Strategy
+from cmgr.model.policy import (
+    DEFAULT_LEVELS,
+    HealPolicy,
+    IsolationPolicy,
+    LimitsPolicy,
+    OnIsolate,
+    Policy,
+    ResetPolicy,
+    Strategy,
+)
 from cmgr.model.rings import Phase
 from cmgr.model.rules import DurationRule, FrequencyRule, Rules
 from tests.model.machine import Plan, a_daemon_restarts, a_runtime_comes_or_goes, somebody_acts
@@ -26,6 +37,8 @@ PLAIN = Plan()
 HALF_USED = Plan(used=0.5)
 TWO_RUNTIMES = Plan(runtimes=("docker", "containerd"), labels=True, used=0.7)
 FOUR_RINGS = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.5)
+HEALED = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.7, healed=0.8)
+HEALED_TOO = Plan(runtimes=("docker", "containerd"), faulty=4, healed=0.5)
 
 RULES = Rules(
     {
@@ -65,6 +78,8 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
         FOUR_RINGS,
         RULES,
     ),
+    "healed": (Policy(strategy=Strategy.NEVER), HEALED),
+    "healed-and-recovered": (Policy(strategy=Strategy.RING, heal=HealPolicy(limit=3)), HEALED_TOO),
     "idle": (
         Policy(strategy=Strategy.RING, levels={lv: replace(p, idle=SOON) for lv, p in DEFAULT_LEVELS.items()}),
         HALF_USED,
@@ -104,12 +119,33 @@ def _a_person_forgets(world: World) -> None:
         key = world.rng.choice(sorted(world.node.holds))
         if key in world.machine.real:
             world.machine.real[key].will = None
+        # A stop under way takes its course, and in the world that is now: not in a life that begins a minute later.
+        stops = [c for c in world.under_way if isinstance(c, StopContainer) and c.key == key]
         world.step(facts.ForgetOrdered(key, "a"))
+        for stop in [c for c in stops if c in world.under_way]:
+            world.under_way.remove(stop)
+            world.step(world.machine.carry_out(stop))
 
 
 def _maintenance(world: World) -> None:
     until = world.machine.clock() + timedelta(seconds=world.rng.choice([1, 20, 300]))
     world.step(facts.MaintenanceOrdered(world.rng.random() < 0.6, "a", world.rng.choice([None, until])))
+
+
+def _a_container_ails(world: World) -> None:
+    """Let one that wishes to be healed crash, or change its health."""
+    machine = world.machine
+    found = [r for r in machine.real.values() if r.heal is not None and r.running]
+    if not found:
+        return
+    real = machine.rng.choice(found)
+    real.ailed = True
+    if machine.rng.random() < 0.5:
+        real.will = None
+        machine.end(real, Exit(1, machine.clock(), asked=machine.rng.choice([False, False, None])))
+    else:
+        real.ill = not real.ill
+        machine.hint(facts.ContainerSeen(real.told()))
 
 
 Act = tuple[Callable[[World], None], int, int]
@@ -121,6 +157,7 @@ ACTS: list[Act] = [
     (World.advance_time, 25, 25),
     (_hardware_acts, 8, 4),
     (lambda world: somebody_acts(world.machine, world.is_held), 5, 0),
+    (_a_container_ails, 4, 4),
     (_a_process_comes_or_goes, 2, 0),
     (lambda world: a_runtime_comes_or_goes(world.machine), 1, 0),
     (lambda world: a_daemon_restarts(world.machine), 1, 0),
@@ -180,6 +217,9 @@ def check_end(world: World) -> None:
         assert real.will is None or real.running is real.will, (seed, real)
         booked = world.node.containers[real.key]
         assert booked.running is real.running, (seed, booked, real)
+        ails = real.running and real.ill and real.heal is not None
+        # One that somebody forgot is left as it is.
+        assert not (ails and real.enabled and real.will is not None), (seed, "is still ill", real)
         if real.will is not None:
             assert real.armed == real.policy, (seed, real)
     _check_budget(world)

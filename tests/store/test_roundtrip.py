@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cmgr.model.chips import Chip
 from cmgr.model.containers import Container
 from cmgr.model.faults import Fault, Isolation
+from cmgr.model.healing import Healing
 from cmgr.model.holds import Hold
 from cmgr.model.node import Node, Restraint
 from cmgr.model.rings import Ring
@@ -25,7 +26,8 @@ from tests.store import values
 ELSEWHERE = {
     Ring: {"free", "reset", "look", "read", "asked", "again", "silent", "ask_at", "refusals"},
     Hold: {"key", "grace", "command", "delays", "revived"},
-    Container: {"key", "grace", "exit", "seen"},
+    Container: {"key", "grace", "exit", "seen", "heal", "health"},
+    Healing: {"key"},
     Tally: {"due"},
 }
 """Fields that are kept in other columns, or that only the life knows in which they are set."""
@@ -57,6 +59,7 @@ def test_the_last_of_any_nodes_saved_is_loaded(nodes: list[Node]) -> None:
         (Ring, "rings"),
         (Container, "containers"),
         (Hold, "holds"),
+        (Healing, "healings"),
         (Fault, "faults"),
         (Isolation, "isolations"),
         (Tally, "tallies"),
