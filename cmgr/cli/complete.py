@@ -7,7 +7,7 @@ import typer
 
 from cmgr.cli import source
 from cmgr.cli.options import Common
-from cmgr.cli.reading import rows
+from cmgr.cli.reading import ails, rows
 from cmgr.errors import CmgrError
 from cmgr.service.client import ask_briefly
 
@@ -28,8 +28,8 @@ def isolated(ctx: typer.Context, incomplete: str) -> Offer:
 
 
 def held_containers(ctx: typer.Context, incomplete: str) -> Offer:
-    """Offer the held containers, by as much as tells them apart."""
-    found = [c for c in rows(_status(ctx), "containers") if c["held"]]
+    """Offer the containers that are held or ail, by as much as tells them apart."""
+    found = [c for c in rows(_status(ctx), "containers") if c["held"] or ails(c)]
     return [o for c in found if (o := (str(c["called"]), str(c["status"])))[0].startswith(incomplete)]
 
 

@@ -49,6 +49,12 @@ def health(chip: Row) -> str:
     return "healthy" if chip["healthy"] else "isolated" if chip["isolated"] else "faulty"
 
 
+def ails(container: Row) -> bool:
+    """Return whether the container is restarted because it ails, or was given up."""
+    heal = container["heal"]
+    return isinstance(heal, dict) and bool(heal["since"])
+
+
 def troubles(status: Row) -> list[str]:
     """Return what is wrong, in a few words each; nothing when all is well."""
     found = []
@@ -64,6 +70,8 @@ def troubles(status: Row) -> list[str]:
     named = labels(status)
     failed = [n for n, c in enumerate(rows(status, "containers")) if c["status"] == "failed"]
     found += [f"container {named[n]} failed" for n in failed]
+    ailing = [(n, c) for n, c in enumerate(rows(status, "containers")) if ails(c) and n not in failed]
+    found += [f"container {named[n]} is {c['health'] or 'to be restarted'}" for n, c in ailing]
     found += [f"runtime {r['name']} is down" for r in rows(status, "runtimes") if r["why_down"]]
     return found
 

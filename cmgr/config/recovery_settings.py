@@ -1,4 +1,4 @@
-"""The settings that say what is done about a fault: tables, levels, resets, isolation, retries, limits."""
+"""The settings that say what is done about a fault or an ailing container: levels, resets, isolation, limits."""
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -9,6 +9,7 @@ from cmgr.model.catalog import BY_SEVERITY
 from cmgr.model.faults import Level
 from cmgr.model.policy import (
     DEFAULT_LEVELS,
+    HealPolicy,
     IsolationPolicy,
     LevelPolicy,
     LimitsPolicy,
@@ -23,6 +24,7 @@ _RESET = ResetPolicy()
 _ISOLATION = IsolationPolicy()
 _RETRY = RetryPolicy()
 _LIMITS = LimitsPolicy()
+_HEAL = HealPolicy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,22 @@ class Retry:
         timedelta, Meta("The wait after a stop or start that failed, doubled each time.", within=("100ms", "1h"))
     ] = _RETRY.backoff
     backoff_max: Annotated[timedelta, Meta("The longest such wait.", within=("100ms", "24h"))] = _RETRY.backoff_max
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    limit: Annotated[
+        int, Meta("How often one may be restarted within window; after that it is given up.", within=(1, 1000))
+    ] = _HEAL.limit
+    window: Annotated[timedelta, Meta("The time that limit counts in.", within=("1m", "30d"))] = _HEAL.window
+    backoff: Annotated[
+        timedelta,
+        Meta("The wait before a restart, doubled with each one within window.", within=("100ms", "24h")),
+    ] = _HEAL.backoff
+    backoff_max: Annotated[timedelta, Meta("The longest such wait.", within=("100ms", "24h"))] = _HEAL.backoff_max
+
+    def policy(self) -> HealPolicy:
+        return HealPolicy(self.limit, self.window, self.backoff, self.backoff_max)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cmgr.config.around import Alarms, Bundles, Hooks
 from cmgr.config.declare import Form, Meta
-from cmgr.config.recovery_settings import Faults, Isolation, Levels, Limits, Reset, Retry
+from cmgr.config.recovery_settings import Faults, Heal, Isolation, Levels, Limits, Reset, Retry
 from cmgr.config.sim import Sim
 from cmgr.config.sizes import Bytes
 from cmgr.model.policy import NO_TIME, IsolationPolicy, LimitsPolicy, Policy, ResetPolicy, RetryPolicy, Strategy
@@ -147,6 +147,9 @@ class Config:
     )
     limits: Annotated[Limits, Meta("How much is stopped before a person has looked.")] = field(default_factory=Limits)
     retry: Annotated[Retry, Meta("Stops and starts that failed.")] = field(default_factory=Retry)
+    heal: Annotated[Heal, Meta("Containers with the label cmgr.heal=true that ail though their chips are well.")] = (
+        field(default_factory=Heal)
+    )
     history: Annotated[History, Meta("What is remembered.")] = field(default_factory=History)
     metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = field(default_factory=Metrics)
     alarms: Annotated[Alarms, Meta("Alarms: who is told of what happens, over HTTP.")] = field(default_factory=Alarms)
@@ -177,5 +180,6 @@ class Config:
             isolation=IsolationPolicy(self.isolation.on_isolate, self.isolation.release_after),
             retry=RetryPolicy(self.retry.starts, self.retry.backoff, self.retry.backoff_max),
             limits=LimitsPolicy(self.limits.rings_at_once, self.limits.episodes_per_hour),
+            heal=self.heal.policy(),
             software_window=self.faults.software_window,
         )

@@ -12,6 +12,9 @@ NO_RESTART = ""
 
 DEFAULT_GRACE = timedelta(seconds=10)
 
+UNHEALTHY = "unhealthy"
+"""The health of a container whose own check fails."""
+
 
 class ContainerKey(NamedTuple):
     """Names one container on this machine. Docker has one namespace, the empty one."""
@@ -45,13 +48,23 @@ class Exit:
 
 
 @dataclass(frozen=True, slots=True)
+class Heal:
+    """A container's wish to be restarted when it ails. What it leaves open is as the policy says (`HealPolicy`)."""
+
+    limit: int | None = None
+    backoff: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Container:
     """A container as its runtime describes it.
 
     `claims`: what its definition says about chips (see `chips.resolve`); `chips`: what that means on this machine,
     filled in by the model. `run`: an opaque word for its present or last life; a new start gives a new word.
     `running` is true for paused and restarting ones too: they hold their chips. `restart_policy` is opaque to the
-    model (see `ports.Runtime`). `warnings`: what in its definition could not be read.
+    model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
+    wish that. `health`: what its own check says while it runs, "starting", "healthy" or `UNHEALTHY`; "" without one.
+    `heal`, `health` and `seen` are not stored.
     """
 
     key: ContainerKey
@@ -70,3 +83,5 @@ class Container:
     chips: frozenset[ChipId] = frozenset()
     since: datetime | None = None
     seen: datetime | None = None
+    heal: Heal | None = None
+    health: str = ""

@@ -26,10 +26,18 @@ class HoldState(StrEnum):
     RETURNING = "returning"
 
 
+class Cause(StrEnum):
+    """Why a container is held: for an episode of its ring, or to be healed though its chips are well."""
+
+    EPISODE = "episode"
+    HEAL = "heal"
+
+
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The written promise: cmgr stopped this container, or it died of the fault, and cmgr will start it again.
+    """The written promise: cmgr stopped this container, or it died by itself, and cmgr will start it again.
 
+    `episode` is 0 while the cause is to heal it.
     `run` is the life that ended: a container that runs with another word was started by somebody.
     `command` is the answer it waits for; it does not survive a restart of cmgr. `tries` counts failures in a row,
     and `delays` those after them that do not count: they only make the wait longer. `revived` is the life that its
@@ -52,6 +60,7 @@ class Hold:
     tries: int = 0
     retry_at: datetime | None = None
     error: str = ""
+    cause: Cause = Cause.EPISODE
     command: CommandId | None = None
     delays: int = 0
     revived: str = ""

@@ -13,7 +13,8 @@ from cmgr.model.chips import listed
 from cmgr.model.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.containers import NO_RESTART, Container
 from cmgr.model.facts import ContainerStarted, ContainerStopped, RestartPolicySet
-from cmgr.model.holds import Hold, HoldState
+from cmgr.model.heals import adopt, count, is_confirmed, is_still_ill, why_restarted
+from cmgr.model.holds import Cause, Hold, HoldState
 from cmgr.model.policy import backed_off
 from cmgr.model.rings import Ring
 from cmgr.model.scope import (
@@ -41,6 +42,7 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
     """
     if observing(turn.node):
         return
+    adopt(turn, ring)
     scope = scope_of(turn.node, ring, turn.at)
     for container in list(on_ring(turn.node, ring)):
         if container.key in turn.node.holds:
@@ -72,13 +74,10 @@ def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
     )
     if died and (starts := ring.starts.get(container.key, 0)):
         # It died of what cmgr started it into: that start did not work after all.
-        hold = _failed_start(turn, replace(hold, tries=starts - 1), f"exited with code {_exit_code(container)}")
+        code = container.exit.code if container.exit else 0
+        hold = _failed_start(turn, replace(hold, tries=starts - 1), f"exited with code {code}")
     turn.put_hold(hold)
     turn.note(NoteKind.HOLD, text, ring, container=container.key)
-
-
-def _exit_code(container: Container) -> int:
-    return container.exit.code if container.exit else 0
 
 
 def keep(turn: Turn) -> None:
@@ -108,7 +107,8 @@ def _stop(turn: Turn, hold: Hold) -> None:
     # A runtime that is down is asked all the same: its events may have broken off while it still takes orders.
     ring = turn.ring_for(hold.chips)
     what = "an ordered reset" if ring is not None and ring.id in turn.node.reset_orders else "a fault"
-    reason = f"episode {hold.episode}: {what} of {listed(ring.chips) if ring else 'a chip that is gone'}"
+    of = listed(ring.chips) if ring else "a chip that is gone"
+    reason = why_restarted(turn, hold) or f"episode {hold.episode}: {what} of {of}"
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace)
     turn.put_hold(replace(hold, command=command.id, retry_at=None))
     turn.commands.append(command)
@@ -121,6 +121,8 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
     container = turn.node.containers.get(hold.key)
     if container is None or not container.running:
         return True
+    if hold.cause is Cause.HEAL:
+        return is_still_ill(container)
     return any(
         in_scope(turn.node, ring, container, scope_of(turn.node, ring, turn.at))
         for ring in turn.rings_of(hold.chips)
@@ -152,10 +154,11 @@ def _start(turn: Turn, hold: Hold) -> None:
             turn.put_hold(hold)
         _disarm(turn, hold)
         return
-    if _starts_before(turn, hold):
+    if _starts_before(turn, hold) or not is_confirmed(turn, hold):
         return
     ring = turn.ring_for(hold.chips)
-    reason = f"episode {hold.episode} is over for all its chips"
+    count(turn, hold)
+    reason = why_restarted(turn, hold) or f"episode {hold.episode} is over for all its chips"
     command = StartContainer(turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy)
     turn.put_hold(replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None))
     turn.commands.append(command)

@@ -12,6 +12,7 @@ from cmgr.model.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.commands import CommandId
 from cmgr.model.containers import Container, ContainerKey
 from cmgr.model.faults import Fault, FaultCode, FaultKey, Isolation
+from cmgr.model.healing import Healing
 from cmgr.model.holds import Hold
 from cmgr.model.policy import Policy
 from cmgr.model.rings import Ring
@@ -59,8 +60,8 @@ class Restraint:
 class Node:
     """Everything cmgr knows and has promised.
 
-    Stored: chips, rings, containers, faults, tallies, isolations, holds, reset_orders, maintenance, restraint, serial,
-    episodes.
+    Stored: chips, rings, containers, faults, tallies, isolations, holds, healings, reset_orders, maintenance,
+    restraint, serial, episodes.
     Of this life only: policy, catalog, runtimes, reports, and strangers: chips that events named and that are not
     there.
     """
@@ -75,6 +76,7 @@ class Node:
     tallies: Mapping[tuple[ChipId, FaultCode], Tally] = field(default_factory=dict)
     isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
     holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
+    healings: Mapping[ContainerKey, Healing] = field(default_factory=dict)
     restraint: Restraint = Restraint()
     reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
     maintenance: Maintenance | None = None

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from cmgr.model import escalation, restraint
+from cmgr.model import escalation, heals, restraint
 from cmgr.model.books import escalate
 from cmgr.model.commands import NoteKind
 from cmgr.model.facts import (
@@ -52,7 +52,7 @@ def after_restart(node: Node, at: datetime) -> Node:
     """Return the node with what stands fitted to the machine and the clock of a new life."""
     orders = {r: replace(o, at=min(o.at, at)) for r, o in node.reset_orders.items() if r in node.rings}
     return replace(
-        node,
+        heals.after_restart(node, at),
         reset_orders=orders,
         maintenance=not_ahead(node.maintenance, at),
         restraint=restraint.not_ahead(node.restraint, node.rings, at),
@@ -60,9 +60,14 @@ def after_restart(node: Node, at: datetime) -> Node:
 
 
 def _resume(turn: Turn, fact: ResumeOrdered) -> None:
-    """Forget the failures of a held container, and wait no longer before the next try."""
-    hold = turn.node.holds.get(fact.key)
+    """Forget the failures of a container that is held or ails, and wait no longer before the next try."""
+    hold, healing = turn.node.holds.get(fact.key), turn.node.healings.get(fact.key)
+    heals.begin_anew(turn, fact.key)
     if hold is None:
+        container = turn.node.containers.get(fact.key)
+        if healing is not None and container is not None:
+            text = f"{fact.who} ordered that {container.name} is restarted"
+            turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
         return
     # That a stop was tried is not forgotten: one that is down then was stopped by us, not by a person.
     tries = hold.tries if hold.state is HoldState.STOPPING else 0
@@ -76,8 +81,9 @@ def _resume_all(turn: Turn, fact: ResumeAllOrdered) -> None:
     if turn.node.restraint.kept:
         turn.note(NoteKind.ACTION, f"{fact.who} ordered that no ring is kept back")
         restraint.lift(turn)
-    for hold in [h for h in turn.node.holds.values() if h.failed]:
-        _resume(turn, ResumeOrdered(hold.key, fact.who))
+    given_up = {k for k, h in turn.node.healings.items() if h.ails and h.given_up is not None}
+    for key in sorted(given_up | {k for k, h in turn.node.holds.items() if h.failed}):
+        _resume(turn, ResumeOrdered(key, fact.who))
 
 
 def _release(turn: Turn, fact: ReleaseOrdered) -> None:
@@ -108,7 +114,11 @@ def _isolate(turn: Turn, fact: IsolateOrdered) -> None:
 
 def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     """End the hold. What is under way of ours takes its course; nothing more is done to the container."""
-    hold = turn.node.holds.get(fact.key)
+    hold, container = turn.node.holds.get(fact.key), turn.node.containers.get(fact.key)
+    if hold is None and container is not None and fact.key in turn.node.healings:
+        text = f"{fact.who} ordered that {container.name} is left as it is"
+        turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
+    heals.spare(turn, fact.key)
     if hold is None or hold.state is HoldState.RETURNING:
         return
     for ring in turn.rings_of(hold.chips):

@@ -91,6 +91,19 @@ class LimitsPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class HealPolicy:
+    """Containers that wish it are restarted when they ail: `limit` times within `window`, each after a wait.
+
+    The wait is `backoff`, doubled with each restart within the window up to `backoff_max`.
+    """
+
+    limit: int = 5
+    window: timedelta = timedelta(hours=1)
+    backoff: timedelta = timedelta(seconds=10)
+    backoff_max: timedelta = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     strategy: Strategy = Strategy.NEVER
     observe: bool = False
@@ -99,6 +112,7 @@ class Policy:
     isolation: IsolationPolicy = IsolationPolicy()
     retry: RetryPolicy = RetryPolicy()
     limits: LimitsPolicy = LimitsPolicy()
+    heal: HealPolicy = HealPolicy()
     software_window: timedelta = timedelta(seconds=30)
     """Within so short a time the same code on two chips of one container is the software's doing; 0: it never is."""
     death_window: timedelta = timedelta(seconds=60)

@@ -17,7 +17,7 @@ from cmgr.model.books import end_momentary
 from cmgr.model.chips import listed
 from cmgr.model.commands import Note, NoteKind
 from cmgr.model.faults import Isolation
-from cmgr.model.holds import Hold, HoldState
+from cmgr.model.holds import Cause, Hold, HoldState
 from cmgr.model.keeping import hold_in_scope
 from cmgr.model.ordered_resets import carry_out, ordered_cause
 from cmgr.model.policy import OnIsolate, backed_off
@@ -226,7 +226,7 @@ def _close(turn: Turn, ring: Ring) -> None:
 def _outcome(turn: Turn, ring: Ring) -> str:
     if observing(turn.node):
         return "observed"
-    if any(h.failed for h in holds_on(turn.node, ring)):
+    if any(h.failed and h.cause is Cause.EPISODE for h in holds_on(turn.node, ring)):
         return "failed"
     began = ring.began or turn.at
     if any(i.since >= began for i in _isolations(turn, ring)):

@@ -36,6 +36,7 @@ from cmgr.model.facts import (
     Tick,
 )
 from cmgr.model.faults import Isolation
+from cmgr.model.heals import tend
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.isolating import release_at, release_due
 from cmgr.model.keeping import container_started, container_stopped, keep, restart_policy_set
@@ -145,6 +146,7 @@ def _moves(turn: Turn) -> bool:
     for ring in rings:
         advance(turn, turn.node.rings[ring])
     keep(turn)
+    tend(turn)
     return turn.node.rings is not rings or turn.node.holds is not holds
 
 
@@ -252,6 +254,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
             times.append(ring.deadline)
             times += _stop_times(node, ring)
     times += [h.retry_at for h in node.holds.values() if h.command is None]
+    times += [h.due for h in node.healings.values() if h.key not in node.holds]
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]
     times += [release_at(node, i) for i in node.isolations.values()]
     times += [t.due for t in node.tallies.values()]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cmgr.model.chips import ChipId, listed
 from cmgr.model.containers import Container
 from cmgr.model.faults import Fault, Level
-from cmgr.model.holds import Hold, HoldState
+from cmgr.model.holds import Cause, Hold, HoldState
 from cmgr.model.node import Node
 from cmgr.model.policy import OnIsolate, Strategy
 from cmgr.model.rings import Phase, Ring
@@ -195,4 +195,5 @@ def is_starting(node: Node, hold: Hold) -> bool:
         return False
     if hold.command is not None or (hold.state is HoldState.STOPPING and not observing(node)):
         return True
-    return start_blocker(node, hold).kind is not Block.CHIP
+    # One that is to be healed has a time of its own.
+    return hold.cause is Cause.EPISODE and start_blocker(node, hold).kind is not Block.CHIP

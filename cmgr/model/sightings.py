@@ -6,6 +6,7 @@ from cmgr.model.chips import resolve
 from cmgr.model.commands import NoteKind
 from cmgr.model.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.model.facts import ContainersListed, RuntimeDown, RuntimeUp
+from cmgr.model.heals import notice_death
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.scope import Block, start_blocker
 from cmgr.model.turn import Turn
@@ -36,7 +37,9 @@ def _wait_no_longer(turn: Turn, runtime: str) -> None:
 def _try_anew(turn: Turn, runtime: str) -> None:
     """What the last daemon could not start a new one may."""
     for hold in list(turn.node.holds.values()):
-        if hold.failed and hold.key.runtime == runtime:
+        # Of one that is healed the limit counts, and not the daemon.
+        given_up = (h := turn.node.healings.get(hold.key)) is not None and h.given_up is not None
+        if hold.failed and hold.key.runtime == runtime and not given_up:
             turn.put_hold(replace(hold, failed=False, tries=0, delays=0, retry_at=None, error=""))
             text = f"{hold.name} is tried again: {runtime} is a new daemon"
             turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
@@ -92,6 +95,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     elif hold is not None and sure:
         _seen_down(turn, hold, container)
     known = turn.node.containers.get(container.key)
+    notice_death(turn, known, container)
     chips, warnings = resolve(container.claims, turn.node.chips)
     changed = known is None or (known.running, known.run) != (container.running, container.run)
     turn.put_container(
@@ -214,7 +218,8 @@ def started(turn: Turn, hold: Hold, run: str) -> None:
         # It may have ended again by now: then its event is still to come, or came, and the next list tells.
         ended = container.run == run and container.exit is not None
         exit_ = container.exit if ended else None
-        turn.put_container(replace(container, running=not ended, run=run, exit=exit_, since=turn.at, seen=turn.at))
+        now = replace(container, running=not ended, run=run, exit=exit_, since=turn.at, seen=turn.at)
+        turn.put_container(replace(now, health=""))
     rearmed(turn, hold)
 
 

@@ -17,6 +17,7 @@ from cmgr.model.commands import (
 )
 from cmgr.model.containers import Container, ContainerKey
 from cmgr.model.faults import Fault, FaultCode, Isolation
+from cmgr.model.healing import Healing
 from cmgr.model.holds import Hold
 from cmgr.model.node import Node, RuntimeState
 from cmgr.model.policy import backed_off
@@ -53,6 +54,15 @@ class Turn:
 
     def drop_hold(self, key: ContainerKey) -> None:
         self.node = replace(self.node, holds={k: h for k, h in self.node.holds.items() if k != key})
+
+    def put_healing(self, healing: Healing) -> Healing:
+        """Remember it, or forget it when there is nothing in it to remember."""
+        key, known = healing.key, self.node.healings.get(healing.key)
+        if healing == (known or Healing(key)):
+            return healing
+        kept = {k: h for k, h in self.node.healings.items() if k != key}
+        self.node = replace(self.node, healings=kept if healing == Healing(key) else {**kept, key: healing})
+        return healing
 
     def put_container(self, container: Container) -> None:
         self.node = replace(self.node, containers={**self.node.containers, container.key: container})

@@ -43,8 +43,9 @@ def _name(node: Node, key: ContainerKey) -> str:
 
 
 def named(node: Node, text: str) -> list[ContainerKey]:
-    """Return the held containers that a person may mean by this name, qualified name, or beginning of an id."""
+    """Return the containers, held or ailing, that a person may mean by this name, qualified name, or part of an id."""
     held = [k for k, h in node.holds.items() if h.state is not HoldState.RETURNING]
+    held += [k for k, h in node.healings.items() if h.ails and k not in node.holds]
     found = [k for k in held if text in _names(node, k)]
     return found or [k for k in held if text and k.id.startswith(text)]
 

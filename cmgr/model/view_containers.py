@@ -7,6 +7,7 @@ from cmgr.model.node import Node
 from cmgr.model.rings import Ring
 from cmgr.model.scope import grave_faults, why_idle
 from cmgr.model.view_advice import called, idle_hint, isolation_hint
+from cmgr.model.view_heals import heal, health, of_held, of_running
 from cmgr.model.view_words import Json, joined, one_line, stamp, stamp_or_none, times
 
 STATUS_OF_HOLD = {
@@ -55,6 +56,8 @@ def _row(node: Node, key: ContainerKey) -> Json:
         "since": stamp_or_none(since),
         "strategy": str(strategy),
         "held": ours(hold) is not None,
+        "health": health(container),
+        "heal": heal(node, key),
         "reason": one_line(reason),
         "hint": hint,
         "warnings": [one_line(w) for w in container.warnings] if container is not None else [],
@@ -87,16 +90,20 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
             f"stop it to let ring {theirs.id} be reset",
         )
     troubles = [t for chip in sorted(container.chips) if (t := _trouble(node, chip))]
-    return (f"runs, but {troubles[0]}", "") if troubles else ("", "")
+    ailing, hint = of_running(node, container)
+    return joined([f"runs, but {troubles[0]}" if troubles else "", ailing]), hint
 
 
 def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
     name = called(node, hold.key)
     verb = "stop" if hold.state is HoldState.STOPPING else "start"
+    ailing = of_held(node, hold)
+    if status == "failed" and not hold.tries:
+        return ailing or one_line(hold.error), f"mend the cause, then type: cmgr resume {name}"
     if status == "failed":
         tail = f": {one_line(hold.error)}" if hold.error else ""
         return f"start failed {times(hold.tries)}{tail}", f"mend the cause, then type: cmgr resume {name}"
-    parts = [] if status == "resuming" else [_waits_for(node, hold, status)]
+    parts = [ailing] if status == "resuming" else [ailing, _waits_for(node, hold, status)]
     if hold.tries:
         parts.append(_tries(hold, verb))
     hint = _hint(node, hold) if status == "paused" else ""

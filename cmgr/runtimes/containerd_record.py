@@ -136,7 +136,9 @@ def definition(namespace: str, record: Message, majors: frozenset[int]) -> Defin
     """Read a record; `majors` as in `claims.from_numbers`."""
     labels = {str(name): str(value) for name, value in record.labels.items()}
     spec = spec_of(record)
-    wished = wishes({name: value for name, value in labels.items() if not name.startswith(OURS)})
+    auto_remove = labels.get("nerdctl/auto-remove") == "true"
+    theirs = {name: value for name, value in labels.items() if not name.startswith(OURS)}
+    wished = wishes(theirs, auto_remove=auto_remove)
     asked = _claims(spec, majors)
     if not spec:
         asked = claims.Claims(warnings=("its definition cannot be read",))
@@ -148,8 +150,9 @@ def definition(namespace: str, record: Message, majors: frozenset[int]) -> Defin
         strategy=wished.strategy,
         order=wished.order,
         enabled=wished.enabled,
+        heal=wished.heal,
         restart_policy=restart_policy(labels),
-        auto_remove=labels.get("nerdctl/auto-remove") == "true",
+        auto_remove=auto_remove,
         warnings=asked.warnings + wished.warnings,
     )
     linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
 from cmgr.errors import ContainerError
-from cmgr.model.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit
+from cmgr.model.containers import DEFAULT_GRACE, NO_RESTART, UNHEALTHY, Container, ContainerKey, Exit
 from cmgr.runtimes import claims
 from cmgr.runtimes.documents import Json, items, mapping, text, texts
 from cmgr.runtimes.labels import LONGEST_GRACE, wishes
@@ -15,6 +15,7 @@ from cmgr.runtimes.labels import LONGEST_GRACE, wishes
 NAME = "docker"
 
 _RUNNING = ("running", "paused", "restarting")
+_HEALTHS = ("starting", "healthy", UNHEALTHY)
 _POLICIES = ("always", "on-failure", "unless-stopped")
 
 
@@ -42,8 +43,8 @@ def described(document: object, majors: frozenset[int]) -> Described:
     if not id_:
         raise ContainerError("cannot read Docker's description of a container: it has no id")
     config, host, state = (mapping(whole.get(part)) for part in ("Config", "HostConfig", "State"))
-    labels = texts(config.get("Labels"))
-    wished = wishes(labels)
+    auto_remove = host.get("AutoRemove") is True
+    wished = wishes(texts(config.get("Labels")), auto_remove=auto_remove)
     asked = _claims(config, host, majors)
     if not asked.chips and host.get("Privileged") is True:
         reach = "is privileged, so it can reach every chip; which it uses cannot be told"
@@ -61,8 +62,10 @@ def described(document: object, majors: frozenset[int]) -> Described:
         strategy=wished.strategy,
         order=wished.order,
         enabled=wished.enabled,
+        heal=wished.heal,
+        health=_health(state) if running else "",
         restart_policy=_policy(host),
-        auto_remove=host.get("AutoRemove") is True,
+        auto_remove=auto_remove,
         warnings=asked.warnings + wished.warnings,
     )
     concerns = bool(asked.chips or asked.warnings)
@@ -77,6 +80,11 @@ def key(id_: str) -> ContainerKey:
 def is_running(state: Json) -> bool:
     """Return whether a container in this `State` holds its chips."""
     return state.get("Running") is True or text(state, "Status") in _RUNNING
+
+
+def _health(state: Json) -> str:
+    word = text(mapping(state.get("Health")), "Status")
+    return word if word in _HEALTHS else ""  # Docker also says "none".
 
 
 def _claims(config: Json, host: Json, majors: frozenset[int]) -> claims.Claims:

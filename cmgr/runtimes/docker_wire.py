@@ -92,7 +92,10 @@ class Client:
         return f"{self.api.base_url}/v{self.version}{path}"
 
 
-_FILTERS = '{"type":["container"],"event":["create","start","kill","die","stop","unpause","update","rename","destroy"]}'
+_FILTERS = (
+    '{"type":["container"],"event":["create","start","kill","die","stop","unpause","update","rename","destroy",'
+    '"health_status"]}'
+)
 
 
 def _checked(response: requests.Response) -> requests.Response:

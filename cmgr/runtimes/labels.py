@@ -5,12 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
+from cmgr.model.containers import Heal
 from cmgr.model.policy import Strategy
 
 STRATEGY = "cmgr.strategy"
 STOP_TIMEOUT = "cmgr.stop-timeout"
 ORDER = "cmgr.order"
 ENABLE = "cmgr.enable"
+HEAL = "cmgr.heal"
+HEAL_LIMIT = "cmgr.heal-limit"
+HEAL_BACKOFF = "cmgr.heal-backoff"
 
 LONGEST_GRACE = timedelta(days=7)
 """What is longer is cut to this: Docker counts in nanoseconds, and its count overflows where a century is no grace."""
@@ -18,42 +22,62 @@ LONGEST_GRACE = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """`grace` and `strategy` are None where the labels do not say."""
+    """`grace` and `strategy` are None where the labels do not say, `heal` where they do not wish it."""
 
     strategy: Strategy | None = None
     grace: timedelta | None = None
     order: int = 0
     enabled: bool = True
+    heal: Heal | None = None
     warnings: tuple[str, ...] = ()
 
 
-def wishes(labels: Mapping[str, str]) -> Wishes:
-    """Return what the labels wish for."""
+def wishes(labels: Mapping[str, str], *, auto_remove: bool = False) -> Wishes:
+    """Return what the labels wish for. `auto_remove`: the container is removed when it ends."""
     warnings: list[str] = []
-    strategy, grace, order, enabled = None, None, 0, True
+    said: dict[str, str] = {}
     for label, value in sorted(labels.items()):
-        text = value.strip()
-        if label == STRATEGY and text in list(Strategy):
-            strategy = Strategy(text)
-        elif label == STOP_TIMEOUT and re.fullmatch(r"[0-9]{1,9}", text):
-            grace = min(timedelta(seconds=int(text)), LONGEST_GRACE)
-        elif label == ORDER and re.fullmatch(r"[+-]?[0-9]{1,6}", text):
-            order = int(text)
-        elif label == ENABLE and text.casefold() in ("true", "false"):
-            enabled = text.casefold() == "true"
-        elif label in _TAKEN:
-            warnings.append(f"cannot read label {label}={_shown(value)}: {_TAKEN[label]}")
+        if label in _TAKEN:
+            form, words = _TAKEN[label]
+            text = value.strip()
+            if re.fullmatch(form, text, re.IGNORECASE if label in _FLAGS else re.NOFLAG):
+                said[label] = text
+            else:
+                warnings.append(f"cannot read label {label}={_shown(value)}: it takes {words}")
         elif label.startswith("cmgr."):
             warnings.append(f"label {_shown(label)} is not known: {', '.join(_TAKEN)} are")
-    return Wishes(strategy, grace, order, enabled, tuple(warnings[:8]))
+    heals = said.get(HEAL, "false").casefold() == "true"
+    if heals and auto_remove:
+        warnings.append(f"label {HEAL} has no use: the container is removed when it ends")
+    return Wishes(
+        strategy=Strategy(said[STRATEGY]) if STRATEGY in said else None,
+        grace=min(timedelta(seconds=int(said[STOP_TIMEOUT])), LONGEST_GRACE) if STOP_TIMEOUT in said else None,
+        order=int(said.get(ORDER, "0")),
+        enabled=said.get(ENABLE, "true").casefold() == "true",
+        heal=_heal(said) if heals and not auto_remove else None,
+        warnings=tuple(warnings[:8]),
+    )
 
 
-_TAKEN: Mapping[str, str] = {
-    STRATEGY: f"it takes {', '.join(Strategy)}",
-    STOP_TIMEOUT: "it takes a whole number of seconds",
-    ORDER: "it takes a whole number",
-    ENABLE: "it takes true or false",
+def _heal(said: Mapping[str, str]) -> Heal:
+    return Heal(
+        limit=int(said[HEAL_LIMIT]) if HEAL_LIMIT in said else None,
+        backoff=timedelta(seconds=int(said[HEAL_BACKOFF])) if HEAL_BACKOFF in said else None,
+    )
+
+
+_FLAGS = (ENABLE, HEAL)
+
+_TAKEN: Mapping[str, tuple[str, str]] = {
+    STRATEGY: ("|".join(Strategy), ", ".join(Strategy)),
+    STOP_TIMEOUT: ("[0-9]{1,9}", "a whole number of seconds"),
+    ORDER: ("[+-]?[0-9]{1,6}", "a whole number"),
+    ENABLE: ("true|false", "true or false"),
+    HEAL: ("true|false", "true or false"),
+    HEAL_LIMIT: ("[1-9][0-9]{0,3}", "a whole number from 1"),
+    HEAL_BACKOFF: ("[1-9][0-9]{0,5}", "a whole number of seconds from 1"),
 }
+"""Each label that is read: what it must look like, as a regular expression and in words."""
 
 
 def _shown(text: str) -> str:

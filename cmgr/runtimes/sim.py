@@ -157,6 +157,11 @@ class SimRuntime:
         with self._lock:
             self._put(replace(self._named(name), state=State.PAUSED))
 
+    def set_health(self, name: str, health: str) -> None:
+        """Its own check says something else, as in `Container.health`."""
+        with self._lock:
+            self._put(replace(self._named(name), health=health))
+
     def kill(self, name: str, code: int = KILLED) -> None:
         """It dies by itself; its restart policy may start it again at once."""
         with self._lock:

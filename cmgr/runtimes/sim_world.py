@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from cmgr.config.sim import SimContainer
-from cmgr.model.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit
+from cmgr.model.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit, Heal
 from cmgr.model.policy import NO_TIME, Strategy
 
 NAME = "sim"
@@ -41,6 +41,7 @@ class Pretended:
     crashes_on: frozenset[str] = frozenset()
     fail_stops: int = 0
     fail_starts: int = 0
+    heal: bool = False
 
 
 class State(StrEnum):
@@ -52,7 +53,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A pretended container and where it is. `run` counts its starts."""
+    """A pretended container and where it is. `run` counts its starts. `health` as in `Container`."""
 
     like: Pretended
     id: str
@@ -60,6 +61,7 @@ class Life:
     state: State = State.CREATED
     run: int = 0
     exit: Exit | None = None
+    health: str = ""
 
     @property
     def running(self) -> bool:
@@ -75,10 +77,10 @@ class Life:
         return f"{self.id}/{self.run}" if self.run else ""
 
     def started(self) -> "Life":
-        return replace(self, state=State.RUNNING, run=self.run + 1, exit=None)
+        return replace(self, state=State.RUNNING, run=self.run + 1, exit=None, health="")
 
     def ended(self, exit_: Exit) -> "Life":
-        return replace(self, state=State.EXITED, exit=exit_)
+        return replace(self, state=State.EXITED, exit=exit_, health="")
 
     def comes_back(self) -> bool:
         """Return whether its restart policy starts it at once after a death that nobody asked for."""
@@ -109,6 +111,8 @@ class Life:
             enabled=like.enabled,
             restart_policy=self.restart_policy,
             auto_remove=like.auto_remove,
+            heal=Heal() if like.heal else None,
+            health=self.health,
         )
 
 
@@ -127,6 +131,7 @@ def pretended(setting: SimContainer) -> Pretended:
         start_time=setting.start_time,
         fail_stops=setting.fail_stops,
         fail_starts=setting.fail_starts,
+        heal=setting.heal,
     )
 
 
@@ -170,6 +175,7 @@ def _plain(life: Life) -> dict[str, Any]:
         "state": life.state,
         "run": life.run,
         "exit": None if end is None else [end.code, end.at.isoformat(), end.asked],
+        "health": life.health,
     }
 
 
@@ -186,4 +192,5 @@ def _life(item: Mapping[str, Any]) -> Life:
         State(item["state"]),
         int(item["run"]),
         None if end is None else Exit(int(end[0]), datetime.fromisoformat(end[1]), end[2]),
+        str(item.get("health", "")),
     )

@@ -22,6 +22,7 @@ CAUSES = ("level", "escalation", "budget", "operator")
 STATUSES = ("running", "pausing", "paused", "resuming", "failed")
 OUTCOMES = ("recovered", "cleared", "isolated", "failed", "observed")
 RESULTS = ("cured", "failed", "refused")
+HEALS = ("restarted", "recovered", "given_up")
 
 MOST_CODES = 32
 """So many faults of one chip are told apart, the gravest; the codes of the others are `OTHER`."""
@@ -146,6 +147,20 @@ def containers(look: Look) -> Samples:
     for runtime in sorted({*look.node.runtimes, *(r for r, _ in shown)}):
         for status in STATUSES:
             yield (runtime, status), float(shown.count((runtime, status)))
+
+
+def given_up(look: Look) -> Samples:
+    found = [
+        key.runtime
+        for key, healing in look.node.healings.items()
+        if healing.ails and healing.given_up is not None and key not in look.node.holds
+    ]
+    for runtime in sorted({*look.node.runtimes, *found}):
+        yield (runtime,), float(found.count(runtime))
+
+
+def heals(look: Look) -> Samples:
+    return _counts(HEALS, look.tally.heals)
 
 
 def episodes(look: Look) -> Samples:

@@ -68,6 +68,12 @@ RINGS = (
     ),
     gauge("cmgr_ring_resets_limit", "Resets that a ring may have in reset.window.", samples.resets_limit, "ring"),
     gauge("cmgr_containers", "Containers that run on chips or are held.", samples.containers, "runtime", "status"),
+    gauge(
+        "cmgr_containers_given_up",
+        "Containers that run on, unhealthy, after too many restarts; one that is down is failed in cmgr_containers.",
+        samples.given_up,
+        "runtime",
+    ),
 )
 
 RECOVERIES = (
@@ -98,6 +104,12 @@ RECOVERIES = (
     ),
     counter("cmgr_stops_failed_total", "Stops that did not work.", samples.stops_failed, "runtime"),
     counter("cmgr_starts_failed_total", "Starts that did not work.", samples.starts_failed, "runtime"),
+    counter(
+        "cmgr_heals_total",
+        "Ailing containers that were restarted, that a chip's episode recovered, or that were given up.",
+        samples.heals,
+        "result",
+    ),
 )
 
 METRICS = (*SERVICE, *SOURCES, *RINGS, *RECOVERIES, *CHIPS, *MEASURED)

@@ -103,7 +103,9 @@ class Orders:
     def _resume_all(self, request: Request) -> Json:
         node = self.node()
         kept = sorted(node.restraint.kept)
-        given_up = sorted(called(node, key) for key, hold in node.holds.items() if hold.failed)
+        failed = {key for key, hold in node.holds.items() if hold.failed}
+        failed |= {key for key, healing in node.healings.items() if healing.ails and healing.given_up is not None}
+        given_up = sorted(called(node, key) for key in failed)
         if not kept and not given_up:
             raise CmgrError("cannot resume: no ring is kept back and no container was given up", hint="cmgr status")
         self.give(ResumeAllOrdered(who(request.uid)))
@@ -179,7 +181,7 @@ def chip_of(request: Request, node: Node) -> ChipId:
 
 
 def held(request: Request, node: Node) -> ContainerKey:
-    """Return the held container that is meant; an id may be shortened as Docker's users are used to."""
+    """Return the held or ailing container that is meant; an id may be shortened as Docker's users are used to."""
     text = text_of(request, "container")
     found = named(node, text)
     if not found:

@@ -16,7 +16,7 @@ from cmgr.service.systemd import Notifier
 PATIENCE = 20.0
 
 AT_ONCE = (
-    *("strategy", "observe", "levels", "faults", "reset", "isolation", "limits", "retry", "history"),
+    *("strategy", "observe", "levels", "faults", "reset", "isolation", "limits", "retry", "heal", "history"),
     *("alarms", "hooks", "bundles"),
 )
 """What takes effect without a restart: settings and tables of these names."""

@@ -26,6 +26,7 @@ from cmgr.model.facts import (
     RuntimeDown,
     RuntimeUp,
 )
+from cmgr.model.holds import Cause, Hold, HoldState
 from cmgr.model.node import Node
 from cmgr.model.rings import REBOOTING, Ring
 
@@ -73,8 +74,9 @@ class Tally:
     """What was counted so far.
 
     By source: `events`, and `heard`, when the last came. By runtime: `stops` and `starts` that worked, and how many did
-    not. By result (`cured`, `failed`, `refused`): `resets`. By outcome: `episodes` in all lives, `recoveries` in this
-    one. `sent`: the stops and starts under way, and when they were decided on.
+    not. By result: `resets` (`cured`, `failed`, `refused`) and `heals` (`restarted`, `recovered`, `given_up`). By
+    outcome: `episodes` in all lives, `recoveries` in this one. `sent`: the stops and starts under way, and when they
+    were decided on.
     """
 
     events: Counts = field(default_factory=dict)
@@ -84,6 +86,7 @@ class Tally:
     stops_failed: Counts = field(default_factory=dict)
     starts_failed: Counts = field(default_factory=dict)
     resets: Spreads = field(default_factory=dict)
+    heals: Counts = field(default_factory=dict)
     episodes: Counts = field(default_factory=dict)
     recoveries: Spreads = field(default_factory=dict)
     sent: Mapping[CommandId, datetime] = field(default_factory=dict)
@@ -100,6 +103,8 @@ def counted(tally: Tally, step: Step) -> Tally:
         tally = replace(tally, sent={**tally.sent, **dict.fromkeys(orders, step.events[-1].at)})
     for span, result in _resets(step):
         tally = replace(tally, resets=_timed(tally.resets, result, span))
+    for result in _heals(step):
+        tally = replace(tally, heals=_one_more(tally.heals, result))
     for span, outcome in _closed(step):
         episodes, recoveries = _one_more(tally.episodes, outcome), _timed(tally.recoveries, outcome, span)
         tally = replace(tally, episodes=episodes, recoveries=recoveries)
@@ -159,6 +164,27 @@ def _result(before: Ring, after: Ring) -> str:
     if len(after.resets) < len(before.resets):
         return "refused"  # It is not counted any more: nothing was reset.
     return "failed" if after.failures > before.failures else "cured"
+
+
+def _heals(step: Step) -> Iterator[str]:
+    """Yield what came of each container that was to be healed, as far as that is known now."""
+    if step.before.holds is not step.after.holds:
+        for key, before in step.before.holds.items():
+            hold = step.after.holds.get(key)
+            if before.cause is Cause.HEAL and (result := _healed(before, hold)):
+                yield result
+    if step.before.healings is not step.after.healings:
+        for key, healing in step.after.healings.items():
+            known = step.before.healings.get(key)
+            if healing.given_up is not None and (known is None or known.given_up is None):
+                yield "given_up"
+
+
+def _healed(before: Hold, after: Hold | None) -> str:
+    if after is not None and after.cause is Cause.EPISODE:
+        return "recovered"
+    over = after is None or after.state is HoldState.RETURNING
+    return "restarted" if before.state is HoldState.STARTING and over else ""
 
 
 def _closed(step: Step) -> Iterator[tuple[timedelta, str]]:

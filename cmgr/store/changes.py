@@ -22,7 +22,7 @@ _Span = tuple[ChipId, FaultKey, datetime]
 
 OF_THIS_LIFE: Mapping[type, frozenset[str]] = {
     Ring: frozenset({"free", "reset", "look", "read", "asked", "again", "silent", "ask_at", "refusals"}),
-    Container: frozenset({"seen"}),
+    Container: frozenset({"seen", "heal", "health"}),
     Hold: frozenset({"command", "delays", "revived"}),
     Tally: frozenset({"due"}),
 }
@@ -46,6 +46,7 @@ def changes(old: Node, new: Node) -> tuple[Change, ...]:
         Change("resets", _resets(old.rings, new.rings)),
         _differing("containers", old.containers, new.containers, rows.container_row),
         _differing("holds", old.holds, new.holds, rows.hold_row),
+        _differing("healings", old.healings, new.healings, counters.healing_row),
         _faults(old.faults, new.faults),
         _differing("tallies", old.tallies, new.tallies, counters.tally_row),
         _differing("restraint", {0: old.restraint}, {0: new.restraint}, counters.restraint_row),

@@ -1,13 +1,14 @@
-"""What escalation counts, and the restraint, as rows and back; as in `rows`."""
+"""What escalation and healing count, and the restraint, as rows and back; as in `rows`."""
 
 import json
 from typing import Any
 
 from cmgr.model.chips import ChipId, RingId
 from cmgr.model.faults import FaultCode, Level
+from cmgr.model.healing import Healing
 from cmgr.model.node import Restraint
 from cmgr.model.rules import Raise, RuleKind, Tally
-from cmgr.store.rows import Row, compact, moment, moment_if, stamp, stamp_if
+from cmgr.store.rows import Row, compact, key_of, key_row, moment, moment_if, stamp, stamp_if
 
 
 def tally_row(tally: Tally) -> dict[str, Any]:
@@ -40,6 +41,32 @@ def _raise_cell(raised: Raise) -> list[str | bool]:
 
 def _raise_of(kind: str, level: str, since: str, reason: str, manual: bool) -> Raise:
     return Raise(RuleKind(kind), Level[level], moment(since), reason, manual)
+
+
+def healing_row(healing: Healing) -> dict[str, Any]:
+    return {
+        **key_row(healing.key),
+        "times": compact([stamp(at) for at in healing.times]),
+        "life": healing.life,
+        "since": stamp_if(healing.since),
+        "due": stamp_if(healing.due),
+        "counted": healing.counted,
+        "spared": healing.spared,
+        "given_up": stamp_if(healing.given_up),
+    }
+
+
+def healing_of(row: Row) -> Healing:
+    return Healing(
+        key=key_of(row),
+        times=tuple(moment(at) for at in json.loads(row["times"])),
+        life=row["life"],
+        since=moment_if(row["since"]),
+        due=moment_if(row["due"]),
+        counted=bool(row["counted"]),
+        spared=bool(row["spared"]),
+        given_up=moment_if(row["given_up"]),
+    )
 
 
 def restraint_row(restraint: Restraint) -> dict[str, Any]:

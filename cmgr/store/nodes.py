@@ -26,6 +26,7 @@ def node_of(select: Callable[[str], Iterable[rows.Row]]) -> Node:
         restraint=next(map(counters.restraint_of, select("SELECT * FROM restraint")), Restraint()),
         isolations={i.chip: i for i in map(rows.isolation_of, select("SELECT * FROM isolations"))},
         holds={h.key: h for h in map(rows.hold_of, select("SELECT * FROM holds"))},
+        healings={h.key: h for h in map(counters.healing_of, select("SELECT * FROM healings"))},
         reset_orders={o.ring: o for o in map(standing.reset_order_of, select("SELECT * FROM reset_orders"))},
         maintenance=next(map(standing.maintenance_of, select("SELECT * FROM modes WHERE mode = 'maintenance'")), None),
         serial=meta["serial"],

@@ -13,7 +13,7 @@ from typing import Any
 from cmgr.model.chips import Chip, ChipId, RingId
 from cmgr.model.containers import Container, ContainerKey, Exit
 from cmgr.model.faults import Fault, FaultCode, Isolation, Level, Severity
-from cmgr.model.holds import Hold, HoldState
+from cmgr.model.holds import Cause, Hold, HoldState
 from cmgr.model.policy import Strategy
 from cmgr.model.rings import Phase, Ring
 
@@ -189,6 +189,7 @@ def hold_row(hold: Hold) -> dict[str, Any]:
         "tries": hold.tries,
         "retry_at": stamp_if(hold.retry_at),
         "error": hold.error,
+        "cause": hold.cause.value,
     }
 
 
@@ -210,6 +211,7 @@ def hold_of(row: Row) -> Hold:
         tries=row["tries"],
         retry_at=moment_if(row["retry_at"]),
         error=row["error"],
+        cause=Cause(row["cause"]),
     )
 
 

@@ -18,8 +18,15 @@ Upgrade = Callable[[Connection], None]
 
 _metadata = MetaData()
 
-UPGRADES: Mapping[int, Upgrade] = {2: _metadata.create_all}
-"""How a file gets to each level from the one below it. Level 2 added tables and changed none."""
+
+def _to_level_2(connection: Connection) -> None:
+    """Level 2 brought tables, and a column."""
+    _metadata.create_all(connection)
+    connection.exec_driver_sql("ALTER TABLE holds ADD COLUMN cause TEXT NOT NULL DEFAULT 'episode'")
+
+
+UPGRADES: Mapping[int, Upgrade] = {2: _to_level_2}
+"""How a file gets to each level from the one below it."""
 
 
 def _table(name: str, *parts: Column[int] | Column[str] | Column[bool] | Index) -> Table:
@@ -80,7 +87,12 @@ TABLES: Mapping[str, Table] = {
             *(_text_key("runtime"), _text_key("namespace"), _text_key("id"), _text("name"), _text("chips")),
             *(_int("episode"), _text("since"), _text("state"), _text("run"), _flag("died"), _int("order")),
             *(_int("grace_us"), _text("restart_policy"), _flag("disarmed"), _flag("failed"), _int("tries")),
-            *(_maybe("retry_at"), _text("error")),
+            *(_maybe("retry_at"), _text("error"), _text("cause")),
+        ),
+        _table(
+            "healings",
+            *(_text_key("runtime"), _text_key("namespace"), _text_key("id"), _text("times"), _maybe("life")),
+            *(_maybe("since"), _maybe("due"), _flag("counted"), _flag("spared"), _maybe("given_up")),
         ),
         _table(
             "faults",

@@ -53,7 +53,7 @@ def labels_table() -> str:
         "status": samples.STATUSES,
         "cause": samples.CAUSES,
         "outcome": samples.OUTCOMES,
-        "result": samples.RESULTS,
+        "result": (*samples.RESULTS, *samples.HEALS),
         "source": ("driver", "each runtime"),
     }
     return _table(("label", "values"), ((f"`{label}`", ", ".join(values)) for label, values in words.items()))

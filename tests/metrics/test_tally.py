@@ -4,10 +4,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from cmgr.model.commands import Action, Command, Note, ResetRing, StartContainer, StopContainer
+from cmgr.model.containers import Heal
 from cmgr.model.facts import ContainerRemoved, Event, Fact, Restarted, RuntimeDown, Tick
 from cmgr.model.policy import ResetPolicy
 from cmgr.model.rings import Phase
+from cmgr.service import metrics_samples as samples
 from cmgr.service.tally import BOUNDS, Spread, Step, Tally, counted
+from tests.metrics.test_samples import look, told
 from tests.model.builders import RING, SEPARATE, Cmgr, container, key, seconds
 
 
@@ -137,3 +140,27 @@ def test_a_step_in_which_nothing_is_to_be_counted_leaves_the_tally_as_it_is() ->
     tally = Tally(episodes={"recovered": 3})
     events = (Event(cmgr.now, Tick()), Event(cmgr.now, Restarted((), ())))
     assert counted(tally, Step(events, cmgr.node, cmgr.node, (), ())) is tally
+
+
+def test_what_came_of_ailing_containers_is_counted() -> None:
+    cmgr = Counting(container("web", 0, heal=Heal(limit=2)))
+    cmgr.dies("web")
+    cmgr.wait(11)
+    assert cmgr.tally.heals == {"restarted": 1}
+    cmgr.dies("web")
+    cmgr.fault(0)
+    cmgr.run()
+    assert cmgr.tally.heals == {"restarted": 1, "recovered": 1}
+    cmgr.dies("web")
+    cmgr.wait(60)
+    cmgr.dies("web")
+    assert cmgr.tally.heals == {"restarted": 2, "recovered": 1, "given_up": 1}
+    assert told(samples.given_up(look(cmgr.node))) == {}, "it is down, and failed"
+
+
+def test_one_that_runs_on_unhealthy_is_told_of() -> None:
+    cmgr = Counting(container("web", 0, heal=Heal(limit=1)))
+    for _ in range(2):
+        cmgr.sees(replace(cmgr.truth[key("web")], health="unhealthy"))
+        cmgr.wait(11)
+    assert told(samples.given_up(look(cmgr.node))) == {"docker": 1}

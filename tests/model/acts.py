@@ -5,6 +5,8 @@ from datetime import timedelta
 
 from cmgr.model import facts
 from cmgr.model.chips import ChipId
+from cmgr.model.commands import StopContainer
+from cmgr.model.containers import Exit
 from cmgr.model.faults import Assertion, FaultCode, Level
 from cmgr.model.rings import Phase
 from cmgr.model.rules import DurationRule, FrequencyRule, Rules
@@ -57,12 +59,33 @@ def _a_person_forgets(world: World) -> None:
         key = world.rng.choice(sorted(world.node.holds))
         if key in world.machine.real:
             world.machine.real[key].will = None
+        # A stop under way takes its course, and in the world that is now: not in a life that begins a minute later.
+        stops = [c for c in world.under_way if isinstance(c, StopContainer) and c.key == key]
         world.step(facts.ForgetOrdered(key, "a"))
+        for stop in [c for c in stops if c in world.under_way]:
+            world.under_way.remove(stop)
+            world.step(world.machine.carry_out(stop))
 
 
 def _maintenance(world: World) -> None:
     until = world.machine.clock() + timedelta(seconds=world.rng.choice([1, 20, 300]))
     world.step(facts.MaintenanceOrdered(world.rng.random() < 0.6, "a", world.rng.choice([None, until])))
+
+
+def _a_container_ails(world: World) -> None:
+    """Let one that wishes to be healed crash, or change its health."""
+    machine = world.machine
+    found = [r for r in machine.real.values() if r.heal is not None and r.running]
+    if not found:
+        return
+    real = machine.rng.choice(found)
+    real.ailed = True
+    if machine.rng.random() < 0.5:
+        real.will = None
+        machine.end(real, Exit(1, machine.clock(), asked=machine.rng.choice([False, False, None])))
+    else:
+        real.ill = not real.ill
+        machine.hint(facts.ContainerSeen(real.told()))
 
 
 ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
@@ -72,6 +95,7 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     (World.advance_time, 25, 25),
     (_hardware_acts, 8, 4),
     (lambda world: somebody_acts(world.machine, world.is_held), 5, 0),
+    (_a_container_ails, 4, 4),
     (_a_process_comes_or_goes, 2, 0),
     (lambda world: a_runtime_comes_or_goes(world.machine), 1, 0),
     (lambda world: a_daemon_restarts(world.machine), 1, 0),
@@ -125,6 +149,9 @@ def check_end(world: World) -> None:
         assert real.will is None or real.running is real.will, (seed, real)
         booked = world.node.containers[real.key]
         assert booked.running is real.running, (seed, booked, real)
+        ails = real.running and real.ill and real.heal is not None
+        # One that somebody forgot is left as it is.
+        assert not (ails and real.enabled and real.will is not None), (seed, "is still ill", real)
         if real.will is not None:
             assert real.armed == real.policy, (seed, real)
     _check_budget(world)

@@ -205,7 +205,8 @@ class Cmgr:
                 known = self.truth[command.key]
                 run = known.run if known.running else f"start {len(self.sent(StartContainer))}"
                 policy = command.restart_policy or known.restart_policy
-                self.truth[command.key] = replace(known, running=True, run=run, exit=None, restart_policy=policy)
+                now = replace(known, running=True, run=run, exit=None, restart_policy=policy)
+                self.truth[command.key] = now if known.running else replace(now, health="")
                 return facts.ContainerStarted(command.id, command.key, run)
             case SetRestartPolicy():
                 self.truth[command.key] = replace(self.truth[command.key], restart_policy=command.restart_policy)

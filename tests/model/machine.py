@@ -1,8 +1,7 @@
 """The hardware, the runtimes and the people of a pretended machine, for random walks. It knows nothing of cmgr's node.
 
 `carry_out` does what a command asks and returns the true answer, or one that says less than the truth. What happens is
-told by `hint`, and hints may be lost, doubled and late. Invariants of design section 6 that are about the world and not
-about the books are asserted here.
+told by `hint`, and hints may be lost, doubled and late. Invariants that are about the world are asserted here.
 """
 
 import random
@@ -21,7 +20,7 @@ from cmgr.model.commands import (
     StartContainer,
     StopContainer,
 )
-from cmgr.model.containers import Container, ContainerKey, Exit
+from cmgr.model.containers import UNHEALTHY, Container, ContainerKey, Exit, Heal
 from cmgr.model.faults import Assertion
 from cmgr.model.policy import Strategy
 
@@ -32,7 +31,7 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 class Plan:
     """How a machine is made. `faulty`: only chips below this number ever fault. `used`: the share that is used.
 
-    `containers`: how many there can be; the last of them use two rings each.
+    `containers`: how many there can be; the last use two rings each. `healed`: the share that wish to be healed.
     """
 
     chips: int = 8
@@ -42,11 +41,15 @@ class Plan:
     faulty: int = 8
     labels: bool = False
     used: float = 1.0
+    healed: float = 0.0
 
 
 @dataclass
 class Real:
-    """A container as it really is. `will`: what the last person who touched it wants, None where that is moot."""
+    """A container as it really is. `will`: what the last person who touched it wants, None where that is moot.
+
+    `ailed`: it wishes to be healed, and had a reason for that.
+    """
 
     key: ContainerKey
     chips: tuple[int, ...]
@@ -60,6 +63,9 @@ class Real:
     enabled: bool = True
     strategy: Strategy | None = None
     starts: int = 0
+    heal: Heal | None = None
+    ill: bool = False
+    ailed: bool = False
 
     def told(self) -> Container:
         return Container(
@@ -73,6 +79,8 @@ class Real:
             order=self.order,
             enabled=self.enabled,
             strategy=self.strategy,
+            heal=self.heal,
+            health=UNHEALTHY if self.ill and self.running else "",
         )
 
 
@@ -113,6 +121,8 @@ class Machine:
         if self.plan.labels:
             real.enabled = self.rng.random() < 0.93
             real.strategy = self.rng.choice([None] * 9 + [*Strategy])
+        if self.plan.healed and self.rng.random() < self.plan.healed:
+            real.heal = Heal(self.rng.choice([None, 2]), timedelta(seconds=self.rng.choice([1, 5, 20])))
         self.real[key] = real
         self.made += 1
         return real
@@ -177,6 +187,8 @@ class Machine:
     def _may_be_touched(self, real: Real) -> None:
         where = f"seed {self.seed}: {real}"
         assert real.enabled, f"{where} is not enabled"
+        if real.ailed:
+            return
         cleared = bool(self.emptied & self.rings_of(real))
         assert cleared or real.strategy is not Strategy.NEVER, f"{where} is never to be recovered"
         assert any(c < self.plan.faulty for r in self.rings_of(real) for c in range(r, r + self.plan.ring)), where
@@ -228,7 +240,7 @@ class Machine:
         return facts.RestartPolicySet(command.id, command.key)
 
     def begin(self, real: Real) -> None:
-        real.running, real.life, real.exit = True, real.life + 1, None
+        real.running, real.life, real.exit, real.ill = True, real.life + 1, None, False
         self.hint(facts.ContainerSeen(real.told()))
 
     def end(self, real: Real, exit_: Exit) -> None:
@@ -261,7 +273,7 @@ def somebody_acts(machine: Machine, is_held: Callable[[ContainerKey], bool]) -> 
         real.will = True
         machine.begin(real)
     elif deed == "crash" and real.running:
-        real.will = None
+        real.will, real.ailed = None, real.ailed or real.heal is not None
         machine.end(real, Exit(1, machine.clock(), asked=False))
         if real.armed and machine.rng.random() < 0.5:
             machine.begin(real)

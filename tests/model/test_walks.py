@@ -9,7 +9,16 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.policy import DEFAULT_LEVELS, IsolationPolicy, LimitsPolicy, OnIsolate, Policy, ResetPolicy, Strategy
+from cmgr.model.policy import (
+    DEFAULT_LEVELS,
+    HealPolicy,
+    IsolationPolicy,
+    LimitsPolicy,
+    OnIsolate,
+    Policy,
+    ResetPolicy,
+    Strategy,
+)
 from cmgr.model.rules import Rules
 from tests.model.acts import ACTS, RULES, check_end, heal
 from tests.model.machine import Plan
@@ -22,6 +31,8 @@ PLAIN = Plan()
 HALF_USED = Plan(used=0.5)
 TWO_RUNTIMES = Plan(runtimes=("docker", "containerd"), labels=True, used=0.7)
 FOUR_RINGS = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.5)
+HEALED = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.7, healed=0.8)
+HEALED_TOO = Plan(runtimes=("docker", "containerd"), faulty=4, healed=0.5)
 
 SOON = timedelta(seconds=2)
 
@@ -50,6 +61,8 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
         FOUR_RINGS,
         RULES,
     ),
+    "healed": (Policy(strategy=Strategy.NEVER), HEALED),
+    "healed-and-recovered": (Policy(strategy=Strategy.RING, heal=HealPolicy(limit=3)), HEALED_TOO),
     "idle": (
         Policy(strategy=Strategy.RING, levels={lv: replace(p, idle=SOON) for lv, p in DEFAULT_LEVELS.items()}),
         HALF_USED,

@@ -15,7 +15,7 @@ from cmgr.model.commands import Action, Note, NoteKind, ResetRing, StartContaine
 from cmgr.model.containers import ContainerKey
 from cmgr.model.escalation import separating
 from cmgr.model.faults import FaultCode, Level
-from cmgr.model.holds import Hold, HoldState
+from cmgr.model.holds import Cause, Hold, HoldState
 from cmgr.model.invariants import stuck, unsafe
 from cmgr.model.node import Node
 from cmgr.model.policy import Policy
@@ -41,12 +41,13 @@ def stored(node: Node) -> Node:
     return Node(
         chips=node.chips,
         rings={i: reborn(r) for i, r in node.rings.items()},
-        containers={k: replace(c, seen=None) for k, c in node.containers.items()},
+        containers={k: replace(c, seen=None, heal=None, health="") for k, c in node.containers.items()},
         faults={c: {k: f for k, f in known.items() if f.active} for c, known in node.faults.items()},
         tallies={k: replace(t, due=None) for k, t in node.tallies.items()},
         isolations=node.isolations,
         restraint=node.restraint,
         holds={k: replace(h, command=None, delays=0, revived="") for k, h in node.holds.items()},
+        healings=node.healings,
         reset_orders=node.reset_orders,
         maintenance=node.maintenance,
         serial=node.serial,
@@ -95,6 +96,11 @@ class World:
 
     def step(self, *batch: facts.Fact) -> None:
         """Decide on these facts, save, send; and be killed somewhere on the way now and then."""
+        for released in (
+            f.chip for f in batch if isinstance(f, facts.ReleaseOrdered) and f.chip in self.node.isolations
+        ):
+            ring = released // self.plan.ring * self.plan.ring  # Its budget begins anew.
+            self.machine.resets = [(r, at) for r, at in self.machine.resets if r != ring]
         commands, notes = self._decide(batch)
         deadly = not self.machine.calm and self.rng.random() < 0.01
         if deadly and self.rng.random() < 0.3:
@@ -225,6 +231,8 @@ def _not_done(command: Action, why: str) -> facts.Answer:
 def _may_end(hold: Hold, fact: facts.Fact, key: ContainerKey) -> bool:
     """Return whether this fact may end this hold: a start that worked, a removal, a person, or nothing tried yet."""
     never_tried = hold.state is HoldState.STOPPING and hold.tries == 0 and hold.command is None
+    if hold.cause is Cause.HEAL and hold.died and not hold.tries:
+        never_tried = True  # Somebody had stopped it, which came out only now.
     match fact:
         case facts.ContainerStarted() | facts.ContainerStopped() | facts.RestartPolicySet() | facts.ContainerRemoved():
             return fact.key == key or never_tried

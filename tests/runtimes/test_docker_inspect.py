@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmgr.errors import ContainerError
-from cmgr.model.containers import Container, Exit
+from cmgr.model.containers import UNHEALTHY, Container, Exit, Heal
 from cmgr.runtimes.docker_inspect import described, moment, restart_policy, signal_number
 from cmgr.runtimes.labels import LONGEST_GRACE
 
@@ -47,6 +47,25 @@ def test_a_device_counts_by_its_path_on_the_host() -> None:
 def test_device_requests_outdo_what_the_image_says() -> None:
     assert read("requests").claims == {"0", "2"}
     assert read("all-gpus").claims == {"all"}
+
+
+@pytest.mark.parametrize(
+    ("status", "health"),
+    [("unhealthy", UNHEALTHY), ("healthy", "healthy"), ("starting", "starting"), ("none", ""), ("", ""), (7, "")],
+)
+def test_the_health_of_one_that_runs_is_read(status: object, health: str) -> None:
+    assert changed("running", "State", Health={"Status": status}).health == health
+    assert changed("exited", "State", Health={"Status": status}).health == ""
+
+
+def test_the_wish_to_be_healed_is_read_and_has_no_use_with_rm() -> None:
+    wish = {**INSPECTED["running"]["Config"]["Labels"], "cmgr.heal": "true", "cmgr.heal-limit": "2"}
+    document = copy.deepcopy(INSPECTED["running"])
+    document["Config"]["Labels"] = wish
+    document["HostConfig"]["AutoRemove"] = False
+    assert described(document, MAJORS).container.heal == Heal(2)
+    document["HostConfig"]["AutoRemove"] = True
+    assert described(document, MAJORS).container.heal is None
 
 
 def test_a_created_container_has_neither_run_nor_ended() -> None:

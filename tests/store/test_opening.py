@@ -7,15 +7,17 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection
 
 from cmgr.errors import StoreBusy, StoreError, StoreTooNew, chain, sentence
+from cmgr.model.healing import Healing
 from cmgr.model.node import Node
 from cmgr.model.rings import Ring
-from cmgr.store import files, open_store
+from cmgr.store import files, open_store, schema
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
 from tests.store import values
@@ -175,15 +177,17 @@ def test_a_file_that_was_not_finished_is_begun_again(path: Path, statements: tup
 
 
 def older(path: Path) -> files.Lock:
-    """Make a file of the level before this one, which had no table of resets."""
+    """Make a file of the level before this one, which had no table of resets, and no cause of a hold."""
     written(path)
-    changed(path, "DROP TABLE resets", f"UPDATE meta SET level = {files.LEVEL - 1}, version = '0.0'")
+    older = f"UPDATE meta SET level = {files.LEVEL - 1}, version = '0.0'"
+    changed(path, "DROP TABLE resets", "ALTER TABLE holds DROP COLUMN cause", "DROP TABLE healings", older)
     return files.Lock(path)
 
 
 def test_an_older_level_is_upgraded_and_keeps_what_it_has(path: Path) -> None:
     def upgrade(connection: Connection) -> None:
         connection.exec_driver_sql("CREATE TABLE resets (ring, at, episode, PRIMARY KEY (ring, at))")
+        schema.UPGRADES[files.LEVEL](connection)
 
     store = SqliteStore(path, older(path), upgrades={files.LEVEL: upgrade})
     assert store.load() == SAVED
@@ -200,6 +204,20 @@ def test_the_tables_that_a_level_brought_are_made_in_an_older_file(path: Path) -
     store.close()
     with open_reader(path) as reader:
         assert reader.resets(values.NOW) == ()
+
+
+def test_a_file_that_a_cmgr_of_level_1_wrote_is_upgraded_and_keeps_its_holds(path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((Path(__file__).parent / "level1.sql").read_text())
+        connection.execute(f"PRAGMA application_id = {files.APPLICATION_ID}")
+    node = (store := open_store(path)).load()
+    assert (store.damage, node.serial, node.holds) == ("", 7, {values.KEY: values.hold()})
+    node = replace(node, healings={values.KEY: Healing(values.KEY, (values.NOW,))}, holds={})
+    store.save(node, [], [])
+    store.close()
+    with open_reader(path) as reader:
+        assert reader.node() == node
 
 
 def test_an_upgrade_that_fails_leaves_the_older_level(path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cmgr.model.chips import Chip
 from cmgr.model.containers import Container
 from cmgr.model.faults import Fault, Isolation
+from cmgr.model.healing import Healing
 from cmgr.model.holds import Hold
 from cmgr.model.node import Node, Restraint
 from cmgr.model.rings import Ring
@@ -23,7 +24,7 @@ from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
 from tests.store import values
 
-ELSEWHERE = {Hold: {"key", "grace"}, Container: {"key", "grace", "exit"}}
+ELSEWHERE = {Hold: {"key", "grace"}, Container: {"key", "grace", "exit"}, Healing: {"key"}}
 """Fields that are kept in columns of other names."""
 
 
@@ -53,6 +54,7 @@ def test_the_last_of_any_nodes_saved_is_loaded(nodes: list[Node]) -> None:
         (Ring, "rings"),
         (Container, "containers"),
         (Hold, "holds"),
+        (Healing, "healings"),
         (Fault, "faults"),
         (Isolation, "isolations"),
         (Tally, "tallies"),

@@ -9,7 +9,8 @@ from cmgr.model.chips import Chip, ChipId, RingId
 from cmgr.model.commands import CommandId, Note, NoteKind, StopContainer
 from cmgr.model.containers import Container, ContainerKey, Exit
 from cmgr.model.faults import Fault, FaultCode, FaultKey, Isolation, Level, Severity
-from cmgr.model.holds import Hold, HoldState
+from cmgr.model.healing import Healing
+from cmgr.model.holds import Cause, Hold, HoldState
 from cmgr.model.node import Node, Restraint
 from cmgr.model.policy import Strategy
 from cmgr.model.rings import Phase, Ring
@@ -103,6 +104,18 @@ holds = st.builds(
     tries=counts,
     retry_at=maybe_times,
     error=texts,
+    cause=st.sampled_from(Cause),
+)
+healings = st.builds(
+    Healing,
+    key=keys,
+    times=st.lists(times, max_size=3).map(tuple),
+    life=st.none() | texts,
+    since=maybe_times,
+    due=maybe_times,
+    counted=flags,
+    spared=flags,
+    given_up=maybe_times,
 )
 faults = st.builds(
     Fault,
@@ -175,6 +188,7 @@ nodes = st.builds(
     restraint=restraints,
     isolations=st.lists(isolations, max_size=3).map(lambda found: {isolation.chip: isolation for isolation in found}),
     holds=st.lists(holds, max_size=3).map(lambda found: {hold.key: hold for hold in found}),
+    healings=st.lists(healings, max_size=3).map(lambda found: {healing.key: healing for healing in found}),
     reset_orders=st.lists(reset_orders, max_size=3).map(lambda found: {order.ring: order for order in found}),
     maintenance=maintenance,
     serial=st.integers(0, 2**40),

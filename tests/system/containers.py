@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from docker.errors import NotFound
@@ -17,7 +18,10 @@ from tests.support.waiting import eventually
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A container that is wanted. `chips` as in ASCEND_VISIBLE_DEVICES; `policy` as in docker run --restart."""
+    """A container that is wanted. `chips` as in ASCEND_VISIBLE_DEVICES; `policy` as in docker run --restart.
+
+    `check`: the command of its health check, if it has one.
+    """
 
     name: str
     chips: str
@@ -25,6 +29,7 @@ class Spec:
     policy: str = "no"
     labels: Mapping[str, str] = field(default_factory=dict)
     running: bool = True
+    check: str = ""
 
 
 def deaf(name: str, chips: str, grace: int = 1) -> Spec:
@@ -77,6 +82,7 @@ class Containers:
                 host_config=config,
                 environment=[f"ASCEND_VISIBLE_DEVICES={spec.chips}"],
                 labels=dict(spec.labels),
+                healthcheck=_check(spec.check) if spec.check else None,
             )
             if spec.running:
                 client.start(made["Id"])
@@ -104,7 +110,14 @@ class Containers:
         os.kill(int(self._state(name)["Pid"]), signal.SIGKILL)
         eventually(lambda: not self.is_running(name), why=f"{name} is dead")
 
+    def sicken(self, name: str, where: str = "/dev/shm/sick") -> None:  # noqa: S108 - the container's own
+        """Make a file in the container; /dev/shm is another one in each life."""
+        Path(f"/proc/{self.pid(name)}/root{where}").touch()
+
     # What is.
+
+    def health(self, name: str) -> str:
+        return str(self._state(name)["Health"]["Status"])
 
     def is_running(self, name: str) -> bool:
         return bool(self._state(name)["Running"])
@@ -158,6 +171,11 @@ class Containers:
     def _remove(self, id_: str) -> None:
         with closing(self.dockerd.client()) as client, suppress(NotFound):
             client.remove_container(id_, force=True)
+
+
+def _check(command: str) -> dict[str, Any]:
+    often = 200_000_000  # In nanoseconds.
+    return {"Test": ["CMD-SHELL", command], "Interval": often, "Timeout": 10**9 * 5, "Retries": 1}
 
 
 def _happening(event: Mapping[str, Any]) -> Happening:

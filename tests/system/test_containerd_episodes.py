@@ -109,6 +109,20 @@ def test_one_that_ignores_the_stop_is_killed_and_delays_nobody_else(on_container
     checks.resets_were_safe(service, tasks, ["deaf", "quick"])
 
 
+def test_one_that_exits_with_an_error_is_healed(on_containerd: Install, tasks: Tasks) -> None:
+    service = on_containerd({"strategy": "never", "heal.backoff": "300ms"})
+    crashes = ("sh", "-c", "echo ready; trap 'exit 1' HUP; while :; do sleep 1 & wait $!; done")
+    heal = {"cmgr.heal": "true"}
+    tasks.run(Spec("web", "0", crashes, labels=heal), Spec("stopped", "1", labels=heal), Spec("plain", "2", crashes))
+    service.start()
+    tasks.world.kill(tasks.keys["stopped"])
+    for name in ("plain", "web"):
+        os.kill(tasks.world.task(tasks.keys[name])[0], signal.SIGHUP)
+    service.until_said("web runs again")
+    eventually(lambda: tasks.lives("web") == 2, why="its log goes on")
+    assert [tasks.is_running(name) for name in tasks.keys] == [True, False, False]
+
+
 def test_one_that_crashes_of_the_fault_runs_again_and_what_a_person_stopped_does_not(
     on_containerd: Install, tasks: Tasks
 ) -> None:
