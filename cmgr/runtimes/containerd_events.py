@@ -12,6 +12,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Protocol
 
+from google.protobuf.message import DecodeError
+
 from cmgr.errors import ContainerError, RuntimeDown
 from cmgr.runtimes import containerd_messages as calls
 from cmgr.runtimes.containerd_messages import Message
@@ -120,7 +122,8 @@ class Watcher:
             if envelope.event.value == self._mine:
                 self._echoed()
         elif self._up and envelope.namespace not in self._skipped:
-            self._listener.event(str(envelope.namespace), str(envelope.topic), bytes(envelope.event.value))
+            with suppress(DecodeError):  # What nobody can read must hide no other; the next list finds what it meant.
+                self._listener.event(str(envelope.namespace), str(envelope.topic), bytes(envelope.event.value))
 
     def _echoed(self) -> None:
         self._heard = time.monotonic()
