@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from cmgr.errors import CmgrError
+from cmgr.service.reception import GUESTS
 from tests.sick.lively_containerd import LivelyContainerd
 from tests.sick.lively_dockerd import LivelyDockerd
 from tests.sick.wellbeing import recovered, survived, threads
@@ -74,7 +75,7 @@ def test_without_descriptors_containerd_is_followed_again_when_there_are_some(
 CROWD = 300
 
 
-def test_a_crowd_at_the_socket_takes_no_more_descriptors_than_there_are_threads_for_it(
+def test_a_crowd_at_the_socket_takes_no_more_descriptors_than_there_are_guests_taken_in(
     on_lively: Install, lively: LivelyDockerd, figures: Figures
 ) -> None:
     service = due_soon(on_lively)
@@ -85,7 +86,7 @@ def test_a_crowd_at_the_socket_takes_no_more_descriptors_than_there_are_threads_
             peer.setblocking(False)
             peer.connect_ex(str(service.socket))
         service.until_said("is over: recovered")
-        assert open_files(service) < before + 40
+        assert open_files(service) < before + GUESTS + 16
         assert threads(service) < 80
     eventually(lambda: _answers(service), within=30, why="it answers again")
     recovered(service)

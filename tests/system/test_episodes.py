@@ -146,7 +146,7 @@ def test_one_removed_is_forgotten_and_one_started_by_hand_is_theirs(on_docker: I
     service.until_said("removed is forgotten: somebody removed it")
     containers.start("theirs")
     service.until_said("theirs is no longer held")
-    service.until_reason("waits for theirs (started by hand)")
+    service.until_reason("waits for theirs (started by hand")
     assert service.resets() == ()
     containers.stop("theirs")
     service.until_said("is over: recovered")
