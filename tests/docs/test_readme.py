@@ -104,8 +104,8 @@ def test_every_page_stands_in_the_table() -> None:
 
 def test_every_label_stands_in_the_table() -> None:
     told = re.findall(r"^\| `(cmgr\.[\w-]+)`", chapter("The life of a fault"), re.MULTILINE)
-    known = [labels.STRATEGY, labels.STOP_TIMEOUT, labels.ORDER, labels.ENABLE]
-    assert told == known
+    known = [value for value in vars(labels).values() if isinstance(value, str) and value.startswith("cmgr.")]
+    assert told == [label for label in known if label != labels.__name__]
 
 
 def test_the_picture_has_every_phase_in_its_order() -> None:
