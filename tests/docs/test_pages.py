@@ -64,3 +64,9 @@ def test_every_command_that_a_page_names_exists_with_its_options(path: Path) -> 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
 def test_every_page_leads_on_to_another(path: Path) -> None:
     assert re.search(r"\]\((?!https:)[^)#]*\.md", path.read_text()), path.name
+
+
+def test_the_packages_carry_every_page() -> None:
+    listed = (ROOT / "packaging" / "contents").read_text()
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f" docs/{page.name} " in listed, page.name
