@@ -10,6 +10,13 @@ from cmgr.errors import CmgrError, ConfigError, chain
 INTERRUPTED = 130
 USAGE = 2
 
+_WORDS = {
+    "is not a valid int range": "is not a whole number",
+    "is not a valid int": "is not a whole number",
+    "'[EPISODE]'": "'EPISODE'",
+}
+"""What typer calls things that a person at the command line calls otherwise."""
+
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 fine, 1 failed, 2 usage, 3 service down, 4 something is wrong."""
@@ -78,9 +85,16 @@ def _usage(error: Exception, message: str) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         _say(message)
         return USAGE
-    _say(f"cmgr: cannot understand the command line: {message}")
+    _say(f"cmgr: cannot understand the command line: {_plainly(message)}")
     _say(f"hint: {path} --help")
     return USAGE
+
+
+def _plainly(message: str) -> str:
+    """Return what typer says without the words of its own types, on one line."""
+    for theirs, ours in _WORDS.items():
+        message = message.replace(theirs, ours)
+    return " ".join(message.split())
 
 
 def _say(text: str) -> None:

@@ -87,5 +87,6 @@ def inject(options: InjectOptions) -> int:
         )
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
     ask(source.socket_of(options), "inject", chip=options.chip, code=code, assertion=str(assertion))
-    out.lines([f"chip {options.chip}: fault {code} {assertion}"])
+    happened = "occurred and passed at once" if assertion is Assertion.ONCE else str(assertion)
+    out.lines([f"chip {options.chip}: fault {code} {happened}"])
     return 0

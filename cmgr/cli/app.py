@@ -1,9 +1,10 @@
 """The commands by name."""
 
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
+from typer.core import TyperCommand
 
 from cmgr import __version__
 from cmgr.cli import act, bundle, check, demo, migrate, orders, out, past, show
@@ -47,8 +48,15 @@ def root(
     """Recovers containers from faults of the accelerator chips they use."""
 
 
+class _Command(TyperCommand):
+    """A command whose usage names what is needed as manual pages do: CHIP, where typer writes {CHIP}."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
 def _add(name: str, work: Callable[[T], int], options: type[T]) -> None:
-    app.command(name)(command(work, options))
+    app.command(name, cls=_Command)(command(work, options))
 
 
 _add("status", show.status, show.StatusOptions)

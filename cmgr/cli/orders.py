@@ -136,9 +136,10 @@ def _confirm(users: list[str], chip: int) -> None:
 
 
 def resume(options: ResumeOptions) -> int:
-    """Start a container again that was given up; with --all let begin what the limits keep back, too.
+    """Start a container again that was given up.
 
-    The same safety rules hold as for every start.
+    With --all every one of them, and the rings begin that the limits keep back. The same safety rules hold as for
+    every start.
     """
     if options.all_ is (options.container is not None):
         raise typer.BadParameter("give a CONTAINER or --all")
@@ -189,7 +190,7 @@ def maintenance(options: MaintenanceOptions) -> int:
 
 
 def reload(options: ReloadOptions) -> int:
-    """Let the service read its configuration and fault tables again.
+    """Have the configuration and fault tables read again.
 
     One with mistakes changes nothing: every mistake is told.
     """

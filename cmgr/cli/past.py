@@ -19,7 +19,7 @@ class HistoryOptions(Showing):
         int | None, typer.Argument(metavar="[EPISODE]", help="The number of one episode: its whole timeline.")
     ] = None
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="How many episodes, the newest first, or lines.")
+        int, typer.Option("--limit", min=1, metavar="N", help="How many episodes or lines: the newest ones.")
     ] = 20
     all: Annotated[
         bool, typer.Option("--all", help="The newest lines of every timeline and of no episode: orders, warnings.")

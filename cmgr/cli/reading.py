@@ -98,8 +98,8 @@ def to_type(status: Row) -> list[str]:
     found += ["maintenance: cmgr maintenance off"] * bool(own.get("maintenance"))
     found += ["look whether it is the driver or the chips, then type: cmgr resume --all"] * bool(kept(status))
     found += [f"{w['subject']}: {w['hint']}" for w in rows(status, "warnings")]
-    observing = bool(own.get("observe")) and not own.get("maintenance")
-    found += [f"ring {r['id']}: {r['hint']}" for r in rows(status, "rings") if observing and r["hint"]]
+    acting = not own.get("maintenance")
+    found += [f"ring {r['id']}: {r['hint']}" for r in rows(status, "rings") if acting and r["hint"]]
     about = [f"{named[n]}: {c['hint']}" for n, c in enumerate(rows(status, "containers")) if c["hint"]]
     found += [line for line in about if "cmgr maintenance off" not in line]
     # What a container's hint says already is not said once more for its chip.

@@ -128,6 +128,8 @@ def _available(options: ChipsOptions) -> int:
         raise CmgrError(
             f"cannot find {wanted} healthy unused chips: there are {len(free)}", hint="cmgr chips shows who uses which"
         )
+    if not free:
+        out.remark("no chip is healthy and unused: cmgr chips shows who uses which")
     chosen = free if wanted is None else free[:wanted]
     if options.as_json:
         out.as_json({"available": chosen})

@@ -28,6 +28,9 @@ writable by others without a sticky bit. `cmgr check` lists every mistake in it.
 
 A variable of the environment overrides the file, a flag overrides both. The value of a variable is written without
 quotes, a list with commas. Durations are written `500ms`, `60s`, `5m`, `2h30m` or `90d`.
+
+After a change: `cmgr check`, then `cmgr reload`, which says what is in force now, and what only after a restart of the
+service ([commands.md](commands.md#cmgr-reload)). What levels, limits and isolation mean: [levels.md](levels.md).
 """
 
 

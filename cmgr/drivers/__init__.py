@@ -1,8 +1,13 @@
 """The chips: one driver for each make, and one for simulated chips."""
 
+from typing import TYPE_CHECKING
+
 from cmgr.config.settings import DRIVERS, Config
 from cmgr.errors import DriverError, DriverMissing, chain
 from cmgr.ports import ChipDriver
+
+if TYPE_CHECKING:
+    from cmgr.drivers.pretending import RealDriver
 
 _REAL = tuple(name for name in DRIVERS if name not in ("auto", "sim"))
 
@@ -34,6 +39,15 @@ def _open_real(name: str, config: Config) -> ChipDriver:
     if name == "dcmi":
         from cmgr.drivers.dcmi import DcmiDriver
 
-        return DcmiDriver(config.dcmi, config.resync)
+        return _opened(DcmiDriver(config.dcmi, config.resync), config)
     hint = 'set driver = "sim" for simulated chips'
     raise DriverMissing(f"cannot use driver {name}: not in this version", hint=hint)
+
+
+def _opened(real: "RealDriver", config: Config) -> ChipDriver:
+    """Return the driver, one that can pretend faults where the configuration allows that."""
+    if not config.allow_injection:
+        return real
+    from cmgr.drivers.pretending import PretendingDriver
+
+    return PretendingDriver(real)

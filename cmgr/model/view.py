@@ -12,7 +12,7 @@ from cmgr.model.isolating import release_at
 from cmgr.model.node import Node
 from cmgr.model.rings import Ring
 from cmgr.model.scope import active_faults, grave_faults
-from cmgr.model.view_advice import idle_hint, isolation_hint, overdue
+from cmgr.model.view_advice import isolation_hint, overdue, ring_hint
 from cmgr.model.view_containers import chips_of, containers, ours
 from cmgr.model.view_explain import explain
 from cmgr.model.view_rules import raised_by
@@ -73,7 +73,7 @@ def _ring(node: Node, ring: Ring) -> Json:
         "began": stamp_or_none(ring.began) if ring.in_episode else None,
         "resets": len(ring.resets),
         "ordered_by": None if order is None else one_line(order.who),
-        "hint": idle_hint(node) if ring.in_episode else "",
+        "hint": ring_hint(node, ring),
     }
 
 

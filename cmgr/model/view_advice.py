@@ -8,7 +8,7 @@ from cmgr.model.containers import ContainerKey
 from cmgr.model.holds import Hold, HoldState, one_word
 from cmgr.model.node import Node
 from cmgr.model.rings import Phase, Ring
-from cmgr.model.scope import observing
+from cmgr.model.scope import handled_faults, observing, on_ring
 from cmgr.model.view_words import Json, one_line, span
 
 STOPPING_LONG = timedelta(seconds=30)
@@ -114,6 +114,23 @@ def isolation_hint(node: Node, chips: list[ChipId]) -> str:
     if all(node.isolations[chip].by == "operator" for chip in chips):
         return f"when the work on {listed(chips)} is done, type: {releases}"
     return f"replace or repair {listed(chips)}, then type: {releases}"
+
+
+def ring_hint(node: Node, ring: Ring) -> str:
+    """Return what lets the ring's episode go on; nothing where time does, or what a container's own hint says."""
+    if idle_hint(node):
+        return idle_hint(node) if ring.in_episode else ""
+    if ring.phase is not Phase.WAITING or ring.blocked is None:
+        return ""
+    users = [c for c in on_ring(node, ring) if c.running and c.key not in ring.theirs]
+    spared = [called(node, c.key) for c in users if not c.enabled]
+    if spared:
+        return f"to have it reset, stop {', '.join(spared)} yourself"
+    faulty = [f.chip for f in handled_faults(node, ring)]
+    if not users or not faulty:
+        return ""
+    names = ", ".join(called(node, c.key) for c in users)
+    return f"to stop {names} too, and start it all again after the reset: cmgr reset {faulty[0]} --stop"
 
 
 def idle_hint(node: Node) -> str:

@@ -61,6 +61,9 @@ class Answers:
         except ValueError as error:
             raise ConfigError(f"cannot pretend a fault: assertion is none of {', '.join(Assertion)}") from error
         if not isinstance(self.driver, Injector):
-            raise CmgrError(f"cannot pretend a fault: driver {self.driver.name} does not know how")
+            raise CmgrError(
+                "cannot pretend a fault on real chips: allow_injection = false",
+                hint="set allow_injection = true for the drill, then type: systemctl restart cmgr",
+            )
         self.driver.inject(chip, code, assertion)
         return {"chip": chip, "code": code, "assertion": str(assertion)}

@@ -157,9 +157,11 @@ def who(uid: int) -> str:
 
 def text_of(request: Request, name: str) -> str:
     value = request.args.get(name)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str):
         raise ConfigError(f"cannot {request.do}: {name} must be a text")
-    return value
+    if not value.strip():
+        raise ConfigError(f"cannot {request.do}: {name} is empty")
+    return value.strip()
 
 
 def flag_of(request: Request, name: str) -> bool:

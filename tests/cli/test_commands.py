@@ -9,6 +9,7 @@ from cmgr import __version__
 from cmgr.cli import source
 from cmgr.config.load import DEFAULT_PATH
 from cmgr.config.settings import Config
+from cmgr.model.node import Node
 from cmgr.service.control import ControlServer, Request
 from cmgr.store import open_store
 from tests.cli.conftest import Home, answers
@@ -162,6 +163,15 @@ def test_too_few_available_chips_are_an_error(home: Home) -> None:
     assert "cannot find 2 healthy unused chips: there are 1" in told.err
 
 
+def test_no_available_chip_is_said_beside_the_empty_answer(home: Home) -> None:
+    server = ControlServer(home.socket, answers(Node(), []), "no-such-group-of-cmgr")
+    server.start()
+    with closing(server):
+        told = home.here("chips", "--available")
+    assert (told.code, told.out) == (0, "\n")
+    assert told.err == "cmgr: no chip is healthy and unused: cmgr chips shows who uses which\n"
+
+
 @pytest.mark.usefixtures("database")
 def test_available_chips_are_not_guessed_from_the_database(home: Home) -> None:
     told = home.here("chips", "--available")
@@ -224,10 +234,19 @@ def test_explain_refuses_a_fault_table_with_every_mistake(home: Home) -> None:
 
 
 @pytest.mark.usefixtures("service")
-@pytest.mark.parametrize(("flag", "assertion"), [((), "occurred"), (("--clear",), "cleared"), (("--once",), "once")])
-def test_inject_tells_the_service(home: Home, asked: list[Request], flag: tuple[str, ...], assertion: str) -> None:
+@pytest.mark.parametrize(
+    ("flag", "assertion", "said"),
+    [
+        ((), "occurred", "occurred"),
+        (("--clear",), "cleared", "cleared"),
+        (("--once",), "once", "occurred and passed at once"),
+    ],
+)
+def test_inject_tells_the_service(
+    home: Home, asked: list[Request], flag: tuple[str, ...], assertion: str, said: str
+) -> None:
     told = home.here("inject", "3", "0x80e24e00", *flag)
-    assert (told.code, told.out) == (0, f"chip 3: fault 80E24E00 {assertion}\n")
+    assert (told.code, told.out) == (0, f"chip 3: fault 80E24E00 {said}\n")
     assert [(r.do, r.args) for r in asked] == [("inject", {"chip": 3, "code": "80E24E00", "assertion": assertion})]
 
 

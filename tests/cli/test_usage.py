@@ -39,3 +39,31 @@ def test_wrong_usage_ends_with_2_and_a_hint(home: Home, words: tuple[str, ...]) 
     assert (told.code, told.out) == (2, "")
     assert "--help" in told.err
     assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("reset", "x"), "Invalid value for 'CHIP': 'x' is not a whole number."),
+        (("history", "one"), "Invalid value for 'EPISODE': 'one' is not a whole number."),
+        (("maintenance",), "Missing argument 'on|off'. Choose from: on, off"),
+        (("inject", "3"), "Missing argument 'CODE'."),
+    ],
+)
+def test_a_mistake_is_told_in_one_line_and_plain_words(home: Home, words: tuple[str, ...], said: str) -> None:
+    told = home.cmgr(*words)
+    assert told.err == f"cmgr: cannot understand the command line: {said}\nhint: cmgr {words[0]} --help\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [("inject", "[OPTIONS] CHIP CODE"), ("history", "[OPTIONS] [EPISODE]"), ("maintenance", "[OPTIONS] on|off")],
+)
+def test_usage_names_what_is_needed_as_manual_pages_do(home: Home, command: str, usage: str) -> None:
+    assert home.cmgr(command, "--help").out.splitlines()[0] == f"Usage: cmgr {command} {usage}"
+
+
+def test_no_command_is_described_in_half_a_sentence(home: Home) -> None:
+    shown = home.cmgr("--help").out
+    assert "Have the configuration and fault tables read again." in shown
+    assert "..." not in shown.partition("Commands:")[2]

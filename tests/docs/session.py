@@ -66,15 +66,21 @@ class Session:
         }
 
     def until(self, text: str) -> None:
-        """Wait for `ring 0 waiting`, `container chat running`, or `over`."""
+        """Wait for `ring 0 waiting`, `chip 5 isolated`, `chip 5 clean`, `container chat running`, or `over`."""
         what, _, rest = text.partition(" ")
         name, _, state = rest.partition(" ")
         if what == "ring":
             self._service.until_phase(state, int(name))
+        elif what == "chip":
+            eventually(lambda: self._is(int(name), state), why=text)
         elif what == "container":
             eventually(lambda: (self._service.container(name) or {}).get("status") == state, why=text)
         else:
             eventually(self._outcomes[what], why=text)
+
+    def _is(self, number: int, state: str) -> bool:
+        chip = next(c for c in self._service.status()["chips"] if c["id"] == number)
+        return bool(chip["isolated"] if state == "isolated" else not chip["faults"])
 
     def say(self, command: str) -> str:
         """Run one command line and return what a person sees, paths as an installation has them."""

@@ -4,11 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 
+from cmgr.cli.app import app
 from tests.docs import generated
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # It is a group.
 
 
 def test_the_architecture_page_shows_the_tree_and_the_edges_as_they_are() -> None:
@@ -27,3 +30,43 @@ def test_every_file_that_the_architecture_page_names_exists() -> None:
     assert named
     for name in named:
         assert (ROOT / name).exists() or (ROOT / "cmgr" / name).exists(), name
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_anchor_that_is_linked_to_is_a_heading_there(path: Path) -> None:
+    for page, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text()):
+        there = (path.parent / page if page else path).read_text()
+        headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", there, flags=re.M | re.S), re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}, (page, anchor)
+
+
+def commands(page: str) -> list[str]:
+    """Return what follows `cmgr` in the command lines of the page: in its blocks for shells, and where it is quoted."""
+    blocks = re.findall(r"^```(?:sh|console)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
+    typed = [
+        line for block in blocks for line in re.findall(r"^(?:\$ )?(?:sudo )?cmgr ([a-z].*)$", block, re.MULTILINE)
+    ]
+    # What stands in bold is said by cmgr.
+    return [*typed, *re.findall(r"(?<!\*)`(?:sudo )?cmgr\s([a-z][^`]*)`", prose)]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_every_command_that_a_page_names_exists_with_its_options(path: Path) -> None:
+    for words in commands(path.read_text()):
+        name, *rest = re.split(r"[;|#]", words)[0].split()
+        command = COMMANDS.get(name)
+        assert command is not None, words
+        known = {option for p in command.params for option in (*p.opts, *p.secondary_opts)} | {"--help"}
+        assert {word for word in rest if re.fullmatch(r"--?[a-z-]+", word)} <= known, words
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
+def test_every_page_leads_on_to_another(path: Path) -> None:
+    assert re.search(r"\]\((?!https:)[^)#]*\.md", path.read_text()), path.name
+
+
+def test_the_packages_carry_every_page() -> None:
+    listed = (ROOT / "packaging" / "contents").read_text()
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f" docs/{page.name} " in listed, page.name

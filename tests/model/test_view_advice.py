@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from cmgr.cli.reading import to_type
 from cmgr.model import view
 from cmgr.model.chips import ChipId, RingId
 from cmgr.model.containers import Container, ContainerKey
@@ -14,7 +16,7 @@ from cmgr.model.policy import Policy
 from cmgr.model.rings import Phase
 from cmgr.model.standing import Maintenance
 from cmgr.model.view_advice import called, named, overdue
-from tests.support.picture import T0, held, hold, in_episode, key, machine
+from tests.support.picture import T0, faulty, held, hold, in_episode, key, machine
 
 
 def stopping(grace: float = 10) -> Node:
@@ -98,6 +100,41 @@ def test_what_names_several_names_them_all_and_what_names_nobody_nobody() -> Non
 
 def test_one_whose_restart_policy_goes_back_is_nobodys_to_order_about() -> None:
     assert named(held(machine(), hold("a", HoldState.RETURNING, 0)), "a") == []
+
+
+def waiting_for_a(**changes: Any) -> Node:
+    """Chip 1 is faulty, and the reset of its ring waits for container a."""
+    node = faulty(in_episode(machine(), 0), 1)
+    ring = replace(node.rings[RingId(0)], blocked=T0)
+    return replace(
+        node,
+        rings={**node.rings, ring.id: ring},
+        containers={**node.containers, key("a"): replace(node.containers[key("a")], **changes)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("node", "hint"),
+    [
+        (waiting_for_a(), "to stop a too, and start it all again after the reset: cmgr reset 1 --stop"),
+        (waiting_for_a(enabled=False), "to have it reset, stop a yourself"),
+        (waiting_for_a(running=False), ""),
+        (faulty(in_episode(machine(), 0), 1), ""),
+        (replace(waiting_for_a(), maintenance=Maintenance(T0, None, "me")), "cmgr maintenance off"),
+    ],
+)
+def test_a_ring_that_waits_for_containers_says_what_to_type(node: Node, hint: str) -> None:
+    shown = view.status(node, {"state": "ready"}, T0)
+    assert view.rings(node)[0]["hint"] == hint
+    assert (f"ring 0: {hint}" in to_type(shown)) == bool(hint)
+
+
+def test_one_that_somebody_started_by_hand_says_so_itself() -> None:
+    node = waiting_for_a()
+    ring = replace(node.rings[RingId(0)], theirs=frozenset({key("a")}))
+    node = replace(node, rings={**node.rings, ring.id: ring})
+    assert view.rings(node)[0]["hint"] == ""
+    assert [c["hint"] for c in view.containers(node) if c["name"] == "a"] == ["stop it to let ring 0 be reset"]
 
 
 def test_a_ring_says_who_has_ordered_its_reset_and_how_maintenance_ends() -> None:

@@ -140,6 +140,7 @@ def test_a_reload_tells_what_is_in_force_what_is_not_yet_and_every_mistake(servi
 
 NONSENSE: tuple[tuple[str, dict[str, object]], ...] = (
     ("isolate", {"chip": 5}),
+    ("isolate", {"chip": 5, "reason": " "}),
     ("isolate", {"chip": 5, "reason": "two\nlines"}),
     ("isolate", {"chip": 5, "reason": "x" * 201}),
     ("isolate", {"chip": 99, "reason": "x"}),

@@ -1,0 +1,95 @@
+"""Drills on real chips: faults that a person pretends, laid over what the chips' driver says.
+
+The reset is a real one. Nothing of it outlives the process: the next life reads the chips as they are.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from cmgr.errors import DriverError
+from cmgr.model.catalog import normal_code
+from cmgr.model.chips import Chip, ChipId, ChipReport, Reported
+from cmgr.model.facts import FaultReported
+from cmgr.model.faults import Assertion
+from cmgr.ports import Ailing, ChipDriver, Describing, DriverFact, Gauge
+
+
+class RealDriver(ChipDriver, Ailing, Describing, Gauge, Protocol):
+    """What every driver of real chips is."""
+
+
+class PretendingDriver:
+    """Implements `ChipDriver` and `Injector` with a driver of real chips, to which everything else is handed on."""
+
+    def __init__(self, real: RealDriver) -> None:
+        self.name = real.name
+        self.concurrency = real.concurrency
+        self._real = real
+        self._lock = threading.Lock()
+        self._tell: Callable[[DriverFact], None] | None = None
+        self._pretended: dict[ChipId, frozenset[str]] = {}
+
+    def inject(self, chip: ChipId, code: str, assertion: Assertion) -> None:
+        """See `ports.Injector`. Raises `DriverError` also before the chips are watched."""
+        normal = normal_code(code)
+        if normal is None:
+            raise DriverError(f"cannot pretend a fault: {code!r} is not a fault code")
+        if chip not in {c.id for c in self._real.chips()}:
+            raise DriverError(f"cannot pretend a fault: there is no chip {chip}")
+        tell = self._tell
+        if tell is None:
+            raise DriverError("cannot pretend a fault: the chips are not watched")
+        with self._lock:
+            known = self._pretended.get(chip, frozenset())
+            if assertion is Assertion.OCCURRED:
+                known |= {normal}
+            elif assertion is Assertion.CLEARED:
+                known -= {normal}
+            self._pretended[chip] = known
+        # Only now: whoever reads the chip because of it finds it.
+        tell(FaultReported(chip, normal, assertion))
+
+    def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
+        return tuple(self._with_pretended(report) for report in self._real.read(chips))
+
+    def _with_pretended(self, report: ChipReport) -> ChipReport:
+        with self._lock:
+            pretended = self._pretended.get(report.chip, frozenset())
+        if report.error or not report.booted:
+            return report
+        added = sorted(pretended - {normal_code(fault.code) for fault in report.faults})
+        return replace(report, faults=(*report.faults, *map(Reported, added)))
+
+    def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
+        """See `ports.ChipDriver`. For a pretended fault no real one is asked for; who uses the ring is, as ever."""
+        wanted = {normal_code(code) for code in codes}
+        with self._lock:
+            drilled = [chip for chip in faulty if wanted & self._pretended.get(chip, frozenset())]
+        if drilled:
+            self._real.reset(chips, drilled, frozenset())
+        else:
+            self._real.reset(chips, faulty, codes)
+        with self._lock:
+            for chip in chips:
+                self._pretended.pop(chip, None)
+
+    def watch(self, tell: Callable[[DriverFact], None]) -> None:
+        self._tell = tell
+        self._real.watch(tell)
+
+    def chips(self) -> tuple[Chip, ...]:
+        return self._real.chips()
+
+    def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
+        return self._real.measure(chips)
+
+    def trouble(self) -> tuple[str, ...]:
+        return self._real.trouble()
+
+    def describe(self) -> str:
+        return self._real.describe()
+
+    def close(self) -> None:
+        self._real.close()
