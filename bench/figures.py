@@ -14,7 +14,7 @@ FILE = Path(__file__).parent / "results.json"
 class Figure:
     """One number. `most`: what it may be at most (design.md, section 10); None where nothing is asked for.
 
-    `reference`: the same on container-manager, measured on a machine of this size (facts/reference-run.md).
+    `reference`: the same on container-manager, measured on a machine of this size.
     """
 
     part: str
@@ -52,7 +52,7 @@ NOTES = (
     "starts were under way at the runtime, the driver's reset and the chips' boot (0.2 and 0.3 s, simulated) are "
     "taken off.",
     "reference: MindCluster's container-manager of 2026-08, on 2 cores with Docker 20.10.24 and a simulated driver "
-    "with the same times (facts/reference-run.md, sections 3 to 5).",
+    "with the same times.",
 )
 
 HEADS = ("", "measured", "must be", "", "n", "reference")
