@@ -104,7 +104,7 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
         tail = f": {one_line(hold.error)}" if hold.error else ""
         return f"start failed {times(hold.tries)}{tail}", f"mend the cause, then type: cmgr resume {name}"
     parts = [ailing] if status == "resuming" else [ailing, _waits_for(node, hold, status)]
-    if hold.tries:
+    if hold.tries or hold.error:
         parts.append(_tries(hold, verb))
     hint = _hint(node, hold) if status == "paused" else ""
     return joined(parts) or ("is being started" if status == "resuming" else "waits to be started"), hint
@@ -113,7 +113,9 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
 def _tries(hold: Hold, verb: str) -> str:
     error = f": {one_line(hold.error)}" if hold.error else ""
     again = f", next try at {stamp(hold.retry_at)}" if hold.retry_at is not None else ""
-    return f"{verb} failed {times(hold.tries)}{error}{again}"
+    # What was not sent at all, or reached nobody, is no try.
+    told = f"{verb} failed {times(hold.tries)}" if hold.tries else f"cannot {verb} it yet"
+    return f"{told}{error}{again}"
 
 
 def _waits_for(node: Node, hold: Hold, status: str) -> str:

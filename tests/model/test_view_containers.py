@@ -120,3 +120,9 @@ def test_what_is_told_to_be_typed_is_one_word_whatever_a_label_made_the_name(nam
     node = replace(machine(), containers={}, holds={key("f00d"): promise})
     (shown,) = view.containers(node)
     assert str(shown["hint"]).endswith("type: cmgr resume f00d")
+
+
+def test_a_stop_that_was_not_sent_says_why_although_it_counts_as_no_try() -> None:
+    promise = replace(hold("b", HoldState.STOPPING, 2), tries=0, delays=1, error="its hold could not be written")
+    reason = str(row(held(machine(), promise), "b")["reason"])
+    assert "cannot stop it yet: its hold could not be written" in reason
