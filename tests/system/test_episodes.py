@@ -107,6 +107,7 @@ def test_what_dies_of_the_fault_runs_again_and_what_had_ended_before_does_not(
     eventually(lambda: not containers.is_running("finished"))
     service.start()
     containers.crash("before")
+    eventually(lambda: service.container("before") is None, why="its death was heard of")
     service.inject(1, LATER)
     service.until_phase("waiting")
     service.until_said("before died by itself (exit code 137)")
