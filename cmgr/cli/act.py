@@ -7,8 +7,6 @@ import typer
 
 from cmgr.cli import complete, out, source
 from cmgr.cli.options import Common
-from cmgr.model.catalog import normal_code
-from cmgr.model.faults import Assertion
 from cmgr.service.client import ask
 
 if TYPE_CHECKING:
@@ -78,6 +76,9 @@ def inject(options: InjectOptions) -> int:
 
     The service takes it for real and acts on it. On real chips only with allow_injection = true.
     """
+    from cmgr.model.catalog import normal_code
+    from cmgr.model.faults import Assertion
+
     if options.clear and options.once:
         raise typer.BadParameter("--clear and --once exclude each other")
     code = normal_code(options.code)

@@ -2,7 +2,6 @@
 
 import shutil
 import signal
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
@@ -42,6 +41,8 @@ def demo(options: DemoOptions) -> int:
     With real containers when a Docker daemon answers, else with pretended ones. Takes less than a minute, touches no
     real chip and no container but its own, and leaves nothing behind.
     """
+    import tempfile
+
     from cmgr.cli.demo_service import Service
     from cmgr.cli.demo_story import Story
 

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -189,6 +188,8 @@ def _write(texts: Mapping[Path, str], force: bool) -> None:
 
 
 def _put(path: Path, text: str, force: bool) -> None:
+    import tempfile
+
     descriptor, name = tempfile.mkstemp(prefix=".cmgr-", dir=path.parent)
     try:
         with open(descriptor, "w", encoding="utf-8") as file:

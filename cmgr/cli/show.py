@@ -11,7 +11,6 @@ from cmgr.cli import out, reading, source, texts, watch
 from cmgr.cli.options import Showing
 from cmgr.cli.render import Face
 from cmgr.errors import CmgrError, ServiceDown
-from cmgr.model.catalog import normal_code
 from cmgr.service.client import ask
 
 TROUBLED = 4
@@ -96,6 +95,8 @@ def explain(options: ExplainOptions) -> int:
 
     Its level, where that comes from, and what cmgr does about it. Works without the service.
     """
+    from cmgr.model.catalog import normal_code
+
     if normal_code(options.code) is None:
         raise typer.BadParameter(
             f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, such as 80E24E00"

@@ -12,7 +12,7 @@ import pytest
 from cmgr import __version__
 from tests.cli.conftest import Home
 
-HEAVY = ("sqlalchemy", "docker", "requests", "apscheduler", "loguru", "rich")
+HEAVY = ("sqlalchemy", "docker", "requests", "apscheduler", "loguru", "rich", "grpc", "prometheus_client")
 
 LOADED = """
 import sys
@@ -39,7 +39,7 @@ def test_version_loads_next_to_nothing() -> None:
 def test_status_loads_nothing_heavy_when_the_service_answers(home: Home) -> None:
     names = loaded(["status", "--config", str(home.config)])
     assert "typer" in names
-    assert names.isdisjoint({*HEAVY, "sqlite3"})
+    assert names.isdisjoint({*HEAVY, "sqlite3", "tempfile"})
 
 
 @pytest.mark.usefixtures("database")
