@@ -71,8 +71,9 @@ def _check_flat(days: list[tuple[int, Weight]]) -> None:
     # An object kept for each event would be 30 % more, one for each episode 0.2 %.
     assert mean(w.objects for w in late) < 1.01 * mean(w.objects for w in early)
     assert max(w.memory for w in late) < max(w.memory for w in early) + 8_000_000
-    # Days differ, but without pruning the later half would have twice as much history as the earlier one.
-    assert mean(w.history for w in late) < 1.4 * mean(w.history for w in early)
+    # It goes up and down with what happens and with the clock, and must come down to where it was: below 0.5 MB.
+    # Without pruning it would come down to some 6 MB more.
+    assert min(w.history for w in late) < min(w.history for w in early) + 1_000_000
     assert max(w.disk for w in late) < 1.5 * max(w.disk for w in early)
 
 
@@ -83,5 +84,6 @@ def _tell(soak: Soak, figures: Figures) -> None:
     figures.add(section, "hours of virtual time", int((soak.machine.now - EPOCH).total_seconds() / 3600))
     figures.add(section, "times cmgr was killed", soak.deaths)
     figures.add(section, "writes that the database refused", soak.refused)
+    figures.add(section, "resets ordered", soak.resets)
     figures.add(section, "containers started again", soak.starts)
     figures.add(section, "containers lost", 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 from cmgr.errors import StoreError
 from cmgr.model import facts
 from cmgr.model.chips import ChipId
-from cmgr.model.commands import Action, Note
+from cmgr.model.commands import Action, Note, ResetRing
 from cmgr.model.faults import Assertion, Severity
 from cmgr.model.node import Node
 from cmgr.model.policy import IsolationPolicy, LimitsPolicy, OnIsolate, Policy, ResetPolicy, Strategy
@@ -23,8 +23,8 @@ KEEP, MOST_NOTES = timedelta(days=1), 50_000
 
 FULL, READ_ONLY = "full", "read-only"
 
-STEPS = 160
-"""What happens in a day before it is evening."""
+STEPS, ALONE = 110, 45
+"""How much happens in a day, and how long cmgr is left alone with it before the machine gets well."""
 
 LIMITS = LimitsPolicy(rings_at_once=3, episodes_per_hour=40)
 POLICIES = (
@@ -37,14 +37,19 @@ POLICIES = (
 
 @dataclass
 class Soak(World):
-    """`refuses`: why the database takes nothing now. `refused`: how often it did not. `taken`: facts that came."""
+    """`refuses`: why the database takes nothing now. `refused`: how often it did not.
+
+    `behind`: it has yet to be told something. `taken`: facts that came.
+    """
 
     path: Path = Path()
     store: SqliteStore | None = None
     refuses: str = ""
     refused: int = 0
+    behind: bool = False
     taken: int = 0
     starts: int = 0
+    resets: int = 0
 
     def load(self) -> Node:
         """Open the database as a new life does: it must say what was saved last."""
@@ -65,6 +70,10 @@ class Soak(World):
 
     def step(self, *batch: facts.Fact) -> None:
         self.taken += len(batch)
+        for released in (fact for fact in batch if isinstance(fact, facts.ReleaseOrdered)):
+            # A person says that the chip is well: its ring's budget begins anew.
+            ring = released.chip // self.plan.ring * self.plan.ring
+            self.machine.resets = [(r, at) for r, at in self.machine.resets if r != ring]
         super().step(*batch)
 
     def save(self, commands: Sequence[Action], notes: Sequence[Note]) -> bool:
@@ -75,7 +84,9 @@ class Soak(World):
             if not self.refuses:
                 raise
             self.refused += 1
+            self.behind = True
             return False
+        self.behind = False
         return super().save(commands, notes)
 
     def _refuse(self) -> None:
@@ -105,7 +116,7 @@ class Soak(World):
         if self.rng.random() < 0.2:
             wrong = timedelta(seconds=self.rng.choice([1, 100, 86_400]) * self.rng.choice([-1, 1]))
             machine.skew = wrong if not before else timedelta()
-        if machine.skew > before or self.refuses:
+        if machine.skew > before or self.behind:
             # By the clock they are longer ago than they are, or nobody has written them: no budget has them.
             machine.resets.clear()
 
@@ -113,6 +124,7 @@ class Soak(World):
         """Take in answers, at times several at once as a busy service does."""
         several = min(len(self.under_way), self.rng.randrange(1, 9))
         taken = [self.under_way.pop(self.rng.randrange(len(self.under_way))) for _ in range(several)]
+        self.resets += sum(isinstance(command, ResetRing) for command in taken)
         if taken:
             self.step(*[self.machine.carry_out(command) for command in taken])
 
@@ -134,12 +146,13 @@ class Soak(World):
 
 
 def a_day(soak: Soak) -> None:
-    """Let everything happen; then be well, look whether all is as it must be, and tidy up."""
+    """Let everything happen, and let cmgr see to it; then be well, look whether all is as it must be, and tidy up."""
     _morning(soak)
     acts, often, _ = zip(*ACTS, strict=True)
     for act in soak.rng.choices([*acts, *SICK], [*often, *SICK.values()], k=STEPS):
         act(soak)
     soak.refuse_or_not("")
+    _afternoon(soak)
     heal(soak)
     check_end(soak)
     soak.prune()
@@ -153,6 +166,11 @@ def _morning(soak: Soak) -> None:
     for real in [r for r in machine.real.values() if not r.running]:
         real.will = True
         machine.begin(real)
+    for real in [r for r in machine.real.values() if not r.enabled or r.strategy is not None]:
+        # One that must not be stopped keeps its ring from every reset: not the same ones for ever.
+        if soak.rng.random() < 0.5:
+            del machine.real[real.key]
+            machine.hint(facts.ContainerRemoved(real.key))
     while len(machine.real) < soak.plan.containers:
         made = machine.create(soak.rng.randrange(soak.plan.containers))
         machine.hint(facts.ContainerSeen(made.told()))
@@ -161,6 +179,18 @@ def _morning(soak: Soak) -> None:
     soak.policy = soak.rng.choice(POLICIES)
     soak.step(facts.Reconfigured(soak.policy, soak.catalog(), "a"))
     machine.emptied, machine.calm = set(), False
+
+
+def _afternoon(soak: Soak) -> None:
+    """Leave cmgr alone with the faults that are there: what is under way goes on, and fails now and then."""
+    machine = soak.machine
+    machine.down, machine.foreign, machine.silent = set(), set(), set()
+    for runtime in soak.plan.runtimes:
+        soak.step(facts.RuntimeUp(runtime))
+    soak.step(facts.MaintenanceOrdered(on=False, who="a"))
+    for _ in range(ALONE):
+        for work in (soak.answer, soak.answer, soak.deliver, soak.advance_time):
+            work()
 
 
 def _a_chip_goes_silent_or_answers(world: World) -> None:
