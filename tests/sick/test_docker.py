@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,12 +100,14 @@ def test_a_start_that_fails_five_times_is_given_up_until_a_person_says_otherwise
     lively.ail = only("/one/start", lambda request: request.refuse(500, "no such device"))
     service.inject(0)
 
-    def shown() -> tuple[str, str]:
-        found = service.container("one") or {}
-        return str(found["status"]), str(found["hint"])
+    def failed() -> dict[str, Any] | None:
+        # Right after the start, cmgr may not have heard yet what runs.
+        found = service.container("one")
+        return found if found is not None and found["status"] == "failed" else None
 
-    eventually(lambda: shown()[0] == "failed")
-    assert shown()[1] == "mend the cause, then type: cmgr resume one"
+    found = eventually(failed)
+    assert found is not None
+    assert found["hint"] == "mend the cause, then type: cmgr resume one"
     assert lively.asked("POST /containers/one/start") == 5
     assert lively.done("start") == ["two"]
     assert service.cmgr("status", "--check").code == 4
