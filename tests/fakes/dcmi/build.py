@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from cmgr.drivers.dcmi_abi import LIBRARY
@@ -18,11 +19,15 @@ class CannotBuild(Exception):
 
 
 class Workshop:
-    """Compiles each family once, into a folder that cmgr trusts; `close` removes it."""
+    """Compiles each family once, into a folder that cmgr trusts; `close` removes it.
 
-    def __init__(self) -> None:
-        if shutil.which("gcc") is None:
-            raise CannotBuild("there is no gcc")
+    `compiler`: what is called as gcc is, for another machine than this one, say.
+    """
+
+    def __init__(self, compiler: Sequence[str] = ("gcc",)) -> None:
+        if shutil.which(compiler[0]) is None:
+            raise CannotBuild(f"there is no {compiler[0]}")
+        self._compiler = compiler
         self.folder = trusted_folder()
         self._made: dict[str, Path] = {}
         self._worlds = 0
@@ -33,7 +38,7 @@ class Workshop:
             target = self.folder / f"{family}.so"
             warnings = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-function")
             how = ("-std=gnu11", "-O1", *warnings, "-shared", "-fPIC", "-pthread", *FAMILIES[family])
-            subprocess.run(["gcc", *how, "-o", str(target), str(SOURCE), "-ldl"], check=True, timeout=60)
+            subprocess.run([*self._compiler, *how, "-o", str(target), str(SOURCE), "-ldl"], check=True, timeout=60)
             self._made[family] = target
         return self._made[family]
 

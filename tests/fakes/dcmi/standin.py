@@ -64,12 +64,13 @@ class FakeReset:
 
 
 class Standin:
-    """Open one for a library that `build.Workshop.place` made, then `create` the machine."""
+    """Open one for a library that `build.Workshop.place` made, then `create` the machine, or find one that was."""
 
     def __init__(self, library: Path) -> None:
         self.library = library
         (library.parent / "world").touch()
         self._c = ctypes.CDLL(str(library))
+        assert self._do("open") == 0, library
 
     def create(self, chips: tuple[FakeChip, ...]) -> "Standin":
         self._do("create", len(chips))
