@@ -9,10 +9,13 @@ from typing import NoReturn
 import pytest
 
 from tests.packages import dists
+from tests.packages.emulator import FOREIGN, Emulator
 from tests.packages.machine import Machine, Place
 from tests.support.daemon import CannotRun
 
 Boot = Callable[..., Machine]
+
+MACHINE = "machine for the packages"
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +25,7 @@ def place() -> Iterator[Place]:
         made.open()
     except CannotRun as exc:
         made.close()
-        _cannot(exc)
+        cannot(MACHINE, exc)
     yield made
     made.close()
 
@@ -33,7 +36,7 @@ def debian(place: Place) -> Path:
     try:
         return place.debian()
     except CannotRun as exc:
-        _cannot(exc)
+        cannot(MACHINE, exc)
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +47,7 @@ def installed(place: Place, debian: Path) -> Path:
     try:
         machine.boot()
     except CannotRun as exc:
-        _cannot(exc)
+        cannot(MACHINE, exc)
     machine.put("/etc/cmgr.test", "")
     done = machine.run("dpkg", "--install", f"/packages/{dists.deb().name}")
     machine.put("/var/tmp/install.log", f"{done.code}\n{done.out}{done.err}")  # noqa: S108  # In the machine.
@@ -64,7 +67,7 @@ def boot(place: Place, debian: Path) -> Iterator[Boot]:
         try:
             machine.boot()
         except CannotRun as exc:
-            _cannot(exc)
+            cannot(MACHINE, exc)
         return machine
 
     yield made
@@ -78,7 +81,16 @@ def machine(boot: Boot, installed: Path) -> Machine:
     return boot(installed)
 
 
-def _cannot(why: CannotRun) -> NoReturn:
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Emulator:
+    try:
+        return Emulator(dists.deb(FOREIGN), tmp_path_factory.mktemp("foreign"))
+    except CannotRun as why:
+        cannot("emulator of the other architecture", why)
+
+
+def cannot(what: str, why: Exception) -> NoReturn:
+    """There is none of what a test needs here, because of that."""
     if os.environ.get("CI") == "true":
-        pytest.fail(f"no machine for the packages: {why}")
-    pytest.skip(f"no machine for the packages: {why}")
+        pytest.fail(f"no {what}: {why}")
+    pytest.skip(f"no {what}: {why}")

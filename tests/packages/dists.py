@@ -1,9 +1,12 @@
 """The packages that were built, and later ones made of them."""
 
+import json
 import re
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cmgr import __version__
 
@@ -60,6 +63,11 @@ def unpacked(package: Path, to: Path) -> Path:
     """Unpack a .deb with its control files."""
     said("dpkg-deb", "--raw-extract", str(package), str(to))
     return to
+
+
+def answer(python: Sequence[str], script: str) -> Any:
+    """Run a script, and return what it printed, read as JSON."""
+    return json.loads(said(*python, "-c", script))
 
 
 def later(package: Path, to: Path, version: str, *, configuration: str = "") -> Path:

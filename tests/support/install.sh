@@ -37,6 +37,13 @@ shellcheck shellcheck
 mmdebstrap mmdebstrap
 systemd-nspawn systemd-container
 END
+    # Without what qemu-user recommends: that would have the kernel run every program of the other architecture.
+    case $(uname -m) in
+    aarch64) foreign=x86_64 libraries=amd64 ;;
+    *) foreign=aarch64 libraries=arm64 ;;
+    esac
+    command -v "qemu-$foreign" >/dev/null 2>&1 || packages="$packages qemu-user"
+    [ -e "/usr/$foreign-linux-gnu/lib/libstdc++.so.6" ] || packages="$packages libstdc++6-$libraries-cross"
 fi
 
 [ -n "$packages$tools" ] || exit 0

@@ -26,8 +26,6 @@ NOW = "80E24E00"
 LATER = "80C98008"
 """A fault whose ring is reset when it has lasted for a while (RestartRequest)."""
 
-RUN = ("-m", "cmgr", "run")
-
 NOT_OURS = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM")
 
 DEFAULTS: Mapping[str, Setting] = {
@@ -74,6 +72,8 @@ class Service:
         self.database = folder / "state" / NAME
         self.log = folder / "log"
         self.prefix: tuple[str, ...] = ()
+        self.python: tuple[str, ...] = (sys.executable,)
+        self.program: tuple[str, ...] = ("-m", "cmgr")
         self._world = folder / "world"
         paths = {
             "state_dir": str(folder / "state"),
@@ -103,17 +103,18 @@ class Service:
 
     # Its life.
 
-    def start(self, environment: Mapping[str, str] | None = None, program: Sequence[str] = RUN) -> None:
+    def start(self, environment: Mapping[str, str] | None = None, program: Sequence[str] = ()) -> None:
         """Start it, and wait until it says that it is up."""
         self.launch(environment, program)
         eventually(self._is_up, within=20, why=f"cmgr is up; it said: {self.said()[-2000:]}")
 
-    def launch(self, environment: Mapping[str, str] | None = None, program: Sequence[str] = RUN) -> None:
+    def launch(self, environment: Mapping[str, str] | None = None, program: Sequence[str] = ()) -> None:
         """Start it. `program`: what runs it in the place of cmgr itself."""
+        words = program or (*self.program, "run")
         assert not self.running()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*self.prefix, sys.executable, *program, "--config", str(self.config)],
+                [*self.prefix, *self.python, *words, "--config", str(self.config)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -136,7 +137,7 @@ class Service:
     def cmgr(self, *words: str) -> Outcome:
         """Run a command in a process of its own."""
         ended = subprocess.run(
-            [sys.executable, "-m", "cmgr", *words, "--config", str(self.config)],
+            [*self.python, *self.program, *words, "--config", str(self.config)],
             capture_output=True,
             text=True,
             env=self.environment(),
@@ -229,8 +230,8 @@ class Service:
 
         eventually(over, within=within, why="every episode is over")
 
-    def until_said(self, text: str, times: int = 1) -> None:
-        eventually(lambda: self.said().count(text) >= times, why=f"the log says {text!r}")
+    def until_said(self, text: str, times: int = 1, within: float = 15) -> None:
+        eventually(lambda: self.said().count(text) >= times, within=within, why=f"the log says {text!r}")
 
     def inject(self, chip: int, code: str = NOW, assertion: str = "occurred") -> None:
         ask(self.socket, "inject", chip=chip, code=code, assertion=assertion)
