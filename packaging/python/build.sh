@@ -184,7 +184,11 @@ configure() {
     for module in _tkinter _curses _curses_panel _gdbm _dbm readline _bz2 _lzma nis ossaudiodev _crypt spwd _uuid audioop; do
         absent="$absent py_cv_module_$module=n/a"
     done
-    [ -z "$build_python" ] || cross="$cross --with-build-python=$build_python ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no ac_cv_buggy_getaddrinfo=no"
+    # What configure would run a program to find out. Left to guess it takes the worst: hashes of strings that others
+    # can make collide, no time.tzset, the slower loop of the interpreter.
+    answers="ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no ac_cv_buggy_getaddrinfo=no ac_cv_aligned_required=no
+        ac_cv_working_tzset=yes ac_cv_computed_gotos=yes ac_cv_broken_sem_getvalue=no ac_cv_pthread_system_supported=yes"
+    [ -z "$build_python" ] || cross="$cross --with-build-python=$build_python $answers"
     ./configure $cross $absent --prefix=/usr/lib/cmgr/python --disable-shared --without-ensurepip --without-doc-strings \
         --disable-test-modules --with-openssl="$libs" PKG_CONFIG=/bin/false \
         ZLIB_CFLAGS="-I$libs/include" ZLIB_LIBS="-L$libs/lib -lz" \
