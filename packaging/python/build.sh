@@ -154,7 +154,11 @@ sqlite() {
     # Its one source file is made by programs that run here.
     CC=gcc ../sqlite3/configure --disable-tcl --disable-shared --disable-readline
     make sqlite3.c
-    $CC $flags -DSQLITE_THREADSAFE=1 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_DQS=0 -c sqlite3.c
+    # What its configure found out, it found out about the other compiler's C library. Without usleep, whoever finds the
+    # database locked sleeps for whole seconds.
+    has=""
+    for function in USLEEP FDATASYNC LOCALTIME_R GMTIME_R PREAD PWRITE; do has="$has -DHAVE_$function=1"; done
+    $CC $flags $has -DSQLITE_THREADSAFE=1 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_DQS=0 -c sqlite3.c
     $AR rcs "$libs/lib/libsqlite3.a" sqlite3.o
     cp sqlite3.h "$libs/include"
 }
