@@ -84,7 +84,7 @@ def inject(options: InjectOptions) -> int:
     code = normal_code(options.code)
     if code is None:
         raise typer.BadParameter(
-            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, such as 80E24E00"
+            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00"
         )
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
     ask(source.socket_of(options), "inject", chip=options.chip, code=code, assertion=str(assertion))

@@ -99,7 +99,7 @@ def explain(options: ExplainOptions) -> int:
 
     if normal_code(options.code) is None:
         raise typer.BadParameter(
-            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, such as 80E24E00"
+            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00"
         )
     try:
         told = source.Told(ask(source.socket_of(options), "explain", code=options.code), source.SERVICE)
