@@ -37,7 +37,6 @@ def history(options: HistoryOptions) -> int:
         told = _lines(options, options.limit)
     else:
         told = episodes(options, options.limit) if options.episode is None else _episode(options, options.episode)
-    out.remark(source.HISTORY)
     if options.as_json:
         out.as_json(told)
     elif options.all:

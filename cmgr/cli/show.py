@@ -112,8 +112,9 @@ def explain(options: ExplainOptions) -> int:
 
 
 def _emit(options: Showing, told: source.Told, lines: Sequence[str]) -> None:
-    """Write the answer as it was asked for, and who gave it."""
-    out.remark(told.origin)
+    """Write the answer as it was asked for, and who gave it where that is not who is usually asked."""
+    if told.origin not in (source.SERVICE, source.HISTORY):
+        out.remark(told.origin)
     if options.as_json:
         out.as_json(told.value)
     else:

@@ -91,8 +91,7 @@ class Session:
         if first:
             return self._head(given, int(first))
         told = self._service.cmgr(*given) if given[0] != "version" else _version()
-        remarks = [r for r in told.err.splitlines(keepends=True) if not r.startswith("cmgr: from the ")]
-        said = told.out + "".join(remarks) + (f"{told.code}\n" if code else "")
+        said = told.out + told.err + (f"{told.code}\n" if code else "")
         for ours, usual in (
             (str(self._service.config), "/etc/cmgr/cmgr.toml"),
             (str(self._service.database.parent), "/var/lib/cmgr"),
