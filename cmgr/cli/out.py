@@ -80,3 +80,8 @@ def error(text: str) -> None:
 def width() -> int:
     """Return the columns of the terminal, and 80 where there is none."""
     return max(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH) if sys.stdout.isatty() else WIDTH
+
+
+def height() -> int:
+    """Return the lines of the terminal."""
+    return shutil.get_terminal_size((WIDTH, 24)).lines
