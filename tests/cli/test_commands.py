@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from cmgr import __version__
-from cmgr.cli import source
+from cmgr.cli import past, source
 from cmgr.config.load import DEFAULT_PATH
 from cmgr.config.settings import Config
 from cmgr.model.node import Node
@@ -195,6 +195,15 @@ def test_history_lists_episodes_and_shows_one(home: Home) -> None:
     assert shown.out.startswith("episode 1 of ring 0: recovered")
     assert all(note.text in shown.out for note in NOTES[:3])
     assert len(json.loads(home.here("history", "--limit", "1", "--json").out)["episodes"]) == 1
+
+
+@pytest.mark.usefixtures("database")
+def test_a_list_that_may_be_cut_says_how_to_see_more(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past, "LIMIT", 1)
+    for words in (["history"], ["history", "--all"]):
+        assert home.here(*words).err == "cmgr: the newest 1; --limit N shows more\n"
+        assert home.here(*words, "--limit", "1").err == ""
+    assert home.here("history", "1").err == ""
 
 
 @pytest.mark.usefixtures("database")
