@@ -70,3 +70,10 @@ def test_a_database_that_may_not_be_read_is_told_as_that(home: Home, closed: Clo
     assert told.code == 1
     assert f"cannot read {home.database}: permission denied\nhint: use sudo, or join the group" in told.err
     assert f"cannot read {home.database}: permission denied" in " ".join(home.here("check").out.split())
+
+
+def test_a_database_that_cannot_be_made_says_what_this_user_can_do(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, *_, **__: str(path) != str(home.folder))
+    said = " ".join(home.here("check").out.split())
+    assert ("hint: run cmgr as root" in said) is (os.geteuid() != 0)
+    assert ("writable, or name another directory in state_dir" in said) is (os.geteuid() == 0)
