@@ -66,8 +66,12 @@ def run(options: RunOptions) -> int:
 
     config = read()
     # Only now: a configuration with mistakes is told at once.
+    import faulthandler
+
     from cmgr.service import daemon
 
+    # The watchdog's SIGABRT: every thread says where it is.
+    faulthandler.enable()
     return daemon.run(config, read)
 
 
