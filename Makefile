@@ -12,7 +12,7 @@ help:
 	@echo "make demo    the whole cycle before your eyes, in under a minute"
 	@echo "make test    the whole test suite; installs what it needs"
 	@echo "make check   format, lint, types, layers"
-	@echo "make bench   the numbers of design section 10, measured here"
+	@echo "make bench   the numbers of the README, measured here"
 	@echo "make reliability  every proof of docs/reliability.md, and its figures written there"
 	@echo "make deb     the Debian package in dist/, for this machine or with ARCH=x86_64, ARCH=aarch64; make rpm: the other"
 	@echo "make test-packages  both packages for both architectures, built and tried on machines made for it"

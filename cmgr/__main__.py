@@ -7,6 +7,7 @@ from cmgr import __version__
 
 
 def main() -> int:
+    _fill_streams()
     # The one command that other programs run just to see whether cmgr is there: it loads nothing else.
     if sys.argv[1:] in (["version"], ["--version"]):
         sys.stdout.write(f"cmgr {__version__}\n")
@@ -20,6 +21,14 @@ def main() -> int:
         sys.stderr.flush()
         os._exit(code)
     return code
+
+
+def _fill_streams() -> None:
+    """Take the places of standard streams that are closed: the next file that is opened would get their numbers."""
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        if getattr(sys, name) is None:
+            os.open(os.devnull, os.O_RDWR)  # The lowest number that is free: this one.
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 if __name__ == "__main__":

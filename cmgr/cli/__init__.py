@@ -1,7 +1,6 @@
 """The command line. Errors are printed here and nowhere else, and no traceback reaches a user."""
 
 import io
-import os
 import sys
 from collections.abc import Sequence
 
@@ -35,6 +34,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _run(args: list[str]) -> int:
+    from cmgr.cli import out
     from cmgr.cli.app import app
 
     # A name that the terminal's character set does not have must not end a command.
@@ -42,7 +42,7 @@ def _run(args: list[str]) -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = app(args, prog_name="cmgr", standalone_mode=False)
-        sys.stdout.flush()
+        out.flush()
     except SystemExit as end:
         # Completion scripts, and typer on a pipe that nobody reads.
         code = end.code
@@ -50,8 +50,9 @@ def _run(args: list[str]) -> int:
 
 
 def _nobody_reads() -> int:
-    # What is still buffered must not fail once more when the interpreter ends.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    from cmgr.cli import out
+
+    out.drop()
     return 1
 
 

@@ -66,8 +66,12 @@ def run(options: RunOptions) -> int:
 
     config = read()
     # Only now: a configuration with mistakes is told at once.
+    import faulthandler
+
     from cmgr.service import daemon
 
+    # The watchdog's SIGABRT: every thread says where it is.
+    faulthandler.enable()
     return daemon.run(config, read)
 
 
@@ -84,7 +88,7 @@ def inject(options: InjectOptions) -> int:
     code = normal_code(options.code)
     if code is None:
         raise typer.BadParameter(
-            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, such as 80E24E00"
+            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00"
         )
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
     ask(source.socket_of(options), "inject", chip=options.chip, code=code, assertion=str(assertion))

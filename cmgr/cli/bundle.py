@@ -72,7 +72,7 @@ def _file(path: Path, force: bool) -> Iterator[BinaryIO]:
 
 def _created(path: Path, force: bool) -> tuple[int, Path]:
     """Make the file to write into: the one itself, so that nobody else's is overwritten, or one beside it."""
-    if path.is_dir():
+    if os.path.isdir(path):  # Unlike that of Path it says no where one may not look.
         raise CmgrError(f"cannot write {path}: it is a directory")
     written = path.with_name(f".{path.name}.{os.getpid()}") if force else path
     try:

@@ -206,7 +206,8 @@ def _no_database(path: Path) -> Finding:
     first = next(parent for parent in path.parents if parent.exists())
     if os.access(first, os.W_OK | os.X_OK):
         return Finding("database", OK, f"{path} is not there yet; the service makes it")
-    return Finding("database", ERROR, f"{path} is not there, and you may not make it in {first}", "run cmgr as root")
+    hint = "run cmgr as root" if os.geteuid() else f"make {first} writable, or name another directory in state_dir"
+    return Finding("database", ERROR, f"{path} is not there, and you may not make it in {first}", hint)
 
 
 def _socket(path: Path) -> Finding:

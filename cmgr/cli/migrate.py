@@ -194,6 +194,8 @@ def _put(path: Path, text: str, force: bool) -> None:
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
             os.fchmod(descriptor, MODE)
+            with suppress(PermissionError):  # Only root and its members may give a file to a group.
+                os.fchown(descriptor, -1, _group(path))
             file.write(text)
             file.flush()
             os.fsync(descriptor)
@@ -204,6 +206,16 @@ def _put(path: Path, text: str, force: bool) -> None:
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def _group(path: Path) -> int:
+    """Return the group of the file that is replaced, so that who could read it still can, or else group cmgr."""
+    from cmgr.service.claim import GROUP, gid_of
+
+    with suppress(OSError):
+        return path.lstat().st_gid
+    found = gid_of(GROUP)
+    return -1 if found is None else found
 
 
 def _report(migration: "Migration", written: Mapping[Path, str], config: Path) -> None:

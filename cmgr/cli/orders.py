@@ -198,7 +198,7 @@ def reload(options: ReloadOptions) -> int:
     changed, later = _names(told.get("changed")), _names(told.get("after_restart"))
     lines = [f"in force now: {', '.join(changed)}"] if changed else []
     lines += [f"in force only after systemctl restart cmgr: {', '.join(later)}"] if later else []
-    out.told(lines or ["the configuration was read again: no setting has changed"])
+    out.told(lines or ["configuration and fault tables were read again: no setting has changed"])
     return 0
 
 

@@ -7,9 +7,11 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from cmgr.cli.render import WIDTH, paragraph
+from cmgr.errors import CmgrError
 from cmgr.model.view_words import one_line
 
 _GREEN, _RED, _END = "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
@@ -20,7 +22,25 @@ def lines(text: Iterable[str]) -> None:
 
 
 def _write(text: Iterable[str]) -> None:
-    sys.stdout.write("".join(f"{line}\n" for line in text))
+    whole = "".join(f"{line}\n" for line in text)
+    with _writing():
+        sys.stdout.write(whole)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop()
+        raise CmgrError(f"cannot write the result: {error.strerror}") from None
+
+
+def drop() -> None:
+    """Let what is still buffered go nowhere: it must not fail once more when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def told(sentences: Iterable[str]) -> None:
@@ -43,7 +63,8 @@ def as_json(value: Mapping[str, object]) -> None:
 
 def flush() -> None:
     """Let what was written be read now, through a pipe too."""
-    sys.stdout.flush()
+    with _writing():
+        sys.stdout.flush()
 
 
 def remark(text: str) -> None:
@@ -52,10 +73,15 @@ def remark(text: str) -> None:
 
 def error(text: str) -> None:
     """Write to standard error; the text may have several lines."""
-    sys.stdout.flush()
+    flush()
     sys.stderr.write("".join(f"{one_line(line)}\n" for line in text.split("\n")))
 
 
 def width() -> int:
     """Return the columns of the terminal, and 80 where there is none."""
     return max(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH) if sys.stdout.isatty() else WIDTH
+
+
+def height() -> int:
+    """Return the lines of the terminal."""
+    return shutil.get_terminal_size((WIDTH, 24)).lines

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from cmgr.cli import out, show, source, timeline
+from cmgr.cli import out, reading, show, source, timeline
 from cmgr.cli.options import Common, Showing
 from cmgr.errors import CmgrError
 from cmgr.model.view_words import Json
 
 NOTES = 10_000
+LIMIT = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +20,9 @@ class HistoryOptions(Showing):
         int | None, typer.Argument(metavar="[EPISODE]", help="The number of one episode: its whole timeline.")
     ] = None
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="How many episodes or lines: the newest ones.")
-    ] = 20
+        int | None,
+        typer.Option("--limit", min=1, metavar="N", help="How many episodes or lines: the newest ones; else 20."),
+    ] = None
     all: Annotated[
         bool, typer.Option("--all", help="The newest lines of every timeline and of no episode: orders, warnings.")
     ] = False
@@ -33,11 +35,11 @@ def history(options: HistoryOptions) -> int:
     """
     if options.all and options.episode is not None:
         raise typer.BadParameter("--all and EPISODE exclude each other")
+    limit = options.limit or LIMIT
     if options.all:
-        told = _lines(options, options.limit)
+        told = _lines(options, limit)
     else:
-        told = episodes(options, options.limit) if options.episode is None else _episode(options, options.episode)
-    out.remark(source.HISTORY)
+        told = episodes(options, limit) if options.episode is None else _episode(options, options.episode)
     if options.as_json:
         out.as_json(told)
     elif options.all:
@@ -46,6 +48,8 @@ def history(options: HistoryOptions) -> int:
         out.lines(timeline.episodes(told, show.page()))
     else:
         out.lines(timeline.episode(told, show.page()))
+    if options.limit is None and options.episode is None and any(len(reading.rows(told, k)) == LIMIT for k in told):
+        out.remark(f"the newest {LIMIT}; --limit N shows more")
     return 0
 
 

@@ -14,6 +14,7 @@ GAP = "  "
 _ALMOST = timedelta(milliseconds=999)
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 LEAST = 16  # A last column narrower than this is hard to read.
+MOST = 32  # One name longer than this must not push the columns of all rows apart.
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +62,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH
     """Return the rows in columns under their heads. Only the last column is wrapped to keep to the width.
 
     A row may have lines of its own: each line end in its last cell begins a new one. Where the other columns leave no
-    room for the last one, it stands below them.
+    room for the last one, it stands below them. After a cell that is too long for its column the row goes on below.
     """
     lines = [tuple(head), *(tuple(row) for row in rows)]
-    sizes = [max(len(line[n]) for line in lines) for n in range(len(head) - 1)]
+    sizes = [max(len(line[n]) for line in lines if len(line[n]) <= MOST) for n in range(len(head) - 1)]
     before = sum(sizes) + len(GAP) * len(sizes)
-    shown = []
+    shown: list[str] = []
     for line in lines:
-        first = "".join(cell.ljust(size) + GAP for cell, size in zip(line[:-1], sizes, strict=True))
+        *over, first = _in_columns(line[:-1], sizes)
+        shown += over
         if width - before >= LEAST:
             last = wrapped(line[-1], width - before)
             shown += [first + last[0], *(" " * before + part for part in last[1:])]
@@ -76,6 +78,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH
             last = wrapped(line[-1], width - 2 * len(GAP)) if line is not lines[0] and line[-1] else []
             shown += [first, *(2 * GAP + part for part in last)]
     return [line.rstrip() for line in shown]
+
+
+def _in_columns(cells: Sequence[str], sizes: Sequence[int]) -> list[str]:
+    """Return the cells as one line, or as several that each end with one that is too long for its column."""
+    done, line, place = [], "", 0
+    for cell, size in zip(cells, sizes, strict=True):
+        place += size + len(GAP)
+        line += cell
+        if len(cell) > size:
+            done.append(line)
+            line = ""
+        line = line.ljust(place)
+    return [*done, line]
 
 
 def wrapped(text: str, width: int) -> list[str]:

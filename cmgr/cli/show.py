@@ -99,7 +99,7 @@ def explain(options: ExplainOptions) -> int:
 
     if normal_code(options.code) is None:
         raise typer.BadParameter(
-            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, such as 80E24E00"
+            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00"
         )
     try:
         told = source.Told(ask(source.socket_of(options), "explain", code=options.code), source.SERVICE)
@@ -112,8 +112,9 @@ def explain(options: ExplainOptions) -> int:
 
 
 def _emit(options: Showing, told: source.Told, lines: Sequence[str]) -> None:
-    """Write the answer as it was asked for, and who gave it."""
-    out.remark(told.origin)
+    """Write the answer as it was asked for, and who gave it where that is not who is usually asked."""
+    if told.origin not in (source.SERVICE, source.HISTORY):
+        out.remark(told.origin)
     if options.as_json:
         out.as_json(told.value)
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr.cli.options import Common
-from cmgr.errors import CmgrError, ServiceDown
+from cmgr.errors import CmgrError, ConfigError, ServiceDown
 from cmgr.model.view_words import Json
 from cmgr.service.client import GROUP_HINT, ask
 
@@ -59,10 +59,26 @@ def socket_of(common: Common) -> str:
         from cmgr.config import files, toml
 
         path = str(common.config or os.environ.get("CMGR_CONFIG") or "")
-        text = files.read(path) if path else files.read_if_there(DEFAULT_CONFIG)
+        try:
+            text = files.read(path) if path else files.read_if_there(DEFAULT_CONFIG)
+        except ConfigError:
+            # Who may not read that file is told what the usual socket says: an answer, or to join the group.
+            if path or os.access(DEFAULT_CONFIG, os.R_OK) or not _perhaps_there(DEFAULT_SOCKET):
+                raise
+            return DEFAULT_SOCKET
         named = toml.parse(text or "", path or DEFAULT_CONFIG).get("socket", DEFAULT_SOCKET)
     # What is no path is told as the mistake that it is.
     return str(named) if str(named).startswith("/") else configuration(common).socket
+
+
+def _perhaps_there(path: str) -> bool:
+    try:
+        os.stat(path)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

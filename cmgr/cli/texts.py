@@ -32,9 +32,26 @@ def headline(status: Row, width: int) -> str:
     return line
 
 
-def status(told: Row, page: Page) -> list[str]:
-    """Return what stands below the headline."""
-    parts = [_service(told, page), _rings(told, page), _containers(told, page), _bad_chips(told, page)]
+def screen(told: Row, page: Page, height: int) -> list[str]:
+    """Return `status` in so many lines of a terminal: if need be without the containers that run well, else cut."""
+    lines = status(told, page)
+    if _height(lines, page.width) > height:
+        lines = status(told, page, brief=True)
+    if _height(lines, page.width) <= height:
+        return lines
+    left = len(lines)
+    while lines and _height(lines, page.width) >= height:
+        lines.pop()
+    return [*lines, f"… {render.counted(left - len(lines), 'more line')}: cmgr status"]
+
+
+def _height(lines: Sequence[str], width: int) -> int:
+    return sum(max(1, -(-len(line) // width)) for line in lines)
+
+
+def status(told: Row, page: Page, *, brief: bool = False) -> list[str]:
+    """Return what stands below the headline; in brief without the containers of which there is nothing to say."""
+    parts = [_service(told, page), _rings(told, page), _containers(told, page, brief), _bad_chips(told, page)]
     lines = [part for line in to_type(told) for part in render.paragraph(f"  {line}", page.width, indent="    ")]
     parts.append(["what to do:", *lines] if lines else [])
     return [line for part in parts if part for line in ["", *part]][1:]
@@ -97,16 +114,20 @@ def _next_step(ring: Row, face: Face) -> str:
     return f"\nnext step {left}" if left.startswith("in ") else "\nnext step is due"
 
 
-def _containers(told: Row, page: Page) -> list[str]:
-    found, named = [], labels(told)
+def _containers(told: Row, page: Page, brief: bool) -> list[str]:
+    found, named, quiet = [], labels(told), 0
     for place, container in enumerate(rows(told, "containers")):
         warnings = container.get("warnings")
         warned = [f"warning: {w}" for w in warnings] if isinstance(warnings, list) else []
         why = "\n".join(filter(None, [page.face.local(container["reason"]), *warned]))
         chips = render.numbers(container["chips"])
         since = page.face.ago(container["since"]) if container["since"] else ""
-        found.append((named[place], str(container["status"]), chips, since, why))
-    return render.table(("CONTAINER", "STATUS", "CHIPS", "SINCE", "WHY"), found, page.width) if found else []
+        if brief and not why and container["status"] == "running":
+            quiet += 1
+        else:
+            found.append((named[place], str(container["status"]), chips, since, why))
+    lines = render.table(("CONTAINER", "STATUS", "CHIPS", "SINCE", "WHY"), found, page.width) if found else []
+    return [*lines, f"{render.counted(quiet, 'container')} running, not shown here"] if quiet else lines
 
 
 def _bad_chips(told: Row, page: Page) -> list[str]:

@@ -83,9 +83,10 @@ def episode(told: Mapping[str, object], page: Page) -> list[str]:
     """Return one episode's head and its timeline."""
     shown = told["episode"]
     assert isinstance(shown, dict), "an episode is an object"
-    took = span(timedelta(seconds=float(str(shown["seconds"]))))
+    length = span(timedelta(seconds=float(str(shown["seconds"]))))
+    took = "" if shown["ended"] is None else f", took {length}"
     ring = "" if shown["ring"] is None else f" of ring {shown['ring']}"
-    head = f"episode {shown['number']}{ring}: {shown['outcome']}, began {page.face.when(shown['began'])}, took {took}"
+    head = f"episode {shown['number']}{ring}: {shown['outcome']}, began {page.face.when(shown['began'])}{took}"
     cause = [f"cause: {shown['cause']}"] if shown["cause"] else []
     told_cause = [line for text in cause for line in render.paragraph(text, page.width, "  ")]
     return [*render.paragraph(head, page.width, "  "), *told_cause, "", *notes(rows(told, "notes"), page.width)]

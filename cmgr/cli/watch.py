@@ -12,6 +12,7 @@ from cmgr.model.view_words import Json
 
 PERIOD = 1.0
 _CLEAR = "\x1b[H\x1b[J"
+_AROUND = 4  # The headline, the two lines at the end, and the cursor's.
 
 Read = Callable[[], Json]
 
@@ -47,7 +48,8 @@ def _next(read: Read) -> Json:
 def _draw(told: Json, page: texts.Page) -> None:
     sys.stdout.write(_CLEAR)
     out.headline(texts.headline(told, page.width), well=not reading.troubles(told))
-    out.lines([*texts.status(told, page), "", f"{page.face.clock(page.face.now.isoformat())}; Ctrl-C ends it"])
+    room = out.height() - _AROUND
+    out.lines([*texts.screen(told, page, room), "", f"{page.face.clock(page.face.now.isoformat())}; Ctrl-C ends it"])
     out.flush()
 
 

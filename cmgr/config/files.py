@@ -29,10 +29,13 @@ def read_if_there(path: str) -> str | None:
         data = _read_checked(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except PermissionError:
+        hint = f"use sudo, or join the group that may read it: ls -l {shlex.quote(path)}"
+        raise ConfigError(f"cannot read {path}: permission denied", hint=hint) from None
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise _symlink(path) from None
-        raise ConfigError(f"cannot read {path}", hint=_readable_hint(path, error)) from error
+        raise ConfigError(f"cannot read {path}") from error
     except ValueError as error:  # A zero byte in the path.
         raise ConfigError(f"cannot read {path!r}") from error
     try:
@@ -86,7 +89,3 @@ def _symlink(path: str) -> ConfigError:
 
 def _too_big(path: str) -> ConfigError:
     return ConfigError(f"cannot use {path}: it is larger than {MAX_SIZE} bytes")
-
-
-def _readable_hint(path: str, error: OSError) -> str:
-    return f"run it as root, or look at ls -l {shlex.quote(path)}" if isinstance(error, PermissionError) else ""

@@ -19,4 +19,5 @@ def parse(text: str, path: str) -> dict[str, Any]:
     except RecursionError:
         raise ConfigError(f"cannot read {path}: it nests too deeply") from None
     except ValueError as error:  # TOMLDecodeError is one; a number of too many digits gives another.
-        raise ConfigError(f"cannot read {path}: it is not valid TOML: {error}") from None
+        twice = "; put the setting below the head that is there already" if "Cannot declare" in str(error) else ""
+        raise ConfigError(f"cannot read {path}: it is not valid TOML: {error}{twice}") from None

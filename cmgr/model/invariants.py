@@ -1,4 +1,4 @@
-"""What must always hold (design section 6), as questions that tests and the running service ask."""
+"""What must always hold (ARCHITECTURE.md), as questions that tests and the running service ask."""
 
 from cmgr.model.commands import Command, ResetRing, StartContainer, StopContainer
 from cmgr.model.node import Node

@@ -52,10 +52,10 @@ class Lock:
         self._file = _opened(path.with_name(path.name + ".lock"))
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
+        except OSError:
             holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
             os.close(self._file)
-            raise StoreBusy(f"cannot use {path}: cmgr with pid {holder or 'unknown'} uses it already") from exc
+            raise StoreBusy(f"cannot use {path}: cmgr with pid {holder or 'unknown'} uses it already") from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
@@ -119,7 +119,10 @@ def _refuse_all_but_a_file(path: Path) -> None:
 
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
-    """Open the file so that no byte of it changes. Raises `sqlite3.Error`."""
+    """Open the file so that no byte of it changes. Raises `sqlite3.Error`, `StoreError` for who may not read it."""
+    if path.exists() and not os.access(path, os.R_OK):
+        hint = f"use sudo, or join the group that may read it: ls -l {shlex.quote(str(path))}"
+        raise StoreError(f"cannot read {path}: permission denied", hint=hint)
     # Without a write-ahead log nobody is writing, and SQLite must not make one to read: the directory may be
     # read-only for us, and files that root made there would have root's group.
     # https://www.sqlite.org/wal.html#read_only_databases

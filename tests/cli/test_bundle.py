@@ -107,6 +107,12 @@ def test_secrets_of_the_configuration_are_not_in_it(home: Home) -> None:
     assert read(home)["configuration.json"]["alarms"]["receivers"][0]["url"] == "https://alarms.example"
 
 
+def test_a_place_that_cannot_be_looked_at_is_no_bug(home: Home) -> None:
+    out = home.folder / ("x" * 300)
+    told = home.cmgr("bundle", str(out), "--config", str(home.config))
+    assert (told.code, told.err) == (1, f"cmgr: cannot write {out}: File name too long\n")
+
+
 def test_it_overwrites_nothing_unless_told_to(home: Home) -> None:
     out = home.folder / "out.tar.gz"
     out.write_text("precious")

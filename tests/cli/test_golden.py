@@ -131,6 +131,7 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = {
     "history": lambda: timeline.episodes(EPISODES, PAGE),
     "history-none": lambda: timeline.episodes({"episodes": []}, PAGE),
     "episode": lambda: timeline.episode(EPISODE, PAGE),
+    "episode-under-way": lambda: timeline.episode({"episode": EPISODES["episodes"][0], "notes": []}, PAGE),
     "history-all": lambda: timeline.all_notes({"notes": LINES}, PAGE),
     "history-all-none": lambda: timeline.all_notes({"notes": []}, PAGE),
     "explain-handled": lambda: explained(Level.RestartRequest, Policy(Strategy.RING)),

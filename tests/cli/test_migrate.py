@@ -139,6 +139,15 @@ def test_nothing_that_is_there_is_replaced_unless_that_is_wanted(home: Home) -> 
     assert len(list(output.parent.iterdir())) == 2
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to any group")
+def test_who_could_read_the_replaced_configuration_can_read_the_new_one(home: Home) -> None:
+    output = put(home.folder / "cmgr.toml", "")
+    os.chown(output, -1, 4242)
+    assert home.cmgr("migrate", "--unit", unit(home, GUIDE), "--output", str(output), "--force").code == 0
+    found = output.stat()
+    assert (found.st_gid, stat.S_IMODE(found.st_mode)) == (4242, 0o640)
+
+
 def test_a_link_is_replaced_and_not_followed(home: Home) -> None:
     precious = put(home.folder / "precious", "mine")
     output = home.folder / "new.toml"

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("service")
             "maintenance until cmgr maintenance off: recoveries are recorded, and none is\n  acted on\n",
         ),
         (("maintenance", "on", "--for", "2h"), "maintenance", {"on": True, "seconds": 7200.0}, "maintenance until"),
-        (("reload",), "reload", {}, "the configuration was read again: no setting has changed\n"),
+        (("reload",), "reload", {}, "configuration and fault tables were read again: no setting has changed\n"),
         (("reset", "3"), "reset", {"chip": 3, "stop": False}, "chip 3: the reset of ring"),
         (("reset", "3", "--stop", "--yes"), "reset", {"chip": 3, "stop": True}, "chip 3: the reset of ring"),
     ],

@@ -80,6 +80,28 @@ def test_a_reader_that_has_left_is_no_error_to_speak_of(home: Home, words: tuple
     assert "cannot" not in ended.stderr
 
 
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("words", [("status",), ("status", "--json"), ("chips",)])
+def test_a_full_disk_below_the_output_is_told_as_that(home: Home, words: tuple[str, ...]) -> None:
+    with open("/dev/full", "wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "cmgr", *words, "--config", str(home.config)],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert ended.returncode == 1
+    assert ended.stderr == "cmgr: cannot write the result: No space left on device\n"
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_harm_nothing(home: Home, closed: str) -> None:
+    command = [sys.executable, "-m", "cmgr", "status", "--config", str(home.config)]
+    ended = subprocess.run(
+        ["sh", "-c", f'exec "$0" "$@" {closed}', *command], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, "Traceback" in ended.stderr) == (0, False)
+
+
 INTERRUPTED = """
 import os, signal, sys
 from cmgr.cli import main, source

@@ -48,6 +48,10 @@ def test_wrong_usage_ends_with_2_and_a_hint(home: Home, words: tuple[str, ...]) 
         (("history", "one"), "Invalid value for 'EPISODE': 'one' is not a whole number."),
         (("maintenance",), "Missing argument 'on|off'. Choose from: on, off"),
         (("inject", "3"), "Missing argument 'CODE'."),
+        (
+            ("explain", "0"),
+            "Invalid value: '0' is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00",
+        ),
     ],
 )
 def test_a_mistake_is_told_in_one_line_and_plain_words(home: Home, words: tuple[str, ...], said: str) -> None:

@@ -9,15 +9,19 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import UTC
 
 import pytest
 
-from cmgr.cli import reading
+from cmgr.cli import reading, texts
+from cmgr.cli.render import Face
 from cmgr.model import view
+from cmgr.model.node import Node
 from cmgr.service.control import ControlServer, Request
 from tests.cli.conftest import Home
 from tests.cli.scenes import NOW, SERVICE, in_need, recovering, told
-from tests.support.picture import machine
+from tests.support.picture import key, machine, running
 
 
 class Shown:
@@ -123,6 +127,31 @@ def test_on_a_terminal_the_whole_picture_is_redrawn_and_ctrl_c_ends_it(home: Hom
         running.send_signal(signal.SIGINT)
         assert running.wait(30) == 0
     os.close(ours)
+
+
+def with_many_containers(node: Node) -> Node:
+    return replace(node, containers={**node.containers, **{key(f"c{n}"): running(f"c{n}", 3) for n in range(60)}})
+
+
+def test_on_a_small_terminal_what_matters_stays_in_sight() -> None:
+    page = texts.Page(Face(NOW, UTC))
+    assert texts.screen(told(recovering()), page, 20) == texts.status(told(recovering()), page)
+    many = told(with_many_containers(recovering()))
+    small = texts.screen(many, page, 20)
+    assert len(small) <= 20
+    assert "61 containers running, not shown here" in small
+    assert any(line.startswith("a ") for line in small)
+    tiny = texts.screen(many, page, 6)
+    assert len(tiny) == 6
+    assert tiny[-1].endswith(" more lines: cmgr status")
+
+
+def test_a_line_that_a_terminal_breaks_counts_as_several() -> None:
+    long = replace(machine(), containers={key("x" * 200): running("x" * 200, 1)})
+    page = texts.Page(Face(NOW, UTC))
+    whole = texts.status(told(long), page)
+    assert texts.screen(told(long), page, len(whole) + 2) == whole
+    assert texts.screen(told(long), page, len(whole) + 1) != whole
 
 
 def test_what_is_said_of_each_thing_names_trouble_runtime_and_container() -> None:

@@ -160,5 +160,5 @@ def test_a_file_without_permission_is_refused_with_a_hint(file: Path, monkeypatc
     # Root, as whom the tests may run, is refused no file.
     monkeypatch.setattr(os, "open", refuse)
     error = refusal(file)
-    assert chain(error) == f"cannot read {file}: [Errno 13] Permission denied: '{file}'"
-    assert error.hint == f"run it as root, or look at ls -l {file}"
+    assert chain(error) == f"cannot read {file}: permission denied"
+    assert error.hint == f"use sudo, or join the group that may read it: ls -l {file}"

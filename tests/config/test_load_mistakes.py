@@ -99,6 +99,11 @@ def test_a_file_that_is_no_toml_is_told_with_its_line_beside_the_other_mistakes(
     assert found[0].startswith(f"cannot read {path}: it is not valid TOML")
 
 
+def test_a_table_that_stands_twice_is_told_with_what_to_do(file: Path) -> None:
+    (mistake,) = mistakes(written(file, "[sim]\n#chips = 8\n[sim]\nring = 4\n"))
+    assert mistake.endswith("twice (at line 3, column 5); put the setting below the head that is there already")
+
+
 @pytest.mark.parametrize("text", ["a = " + "[" * 100000, "a = " + "9" * 5000, "a = 1\na = 2", "\0"])
 def test_a_file_that_the_parser_chokes_on_is_refused(file: Path, text: str) -> None:
     assert mistakes(written(file, text))

@@ -91,8 +91,7 @@ class Session:
         if first:
             return self._head(given, int(first))
         told = self._service.cmgr(*given) if given[0] != "version" else _version()
-        remarks = [r for r in told.err.splitlines(keepends=True) if not r.startswith("cmgr: from the ")]
-        said = told.out + "".join(remarks) + (f"{told.code}\n" if code else "")
+        said = told.out + told.err + (f"{told.code}\n" if code else "")
         for ours, usual in (
             (str(self._service.config), "/etc/cmgr/cmgr.toml"),
             (str(self._service.database.parent), "/var/lib/cmgr"),
@@ -124,8 +123,11 @@ def parts(text: str) -> list[tuple[str, str, tuple[int, int]]]:
 
 
 def run(text: str, session: Session, differ: Callable[[Example, str], None]) -> str:
-    """Run the page; `differ` is told of each example that says something else. Return the page as it should be."""
-    made, at = "", 0
+    """Run the page; `differ` is told of each example that says something else. Return the page as it should be.
+
+    Where one differs all are written anew: times and process ids of one page are those of one run.
+    """
+    made, anew, at = "", False, 0
     for kind, part, (begin, end) in parts(text):
         made += text[at:begin]
         at = end
@@ -138,7 +140,7 @@ def run(text: str, session: Session, differ: Callable[[Example, str], None]) -> 
             head, more, _ = example.output.partition(MORE)
             same = plain(said).startswith(plain(head)) if more else words(said) == words(head)
             if not same:
+                anew = True
                 differ(example, said)
-            kept = example.output if more or same else said
-            made += f"$ {example.command}\n{kept}"
-    return made + text[at:]
+            made += f"$ {example.command}\n{example.output if more else said}"
+    return made + text[at:] if anew else text

@@ -1,4 +1,4 @@
-"""Random walks over the model: whatever happens in whatever order, the invariants of design section 6 hold.
+"""Random walks over the model: whatever happens in whatever order, the invariants hold.
 
 CMGR_WALKS sets how many seeds each kind of walk has; a failure says its seed.
 """

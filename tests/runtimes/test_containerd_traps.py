@@ -1,4 +1,4 @@
-"""The traps of facts/runtimes.md, section 6: each is set here, and none is stepped into.
+"""The traps of containerd: each is set here, and none is stepped into.
 
 Those of the restart monitor are in `test_containerd_restarts`, those of a daemon that goes in `test_containerd_away`.
 """

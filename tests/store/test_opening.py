@@ -112,7 +112,7 @@ def test_a_second_service_is_refused_with_the_pid_of_the_first(path: Path) -> No
         assert line == "saved"
         with pytest.raises(StoreBusy) as info:
             open_store(path)
-        assert info.value.message == f"cannot use {path}: cmgr with pid {process.pid} uses it already"
+        assert chain(info.value) == f"cannot use {path}: cmgr with pid {process.pid} uses it already"
     store = open_store(path)
     with service_on(path) as (_, line):
         assert line.startswith(f"StoreBusy: cannot use {path}: cmgr with pid {os.getpid()} uses it already")
