@@ -58,7 +58,7 @@ def run(config: Config, reload: Reload | None = None) -> int:
     SIGHUP calls `reload` for a new configuration; one that is refused changes nothing. Raises `CmgrError` when the
     service cannot start.
     """
-    # Before the first file or folder is made.
+    # Before the first file or directory is made.
     os.umask(0o027)
     keep = Keep(config.log.max_size, config.log.max_age, config.log.max_files)
     try:

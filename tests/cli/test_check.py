@@ -43,7 +43,7 @@ def test_a_good_configuration_is_fine_and_nothing_is_changed(home: Home) -> None
         "database": "ok",
         "service": "warning",
         "metrics": "ok",
-        "folders": "ok",
+        "directories": "ok",
     }
 
 
@@ -228,18 +228,18 @@ def test_an_address_for_metrics_that_is_not_of_this_machine_is_a_warning(home: H
 
 
 def test_a_folder_that_others_can_write_is_told(home: Home) -> None:
-    assert found(home)["folders"]["state"] == "ok"
+    assert found(home)["directories"]["state"] == "ok"
     odd = home.folder / "odd"
     (odd / "deep").mkdir(parents=True)
     odd.chmod(0o777)
     home.config.write_text(home.config.read_text().replace(str(home.folder / "state"), str(odd / "deep")))
     with home.config.open("a") as file:
         file.write(f'[log]\nfile = "{odd}/deep/log"\n')
-    told = [f for f in json.loads(home.here("check", "--json").out)["findings"] if f["what"] == "folders"]
-    why = f"others can write the folder {odd} (mode 0777)"
+    told = [f for f in json.loads(home.here("check", "--json").out)["findings"] if f["what"] == "directories"]
+    why = f"others can write the directory {odd} (mode 0777)"
     assert [(f["state"], f["text"], f["hint"]) for f in told] == [
         ("error", f"state_dir: {why}", f"chmod +t {odd}"),
         ("warning", f"log.file: {why}", f"chmod +t {odd}"),
     ]
     odd.chmod(0o1777)
-    assert found(home)["folders"]["state"] == "ok"
+    assert found(home)["directories"]["state"] == "ok"
