@@ -70,7 +70,9 @@ def migrate(options: MigrateOptions) -> int:
     migration, faults = _with_faults(options, migration, target.parent, mistakes)
     names = [str(path) if str(path) != "-" else "standard input" for path in options.unit]
     if mistakes:
-        why = mistakes[0] if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        why = (
+            mistakes[0].removeprefix(f"cannot read {names[0]}: ") if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        )
         raise ConfigError(f"cannot migrate {', '.join(names)}: {why}", mistakes=tuple(mistakes))
     if options.output is None:
         first = [install_command(str(faults.source), str(faults.target))] if faults else []

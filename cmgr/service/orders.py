@@ -177,8 +177,8 @@ def chip_of(request: Request, node: Node) -> ChipId:
         raise ConfigError(f"cannot {request.do}: chip must be a number")
     chip = ChipId(value)
     if chip not in node.chips:
-        known = ", ".join(str(c) for c in sorted(node.chips))
-        raise CmgrError(f"cannot {request.do}: there is no chip {chip}", hint=f"the chips are {known}")
+        hint = f"this machine has {listed(node.chips)}" if node.chips else "cmgr check says what the driver sees"
+        raise CmgrError(f"cannot {request.do}: there is no chip {chip}", hint=hint)
     return chip
 
 

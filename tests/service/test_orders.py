@@ -179,6 +179,11 @@ NONSENSE: tuple[tuple[str, dict[str, object]], ...] = (
 )
 
 
+def test_a_chip_that_is_not_there_is_told_with_those_that_are(service: Service) -> None:
+    told = service.cmgr("release", "99")
+    assert (told.code, told.err) == (1, "cmgr: cannot release: there is no chip 99\nhint: this machine has chips 0-7\n")
+
+
 def test_what_makes_no_sense_is_refused_and_changes_nothing(service: Service) -> None:
     for do, args in NONSENSE:
         with pytest.raises(CmgrError, match=r"^cannot "):
