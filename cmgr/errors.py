@@ -91,7 +91,15 @@ def chain(error: BaseException) -> str:
     return ": ".join(parts)
 
 
-def sentence(error: BaseException) -> str:
-    """Return `chain`, followed by the hint where there is one."""
+def sentence(error: BaseException, unsaid: str = "") -> str:
+    """Return `chain`, `bare` of the verb `unsaid`, followed by the hint where there is one."""
     hint = error.hint if isinstance(error, CmgrError) else ""
-    return f"{chain(error)} (hint: {hint})" if hint else chain(error)
+    text = bare(chain(error), unsaid)
+    return f"{text} (hint: {hint})" if hint else text
+
+
+def bare(why: str, verb: str) -> str:
+    """Return the error's text without "cannot VERB …: " in front, for one who has said already what cannot be done."""
+    while verb and why.startswith(f"cannot {verb} ") and ": " in why:
+        why = why.partition(": ")[2]
+    return why

@@ -1,6 +1,7 @@
 """The command line. Errors are printed here and nowhere else, and no traceback reaches a user."""
 
 import io
+import re
 import sys
 from collections.abc import Sequence
 
@@ -9,12 +10,19 @@ from cmgr.errors import CmgrError, ConfigError, chain
 INTERRUPTED = 130
 USAGE = 2
 
-_WORDS = {
-    "is not a valid int range": "is not a whole number",
-    "is not a valid int": "is not a whole number",
-    "'[EPISODE]'": "'EPISODE'",
-}
-"""What typer calls things that a person at the command line calls otherwise."""
+_WORDS = (
+    (r"is not a valid int(?: range)?", "is not a whole number"),
+    (r"is not in the range x>=(\d+)", r"is less than \1"),
+    (r"^Invalid value: ", ""),
+    (r"^Invalid value for '\[?([^']+?)\]?'(?: / '[^']+')?: ", r"\1: "),
+    (r"^Missing (?:argument|option) '([^']+)'(?: / '[^']+')?\..*", r"\1 is missing"),
+    (r"^No such command ", "there is no command "),
+    (r"^No such option: ", "there is no option "),
+    (r"^Got unexpected extra argument(?:s|\(s\))? \((.*)\)", r"not expected here: \1"),
+    (r"^Option '([^']+)' requires an argument", r"\1 needs a value"),
+    (r"\.$", ""),
+)
+"""How typer and click word what is wrong, and how cmgr does. What is not here is told as they do."""
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -92,10 +100,11 @@ def _usage(error: Exception, message: str) -> int:
 
 
 def _plainly(message: str) -> str:
-    """Return what typer says without the words of its own types, on one line."""
-    for theirs, ours in _WORDS.items():
-        message = message.replace(theirs, ours)
-    return " ".join(message.split())
+    """Return what typer says in the words of cmgr's errors, on one line."""
+    message = " ".join(message.split())
+    for theirs, ours in _WORDS:
+        message = re.sub(theirs, ours, message)
+    return message
 
 
 def _say(text: str) -> None:

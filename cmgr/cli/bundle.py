@@ -179,11 +179,11 @@ def _findings(config: "Config") -> object:
 
 def _saved(config: "Config") -> "Iterator[Part]":
     from cmgr.service.bundle_parts import Part
-    from cmgr.service.bundles import FOLDER, saved
+    from cmgr.service.bundles import DIRECTORY, saved
 
-    folder = source.database_of(config).with_name(FOLDER)
-    for path in saved(folder)[-SAVED:]:
+    directory = source.database_of(config).with_name(DIRECTORY)
+    for path in saved(directory)[-SAVED:]:
         try:
-            yield Part(f"{FOLDER}/{path.name}", path.read_bytes())
+            yield Part(f"{DIRECTORY}/{path.name}", path.read_bytes())
         except OSError as error:
-            yield Part(f"{FOLDER}/{path.name}.txt", f"cannot read {path}: {error.strerror}\n")
+            yield Part(f"{DIRECTORY}/{path.name}.txt", f"cannot read {path}: {error.strerror}\n")

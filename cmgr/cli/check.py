@@ -18,7 +18,7 @@ def check(options: CheckOptions) -> int:
 
     Configuration, fault tables, driver, runtimes, database, socket and group. Changes nothing.
     """
-    from cmgr.cli.check_folders import folders
+    from cmgr.cli.check_directories import directories
     from cmgr.cli.checks import ERROR, OK, Finding, findings, lines, of_error
 
     try:
@@ -26,7 +26,7 @@ def check(options: CheckOptions) -> int:
     except ConfigError as error:
         found = [of_error("configuration", error)]
     else:
-        found = [Finding("configuration", OK, _read_from(options)), *findings(config), *folders(config)]
+        found = [Finding("configuration", OK, _read_from(options)), *findings(config), *directories(config)]
     failed = any(f.state == ERROR for f in found)
     if options.as_json:
         out.as_json({"ok": not failed, "findings": [asdict(f) for f in found]})

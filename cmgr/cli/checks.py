@@ -57,6 +57,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from _tables(config)
     yield from _rules(config)
     yield from _driver(config)
+    yield from _injection(config)
     yield from _runtimes(config)
     from cmgr.cli import checks_around
 
@@ -64,7 +65,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield _database(database_of(config))
     yield _socket(Path(config.socket))
     yield _metrics(config.metrics.listen)
-    yield _group()
+    yield _group(config)
 
 
 def _strategy(config: Config) -> Finding:
@@ -121,6 +122,15 @@ def _driver(config: Config) -> Iterator[Finding]:
         yield Finding("driver", ERROR, f"{driver.name} sees no chips", "see whether the chips' own tool sees them")
     for text in ails:
         yield Finding("driver", WARNING, text, "docs/dcmi.md tells what the driver expects")
+
+
+def _injection(config: Config) -> Iterator[Finding]:
+    if config.allow_injection and config.driver != "sim":
+        text = (
+            "allow_injection = true: whoever may use the service can have faults pretended on real chips, and acted on"
+        )
+        hint = "when the drill is over set allow_injection = false, then type: systemctl restart cmgr"
+        yield Finding("injection", WARNING, text, hint)
 
 
 def _library(config: Config) -> Iterator[Finding]:
@@ -232,10 +242,16 @@ def _metrics(listen: str) -> Finding:
     return metrics(listen)
 
 
-def _group() -> Finding:
+def _group(config: Config) -> Finding:
     try:
         members = grp.getgrnam(GROUP).gr_mem
     except KeyError:
         text = f"there is no group {GROUP}: only root and the service's own user reach it"
-        return Finding("group", WARNING, text, f"groupadd --system {GROUP}")
+        if config.driver == "sim":
+            # For drills and tours that is as it should be; the packages make the group on an appliance.
+            return Finding("group", OK, text)
+        hint = (
+            f"to let others use it: groupadd --system {GROUP}, then usermod -aG {GROUP} USER, and restart the service"
+        )
+        return Finding("group", WARNING, text, hint)
     return Finding("group", OK, f"group {GROUP} may use the service: {', '.join(members) or 'nobody is in it yet'}")

@@ -53,10 +53,10 @@ def demo(options: DemoOptions) -> int:
             stack.callback(signal.signal, number, signal.getsignal(number))
         for number in SIGNALS[1:]:
             signal.signal(number, _end)
-        folder = Path(tempfile.mkdtemp(prefix="cmgr-demo-"))
-        stack.callback(_leave, folder, keep=options.keep)
+        directory = Path(tempfile.mkdtemp(prefix="cmgr-demo-"))
+        stack.callback(_leave, directory, keep=options.keep)
         real = options.runtime is not Containers.SIM and _made_real(config, stack, options.runtime)
-        service = Service(folder, "docker" if real else "sim", config.docker.socket)
+        service = Service(directory, "docker" if real else "sim", config.docker.socket)
         stack.callback(service.stop)
         stack.callback(_undisturbed)
         Story(service).tell()
@@ -73,11 +73,11 @@ def _undisturbed() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _leave(folder: Path, *, keep: bool) -> None:
+def _leave(directory: Path, *, keep: bool) -> None:
     if keep:
-        out.lines(["", f"kept: {folder}", f"  cmgr history --state-dir {folder / 'state'}"])
+        out.lines(["", f"kept: {directory}", f"  cmgr history --state-dir {directory / 'state'}"])
     else:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _made_real(config: "Config", stack: ExitStack, wish: Containers) -> bool:

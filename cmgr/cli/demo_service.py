@@ -1,4 +1,4 @@
-"""A service of the demo's own: a real `cmgr run`, on simulated chips, in a folder of its own."""
+"""A service of the demo's own: a real `cmgr run`, on simulated chips, in a directory of its own."""
 
 import json
 import os
@@ -26,13 +26,13 @@ STRATEGY = "ringRecover"
 class Service:
     """Started as a child, and never left behind: call `stop`."""
 
-    def __init__(self, folder: Path, runtime: str, docker_socket: str) -> None:
-        self.socket = folder / "cmgr.sock"
-        self.config = folder / "cmgr.toml"
-        self._log = folder / "cmgr.log"
+    def __init__(self, directory: Path, runtime: str, docker_socket: str) -> None:
+        self.socket = directory / "cmgr.sock"
+        self.config = directory / "cmgr.toml"
+        self._log = directory / "cmgr.log"
         self._process: subprocess.Popen[bytes] | None = None
         self.config.touch(mode=0o600)
-        self.config.write_text("\n".join(_settings(folder, runtime, docker_socket)) + "\n")
+        self.config.write_text("\n".join(_settings(directory, runtime, docker_socket)) + "\n")
 
     def start(self) -> None:
         """Start the service and wait until it is ready. Raises `CmgrError`."""
@@ -96,7 +96,7 @@ class Service:
         return CmgrError(f"cannot go on with the demo: {why}{words}")
 
 
-def _settings(folder: Path, runtime: str, docker_socket: str) -> Iterator[str]:
+def _settings(directory: Path, runtime: str, docker_socket: str) -> Iterator[str]:
     """Yield the configuration file.
 
     The strategy is `never` and the demo's containers carry labels of their own: should anything else on this machine
@@ -105,8 +105,8 @@ def _settings(folder: Path, runtime: str, docker_socket: str) -> Iterator[str]:
     yield f"strategy = {json.dumps('never' if runtime == 'docker' else STRATEGY)}"
     yield 'driver = "sim"'
     yield f"runtimes = [{json.dumps(runtime)}]"
-    yield f"state_dir = {json.dumps(str(folder / 'state'))}"
-    yield f"socket = {json.dumps(str(folder / 'cmgr.sock'))}"
+    yield f"state_dir = {json.dumps(str(directory / 'state'))}"
+    yield f"socket = {json.dumps(str(directory / 'cmgr.sock'))}"
     yield f"docker.socket = {json.dumps(docker_socket)}"
     yield 'metrics.listen = ""'
     # A reset that the crash cut short counts as one that failed; nobody wants to watch the usual wait after that.
@@ -114,7 +114,7 @@ def _settings(folder: Path, runtime: str, docker_socket: str) -> Iterator[str]:
     yield "[sim]"
     yield "chips = 8"
     yield "ring = 4"
-    yield f"world = {json.dumps(str(folder / 'chips.json'))}"
+    yield f"world = {json.dumps(str(directory / 'chips.json'))}"
     if runtime == "sim":
         for name, chips in CONTAINERS.items():
             yield "[[sim.containers]]"

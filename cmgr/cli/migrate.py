@@ -70,7 +70,9 @@ def migrate(options: MigrateOptions) -> int:
     migration, faults = _with_faults(options, migration, target.parent, mistakes)
     names = [str(path) if str(path) != "-" else "standard input" for path in options.unit]
     if mistakes:
-        why = mistakes[0] if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        why = (
+            mistakes[0].removeprefix(f"cannot read {names[0]}: ") if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        )
         raise ConfigError(f"cannot migrate {', '.join(names)}: {why}", mistakes=tuple(mistakes))
     if options.output is None:
         first = [install_command(str(faults.source), str(faults.target))] if faults else []
@@ -136,15 +138,15 @@ def _text(path: Path) -> str:
 def _overlooked(units: Sequence[Path]) -> Iterator[str]:
     named = {path.absolute() for path in units}
     for unit in units:
-        folder = unit.with_name(f"{unit.name}.d")
+        directory = unit.with_name(f"{unit.name}.d")
         with suppress(OSError):
-            missed = sorted(p.name for p in folder.glob("*.conf") if p.absolute() not in named)
+            missed = sorted(p.name for p in directory.glob("*.conf") if p.absolute() not in named)
             if missed:
-                yield f"drop-ins in {folder} were not named and not read: {', '.join(missed)}"
+                yield f"drop-ins in {directory} were not named and not read: {', '.join(missed)}"
 
 
 def _with_faults(
-    options: MigrateOptions, migration: "Migration", folder: Path, mistakes: list[str]
+    options: MigrateOptions, migration: "Migration", directory: Path, mistakes: list[str]
 ) -> "tuple[Migration, FaultFile | None]":
     from cmgr.config import files, table
     from cmgr.config import migrate as of
@@ -153,7 +155,7 @@ def _with_faults(
     if named is None:
         return of.without_fault_table(migration), None
     path = named.absolute()
-    target = folder / (TABLE.with_suffix(".toml") if path.suffix == ".toml" else TABLE)
+    target = directory / (TABLE.with_suffix(".toml") if path.suffix == ".toml" else TABLE)
     try:
         # By the same rule and the same loader as faults.file.
         text = files.read(str(path))

@@ -14,7 +14,7 @@ from cmgr.config.unit_file import Source, Unit, command, environment_file, envir
 
 DEFAULT_LOG = "/var/log/mindx-dl/container-manager/container-manager.log"
 OUR_LOG = "/var/log/cmgr/cmgr.log"
-"""In the folder that cmgr's unit may write."""
+"""In the directory that cmgr's unit may write."""
 
 LEVELS = {-1: "debug", 0: "info", 1: "warning", 2: "error", 3: "error"}
 DOCKER_SOCKET = "/run/docker.sock"
@@ -172,9 +172,9 @@ def _of_log(flags: Mapping[str, Flag], numbers: Mapping[str, int]) -> Iterator[C
 def _fault_file(flag: Flag | None, unit: Unit) -> str:
     if flag is None or not flag.value:
         return ""
-    folders = unit.of("Service", "WorkingDirectory")
-    folder = folders[-1].value.removeprefix("-") if folders else "/"
-    return str(PurePosixPath(folder) / flag.value)
+    directories = unit.of("Service", "WorkingDirectory")
+    directory = directories[-1].value.removeprefix("-") if directories else "/"
+    return str(PurePosixPath(directory) / flag.value)
 
 
 def _differs(flags: Mapping[str, Flag]) -> Iterator[str]:

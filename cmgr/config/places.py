@@ -1,4 +1,4 @@
-"""The folders that lead to a file: only root, or the user who runs cmgr, can have put something else in its place."""
+"""Directories that lead to a file: only root, or the user who runs cmgr, can have put something else in its place."""
 
 import os
 import shlex
@@ -21,10 +21,10 @@ class Weakness:
 
 
 def weakness(path: str | os.PathLike[str]) -> Weakness | None:
-    """Return what is wrong with any folder or link on the way to this path, which itself is not looked at.
+    """Return what is wrong with any directory or link on the way to this path, which itself is not looked at.
 
-    A folder that others can write passes where its sticky bit keeps them from what is not theirs, as in /tmp. What is
-    not there is nobody's fault. Raises `OSError`.
+    A directory that others can write passes where its sticky bit keeps them from what is not theirs, as in /tmp. What
+    is not there is nobody's fault. Raises `OSError`.
     """
     try:
         way = _way(os.path.join(os.getcwd(), os.path.dirname(path)))
@@ -33,11 +33,11 @@ def weakness(path: str | os.PathLike[str]) -> Weakness | None:
         return None
 
 
-def _way(folder: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield every folder and every link that is passed on the way, this folder the last."""
+def _way(directory: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield every directory and every link that is passed on the way, this directory the last."""
     at, links = "/", 0
     yield at, os.lstat(at)
-    stack = [part for part in reversed(folder.split("/")) if part]
+    stack = [part for part in reversed(directory.split("/")) if part]
     while stack:
         step = os.path.join(at, stack.pop())
         status = os.lstat(step)
@@ -48,7 +48,7 @@ def _way(folder: str) -> Iterator[tuple[str, os.stat_result]]:
         yield step, status
         links += 1
         if links > _MOST_LINKS:
-            raise OSError(f"too many links on the way to {folder}")
+            raise OSError(f"too many links on the way to {directory}")
         target = os.readlink(step)
         if target.startswith("/"):
             at = "/"
@@ -58,7 +58,7 @@ def _way(folder: str) -> Iterator[tuple[str, os.stat_result]]:
 def _of(step: str, status: os.stat_result) -> Weakness | None:
     name = shlex.quote(step)
     if status.st_uid not in (0, os.geteuid()):
-        what = "link" if stat.S_ISLNK(status.st_mode) else "folder"
+        what = "link" if stat.S_ISLNK(status.st_mode) else "directory"
         reason = f"the {what} {step} belongs to user {status.st_uid}, who is neither root nor the user who runs cmgr"
         return Weakness(reason, f"chown -h root {name}")
     if stat.S_ISLNK(status.st_mode) or status.st_mode & stat.S_ISVTX:
@@ -66,5 +66,5 @@ def _of(step: str, status: os.stat_result) -> Weakness | None:
     if status.st_mode & _OTHERS_WRITE:
         mode = stat.S_IMODE(status.st_mode)
         hint = f"chmod +t {name}" if mode & stat.S_IWOTH else f"chmod g-w {name}"
-        return Weakness(f"others can write the folder {step} (mode {mode:04o})", hint)
+        return Weakness(f"others can write the directory {step} (mode {mode:04o})", hint)
     return None

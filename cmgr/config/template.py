@@ -23,7 +23,7 @@ _PAGE_HEAD = f"""\
 
 `cmgr` reads `{DEFAULT_PATH}`, or the file that `--config` or the variable `{CONFIG_VARIABLE}` names. The file is TOML.
 It must be owned by root or by the user who runs cmgr, have a mode no wider than 0640, and be no symbolic link; the
-same holds for the fault table and the rules that it names. No folder that leads there may be another user's, or be
+same holds for the fault table and the rules that it names. No directory that leads there may be another user's, or be
 writable by others without a sticky bit. `cmgr check` lists every mistake in it.
 
 A variable of the environment overrides the file, a flag overrides both. The value of a variable is written without

@@ -88,12 +88,14 @@ class DcmiDriver:
             return ChipReport(chip, error="others took too long to answer")
         if believed is not None and time.monotonic() < believed:
             return ChipReport(chip, booted=False)
+        lost = self._watch.lost
         try:
             reading = self._reading(known, seconds, after_reset=believed is not None)
         except DriverError as error:
             return ChipReport(chip, error=error.message)
         if not reading.booted:
             return ChipReport(chip, booted=False)
+        self._watch.has_read(chip, lost)
         with self._lock:
             if self._booting.get(chip) == believed:
                 self._booting.pop(chip, None)

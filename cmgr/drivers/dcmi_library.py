@@ -93,8 +93,8 @@ def _candidates(where: Where) -> Iterator[Candidate]:
     cache = _ldconfig() if where.cache is None else where.cache
     for path in cached(cache):
         yield Candidate(path, "the loader's cache")
-    for folder in where.installed:
-        path = f"{folder}/{LIBRARY}"
+    for directory in where.installed:
+        path = f"{directory}/{LIBRARY}"
         if os.path.lexists(path):
             yield Candidate(path, "the usual places")
 
@@ -104,10 +104,10 @@ def _in_library_path(value: str) -> Iterator[Candidate]:
     if len(value) > _LONGEST:
         yield Candidate(origin, origin, f"longer than {_LONGEST} characters", "shorten it, or set dcmi.library")
         return
-    for folder in value.split(":"):
-        path = f"{folder}/{LIBRARY}"
+    for directory in value.split(":"):
+        path = f"{directory}/{LIBRARY}"
         # An empty or relative one would mean the working directory, which is nobody's to trust.
-        if folder.startswith("/") and len(path) <= _LONGEST and os.path.lexists(path):
+        if directory.startswith("/") and len(path) <= _LONGEST and os.path.lexists(path):
             yield Candidate(path, origin)
 
 
@@ -145,7 +145,7 @@ def _judged(candidate: Candidate, uid: int) -> Candidate:
         if not stat.S_ISREG(resolved.stat().st_mode):
             return _refused(candidate, "it is not a file", "name the library itself")
         if len(resolved.parents) > _DEEPEST:
-            return _refused(candidate, f"it lies deeper than {_DEEPEST} folders", "move it")
+            return _refused(candidate, f"it lies deeper than {_DEEPEST} directories", "move it")
         for each in (resolved, *resolved.parents):
             status = each.stat()
             if status.st_uid not in (0, uid):

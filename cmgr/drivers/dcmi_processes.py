@@ -36,8 +36,8 @@ def _named(cgroups: str) -> str:
 
 def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:
     """Return the process with all that /proc tells of it. One that is gone, or not ours to see, has no name."""
-    folder = proc / str(holder.pid)
-    name, cgroups = _read(folder / "comm"), _read(folder / "cgroup")
+    directory = proc / str(holder.pid)
+    name, cgroups = _read(directory / "comm"), _read(directory / "cgroup")
     return Process(holder.pid, name.strip(), holder.memory, container_of(cgroups))
 
 

@@ -68,6 +68,9 @@ class Watch:
         self._strangers: set[int] = set()
         self._severities: dict[tuple[ChipId, str], int] = {}
         self._unread = False
+        self._reading = threading.Lock()
+        self._read: dict[ChipId, int] = {}
+        self._made_good = 0
         self.lost = 0
 
     def start(self, tell: Callable[[DriverFact], None]) -> None:
@@ -94,9 +97,20 @@ class Watch:
             told.append(f"the driver tells of no faults ({self._refusal}): {every}")
         if self._listless:
             told.append(f"the chips cannot be listed, so new ones are not noticed: {self._listless}")
-        if self.lost:
-            told.append(f"{self.lost} fault events could not be taken in; the chips were read instead")
+        if missed := self.lost - self._made_good:
+            events = "fault event" if missed == 1 else "fault events"
+            told.append(f"{missed} {events} could not be taken in, and not every chip has been read since")
         return tuple(told)
+
+    def has_read(self, chip: ChipId, lost: int) -> None:
+        """A chip has told all its faults when it was asked, and so many events had been `lost` when that began."""
+        if lost <= self._made_good:
+            return
+        with self._reading:
+            self._read[chip] = max(lost, self._read.get(chip, 0))
+            here = (c.id for c in self._machine.chips() if (known := self._machine.find(c.id)) and known.here)
+            # What was made good once stays so, also when a chip comes that has not been read yet.
+            self._made_good = max(self._made_good, min((self._read.get(c, 0) for c in here), default=0))
 
     def severity(self, chip: ChipId, code: str) -> int | None:
         """Return how grave the driver called this fault when it last told of it: a read-out does not say."""

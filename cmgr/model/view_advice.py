@@ -4,7 +4,7 @@ import shlex
 from datetime import datetime, timedelta
 
 from cmgr.model.chips import ChipId, listed
-from cmgr.model.containers import ContainerKey
+from cmgr.model.containers import Container, ContainerKey
 from cmgr.model.holds import Hold, HoldState, one_word
 from cmgr.model.node import Node
 from cmgr.model.rings import Phase, Ring
@@ -46,8 +46,17 @@ def named(node: Node, text: str) -> list[ContainerKey]:
     """Return the containers, held or ailing, that a person may mean by this name, qualified name, or part of an id."""
     held = [k for k, h in node.holds.items() if h.state is not HoldState.RETURNING]
     held += [k for k, h in node.healings.items() if h.ails and k not in node.holds]
-    found = [k for k in held if text in _names(node, k)]
-    return found or [k for k in held if text and k.id.startswith(text)]
+    return _meant(node, held, text)
+
+
+def unheld(node: Node, text: str) -> list[Container]:
+    """Return the containers that a person may mean of all that are known, whether or not cmgr has to do with them."""
+    return [node.containers[key] for key in _meant(node, list(node.containers), text)]
+
+
+def _meant(node: Node, keys: list[ContainerKey], text: str) -> list[ContainerKey]:
+    found = [k for k in keys if text in _names(node, k)]
+    return found or [k for k in keys if text and k.id.startswith(text)]
 
 
 def _names(node: Node, key: ContainerKey) -> tuple[str, ...]:

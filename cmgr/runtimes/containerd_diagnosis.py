@@ -82,8 +82,8 @@ def _file(address: str, key: ContainerKey) -> Path | None:
     if not named or not io.is_nerdctl_log(address):
         return None
     # nerdctl's logger keeps it as Docker's json-file does (nerdctl, docs/dir.md).
-    folder = Path(dict(parse_qsl(parts.query))["_NERDCTL_INTERNAL_LOGGING"])
-    return folder / "containers" / key.namespace / key.id / f"{key.id}-json.log"
+    directory = Path(dict(parse_qsl(parts.query))["_NERDCTL_INTERNAL_LOGGING"])
+    return directory / "containers" / key.namespace / key.id / f"{key.id}-json.log"
 
 
 def _end_of(path: Path) -> bytes:

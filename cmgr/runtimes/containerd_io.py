@@ -74,8 +74,8 @@ def is_nerdctl_log(address: str) -> bool:
     parts = urlsplit(address)
     if parts.scheme != "binary" or parts.netloc or not re.fullmatch(r"_NERDCTL_INTERNAL_LOGGING=[^&;=]+", parts.query):
         return False
-    program, folder = Path(unquote(parts.path)), Path(dict(parse_qsl(parts.query))["_NERDCTL_INTERNAL_LOGGING"])
-    return program.name == "nerdctl" and only_root_writes(program) and only_root_writes(folder)
+    program, directory = Path(unquote(parts.path)), Path(dict(parse_qsl(parts.query))["_NERDCTL_INTERNAL_LOGGING"])
+    return program.name == "nerdctl" and only_root_writes(program) and only_root_writes(directory)
 
 
 def only_root_writes(path: Path) -> bool:

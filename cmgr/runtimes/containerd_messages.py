@@ -1,6 +1,6 @@
 """containerd's messages and calls, as far as cmgr uses them, declared by hand.
 
-Field numbers and method paths are facts of containerd's interface, the same from 1.6 to 2.4 (its `api/` folder). No
+Field numbers and method paths are facts of containerd's interface, the same from 1.6 to 2.4 (its `api/` directory). No
 generated code: that refuses to run with other versions of protobuf than the one it was made for. A package of our own
 and a pool of our own, so that nothing else in the process can clash with it.
 """

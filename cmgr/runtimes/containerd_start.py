@@ -174,7 +174,7 @@ def _left(until: float) -> float:
 
 
 def _left_over(text: str, key: ContainerKey) -> Path | None:
-    """Return the folder that an earlier task has left, when that is what the answer complains of (trap 4).
+    """Return the directory that an earlier task has left, when that is what the answer complains of (trap 4).
 
     containerd has no code for this, and no other way to ask for the place.
     """
@@ -184,10 +184,10 @@ def _left_over(text: str, key: ContainerKey) -> Path | None:
 
 
 def _swept_away(text: str, key: ContainerKey, streams: Streams) -> bool:
-    """Return whether the new task's own folder or FIFO vanished: the last one's client was still deleting (trap 6)."""
-    folder = f"/io.containerd.runtime.v2.task/{key.namespace}/{key.id}/"
+    """Return whether the task's own directory or FIFO vanished: the last one's client was still deleting (trap 6)."""
+    directory = f"/io.containerd.runtime.v2.task/{key.namespace}/{key.id}/"
     fifos = [path for path in (streams.stdout, streams.stderr) if path.startswith("/")]
-    own = "|".join([rf"{re.escape(folder)}\S+", *map(re.escape, fifos)])
+    own = "|".join([rf"{re.escape(directory)}\S+", *map(re.escape, fifos)])
     return re.search(rf"(?:{own}): no such file or directory", text) is not None
 
 
@@ -207,4 +207,5 @@ def _remove_bundle(bundle: Path, what: str) -> None:
     except FileNotFoundError:
         return
     except OSError as exc:
-        raise ContainerError(f"cannot {what}: an earlier task has left its folder: {exc.strerror}", hint=hint) from None
+        why = f"an earlier task has left its directory: {exc.strerror}"
+        raise ContainerError(f"cannot {what}: {why}", hint=hint) from None

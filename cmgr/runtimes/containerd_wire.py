@@ -183,6 +183,9 @@ def translated(what: str, seconds: float) -> Iterator[None]:
             said = f"containerd did not answer within {round(seconds, 1):g} s"
         elif kind is Broken:
             said = "the connection to containerd broke"
+        elif code is grpc.StatusCode.INTERNAL and said.startswith("Exception deserializing"):
+            # grpc's own words, and all that it says.
+            said = "containerd's answer cannot be read"
         raise kind(f"cannot {what}: {said}") from None
     except (ValueError, grpc.FutureCancelledError):
         # What grpc raises when the channel was closed: for a new call, and for one under way.

@@ -22,7 +22,7 @@ from cmgr.model.facts import Remarked
 from cmgr.service.bundle_parts import Part, Sources, parts
 from cmgr.service.logs import Log
 
-FOLDER = "bundles"
+DIRECTORY = "bundles"
 """Its name in the state directory."""
 
 _NAME = re.compile(r"episode-[0-9]{6,}-reset-[0-9]+\.tar\.gz")
@@ -42,13 +42,13 @@ class Bundles:
         self._log = log
         self._lock = threading.Lock()
         self._busy: dict[RingId, threading.Thread] = {}
-        self._folder = sources.database.with_name(FOLDER)
+        self._directory = sources.database.with_name(DIRECTORY)
 
     def save(self, action: ResetRing) -> None:
         """Save the bundle for this reset, and wait for it for a bounded time. Does not raise."""
         settings = self._settings()
         ring = self._sources.node().rings[action.ring]
-        path = self._folder / f"episode-{ring.episode:06}-reset-{len(ring.resets)}.tar.gz"
+        path = self._directory / f"episode-{ring.episode:06}-reset-{len(ring.resets)}.tar.gz"
         # A reset that was refused is tried again: one bundle for it is enough.
         if not settings.keep or path.exists():
             return
@@ -69,9 +69,9 @@ class Bundles:
 
     def _save(self, action: ResetRing, path: Path, settings: Settings) -> None:
         try:
-            _make_folder(self._folder)
+            _make_directory(self._directory)
             write(path, parts(self._sources, action, settings))
-            prune(self._folder, settings)
+            prune(self._directory, settings)
         except OSError as error:
             self._log.warn(f"cannot save the bundle {path}: {error.strerror or error}")
         except Exception as error:
@@ -89,36 +89,36 @@ def write(path: Path, made: Iterable[Part]) -> None:
     os.replace(fresh, path)
 
 
-def pack(file: BinaryIO, folder: str, made: Iterable[Part]) -> None:
-    """Write the parts as a compressed archive, in a folder of this name."""
+def pack(file: BinaryIO, directory: str, made: Iterable[Part]) -> None:
+    """Write the parts as a compressed archive, in a directory of this name."""
     now = int(time.time())
     with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) as archive:
         for part in made:
             data = part.content if isinstance(part.content, bytes) else part.content.encode(errors="replace")
-            member = tarfile.TarInfo(f"{folder}/{part.name}")
+            member = tarfile.TarInfo(f"{directory}/{part.name}")
             member.size, member.mtime, member.mode = len(data), now, 0o640
             archive.addfile(member, io.BytesIO(data))
 
 
-def saved(folder: Path) -> list[Path]:
-    """Return the bundles in the folder, the oldest first."""
+def saved(directory: Path) -> list[Path]:
+    """Return the bundles in the directory, the oldest first."""
     try:
-        names = [name for name in os.listdir(folder) if _NAME.fullmatch(name)]
+        names = [name for name in os.listdir(directory) if _NAME.fullmatch(name)]
     except OSError:
         return []
-    return [folder / name for name in sorted(names, key=_order)]
+    return [directory / name for name in sorted(names, key=_order)]
 
 
 def _order(name: str) -> list[int]:
     return [int(number) for number in re.findall(r"[0-9]+", name)]
 
 
-def prune(folder: Path, settings: Settings) -> None:
+def prune(directory: Path, settings: Settings) -> None:
     """Remove the oldest bundles over the limits, and what was left unfinished. Raises OSError."""
-    for name in os.listdir(folder):
-        if name.endswith(_UNFINISHED) and time.time() - (folder / name).stat().st_mtime > 3600:
-            (folder / name).unlink(missing_ok=True)
-    found = saved(folder)
+    for name in os.listdir(directory):
+        if name.endswith(_UNFINISHED) and time.time() - (directory / name).stat().st_mtime > 3600:
+            (directory / name).unlink(missing_ok=True)
+    found = saved(directory)
     sizes = {path: path.stat().st_size for path in found}
     kept, room = 0, settings.max_mb * 1_000_000
     for path in reversed(found):
@@ -129,10 +129,10 @@ def prune(folder: Path, settings: Settings) -> None:
             kept += 1
 
 
-def _make_folder(folder: Path) -> None:
+def _make_directory(directory: Path) -> None:
     with suppress(FileExistsError):
-        folder.mkdir(mode=0o750)
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        directory.mkdir(mode=0o750)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             _give_to_group(descriptor, 0o750)
         finally:

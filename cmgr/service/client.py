@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import socket
+import stat
 import struct
 
 from cmgr.errors import CmgrError, ConfigError, ServiceDown
@@ -75,6 +76,8 @@ def _connect(connection: socket.socket, path: str, patience: float) -> None:
         connection.connect(path)
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
         # The system's own words for it say less, and frighten.
+        if _is_something_else(path):
+            raise ServiceDown(f"cannot reach the service: {path} is not a socket", hint="is the path right?") from None
         raise ServiceDown(f"cannot reach the service: nobody listens on {path}", hint=START_HINT) from None
     except PermissionError:
         raise CmgrError(f"cannot reach the service on {path}: permission denied", hint=GROUP_HINT) from None
@@ -84,6 +87,13 @@ def _connect(connection: socket.socket, path: str, patience: float) -> None:
         ) from error
     except OSError as error:
         raise CmgrError(f"cannot reach the service on {path}", hint="is the path right?") from error
+
+
+def _is_something_else(path: str) -> bool:
+    try:
+        return not stat.S_ISSOCK(os.stat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _talk(connection: socket.socket, request: bytes) -> bytes:

@@ -15,7 +15,7 @@ from cmgr import __version__
 from cmgr.config.catalog import load_catalog
 from cmgr.config.settings import Config
 from cmgr.drivers import open_driver
-from cmgr.errors import ConfigError, StoreError, chain
+from cmgr.errors import ConfigError, StoreError, bare, chain
 from cmgr.model import view
 from cmgr.model.catalog import Catalog
 from cmgr.model.facts import Fact, Reconfigured, Restarted
@@ -58,7 +58,7 @@ def run(config: Config, reload: Reload | None = None) -> int:
     SIGHUP calls `reload` for a new configuration; one that is refused changes nothing. Raises `CmgrError` when the
     service cannot start.
     """
-    # Before the first file or folder is made.
+    # Before the first file or directory is made.
     os.umask(0o027)
     keep = Keep(config.log.max_size, config.log.max_age, config.log.max_files)
     try:
@@ -250,7 +250,8 @@ class Service:
     def describe(self) -> Mapping[str, object]:
         """Return what `cmgr status` says of the service itself. Any thread."""
         node = self._loop.node
-        troubles = [f"the database cannot be written: {self._loop.trouble}"] if self._loop.trouble else []
+        unwritten = bare(self._loop.trouble, "save")
+        troubles = [f"the database cannot be written: {unwritten}"] if unwritten else []
         troubles += [f"cannot reach {r.name}: {r.why_down}" for r in node.runtimes.values() if r.why_down]
         troubles += [f"{self._driver.name}: {ails}" for ails in self._driver_troubles()]
         if self._metrics is not None and self._metrics.trouble():

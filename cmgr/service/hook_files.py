@@ -41,11 +41,9 @@ def strangers(directory: str) -> tuple[str, ...]:
         return ()
     known = {*HOOKS, *(f"{hook}.d" for hook in HOOKS)}
     odd = [name for name in names if name not in known]
-    for folder in (f"{hook}.d" for hook in HOOKS if f"{hook}.d" in names):
-        inside = Path(directory) / folder
-        odd += (
-            [f"{folder}/{n}" for n in sorted(os.listdir(inside)) if not _NAME.fullmatch(n)] if inside.is_dir() else []
-        )
+    for below in (f"{hook}.d" for hook in HOOKS if f"{hook}.d" in names):
+        inside = Path(directory) / below
+        odd += [f"{below}/{n}" for n in sorted(os.listdir(inside)) if not _NAME.fullmatch(n)] if inside.is_dir() else []
     return tuple(odd)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from cmgr.errors import ResetRefused, RuntimeDown, StoreError, chain
+from cmgr.errors import ResetRefused, RuntimeDown, StoreError, bare, chain
 from cmgr.model.commands import Action, Note, ResetRing, SetRestartPolicy, StopContainer
 from cmgr.model.containers import NO_RESTART
 from cmgr.model.facts import Event, Resync, Tick
@@ -116,7 +116,7 @@ class Loop:
         elif not written and needs_its_hold(action):
             # The one thing that memory is not enough for: if cmgr died now, nobody would undo it.
             # No order has left, so it counts as no try: whoever stops the container meanwhile is not cmgr.
-            self._inbox.put(failed(action, RuntimeDown(f"its hold could not be written: {self.trouble}")))
+            self._inbox.put(failed(action, RuntimeDown(f"its hold could not be written: {bare(self.trouble, 'save')}")))
         else:
             self._send(action)
 

@@ -22,7 +22,7 @@ from cmgr.model.facts import (
 from cmgr.model.node import Node
 from cmgr.model.rings import REBOOTING, Ring, resets_within
 from cmgr.model.scope import on_ring, why_idle
-from cmgr.model.view_advice import called, idle_hint, named
+from cmgr.model.view_advice import called, idle_hint, named, unheld
 from cmgr.service.control import Request
 
 Json = Mapping[str, object]
@@ -177,8 +177,8 @@ def chip_of(request: Request, node: Node) -> ChipId:
         raise ConfigError(f"cannot {request.do}: chip must be a number")
     chip = ChipId(value)
     if chip not in node.chips:
-        known = ", ".join(str(c) for c in sorted(node.chips))
-        raise CmgrError(f"cannot {request.do}: there is no chip {chip}", hint=f"the chips are {known}")
+        hint = f"this machine has {listed(node.chips)}" if node.chips else "cmgr check says what the driver sees"
+        raise CmgrError(f"cannot {request.do}: there is no chip {chip}", hint=hint)
     return chip
 
 
@@ -187,13 +187,23 @@ def held(request: Request, node: Node) -> ContainerKey:
     text = text_of(request, "container")
     found = named(node, text)
     if not found:
-        raise CmgrError(f"cannot {request.do} {text[:80]!r}: cmgr holds no such container", hint="cmgr status")
+        why, hint = _why_not_held(node, text)
+        raise CmgrError(f"cannot {request.do} {text[:80]!r}: {why}", hint=hint)
     if len(found) > 1:
         choices = ", ".join(called(node, key) for key in sorted(found))
         raise CmgrError(
             f"cannot {request.do} {text[:80]!r}: it names {len(found)} held containers", hint=f"one of {choices}"
         )
     return found[0]
+
+
+def _why_not_held(node: Node, text: str) -> tuple[str, str]:
+    known = unheld(node, text)
+    if not known:
+        return "there is no such container", "cmgr status shows those that use chips and run or are held"
+    if any(container.running for container in known):
+        return "it runs, and cmgr does not hold it", "cmgr holds only what it has stopped, or what died of a fault"
+    return "it is down, and cmgr does not hold it", "cmgr starts only what it holds: start it yourself"
 
 
 def _length(request: Request) -> timedelta | None:

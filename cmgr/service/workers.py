@@ -6,6 +6,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import assert_never
 
 from cmgr.errors import CmgrError, ContainerGone, ResetRefused, RuntimeDown, sentence
@@ -96,7 +97,7 @@ class Workers:
             if not isinstance(action, ResetRing):
                 return
             # Nothing was reset, and that is known: it costs no budget.
-            answer = failed(action, ResetRefused("nothing was reset: cmgr ends"))
+            answer = failed(action, ResetRefused("cmgr ends"))
         except CmgrError as error:
             answer = failed(action, error)
         except Exception as error:
@@ -152,9 +153,21 @@ class Workers:
         wait(under_way, timeout=seconds)
 
 
+_VERB: Mapping[type[Action], str] = MappingProxyType(
+    {
+        ListContainers: "list",
+        ResetRing: "reset",
+        StopContainer: "stop",
+        StartContainer: "start",
+        SetRestartPolicy: "set",
+    }
+)
+"""What errors about an action say that they cannot do."""
+
+
 def failed(action: Action, error: BaseException) -> Answer:
-    """Return the answer that says why the action could not be carried out."""
-    why = sentence(error)
+    """Return the answer that says why the action could not be carried out; that it could not, whoever tells it says."""
+    why = sentence(error, _VERB.get(type(action), ""))
     match action:
         case ListContainers():
             return ContainersListed(action.id, action.runtime, error=why)

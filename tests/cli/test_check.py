@@ -1,5 +1,6 @@
 """`cmgr check`: what it finds, what it advises, and that it changes nothing."""
 
+import grp
 import json
 import socket
 import threading
@@ -31,8 +32,6 @@ def test_a_good_configuration_is_fine_and_nothing_is_changed(home: Home) -> None
     assert told.code == 0
     assert everything(home.folder) == before
     states = {what: f["state"] for what, f in found(home).items()}
-    group = states.pop("group")
-    assert group in ("ok", "warning")
     assert states == {
         "configuration": "ok",
         "strategy": "ok",
@@ -43,7 +42,8 @@ def test_a_good_configuration_is_fine_and_nothing_is_changed(home: Home) -> None
         "database": "ok",
         "service": "warning",
         "metrics": "ok",
-        "folders": "ok",
+        "group": "ok",
+        "directories": "ok",
     }
 
 
@@ -61,6 +61,27 @@ def test_a_strategy_that_does_nothing_is_a_warning(home: Home) -> None:
     assert found(home)["strategy"]["state"] == "warning"
     home.configure('strategy = "ringRecover"', "observe = true")
     assert "nothing is done" in found(home)["strategy"]["text"]
+
+
+def test_a_drill_that_is_allowed_on_real_chips_is_a_warning_until_it_is_over(home: Home) -> None:
+    home.configure("allow_injection = true")
+    assert "injection" not in found(home), "simulated chips are there for drills"
+    for driver in ("auto", "dcmi"):
+        home.configure("allow_injection = true")
+        home.config.write_text(home.config.read_text().replace('driver = "sim"', f'driver = "{driver}"'))
+        told = found(home)["injection"]
+        assert (told["state"], "allow_injection = true" in told["text"]) == ("warning", True)
+        assert told["hint"].endswith("set allow_injection = false, then type: systemctl restart cmgr")
+        home.config.write_text(home.config.read_text().replace("allow_injection = true", ""))
+        assert "injection" not in found(home)
+
+
+def test_a_missing_group_is_a_warning_on_real_chips_only(home: Home) -> None:
+    there = any(group.gr_name == "cmgr" for group in grp.getgrall())
+    home.config.write_text(home.config.read_text().replace('driver = "sim"', 'driver = "dcmi"'))
+    told = found(home)["group"]
+    assert told["state"] == ("ok" if there else "warning")
+    assert there or "usermod -aG cmgr" in told["hint"]
 
 
 def test_an_odd_fault_table_is_told(home: Home) -> None:
@@ -228,18 +249,18 @@ def test_an_address_for_metrics_that_is_not_of_this_machine_is_a_warning(home: H
 
 
 def test_a_folder_that_others_can_write_is_told(home: Home) -> None:
-    assert found(home)["folders"]["state"] == "ok"
+    assert found(home)["directories"]["state"] == "ok"
     odd = home.folder / "odd"
     (odd / "deep").mkdir(parents=True)
     odd.chmod(0o777)
     home.config.write_text(home.config.read_text().replace(str(home.folder / "state"), str(odd / "deep")))
     with home.config.open("a") as file:
         file.write(f'[log]\nfile = "{odd}/deep/log"\n')
-    told = [f for f in json.loads(home.here("check", "--json").out)["findings"] if f["what"] == "folders"]
-    why = f"others can write the folder {odd} (mode 0777)"
+    told = [f for f in json.loads(home.here("check", "--json").out)["findings"] if f["what"] == "directories"]
+    why = f"others can write the directory {odd} (mode 0777)"
     assert [(f["state"], f["text"], f["hint"]) for f in told] == [
         ("error", f"state_dir: {why}", f"chmod +t {odd}"),
         ("warning", f"log.file: {why}", f"chmod +t {odd}"),
     ]
     odd.chmod(0o1777)
-    assert found(home)["folders"]["state"] == "ok"
+    assert found(home)["directories"]["state"] == "ok"

@@ -213,6 +213,9 @@ def test_what_is_no_unit_file_is_refused_without_a_traceback(home: Home, made: b
     assert told.err.startswith("cmgr: cannot migrate ")
     assert len(told.err) < 1000
     assert home.cmgr("migrate", "--unit", str(home.folder)).code == 1
+    assert (
+        home.cmgr("migrate", "--unit", "/nowhere").err == "cmgr: cannot migrate /nowhere: No such file or directory\n"
+    )
 
 
 def test_an_environment_file_that_is_not_there_is_a_mistake_only_where_systemd_needs_it(home: Home) -> None:

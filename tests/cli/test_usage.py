@@ -44,19 +44,34 @@ def test_wrong_usage_ends_with_2_and_a_hint(home: Home, words: tuple[str, ...]) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("reset", "x"), "Invalid value for 'CHIP': 'x' is not a whole number."),
-        (("history", "one"), "Invalid value for 'EPISODE': 'one' is not a whole number."),
-        (("maintenance",), "Missing argument 'on|off'. Choose from: on, off"),
-        (("inject", "3"), "Missing argument 'CODE'."),
-        (
-            ("explain", "0"),
-            "Invalid value: '0' is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00",
-        ),
+        (("reset", "x"), "CHIP: 'x' is not a whole number"),
+        (("history", "one"), "EPISODE: 'one' is not a whole number"),
+        (("maintenance",), "on|off is missing"),
+        (("inject", "3"), "CODE is missing"),
+        (("isolate", "3"), "--reason is missing"),
+        (("maintenance", "perhaps"), "on|off: 'perhaps' is not one of 'on', 'off'"),
+        (("status", "-o", "xml"), "--output: 'xml' is not one of 'table', 'json'"),
+        (("chips", "--available", "--count", "0"), "--count: 0 is less than 1"),
+        (("resume",), "give a CONTAINER or --all"),
+        (("reload", "twice"), "not expected here: twice"),
+        (("status", "--nonsense"), "there is no option --nonsense"),
+        (("explain", "0"), "'0' is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00"),
     ],
 )
 def test_a_mistake_is_told_in_one_line_and_plain_words(home: Home, words: tuple[str, ...], said: str) -> None:
     told = home.cmgr(*words)
     assert told.err == f"cmgr: cannot understand the command line: {said}\nhint: cmgr {words[0]} --help\n"
+
+
+def test_an_option_without_its_value_is_told(home: Home) -> None:
+    told = home.cmgr("isolate", "3", "--reason").err
+    assert told.startswith("cmgr: cannot understand the command line: --reason needs a value\n")
+
+
+def test_a_command_that_is_not_there_is_told_with_what_may_be_meant(home: Home) -> None:
+    told = home.cmgr("statsu")
+    assert told.err.startswith("cmgr: cannot understand the command line: there is no command 'statsu'. Did you mean")
+    assert told.err.endswith("\nhint: cmgr --help\n")
 
 
 @pytest.mark.parametrize(

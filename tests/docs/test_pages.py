@@ -70,3 +70,13 @@ def test_the_packages_carry_every_page() -> None:
     listed = (ROOT / "packaging" / "contents").read_text()
     for page in (ROOT / "docs").glob("*.md"):
         assert f" docs/{page.name} " in listed, page.name
+
+
+def test_what_users_read_says_directory_as_unix_does() -> None:
+    shown = [
+        path for part in ("cmgr", "docs", "etc", "packaging") for path in (ROOT / part).rglob("*") if path.is_file()
+    ]
+    texts = [
+        path for path in [*shown, *ROOT.glob("*.md")] if path.suffix in {".py", ".md", ".toml", ".1", ".5", ".service"}
+    ]
+    assert [str(path.relative_to(ROOT)) for path in texts if re.search("folder", path.read_text(), re.I)] == []

@@ -123,7 +123,7 @@ def test_what_is_no_elf_is_left_to_the_loader_to_refuse(safe: Path) -> None:
 def test_a_library_that_lies_too_deep_is_refused(safe: Path) -> None:
     deep = safe.parent.joinpath(*"abcdefghijklmnopqrst")
     deep.mkdir(parents=True)
-    assert "deeper than 20 folders" in refusal(Path(shutil.copy(safe, deep)))[0]
+    assert "deeper than 20 directories" in refusal(Path(shutil.copy(safe, deep)))[0]
 
 
 def test_the_working_directory_is_never_looked_in(safe: Path, monkeypatch: pytest.MonkeyPatch) -> None:

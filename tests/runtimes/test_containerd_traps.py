@@ -163,7 +163,7 @@ def test_4_a_folder_with_anything_in_its_root_is_left_as_it_is(world: Containerd
     bundle = world.containerd.state / "io.containerd.runtime.v2.task" / key.namespace / key.id
     (bundle / "rootfs" / "data").mkdir(parents=True)
     (bundle / "config.json").write_text("{}")
-    with pytest.raises(ContainerError, match="an earlier task has left its folder") as caught:
+    with pytest.raises(ContainerError, match="an earlier task has left its directory") as caught:
         world.runtime.start(key, NO_RESTART)
     assert str(bundle) in caught.value.hint
     assert (bundle / "config.json").exists()

@@ -100,7 +100,7 @@ def test_a_folder_that_others_write_is_refused_wherever_it_stands_on_the_way(
         folder.chmod(mode)
         assert "others can write" in str(refused(use, safe / "cmgr"))
         folder.chmod(0o755)
-        figures.add(SECTION, "files in unsafe folders refused")
+        figures.add(SECTION, "files in unsafe directories refused")
     use(safe / "cmgr")
 
 

@@ -45,9 +45,20 @@ def test_every_mistake_reaches_the_client(path: Path) -> None:
     assert caught.value.mistakes == ("one", "two")
 
 
+def test_what_is_no_socket_is_called_that(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path):
+        with pytest.raises(ServiceDown) as caught:
+            ask(path, "status")
+        assert (str(caught.value), caught.value.hint) == (
+            f"cannot reach the service: {path} is not a socket",
+            "is the path right?",
+        )
+
+
 def test_nobody_listening_is_the_service_being_down(path: Path, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for missing in (path, tmp_path / "file", tmp_path / "file" / "sock"):
+    for missing in (path, tmp_path / "file" / "sock"):
         with pytest.raises(ServiceDown) as caught:
             ask(missing, "status")
         assert caught.value.exit_code == 3

@@ -124,6 +124,29 @@ def test_a_forgotten_container_stays_down(service: Service) -> None:
     assert service.cmgr("forget", "one").code == 1
 
 
+def test_a_container_that_is_not_held_is_told_from_one_that_is_not_known(service: Service) -> None:
+    for order in ("resume", "forget"):
+        told = service.cmgr(order, "one")
+        assert (told.code, told.out) == (1, "")
+        assert told.err == (
+            f"cmgr: cannot {order} 'one': it runs, and cmgr does not hold it\n"
+            "hint: cmgr holds only what it has stopped, or what died of a fault\n"
+        )
+        assert service.cmgr(order, "nobody").err.startswith(
+            f"cmgr: cannot {order} 'nobody': there is no such container"
+        )
+    service.configure({"levels.RestartRequest.reset_after": "600s"})
+    ask(service.socket, "reload")
+    service.inject(0, LATER)
+    eventually(lambda: (service.container("one") or {}).get("status") == "paused")
+    assert service.cmgr("forget", "one").code == 0
+    told = service.cmgr("resume", "one")
+    assert (told.code, told.err.split("\n")[0]) == (
+        1,
+        "cmgr: cannot resume 'one': it is down, and cmgr does not hold it",
+    )
+
+
 def test_a_reload_tells_what_is_in_force_what_is_not_yet_and_every_mistake(service: Service) -> None:
     service.configure({"strategy": "singleRecover", "log.level": "warning"})
     told = service.cmgr("reload")
@@ -154,6 +177,11 @@ NONSENSE: tuple[tuple[str, dict[str, object]], ...] = (
     ("maintenance", {"on": True, "seconds": -1}),
     ("maintenance", {"on": True, "seconds": 1e12}),
 )
+
+
+def test_a_chip_that_is_not_there_is_told_with_those_that_are(service: Service) -> None:
+    told = service.cmgr("release", "99")
+    assert (told.code, told.err) == (1, "cmgr: cannot release: there is no chip 99\nhint: this machine has chips 0-7\n")
 
 
 def test_what_makes_no_sense_is_refused_and_changes_nothing(service: Service) -> None:

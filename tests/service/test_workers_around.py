@@ -5,12 +5,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from queue import SimpleQueue
 
-from cmgr.errors import ResetRefused, RuntimeDown
+import pytest
+
+from cmgr.errors import CmgrError, ResetRefused, RuntimeDown
 from cmgr.model.chips import ChipReport
 from cmgr.model.commands import Action, ReadRing, ResetRing, StopContainer
-from cmgr.model.facts import Answer, ContainerStopped, ResetDone, RingRead
+from cmgr.model.facts import Answer, ContainerStarted, ContainerStopped, ResetDone, RingRead
 from cmgr.service.around import Around, Reports
-from cmgr.service.workers import Workers
+from cmgr.service.workers import Workers, failed
 from tests.service.test_workers import CHIPS, READ, REPORTS, RESET, START, STOP, Edge
 from tests.support.waiting import eventually
 
@@ -41,7 +43,7 @@ def test_a_stop_that_must_not_go_out_does_not_and_is_tried_again() -> None:
     desk = Desk(Around(before_stop=refusing(RuntimeDown("cannot stop container one: cmgr ends"))))
     answer = desk.answer(STOP)
     assert isinstance(answer, ContainerStopped)
-    assert (answer.error, answer.unreachable) == ("cannot stop container one: cmgr ends", True)
+    assert (answer.error, answer.unreachable) == ("cmgr ends", True)
     assert desk.edge.asked == []
     assert not getattr(desk.answer(START), "error", ""), "only stops are asked about"
 
@@ -96,6 +98,21 @@ def test_a_reset_whose_turn_comes_when_cmgr_ends_is_not_begun_and_costs_nothing(
     eventually(lambda: desk.workers._closing)
     go_on.set()
     answer = desk.answers.get(timeout=10)
-    assert answer == ResetDone(RESET.id, RESET.ring, "nothing was reset: cmgr ends", refused=True)
+    assert answer == ResetDone(RESET.id, RESET.ring, "cmgr ends", refused=True)
     assert desk.edge.asked == []
     closing.join(10)
+
+
+@pytest.mark.parametrize(
+    ("action", "said", "answered"),
+    [
+        (STOP, "cannot stop container one: timed out after 30 s", "timed out after 30 s"),
+        (START, "cannot start container one: cannot pull its image: no", "cannot pull its image: no"),
+        (RESET, "cannot reset chips 0-3: cannot reset the chip: libdcmi says -8015", "libdcmi says -8015"),
+        (START, "cannot start container one", "cannot start container one"),
+    ],
+)
+def test_an_answer_says_why_and_not_once_more_what_failed(action: Action, said: str, answered: str) -> None:
+    answer = failed(action, CmgrError(said, hint="see: it"))
+    assert isinstance(answer, ContainerStopped | ContainerStarted | ResetDone)
+    assert answer.error == f"{answered} (hint: see: it)"

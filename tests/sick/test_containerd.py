@@ -20,7 +20,7 @@ SECTION = "Sick daemons"
 AILS: Mapping[str, tuple[Callable[[threading.Event], Ail], str]] = {
     "refuses": (lambda _: refusing("the disk is on fire"), "the disk is on fire"),
     "never answers": (hanging, "containerd did not answer within"),
-    "talks rubbish": (lambda _: rubbish, "cannot list containers"),
+    "talks rubbish": (lambda _: rubbish, "containerd's answer cannot be read"),
 }
 
 

@@ -1,4 +1,4 @@
-"""What `cmgr check` says of the folders that lead to the files that cmgr writes."""
+"""What `cmgr check` says of the directories that lead to the files that cmgr writes."""
 
 from collections.abc import Iterator
 
@@ -6,10 +6,10 @@ from cmgr.cli.checks import ERROR, OK, WARNING, Finding
 from cmgr.config import places
 from cmgr.config.settings import Config
 
-WHAT = "folders"
+WHAT = "directories"
 
 
-def folders(config: Config) -> Iterator[Finding]:
+def directories(config: Config) -> Iterator[Finding]:
     """Yield each place where others could put their own files instead of cmgr's. A configuration there is not read."""
     # Many a system lets the group of its log daemon write /var/log: that is no reason not to log there.
     paths = (
