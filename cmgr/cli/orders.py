@@ -164,9 +164,14 @@ def forget(options: HeldOptions) -> int:
     cmgr puts its restart policy back, leaves it as it is, and does not start it any more.
     """
     told = ask(source.socket_of(options), "forget", container=options.container)
-    state = "it runs" if told.get("running") else "it is down, and stays so until somebody starts it"
-    out.told([f"{told.get('container', options.container)}: forgotten; {state}"])
+    out.told([f"{told.get('container', options.container)}: forgotten; {_left_as(told)}"])
     return 0
+
+
+def _left_as(told: Mapping[str, object]) -> str:
+    if told.get("under_way"):
+        return "its stop or start that is under way takes its course, and cmgr does nothing more to it"
+    return "it runs" if told.get("running") else "it is down, and stays so until somebody starts it"
 
 
 def maintenance(options: MaintenanceOptions) -> int:

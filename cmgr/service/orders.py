@@ -112,11 +112,15 @@ class Orders:
         return {"rings": kept, "containers": given_up}
 
     def _forget(self, request: Request) -> Json:
-        key = held(request, self.node())
-        name = called(self.node(), key)
+        node = self.node()
+        key = held(request, node)
         self.give(ForgetOrdered(key, who(request.uid)))
-        known = self.node().containers.get(key)
-        return {"container": name, "running": known is not None and known.running}
+        known, hold = node.containers.get(key), node.holds.get(key)
+        return {
+            "container": called(node, key),
+            "running": known is not None and known.running,
+            "under_way": hold is not None and hold.command is not None,
+        }
 
     def _maintenance(self, request: Request) -> Json:
         on = flag_of(request, "on")

@@ -92,6 +92,18 @@ def test_a_stop_that_never_ends_delays_nobody_else_and_is_tried_again(
     survived(figures, SECTION)
 
 
+def test_one_that_is_forgotten_during_its_stop_is_not_said_to_run_on(on_lively: Install, lively: LivelyDockerd) -> None:
+    service = on_lively({})
+    service.start()
+    lively.ail = only("/one/stop", Request.hang)
+    service.inject(0)
+    eventually(lambda: lively.asked("POST /containers/one/stop"))
+    told = service.cmgr("forget", "one")
+    assert told.out == (
+        "one: forgotten; its stop or start that is under way takes its course, and cmgr\n  does nothing more to it\n"
+    )
+
+
 def test_a_start_that_fails_five_times_is_given_up_until_a_person_says_otherwise(
     on_lively: Install, lively: LivelyDockerd, figures: Figures
 ) -> None:
