@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import assert_never
 
 from cmgr.model.arrivals import chips_listed
-from cmgr.model.books import escalate, fault_reported, forget_old, read_needed, relevel, ring_read
+from cmgr.model.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.chips import resolve, rings_of
 from cmgr.model.commands import Command, Note, NoteKind
 from cmgr.model.facts import (
@@ -44,6 +44,7 @@ from cmgr.model.maintenance import maintenance_due
 from cmgr.model.node import ChipFaults, Node, RuntimeState
 from cmgr.model.ordered_resets import lapse_orders
 from cmgr.model.orders import after_restart, ordered
+from cmgr.model.readings import read_needed, ring_read
 from cmgr.model.recovery import advance
 from cmgr.model.resetting import reset_done, verify
 from cmgr.model.restraint import let_go

@@ -10,9 +10,9 @@ from cmgr.model.commands import ResetRing
 from cmgr.model.facts import ResetDone
 from cmgr.model.faults import Fault, FaultCode
 from cmgr.model.isolating import isolate
-from cmgr.model.policy import backed_off, look_again_after
+from cmgr.model.policy import ResetPolicy, backed_off, look_again_after
 from cmgr.model.rings import Phase, Ring, resets_within
-from cmgr.model.scope import handled_faults, on_ring
+from cmgr.model.scope import handled_faults, on_ring, used_chips
 from cmgr.model.turn import Turn
 
 REFUSED = timedelta(seconds=1)
@@ -31,14 +31,21 @@ def cause_of(faults: list[Fault]) -> str:
 def give_up(turn: Turn, faults: list[Fault]) -> None:
     """The budget is used up: isolate the chips that one more reset would be for."""
     policy = turn.node.policy.reset
-    spent = f"{policy.attempts} resets of its ring within {policy.window.total_seconds() / 3600:g} h are used up"
     for chip in sorted({f.chip for f in faults}):
         code = next(f.code for f in faults if f.chip == chip)
-        isolate(turn, chip, by="budget", reason=f"{code} is still there and {spent}", code=code)
+        isolate(turn, chip, by="budget", reason=f"{code} is still there and {spent_words(policy)}", code=code)
+
+
+def spent_words(policy: ResetPolicy) -> str:
+    """Return in words that the budget is used up."""
+    return f"{policy.attempts} resets of its ring within {policy.window.total_seconds() / 3600:g} h are used up"
 
 
 class Why(NamedTuple):
-    """What a reset is for: chips, and the codes of their faults; no code where a person ordered it."""
+    """What a reset is for: chips, and the codes of their faults.
+
+    No code where a person ordered it, or where the chips have not come up after the last one.
+    """
 
     cause: str
     chips: tuple[ChipId, ...]
@@ -125,21 +132,26 @@ def verifying(turn: Turn, ring: Ring) -> None:
 
 def have_booted(turn: Turn, ring: Ring) -> bool:
     """Return whether a read-out made in this phase shows it; else the ring says what it waits for and is read again."""
-    unready = _unready(turn, ring)
-    if not unready:
-        return True
+    why = unready(turn, ring)
+    if why:
+        look_again(turn, turn.put_ring(replace(ring, reason=why)))
+    return not why
+
+
+def look_again(turn: Turn, ring: Ring) -> None:
+    """Have the ring that waits for its chips to boot read when it is time for that."""
     assert ring.since is not None
     if ring.asked is None and ring.ask_at is None:
         # Ask often at first and more seldom later: a boot takes from a fraction of a second to minutes.
-        ring = replace(ring, ask_at=turn.at + look_again_after(turn.at - ring.since, BOOT_POLL, 8))
-    ring = turn.put_ring(replace(ring, reason=unready))
+        wait = look_again_after(turn.at - ring.since, BOOT_POLL, 8)
+        ring = turn.put_ring(replace(ring, ask_at=turn.at + wait))
     if ring.ask_at is not None and turn.at >= ring.ask_at:
         turn.ask_read(ring, f"have {listed(ring.chips)} booted?", not_older=turn.at)
-    return False
 
 
-def _unready(turn: Turn, ring: Ring) -> str:
-    reports = [turn.node.reports[c] for c in ring.chips if c in turn.node.reports]
+def unready(turn: Turn, ring: Ring) -> str:
+    """Return why the ring's chips cannot be used yet, in words, or nothing. One that is isolated is not used anyway."""
+    reports = [turn.node.reports[c] for c in used_chips(turn.node, ring) if c in turn.node.reports]
     if silent := [r for r in reports if r.error]:
         return f"chip {silent[0].chip} does not answer: {silent[0].error}"
     if ring.read is None or ring.since is None or ring.read < ring.since:

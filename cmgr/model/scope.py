@@ -48,6 +48,11 @@ def handled_faults(node: Node, ring: Ring) -> list[Fault]:
     return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
 
 
+def used_chips(node: Node, ring: Ring) -> tuple[ChipId, ...]:
+    """Return the chips of the ring that are not isolated."""
+    return tuple(c for c in ring.chips if c not in node.isolations)
+
+
 def stop_due(node: Node, fault: Fault) -> datetime | None:
     """Return when the containers of this fault are to be stopped, or None when never."""
     policy = node.policy.levels[fault.level]
