@@ -50,7 +50,8 @@ def ordered(turn: Turn, fact: Ordered) -> None:
 
 def after_restart(node: Node, at: datetime) -> Node:
     """Return the node with what stands fitted to the machine and the clock of a new life."""
-    orders = {r: replace(o, at=min(o.at, at)) for r, o in node.reset_orders.items() if r in node.rings}
+    there = {ring.id for ring in node.rings.values() if ring.chips}
+    orders = {r: replace(o, at=min(o.at, at)) for r, o in node.reset_orders.items() if r in there}
     return replace(
         heals.after_restart(node, at),
         reset_orders=orders,

@@ -241,8 +241,8 @@ def _close(turn: Turn, ring: Ring) -> None:
 def _outcome(turn: Turn, ring: Ring) -> str:
     if observing(turn.node):
         return "observed"
-    if any(h.failed and h.cause is Cause.EPISODE for h in holds_on(turn.node, ring)):
-        return "failed"
+    if not ring.chips or any(h.failed and h.cause is Cause.EPISODE for h in holds_on(turn.node, ring)):
+        return "failed"  # Or its chips are gone: the driver lists none of them any more.
     began = ring.began or turn.at
     if any(i.since >= began for i in _isolations(turn, ring)):
         return "isolated"
