@@ -34,11 +34,11 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
     chips = {**node.chips, **new}
     containers = {k: replace(c, chips=resolve(c.claims, chips)[0]) for k, c in node.containers.items()}
     turn.node = replace(node, chips=chips, containers=containers, holds=refitted(node.holds, containers))
-    for chip in sorted(new):
-        separate(turn, chip)  # What isolated it may have ended while it was away.
     members = rings_of(chips.values())
     for ring_id in sorted({chip.ring for chip in new.values()}):
         ring = turn.put_ring(replace(node.rings.get(ring_id, Ring(ring_id, ())), chips=members[ring_id]))
         found = [chip for chip in members[ring_id] if chip in new]
         turn.note(NoteKind.WARNING, f"the driver lists {listed(found)} now, of the ring of {listed(ring.chips)}", ring)
         turn.ask_read(turn.put_ring(replace(ring, asked=None, read=None)), "is it well?", not_older=turn.at)
+    for chip in sorted(new):
+        separate(turn, chip)  # What isolated it may have ended while it was away.

@@ -34,6 +34,7 @@ from cmgr.model.scope import (
     on_ring,
     scope_of,
     start_blocker,
+    used_chips,
 )
 from cmgr.model.turn import Turn
 from cmgr.model.waiting import has_idled, is_due, is_free, last_look
@@ -150,7 +151,7 @@ def _waiting(turn: Turn, ring: Ring) -> None:
 def _get_well(turn: Turn, ring: Ring) -> bool:
     """No handled fault is left: resume if the chips are up. Return whether some were given up."""
     # A reset that failed may have left chips that report nothing because they are not up.
-    why = unready(turn, ring) if ring.failures else ""
+    why = unready(turn, ring, used_chips(turn.node, ring)) if ring.failures else ""
     if why:
         return bring_up(turn, ring, why)
     _lull(turn, ring)

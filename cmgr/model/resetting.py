@@ -1,5 +1,6 @@
 """Ordering a reset, and looking what became of it."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
@@ -116,11 +117,16 @@ def _ordered_is_done(turn: Turn, ring: Ring) -> None:
 
 def verifying(turn: Turn, ring: Ring) -> None:
     """Look whether the chips have booted and are well, until they are or the time for it is over."""
-    if not have_booted(turn, ring):
-        assert ring.deadline is not None
-        if turn.at >= ring.deadline:
-            waited = turn.node.policy.reset.boot_timeout.total_seconds()
-            reset_failed(turn, ring, f"{turn.node.rings[ring.id].reason} {waited:g} s after the reset")
+    assert ring.deadline is not None
+    late, used = turn.at >= ring.deadline, used_chips(turn.node, ring)
+    # One that is isolated is given its time, and then not waited for: its mates are used all the same.
+    why = unready(turn, ring, used if late else ring.chips)
+    if why and late:
+        waited = turn.node.policy.reset.boot_timeout.total_seconds()
+        reset_failed(turn, ring, f"{why} {waited:g} s after the reset")
+    elif why:
+        look_again(turn, turn.put_ring(replace(ring, reason=why)))
+    if why:
         return
     end_momentary(turn, ring)
     faults = handled_faults(turn.node, ring)
@@ -128,14 +134,6 @@ def verifying(turn: Turn, ring: Ring) -> None:
         reset_failed(turn, ring, f"{cause_of(faults)} is still there")
     else:
         turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, "all chips have booted and are well")
-
-
-def have_booted(turn: Turn, ring: Ring) -> bool:
-    """Return whether a read-out made in this phase shows it; else the ring says what it waits for and is read again."""
-    why = unready(turn, ring)
-    if why:
-        look_again(turn, turn.put_ring(replace(ring, reason=why)))
-    return not why
 
 
 def look_again(turn: Turn, ring: Ring) -> None:
@@ -149,9 +147,9 @@ def look_again(turn: Turn, ring: Ring) -> None:
         turn.ask_read(ring, f"have {listed(ring.chips)} booted?", not_older=turn.at)
 
 
-def unready(turn: Turn, ring: Ring) -> str:
-    """Return why the ring's chips cannot be used yet, in words, or nothing. One that is isolated is not used anyway."""
-    reports = [turn.node.reports[c] for c in used_chips(turn.node, ring) if c in turn.node.reports]
+def unready(turn: Turn, ring: Ring, chips: Iterable[ChipId]) -> str:
+    """Return why these chips of the ring cannot be used yet, in words, or nothing."""
+    reports = [turn.node.reports[c] for c in chips if c in turn.node.reports]
     if silent := [r for r in reports if r.error]:
         return f"chip {silent[0].chip} does not answer: {silent[0].error}"
     if ring.read is None or ring.since is None or ring.read < ring.since:

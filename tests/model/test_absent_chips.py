@@ -8,7 +8,8 @@ from cmgr.model.commands import Note, NoteKind, ResetRing, StartContainer
 from cmgr.model.containers import Container
 from cmgr.model.rings import Phase
 from cmgr.model.view import rings
-from tests.model.builders import REQUEST, RESET, Cmgr, container, key, names, topology
+from tests.model.builders import MINOR, REQUEST, RESET, Cmgr, container, key, names, topology
+from tests.model.escalated import LINK_DOWN, ruled, rules
 
 
 def restart(cmgr: Cmgr, *absent: int) -> None:
@@ -123,3 +124,33 @@ def test_a_container_that_was_made_anew_under_its_name_waits_for_the_chips_that_
     cmgr.wait(5)
     assert (cmgr.held(), cmgr.sent(StartContainer)) == (["a"], [])
     assert cmgr.hold("a", "containerd").chips == {4}
+
+
+def test_what_a_rule_isolated_is_released_when_the_chip_is_back_and_the_rule_is_over() -> None:
+    cmgr = ruled(by=rules(duration=LINK_DOWN, code=MINOR))
+    cmgr.fault(0, MINOR)
+    cmgr.wait(25)
+    assert cmgr.node.isolations[ChipId(0)].by == "escalation"
+    cmgr.clears(0, MINOR)
+    restart(cmgr, 0, 1, 2, 3)
+    cmgr.wait(100)
+    come_back(cmgr)
+    assert cmgr.node.isolations == {}
+
+
+def test_nothing_is_started_on_chips_that_come_back_before_they_have_booted() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.clears(0)
+    cmgr.unbooted = {0, 1, 2, 3}
+    cmgr.answer(ResetRing, error="timed out")
+    restart(cmgr, 0, 1, 2, 3)
+    assert (cmgr.phase(), cmgr.held()) == (Phase.HEALTHY, ["a"])
+    come_back(cmgr)
+    cmgr.wait(20)
+    assert (cmgr.held(), cmgr.sent(StartContainer)) == (["a"], [])
+    cmgr.unbooted = set()
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running) == ([], True)

@@ -8,7 +8,8 @@ from cmgr.model import facts
 from cmgr.model.chips import ChipId
 from cmgr.model.commands import NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
 from cmgr.model.rings import Phase
-from tests.model.builders import REQUEST, RING, SINGLE, Cmgr, container
+from cmgr.model.view import containers
+from tests.model.builders import REQUEST, RING, SINGLE, Cmgr, container, names
 
 USED_UP = "3 resets of its ring within 6 h are used up"
 
@@ -166,13 +167,29 @@ def test_nothing_is_isolated_because_the_driver_answers_nobody() -> None:
     assert (cmgr.phase(), len(cmgr.sent(ResetRing)), cmgr.held()) == (Phase.HEALTHY, 1, [])
 
 
-def test_an_isolated_chip_that_never_boots_is_not_waited_for() -> None:
+def test_an_isolated_chip_that_never_boots_is_not_waited_for_longer_than_a_boot_may_take() -> None:
     cmgr = Cmgr(container("a", 0))
     cmgr.tell(facts.IsolateOrdered(ChipId(3), "it is broken", "uid 0"))
     cmgr.unbooted = {3}
     cmgr.fault(0)
-    cmgr.wait(1)
-    assert (cmgr.phase(), len(cmgr.sent(ResetRing)), cmgr.held()) == (Phase.HEALTHY, 1, [])
+    cmgr.wait(149)
+    assert (cmgr.phase(), cmgr.ring().reason) == (Phase.VERIFYING, "chip 3 not booted yet")
+    cmgr.wait(2)
+    assert (cmgr.phase(), cmgr.ring().failures) == (Phase.HEALTHY, 0)
+    assert (len(cmgr.sent(ResetRing)), cmgr.held()) == (1, [])
+
+
+def test_a_reset_of_isolated_chips_is_over_when_they_have_booted() -> None:
+    cmgr = Cmgr()
+    for chip in range(4):
+        cmgr.tell(facts.IsolateOrdered(ChipId(chip), "it is broken", "uid 0"))
+    cmgr.unbooted = set(range(4))
+    cmgr.tell(facts.ResetOrdered(ChipId(0), "uid 0"))
+    cmgr.wait(20)
+    assert cmgr.phase() is Phase.VERIFYING
+    cmgr.unbooted = set()
+    cmgr.wait(3)
+    assert cmgr.phase() is Phase.HEALTHY
 
 
 def test_an_isolated_chip_that_does_not_answer_keeps_no_start_waiting_after_a_restart() -> None:
@@ -212,3 +229,21 @@ def test_a_restart_of_cmgr_costs_no_further_reset_and_forgets_none() -> None:
     cmgr.wait(600)
     assert len(cmgr.sent(ResetRing)) == 2
     assert (list(reasons(cmgr)), cmgr.phase(), cmgr.held()) == ([0], Phase.HEALTHY, ["a"])
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_nothing_is_started_on_a_chip_that_is_released_before_it_is_up(silent: bool) -> None:
+    cmgr = not_up(0)
+    cmgr.wait(1000)
+    cmgr.silent, cmgr.unbooted = ({0}, set()) if silent else (set(), {0})
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    cmgr.tell(facts.ReleaseOrdered(ChipId(0), "uid 0"))
+    cmgr.wait(100)
+    assert (cmgr.held(), names(cmgr.log, StartContainer)) == (["a"], ["b"])
+    found = next(row for row in containers(cmgr.node) if row["name"] == "a")
+    assert found["reason"] == "chip 0 has not come up since its last reset"
+    cmgr.silent, cmgr.unbooted = set(), set()
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
