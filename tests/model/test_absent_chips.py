@@ -40,6 +40,15 @@ def test_what_a_person_isolated_stays_isolated_while_the_driver_does_not_list_it
     assert cmgr.node.isolations[ChipId(3)].reason == "it is broken"
 
 
+def test_a_person_can_release_a_chip_that_was_taken_out_for_good() -> None:
+    cmgr = Cmgr()
+    cmgr.tell(facts.IsolateOrdered(ChipId(3), "it is broken", "uid 0"))
+    restart(cmgr, 3)
+    cmgr.tell(facts.ReleaseOrdered(ChipId(3), "uid 0"))
+    assert cmgr.node.isolations == {}
+    assert cmgr.notes(NoteKind.ISOLATION)[-1] == "chip 3 is released by uid 0"
+
+
 def test_the_budget_holds_while_the_driver_lists_none_of_the_ring() -> None:
     cmgr = Cmgr(container("a", 0))
     cmgr.cures = False
