@@ -63,8 +63,9 @@ class ChipDriver(Protocol):
 
         They boot afterwards: `read` tells when. Looks once more first: raises `ResetRefused`, with nothing reset,
         when a process is on any of `chips`, one of them does not answer that question, or none of `faulty` reports
-        one of `codes`. Without any code a person has ordered it for `faulty`, and no fault is asked for: the rest holds
-        as ever. Blocks for minutes. NOT safe to repeat. Raises `DriverError`.
+        one of `codes`. Without any code no fault is asked for: a person has ordered it for `faulty`, or these did not
+        come up after the last reset. The rest holds as ever.
+        Blocks for minutes. NOT safe to repeat. Raises `DriverError`.
         """
 
     def close(self) -> None:

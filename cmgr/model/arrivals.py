@@ -1,12 +1,24 @@
-"""Chips that appear while cmgr runs: a card that was dropped at the start, or one that was put in."""
+"""Chips that come and go: a card that was dropped at the start, or one that was put in."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from cmgr.model.chips import listed, resolve, rings_of
+from cmgr.model.chips import ALL_CHIPS, listed, resolve, rings_of
 from cmgr.model.commands import NoteKind
+from cmgr.model.containers import Container, ContainerKey
 from cmgr.model.facts import ChipsListed
+from cmgr.model.holds import Hold
+from cmgr.model.isolating import separate
 from cmgr.model.rings import Ring
 from cmgr.model.turn import Turn
+
+
+def refitted(
+    holds: Mapping[ContainerKey, Hold], containers: Mapping[ContainerKey, Container]
+) -> Mapping[ContainerKey, Hold]:
+    """Return the holds with the chips of now where their containers use all that there are."""
+    every = {k: c.chips for k, c in containers.items() if ALL_CHIPS in c.claims and c.chips}
+    return {k: replace(h, chips=every[k]) if k in every else h for k, h in holds.items()}
 
 
 def chips_listed(turn: Turn, fact: ChipsListed) -> None:
@@ -21,10 +33,12 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
         return
     chips = {**node.chips, **new}
     containers = {k: replace(c, chips=resolve(c.claims, chips)[0]) for k, c in node.containers.items()}
-    turn.node = replace(node, chips=chips, containers=containers)
+    turn.node = replace(node, chips=chips, containers=containers, holds=refitted(node.holds, containers))
     members = rings_of(chips.values())
     for ring_id in sorted({chip.ring for chip in new.values()}):
         ring = turn.put_ring(replace(node.rings.get(ring_id, Ring(ring_id, ())), chips=members[ring_id]))
         found = [chip for chip in members[ring_id] if chip in new]
         turn.note(NoteKind.WARNING, f"the driver lists {listed(found)} now, of the ring of {listed(ring.chips)}", ring)
         turn.ask_read(turn.put_ring(replace(ring, asked=None, read=None)), "is it well?", not_older=turn.at)
+    for chip in sorted(new):
+        separate(turn, chip)  # What isolated it may have ended while it was away.

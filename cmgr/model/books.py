@@ -8,20 +8,18 @@ from typing import NamedTuple
 
 from cmgr.model import escalation
 from cmgr.model.catalog import normal_code
-from cmgr.model.chips import ChipId, ChipReport, listed
+from cmgr.model.chips import ChipId, listed
 from cmgr.model.commands import NoteKind
-from cmgr.model.facts import FaultReported, ReadNeeded, RingRead
+from cmgr.model.facts import FaultReported
 from cmgr.model.faults import (
     UNKNOWN_MODULE,
     Assertion,
     Fault,
-    FaultCode,
     FaultKey,
     Level,
     Severity,
 )
 from cmgr.model.isolating import separate, track_clean
-from cmgr.model.policy import look_again_after
 from cmgr.model.rings import Phase, Ring
 from cmgr.model.scope import handles
 from cmgr.model.turn import Turn
@@ -31,8 +29,6 @@ REMEMBERED = timedelta(minutes=5)
 
 MOST_REMEMBERED = 512
 """Cleared faults kept in mind per chip, so that no storm can fill the memory."""
-
-READ_AGAIN = timedelta(seconds=1)
 
 NOT_AGAIN_WITHIN = timedelta(milliseconds=5)
 """A flapping fault must not have chips read without a pause that are about to boot."""
@@ -53,7 +49,7 @@ def fault_reported(turn: Turn, fact: FaultReported) -> None:
         # An occurrence that was cleared again before it could be taken in was there nevertheless: once.
         once = fact.assertion is not Assertion.OCCURRED
         still = lasting and (fact.first or fact.assertion) is Assertion.OCCURRED
-        _occurred(turn, _Occurrence(fact.chip, key, severity, times, times - fact.repeated - still, once))
+        occurred(turn, Occurrence(fact.chip, key, severity, times, times - fact.repeated - still, once))
     if over and (lasting or fact.earlier == 0):
         _cleared_by_event(turn, fact.chip, key)
         if lasting:
@@ -70,8 +66,8 @@ def _look_at_once(turn: Turn, chip: ChipId) -> None:
         turn.ask_read(ring, f"a fault of chip {chip} cleared: have {listed(ring.chips)} booted?", not_older=turn.at)
 
 
-class _Occurrence(NamedTuple):
-    """`times`: how often it was told. `rises`: how often it came while it was not there."""
+class Occurrence(NamedTuple):
+    """That a fault came. `times`: how often it was told. `rises`: how often it came while it was not there."""
 
     chip: ChipId
     key: FaultKey
@@ -88,7 +84,8 @@ def _stranger(turn: Turn, fact: FaultReported) -> None:
         turn.note(NoteKind.WARNING, text)
 
 
-def _occurred(turn: Turn, new: _Occurrence) -> None:
+def occurred(turn: Turn, new: Occurrence) -> None:
+    """Book an occurrence of a fault."""
     known = turn.node.faults.get(new.chip, {})
     fault = known.get(new.key) or known.get(FaultKey(new.key.code, UNKNOWN_MODULE))
     if fault is None:
@@ -108,7 +105,7 @@ def _occurred(turn: Turn, new: _Occurrence) -> None:
     _consequences(turn, _counted(turn, fault, new.rises))
 
 
-def _first_time(turn: Turn, new: _Occurrence) -> None:
+def _first_time(turn: Turn, new: Occurrence) -> None:
     chip, (code, module) = new.chip, new.key
     verdict, at = turn.node.catalog.judge(code, new.severity), turn.at
     fault = Fault(chip, code, module, verdict.level, at, at, at, new.severity, new.times, momentary=new.once)
@@ -171,13 +168,6 @@ def _cleared_by_event(turn: Turn, chip: ChipId, key: FaultKey) -> None:
         clear(turn, replace(fault, changed=turn.at))
 
 
-def read_needed(turn: Turn, fact: ReadNeeded) -> None:
-    """Have the ring of a chip read of which events were lost."""
-    ring = turn.ring_of(fact.chip)
-    if ring is not None:
-        turn.ask_read(ring, f"events of chip {fact.chip} were lost", not_older=turn.at)
-
-
 def clear(turn: Turn, fault: Fault) -> None:
     """Book the fault as over."""
     if fault.active and fault.count == 1:  # A flapping one is told of once; its count says the rest.
@@ -186,47 +176,6 @@ def clear(turn: Turn, fault: Fault) -> None:
     turn.put_fault(replace(fault, cleared=fault.cleared or turn.at))
     _went(turn, fault)
     track_clean(turn, fault.chip)
-
-
-def ring_read(turn: Turn, fact: RingRead) -> None:
-    """Take in a read-out: it is the truth about everything that no event has spoken of since it was asked for."""
-    ring = turn.node.rings.get(fact.ring)
-    if ring is None or ring.asked is None or ring.asked[0] != fact.command:
-        return  # An answer that nobody waits for any more.
-    issued = ring.asked[1]
-    for report in fact.reports:
-        turn.put_report(report)
-        if not report.error and report.booted:
-            _reconcile(turn, report, issued)
-    ring = turn.node.rings[fact.ring]
-    good = {r.chip for r in fact.reports if not r.error}.issuperset(ring.chips)
-    again = ring.again
-    ring = replace(ring, asked=None, again=False)
-    if good:
-        ring = replace(ring, read=issued, silent=None)
-    else:
-        silent = ring.silent or turn.at
-        ring = replace(ring, silent=silent, ask_at=turn.at + look_again_after(turn.at - silent, READ_AGAIN, 1))
-    turn.put_ring(ring)
-    if again:
-        turn.ask_read(ring, "something happened while it was read", not_older=turn.at)
-
-
-def _reconcile(turn: Turn, report: ChipReport, issued: datetime) -> None:
-    told: dict[FaultCode, Severity | None] = {}
-    for reported in report.faults:
-        code = normal_code(reported.code)
-        if code is not None:
-            told[code] = Severity(reported.severity) if reported.severity in set(Severity) else None
-    known = list(turn.node.faults.get(report.chip, {}).values())
-    for fault in known:
-        if fault.active and not fault.momentary and fault.code not in told and fault.changed <= issued:
-            clear(turn, fault)
-    settled = {f.code for f in known if f.active or f.changed > issued}
-    for code, severity in told.items():
-        if code not in settled:
-            _occurred(turn, _Occurrence(report.chip, FaultKey(code, UNKNOWN_MODULE), severity))
-    track_clean(turn, report.chip)
 
 
 def relevel(turn: Turn) -> None:

@@ -62,6 +62,11 @@ class ChipReport:
     error: str = ""
     unwell: str = ""
 
+    @property
+    def is_up(self) -> bool:
+        """Return whether the chip has answered, and has booted."""
+        return not self.error and self.booted
+
 
 def rings_of(chips: Iterable[Chip]) -> dict[RingId, tuple[ChipId, ...]]:
     """Return each ring's chips, in order."""

@@ -71,9 +71,9 @@ class SetRestartPolicy:
 class ResetRing:
     """Reset the ring's chips together. NOT safe to repeat. Answer: `ResetDone`.
 
-    `faulty` are the chips whose fault is the reason, or a person's order, which has no `codes`. The driver looks once
-    more just before and refuses when a process is on any of `chips`, or when there are codes and none of `faulty`
-    reports one of them any more.
+    `faulty` are the chips whose fault is the reason; or, without `codes`, a person's order, or that they did not come
+    up after the last reset. The driver looks once more just before and refuses when a process is on any of `chips`, or
+    when there are codes and none of `faulty` reports one of them any more.
     """
 
     id: CommandId

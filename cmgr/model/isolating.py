@@ -41,11 +41,12 @@ def separate(turn: Turn, chip: ChipId) -> None:
 
 
 def track_clean(turn: Turn, chip: ChipId) -> None:
-    """Book since when the isolated chip has been without a fault that would keep it so."""
+    """Book since when the isolated chip has been up, and without a fault that would keep it so."""
     isolation = turn.node.isolations.get(chip)
     if isolation is None:
         return
-    clean = not blocking_faults(turn.node, chip)
+    report = turn.node.reports.get(chip)
+    clean = not blocking_faults(turn.node, chip) and (report is None or report.is_up)
     if clean is not (isolation.clean_since is not None):
         turn.put_isolation(replace(isolation, clean_since=turn.at if clean else None))
 

@@ -50,7 +50,8 @@ def ordered(turn: Turn, fact: Ordered) -> None:
 
 def after_restart(node: Node, at: datetime) -> Node:
     """Return the node with what stands fitted to the machine and the clock of a new life."""
-    orders = {r: replace(o, at=min(o.at, at)) for r, o in node.reset_orders.items() if r in node.rings}
+    there = {ring.id for ring in node.rings.values() if ring.chips}
+    orders = {r: replace(o, at=min(o.at, at)) for r, o in node.reset_orders.items() if r in there}
     return replace(
         heals.after_restart(node, at),
         reset_orders=orders,
@@ -88,16 +89,18 @@ def _resume_all(turn: Turn, fact: ResumeAllOrdered) -> None:
 
 def _release(turn: Turn, fact: ReleaseOrdered) -> None:
     """End the chip's isolation, and begin its ring's budget anew."""
-    ring = turn.ring_of(fact.chip)
-    if fact.chip not in turn.node.isolations or ring is None:
+    if fact.chip not in turn.node.isolations:
         return
     turn.drop_isolation(fact.chip)
-    turn.put_ring(replace(ring, resets=()))
+    ring = turn.ring_of(fact.chip)
+    if ring is not None:  # Else it was taken out for good.
+        turn.put_ring(replace(ring, resets=()))
     turn.note(NoteKind.ISOLATION, f"chip {fact.chip} is released by {fact.who}", ring, chip=fact.chip)
     # What rules have raised is forgiven; a fault whose own level isolates does so again while it is there.
     escalation.forgive(turn, fact.chip)
     escalate(turn)
-    separate(turn, fact.chip)
+    if ring is not None:
+        separate(turn, fact.chip)
 
 
 def _isolate(turn: Turn, fact: IsolateOrdered) -> None:

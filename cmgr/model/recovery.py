@@ -16,13 +16,14 @@ from datetime import timedelta
 from cmgr.model.books import end_momentary
 from cmgr.model.chips import listed
 from cmgr.model.commands import Note, NoteKind
-from cmgr.model.faults import Isolation
+from cmgr.model.faults import Fault, Isolation
 from cmgr.model.holds import Cause, Hold, HoldState
 from cmgr.model.keeping import hold_in_scope
 from cmgr.model.ordered_resets import carry_out, ordered_cause
 from cmgr.model.policy import OnIsolate, backed_off
-from cmgr.model.resetting import because_of, cause_of, give_up, have_booted, order_reset, verifying
+from cmgr.model.resetting import because_of, cause_of, give_up, order_reset, unready, verifying
 from cmgr.model.restraint import keeps_back
+from cmgr.model.reviving import bring_up, is_silent_for_good
 from cmgr.model.rings import Phase, Ring, resets_within
 from cmgr.model.scope import (
     handled_faults,
@@ -33,6 +34,7 @@ from cmgr.model.scope import (
     on_ring,
     scope_of,
     start_blocker,
+    used_chips,
 )
 from cmgr.model.turn import Turn
 from cmgr.model.waiting import has_idled, is_due, is_free, last_look
@@ -141,22 +143,36 @@ def _waiting(turn: Turn, ring: Ring) -> None:
         return
     ring = turn.node.rings[ring.id]
     faults = handled_faults(turn.node, ring)
-    if not faults:
-        # A reset that failed may have left chips that report nothing because they are not up.
-        if ring.failures == 0 or have_booted(turn, turn.put_ring(replace(ring, look=None, deadline=None))):
-            _lull(turn, turn.node.rings[ring.id])
-        return
+    moved = _recover(turn, ring, faults) if faults else _get_well(turn, ring)
+    if moved:
+        _waiting(turn, turn.node.rings[ring.id])  # What was given up is isolated, and not waited for any more.
+
+
+def _get_well(turn: Turn, ring: Ring) -> bool:
+    """No handled fault is left: resume if the chips are up. Return whether some were given up."""
+    # A reset that failed may have left chips that report nothing because they are not up.
+    why = unready(turn, ring, used_chips(turn.node, ring)) if ring.failures else ""
+    if why:
+        return bring_up(turn, ring, why)
+    _lull(turn, ring)
+    return False
+
+
+def _recover(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
+    """Reset the ring as soon as that is due and possible. Return whether the chips were given up instead."""
     if not is_due(turn, ring, faults):
-        return
+        return False
     policy = turn.node.policy.reset
     if len(resets_within(ring, turn.at, policy.window)) >= policy.attempts:
         give_up(turn, faults)
-        _waiting(turn, turn.node.rings[ring.id])  # No handled fault is left: their chips are isolated.
-        return
-    if is_free(turn, turn.node.rings[ring.id], faults) and last_look(turn, turn.node.rings[ring.id]):
-        if not has_idled(turn, turn.node.rings[ring.id], faults):
-            return
+        return True
+    if not is_free(turn, turn.node.rings[ring.id], faults):
+        return False
+    if not last_look(turn, turn.node.rings[ring.id]):
+        return is_silent_for_good(turn, turn.node.rings[ring.id], faults)
+    if has_idled(turn, turn.node.rings[ring.id], faults):
         order_reset(turn, turn.node.rings[ring.id], because_of(faults))
+    return False
 
 
 def _resetting(turn: Turn, ring: Ring) -> None:
@@ -226,8 +242,8 @@ def _close(turn: Turn, ring: Ring) -> None:
 def _outcome(turn: Turn, ring: Ring) -> str:
     if observing(turn.node):
         return "observed"
-    if any(h.failed and h.cause is Cause.EPISODE for h in holds_on(turn.node, ring)):
-        return "failed"
+    if not ring.chips or any(h.failed and h.cause is Cause.EPISODE for h in holds_on(turn.node, ring)):
+        return "failed"  # Or its chips are gone: the driver lists none of them any more.
     began = ring.began or turn.at
     if any(i.since >= began for i in _isolations(turn, ring)):
         return "isolated"

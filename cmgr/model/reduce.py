@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from cmgr.model.arrivals import chips_listed
-from cmgr.model.books import escalate, fault_reported, forget_old, read_needed, relevel, ring_read
+from cmgr.model.arrivals import chips_listed, refitted
+from cmgr.model.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.chips import resolve, rings_of
 from cmgr.model.commands import Command, Note, NoteKind
 from cmgr.model.facts import (
@@ -44,10 +44,12 @@ from cmgr.model.maintenance import maintenance_due
 from cmgr.model.node import ChipFaults, Node, RuntimeState
 from cmgr.model.ordered_resets import lapse_orders
 from cmgr.model.orders import after_restart, ordered
+from cmgr.model.policy import Policy
+from cmgr.model.readings import read_needed, ring_read
 from cmgr.model.recovery import advance
 from cmgr.model.resetting import reset_done, verify
 from cmgr.model.restraint import let_go
-from cmgr.model.rings import AFTER_RESTART, REBOOTING, Phase, Ring, reborn
+from cmgr.model.rings import AFTER_RESTART, REBOOTING, Phase, Ring, reborn, resets_within
 from cmgr.model.scope import handled_faults
 from cmgr.model.sightings import (
     container_removed,
@@ -161,24 +163,30 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         runtimes={name: RuntimeState(name) for name in fact.runtimes},
         holds={k: _hold_after_restart(h) for k, h in turn.node.holds.items()},
         faults={c: _not_ahead(known, turn.at) for c, known in turn.node.faults.items() if c in chips},
-        isolations={c: _isolation_not_ahead(i, turn.at) for c, i in turn.node.isolations.items() if c in chips},
+        isolations={c: _isolation_not_ahead(i, turn.at) for c, i in turn.node.isolations.items()},
         reports={},
     )
-    rings = {}
-    for ring_id, members in rings_of(chips.values()).items():
-        stored = _shifted_back(node.rings.get(ring_id, Ring(ring_id, members)), turn.at)
-        rings[ring_id] = replace(reborn(stored), chips=members)
+    members, rings = rings_of(chips.values()), {}
+    for ring_id in sorted({*members, *(r.id for r in node.rings.values() if _outlives(r, turn.at, node.policy))}):
+        stored = _shifted_back(node.rings.get(ring_id, Ring(ring_id, ())), turn.at)
+        rings[ring_id] = replace(reborn(stored), chips=members.get(ring_id, ()))
     containers = {
         k: replace(c, seen=None, chips=resolve(c.claims, chips)[0], since=min(c.since or turn.at, turn.at))
         for k, c in node.containers.items()
         if k.runtime in fact.runtimes  # Of the others nobody will ever say that they stopped.
     }
-    turn.node = after_restart(replace(node, rings=rings, containers=containers), turn.at)
+    holds = refitted(node.holds, containers)
+    turn.node = after_restart(replace(node, rings=rings, containers=containers, holds=holds), turn.at)
     relevel(turn)
     for name in fact.runtimes:
         turn.ask_list(name, "cmgr was started", not_older=turn.at)
     for ring in rings.values():
         _ring_restarted(turn, ring)
+
+
+def _outlives(ring: Ring, at: datetime, policy: Policy) -> bool:
+    """Return whether the ring is remembered although the driver may list none of its chips: they may come back."""
+    return ring.in_episode or bool(resets_within(ring, at, policy.reset.window))
 
 
 def _is_rebooting(ring: Ring | None) -> bool:

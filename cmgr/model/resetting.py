@@ -1,5 +1,6 @@
 """Ordering a reset, and looking what became of it."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
@@ -10,9 +11,9 @@ from cmgr.model.commands import ResetRing
 from cmgr.model.facts import ResetDone
 from cmgr.model.faults import Fault, FaultCode
 from cmgr.model.isolating import isolate
-from cmgr.model.policy import backed_off, look_again_after
+from cmgr.model.policy import ResetPolicy, backed_off, look_again_after
 from cmgr.model.rings import Phase, Ring, resets_within
-from cmgr.model.scope import handled_faults, on_ring
+from cmgr.model.scope import handled_faults, on_ring, used_chips
 from cmgr.model.turn import Turn
 
 REFUSED = timedelta(seconds=1)
@@ -31,14 +32,21 @@ def cause_of(faults: list[Fault]) -> str:
 def give_up(turn: Turn, faults: list[Fault]) -> None:
     """The budget is used up: isolate the chips that one more reset would be for."""
     policy = turn.node.policy.reset
-    spent = f"{policy.attempts} resets of its ring within {policy.window.total_seconds() / 3600:g} h are used up"
     for chip in sorted({f.chip for f in faults}):
         code = next(f.code for f in faults if f.chip == chip)
-        isolate(turn, chip, by="budget", reason=f"{code} is still there and {spent}", code=code)
+        isolate(turn, chip, by="budget", reason=f"{code} is still there and {spent_words(policy)}", code=code)
+
+
+def spent_words(policy: ResetPolicy) -> str:
+    """Return in words that the budget is used up."""
+    return f"{policy.attempts} resets of its ring within {policy.window.total_seconds() / 3600:g} h are used up"
 
 
 class Why(NamedTuple):
-    """What a reset is for: chips, and the codes of their faults; no code where a person ordered it."""
+    """What a reset is for: chips, and the codes of their faults.
+
+    No code where a person ordered it, or where the chips have not come up after the last one.
+    """
 
     cause: str
     chips: tuple[ChipId, ...]
@@ -109,11 +117,16 @@ def _ordered_is_done(turn: Turn, ring: Ring) -> None:
 
 def verifying(turn: Turn, ring: Ring) -> None:
     """Look whether the chips have booted and are well, until they are or the time for it is over."""
-    if not have_booted(turn, ring):
-        assert ring.deadline is not None
-        if turn.at >= ring.deadline:
-            waited = turn.node.policy.reset.boot_timeout.total_seconds()
-            reset_failed(turn, ring, f"{turn.node.rings[ring.id].reason} {waited:g} s after the reset")
+    assert ring.deadline is not None
+    late, used = turn.at >= ring.deadline, used_chips(turn.node, ring)
+    # One that is isolated is given its time, and then not waited for: its mates are used all the same.
+    why = unready(turn, ring, used if late else ring.chips)
+    if why and late:
+        waited = turn.node.policy.reset.boot_timeout.total_seconds()
+        reset_failed(turn, ring, f"{why} {waited:g} s after the reset")
+    elif why:
+        look_again(turn, turn.put_ring(replace(ring, reason=why)))
+    if why:
         return
     end_momentary(turn, ring)
     faults = handled_faults(turn.node, ring)
@@ -123,23 +136,20 @@ def verifying(turn: Turn, ring: Ring) -> None:
         turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, "all chips have booted and are well")
 
 
-def have_booted(turn: Turn, ring: Ring) -> bool:
-    """Return whether a read-out made in this phase shows it; else the ring says what it waits for and is read again."""
-    unready = _unready(turn, ring)
-    if not unready:
-        return True
+def look_again(turn: Turn, ring: Ring) -> None:
+    """Have the ring that waits for its chips to boot read when it is time for that."""
     assert ring.since is not None
     if ring.asked is None and ring.ask_at is None:
         # Ask often at first and more seldom later: a boot takes from a fraction of a second to minutes.
-        ring = replace(ring, ask_at=turn.at + look_again_after(turn.at - ring.since, BOOT_POLL, 8))
-    ring = turn.put_ring(replace(ring, reason=unready))
+        wait = look_again_after(turn.at - ring.since, BOOT_POLL, 8)
+        ring = turn.put_ring(replace(ring, ask_at=turn.at + wait))
     if ring.ask_at is not None and turn.at >= ring.ask_at:
         turn.ask_read(ring, f"have {listed(ring.chips)} booted?", not_older=turn.at)
-    return False
 
 
-def _unready(turn: Turn, ring: Ring) -> str:
-    reports = [turn.node.reports[c] for c in ring.chips if c in turn.node.reports]
+def unready(turn: Turn, ring: Ring, chips: Iterable[ChipId]) -> str:
+    """Return why these chips of the ring cannot be used yet, in words, or nothing."""
+    reports = [turn.node.reports[c] for c in chips if c in turn.node.reports]
     if silent := [r for r in reports if r.error]:
         return f"chip {silent[0].chip} does not answer: {silent[0].error}"
     if ring.read is None or ring.since is None or ring.read < ring.since:

@@ -48,6 +48,11 @@ def handled_faults(node: Node, ring: Ring) -> list[Fault]:
     return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
 
 
+def used_chips(node: Node, ring: Ring) -> tuple[ChipId, ...]:
+    """Return the chips of the ring that are not isolated."""
+    return tuple(c for c in ring.chips if c not in node.isolations)
+
+
 def stop_due(node: Node, fault: Fault) -> datetime | None:
     """Return when the containers of this fault are to be stopped, or None when never."""
     policy = node.policy.levels[fault.level]
@@ -184,9 +189,18 @@ def _chip_blocker(node: Node, chip: ChipId) -> str:
         return f"chip {chip} is isolated: {node.isolations[chip].reason}"
     if ring.phase not in (Phase.HEALTHY, Phase.RESUMING):
         return f"ring {ring.id} is {ring.phase}: {ring.reason}"
+    if why := down_since_reset(node, chip):
+        return why
     if faults := blocking_faults(node, chip):
         return f"chip {chip} reports {faults[0].code} ({faults[0].level.name})"
     return ""
+
+
+def down_since_reset(node: Node, chip: ChipId) -> str:
+    """Return in words that the last reset of the chip's ring failed and it has not come up since, or nothing."""
+    report = node.reports.get(chip)
+    down = report is not None and not report.is_up and node.rings[node.chips[chip].ring].failures
+    return f"chip {chip} has not come up since its last reset" if down else ""
 
 
 def is_starting(node: Node, hold: Hold) -> bool:

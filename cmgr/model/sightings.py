@@ -97,6 +97,10 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     known = turn.node.containers.get(container.key)
     notice_death(turn, known, container)
     chips, warnings = resolve(container.claims, turn.node.chips)
+    held = turn.node.holds.get(container.key)
+    if held is not None and known is not None and known.claims != container.claims and chips:
+        # Another one was made under the same name: what it will run on is what it asks for.
+        turn.put_hold(replace(held, chips=chips))
     changed = known is None or (known.running, known.run) != (container.running, container.run)
     turn.put_container(
         replace(

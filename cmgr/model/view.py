@@ -56,8 +56,11 @@ def maintenance(node: Node) -> Json:
 
 
 def rings(node: Node) -> list[Json]:
-    """Return every ring, those in an episode with its number and what they wait for."""
-    return [_ring(node, ring) for _, ring in sorted(node.rings.items())]
+    """Return every ring, those in an episode with its number and what they wait for.
+
+    One that is remembered, but whose chips are all gone, is not worth a row.
+    """
+    return [_ring(node, ring) for _, ring in sorted(node.rings.items()) if ring.chips or ring.in_episode]
 
 
 def _ring(node: Node, ring: Ring) -> Json:

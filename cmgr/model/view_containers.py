@@ -5,7 +5,7 @@ from cmgr.model.containers import Container, ContainerKey
 from cmgr.model.holds import Hold, HoldState
 from cmgr.model.node import Node
 from cmgr.model.rings import Ring
-from cmgr.model.scope import grave_faults, why_idle
+from cmgr.model.scope import down_since_reset, grave_faults, why_idle
 from cmgr.model.view_advice import called, idle_hint, isolation_hint
 from cmgr.model.view_heals import heal, health, of_held, of_running
 from cmgr.model.view_words import Json, joined, one_line, stamp, stamp_or_none, times
@@ -144,7 +144,9 @@ def _trouble(node: Node, chip: ChipId) -> str:
     if chip in node.isolations:
         return f"chip {chip} is isolated: {node.isolations[chip].reason}"
     grave = grave_faults(node, chip)
-    return f"chip {chip} has fault {grave[0].code} ({grave[0].level.name})" if grave else ""
+    if grave:
+        return f"chip {chip} has fault {grave[0].code} ({grave[0].level.name})"
+    return down_since_reset(node, chip) if chip in node.chips else ""
 
 
 def _rings(node: Node, chips: frozenset[ChipId]) -> list[Ring]:

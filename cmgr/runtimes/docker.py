@@ -60,13 +60,22 @@ class DockerRuntime:
         known = self._known.fresh(id_, state)
         if known is not None:
             return known
-        left = until - time.monotonic()
-        if left <= 0:
-            raise ContainerError(f"cannot list containers: Docker did not answer within {self._limits.list:g} s")
         try:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise ContainerError(f"cannot list containers: Docker did not answer within {self._limits.list:g} s")
             return self._look(id_, min(self._limits.look, left))
         except ContainerGone:
             return None  # Since the list was made.
+        except RuntimeDown:
+            raise
+        except ContainerError:
+            # Docker's lock of one container may be held for ever by what hangs on its chip, while its list is made
+            # without locks. Where that says the same as the last look, no other container's recovery waits for it.
+            last = self._known.last(id_)
+            if last is None or last.state != state:
+                raise
+            return last
 
     def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
         def told(fact: RuntimeFact) -> None:

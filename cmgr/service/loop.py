@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from cmgr.errors import ResetRefused, RuntimeDown, StoreError, bare, chain
+from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
 from cmgr.model.commands import Action, Note, ResetRing, SetRestartPolicy, StopContainer
 from cmgr.model.containers import NO_RESTART
 from cmgr.model.facts import Event, Resync, Tick
@@ -97,7 +97,9 @@ class Loop:
             self._store.save(node, actions, notes)
         except StoreError as error:
             if not self.trouble:
-                self._log.warn(f"{chain(error)}: cmgr goes on from memory, and stops no container it could not note")
+                self._log.warn(
+                    f"{chain(error)}: cmgr goes on from memory, and stops and resets nothing it could not note"
+                )
             self.trouble = chain(error)
             return False
         if self.trouble:
@@ -113,20 +115,23 @@ class Loop:
             # Nothing was reset and no order has left: that costs no budget and counts as no try.
             kind = ResetRefused if isinstance(action, ResetRing) else RuntimeDown
             self._inbox.put(failed(action, kind(why)))
-        elif not written and needs_its_hold(action):
-            # The one thing that memory is not enough for: if cmgr died now, nobody would undo it.
-            # No order has left, so it counts as no try: whoever stops the container meanwhile is not cmgr.
-            self._inbox.put(failed(action, RuntimeDown(f"its hold could not be written: {bare(self.trouble, 'save')}")))
+        elif not written and (refusal := unwritten(action, bare(self.trouble, "save"))) is not None:
+            self._inbox.put(failed(action, refusal))
         else:
             self._send(action)
 
 
-def needs_its_hold(action: Action) -> bool:
-    """Return whether nothing but the hold says how it was before."""
-    match action:
-        case StopContainer():
-            return True
-        case SetRestartPolicy():
-            return action.restart_policy == NO_RESTART
-        case _:
-            return False
+def unwritten(action: Action, trouble: str) -> CmgrError | None:
+    """Return why the action must not go out while the decision is not written; None where memory is enough for it.
+
+    No order has left then, so that it counts as no try, and costs no budget.
+    """
+    if isinstance(action, ResetRing):
+        # If cmgr died now, its next life would not know that chips are away, and not count the reset.
+        return ResetRefused(f"nothing is reset that could not be noted: {trouble}")
+    if isinstance(action, StopContainer) or (
+        isinstance(action, SetRestartPolicy) and action.restart_policy == NO_RESTART
+    ):
+        # If cmgr died now, nobody would undo it.
+        return RuntimeDown(f"its hold could not be written: {trouble}")
+    return None

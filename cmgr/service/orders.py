@@ -1,7 +1,7 @@
 """What a person may order on the service's socket. Each is checked here, so that a refusal says why and what to do."""
 
 import pwd
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -53,7 +53,7 @@ class Orders:
         }
 
     def _release(self, request: Request) -> Json:
-        chip = chip_of(request, self.node())
+        chip = chip_of(request, self.node(), also=self.node().isolations)
         if chip not in self.node().isolations:
             raise CmgrError(f"cannot release chip {chip}: it is not isolated", hint="cmgr chips")
         self.give(ReleaseOrdered(chip, who(request.uid)))
@@ -175,12 +175,13 @@ def flag_of(request: Request, name: str) -> bool:
     return value
 
 
-def chip_of(request: Request, node: Node) -> ChipId:
+def chip_of(request: Request, node: Node, also: Container[ChipId] = ()) -> ChipId:
+    """Return the chip that is meant: one of this machine, or of those that are remembered `also`."""
     value = request.args.get("chip")
     if not isinstance(value, int) or isinstance(value, bool):
         raise ConfigError(f"cannot {request.do}: chip must be a number")
     chip = ChipId(value)
-    if chip not in node.chips:
+    if chip not in node.chips and chip not in also:
         hint = f"this machine has {listed(node.chips)}" if node.chips else "cmgr check says what the driver sees"
         raise CmgrError(f"cannot {request.do}: there is no chip {chip}", hint=hint)
     return chip

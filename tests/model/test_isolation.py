@@ -102,18 +102,23 @@ def test_when_one_more_reset_would_be_needed_the_faulty_chip_is_isolated_instead
     assert (cmgr.held(), cmgr.booked("mate").running) == (["a"], True)
 
 
-def test_the_mates_of_a_chip_that_the_last_reset_did_not_cure_are_used_when_they_have_booted() -> None:
+def test_a_mate_that_has_not_booted_when_the_budget_is_used_up_is_isolated_until_it_has() -> None:
     policy = replace(RING, reset=replace(RING.reset, attempts=1))
-    cmgr = Cmgr(container("a", 0), container("mate", 1), policy=policy)
+    cmgr = Cmgr(container("a", 0), container("mate", 1), container("other", 2), policy=policy)
     cmgr.fault(0)
     cmgr.run_until(Phase.VERIFYING)
     cmgr.faults[0].add(RESET)
     cmgr.unbooted = {1}
-    cmgr.wait(300)
-    assert (isolated(cmgr), cmgr.phase(), cmgr.ring().reason) == ([0], Phase.WAITING, "chip 1 not booted yet")
+    cmgr.wait(1000)
+    assert (isolated(cmgr), cmgr.phase(), cmgr.held()) == ([0, 1], Phase.HEALTHY, ["a", "mate"])
+    reason = "it has not come up after a reset, and 1 resets of its ring within 6 h are used up"
+    assert cmgr.node.isolations[ChipId(1)].reason == reason
     cmgr.unbooted = set()
-    cmgr.wait(11)
-    assert (cmgr.phase(), cmgr.held(), cmgr.booked("mate").running) == (Phase.HEALTHY, ["a"], True)
+    cmgr.tell(facts.Resync())
+    cmgr.wait(299)
+    assert isolated(cmgr) == [0, 1]
+    cmgr.wait(2)
+    assert (isolated(cmgr), cmgr.held(), cmgr.booked("mate").running) == ([0], ["a"], True)
 
 
 def test_isolation_ends_by_itself_when_the_chip_has_been_clean_for_long_enough() -> None:
@@ -151,17 +156,33 @@ def test_a_chip_is_released_only_on_the_word_of_a_read_out_made_then() -> None:
     assert (isolated(cmgr), cmgr.phase(), cmgr.fault_of(0).active) == ([0], Phase.HEALTHY, True)
 
 
-def test_a_chip_that_does_not_answer_is_not_released_and_not_asked_all_the_time() -> None:
+@pytest.mark.parametrize("silent", [True, False])
+def test_a_chip_that_is_not_up_is_not_released_before_it_has_been_up_for_as_long(silent: bool) -> None:
     cmgr = Cmgr()
     cmgr.fault(0, SEPARATE)
     cmgr.clears(0, SEPARATE)
-    cmgr.silent = {0}
-    cmgr.wait(10_300)
+    cmgr.silent, cmgr.unbooted = ({0}, set()) if silent else (set(), {0})
+    for _ in range(100):
+        cmgr.wait(100)
+        cmgr.tell(facts.Resync())
     assert isolated(cmgr) == [0]
-    assert 1000 < len(cmgr.sent(ReadRing)) < 1500
-    cmgr.silent = set()
-    cmgr.wait(11)
+    assert len(cmgr.sent(ReadRing)) < 500
+    cmgr.silent, cmgr.unbooted = set(), set()
+    cmgr.tell(facts.Resync())
+    cmgr.wait(299)
+    assert isolated(cmgr) == [0]
+    cmgr.wait(2)
     assert isolated(cmgr) == []
+
+
+def test_the_silence_of_an_isolated_chip_keeps_no_mate_from_being_released() -> None:
+    cmgr = Cmgr()
+    cmgr.tell(facts.IsolateOrdered(ChipId(3), "it is broken", "uid 0"))
+    cmgr.silent = {3}
+    cmgr.fault(0, SEPARATE)
+    cmgr.clears(0, SEPARATE)
+    cmgr.wait(320)
+    assert isolated(cmgr) == [3]
 
 
 def test_a_person_releases_a_chip_and_the_budget_of_its_ring_begins_anew() -> None:

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from cmgr.model import facts
 from cmgr.model.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer
 from cmgr.model.policy import Policy
@@ -188,26 +186,6 @@ def test_the_boot_of_every_chip_is_waited_for() -> None:
     cmgr.unbooted = set()
     cmgr.wait(2)
     assert (cmgr.phase(), cmgr.booked("a").running) == (Phase.HEALTHY, True)
-
-
-@pytest.mark.parametrize("silent", [True, False])
-def test_chips_that_do_not_come_back_from_a_reset_are_waited_for_and_nothing_is_started(silent: bool) -> None:
-    cmgr = Cmgr(container("a", 0))
-    cmgr.fault(0)
-    cmgr.run_until(Phase.VERIFYING)
-    cmgr.clears(0)
-    cmgr.silent, cmgr.unbooted = ({1}, set()) if silent else (set(), {1})
-    cmgr.wait(151)
-    assert (cmgr.phase(), cmgr.ring().failures) == (Phase.WAITING, 1)
-    cmgr.wait(10_000)
-    assert (cmgr.phase(), cmgr.sent(StartContainer), len(cmgr.sent(ResetRing))) == (Phase.WAITING, [], 1)
-    assert len(cmgr.sent(ReadRing)) < 1700
-    expected = "chip 1 does not answer: timed out" if silent else "chip 1 not booted yet"
-    assert cmgr.ring().reason == expected
-    assert len(cmgr.notes()) < 30
-    cmgr.silent, cmgr.unbooted = set(), set()
-    cmgr.wait(11)
-    assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], True)
 
 
 def test_after_a_failed_reset_nothing_is_started_before_a_new_read_out() -> None:

@@ -22,7 +22,7 @@ from cmgr.model.policy import Policy
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.rings import reborn
 from cmgr.model.rules import Rules
-from cmgr.service.loop import needs_its_hold
+from cmgr.service.loop import unwritten
 from cmgr.service.workers import failed
 from tests.model.machine import Machine, Plan
 
@@ -139,8 +139,8 @@ class World:
             # What a later fact of the same batch has overtaken is not done, and answered so, as in the service.
             if unsafe(self.node, command):
                 left.append(_not_done(command, "overtaken"))
-            elif not written and needs_its_hold(command):
-                left.append(_not_done(command, "its hold could not be written"))
+            elif not written and (refusal := unwritten(command, "the disk is full")) is not None:
+                left.append(failed(command, refusal))
             else:
                 self._check_is_held(command)
                 self.under_way.append(command)

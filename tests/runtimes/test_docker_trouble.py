@@ -142,6 +142,28 @@ def test_a_runtime_may_come_up_after_its_first_use() -> None:
         runtime.close()
 
 
+@pytest.mark.parametrize("answer", [Request.hang, lambda request: request.refuse(500, "corrupt")])
+def test_a_known_container_that_cannot_be_looked_at_again_is_as_the_list_bears_out(
+    daemon: FakeDockerd, runtime: DockerRuntime, answer: Answer
+) -> None:
+    daemon.containers["c2"] = document("c2")
+    before = runtime.list()
+    daemon.on("GET /containers/c2/json", answer)
+    assert runtime.list() == before
+    assert {c.key.id for c in before} == {"c1", "c2"}
+
+
+def test_a_known_container_that_cannot_be_looked_at_and_has_changed_fails_the_whole_list(
+    daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    daemon.containers["c2"] = document("c2")
+    runtime.list()
+    daemon.containers["c2"] = document("c2", status="exited")
+    daemon.on("GET /containers/c2/json", lambda request: request.refuse(500, "corrupt"))
+    with pytest.raises(ContainerError, match="corrupt"):
+        runtime.list()
+
+
 def test_a_container_that_cannot_be_looked_at_fails_the_whole_list(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
     daemon.containers["c2"] = document("c2")
     daemon.on("GET /containers/c2/json", lambda request: request.refuse(500, "corrupt"))

@@ -16,7 +16,7 @@ from cmgr.model.chips import ChipId
 from cmgr.model.facts import Restarted, Resync
 from cmgr.model.faults import Assertion
 from cmgr.model.holds import HoldState
-from cmgr.model.rings import Phase
+from cmgr.model.rings import Phase, Ring
 from cmgr.runtimes.sim import SimRuntime
 from cmgr.runtimes.sim_world import Pretended
 from cmgr.service.clock import SteadyClock
@@ -68,8 +68,11 @@ class Site:
             guard.cancel()
         raise AssertionError(f"not true in time: {self.loop.node.rings} {self.loop.node.holds}")
 
+    def ring(self) -> Ring:
+        return self.loop.node.rings[min(self.loop.node.rings)]
+
     def phase(self) -> Phase:
-        return self.loop.node.rings[min(self.loop.node.rings)].phase
+        return self.ring().phase
 
     def well(self) -> bool:
         return not self.loop.node.holds and self.phase() is Phase.HEALTHY and self.loop.node.episodes == 1
@@ -132,7 +135,7 @@ def test_nothing_is_stopped_whose_hold_could_not_be_written(site: Site) -> None:
 def test_what_is_held_is_recovered_from_memory_when_the_disk_is_full(site: Site) -> None:
     site.runtime.fail_next("start", 1, "c0")
     site.driver.inject(ChipId(0), CODE, Assertion.OCCURRED)
-    site.until(lambda: site.phase() is Phase.WAITING or site.driver.resets)
+    site.until(lambda: site.driver.resets)
     let_fail(site.store, True)
     site.until(site.well)
     assert all(site.runtime.container(f"c{n}").running for n in range(4))
@@ -145,3 +148,20 @@ def test_what_is_held_is_recovered_from_memory_when_the_disk_is_full(site: Site)
     with open_reader(site.path) as reader:
         assert reader.node().holds == {}
         assert reader.episodes(9)[0].outcome == "recovered"
+
+
+def test_nothing_is_reset_that_could_not_be_noted(site: Site) -> None:
+    site.driver.inject(ChipId(0), CODE, Assertion.OCCURRED)
+    site.until(lambda: site.phase() is Phase.WAITING)
+    let_fail(site.store, True)
+    site.until(lambda: site.ring().refusals > 2)
+    assert not site.driver.resets
+    assert site.ring().resets == (), "what was not ordered costs no budget"
+    assert "nothing was reset" in site.ring().reason
+    assert FULL in site.ring().reason
+    let_fail(site.store, False)
+    site.until(site.well)
+    assert [reset.outcome for reset in site.driver.resets] == ["taken"]
+    assert all(site.runtime.container(f"c{n}").running for n in range(4))
+    with open_reader(site.path) as reader:
+        assert len(reader.resets(site.clock.now() - timedelta(hours=1))) == 1

@@ -47,6 +47,17 @@ def test_an_isolated_chip_is_out_of_use_at_once_and_history_says_by_whom(service
     assert not chip(service, 5)["isolated"]
 
 
+def test_an_isolated_chip_that_was_taken_out_is_remembered_and_can_be_released(service: Service) -> None:
+    assert service.cmgr("isolate", "7", "--reason", "its fan is loud").code == 0
+    service.terminate()
+    service.configure({"sim.chips": 4})
+    service.start()
+    assert ask(service.socket, "release", chip=7) == {"chip": 7, "isolated": False, "reason": ""}
+    told = service.cmgr("release", "7")
+    assert told.code == 1
+    assert "there is no chip 7" in told.err
+
+
 def test_a_ring_that_is_used_is_reset_only_with_stop(service: Service) -> None:
     refused = service.cmgr("reset", "1")
     assert refused.code == 1

@@ -39,14 +39,13 @@ POLICIES = (
 class Soak(World):
     """`refuses`: why the database takes nothing now. `refused`: how often it did not.
 
-    `behind`: it has yet to be told something. `taken`: facts that came.
+    `taken`: facts that came.
     """
 
     path: Path = Path()
     store: SqliteStore | None = None
     refuses: str = ""
     refused: int = 0
-    behind: bool = False
     taken: int = 0
     starts: int = 0
     resets: int = 0
@@ -84,9 +83,7 @@ class Soak(World):
             if not self.refuses:
                 raise
             self.refused += 1
-            self.behind = True
             return False
-        self.behind = False
         return super().save(commands, notes)
 
     def _refuse(self) -> None:
@@ -116,8 +113,8 @@ class Soak(World):
         if self.rng.random() < 0.2:
             wrong = timedelta(seconds=self.rng.choice([1, 100, 86_400]) * self.rng.choice([-1, 1]))
             machine.skew = wrong if not before else timedelta()
-        if machine.skew > before or self.behind:
-            # By the clock they are longer ago than they are, or nobody has written them: no budget has them.
+        if machine.skew > before:
+            # By the clock they are longer ago than they are: no budget has them.
             machine.resets.clear()
 
     def answer(self) -> None:
