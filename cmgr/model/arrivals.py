@@ -16,9 +16,15 @@ from cmgr.model.turn import Turn
 def refitted(
     holds: Mapping[ContainerKey, Hold], containers: Mapping[ContainerKey, Container]
 ) -> Mapping[ContainerKey, Hold]:
-    """Return the holds with the chips of now where their containers use all that there are."""
-    every = {k: c.chips for k, c in containers.items() if ALL_CHIPS in c.claims and c.chips}
-    return {k: replace(h, chips=every[k]) if k in every else h for k, h in holds.items()}
+    """Return the holds with the chips that their containers mean now: one that asks for all may have lost some."""
+    return {k: _refitted(h, containers[k]) if k in containers else h for k, h in holds.items()}
+
+
+def _refitted(hold: Hold, container: Container) -> Hold:
+    if not container.chips:
+        return hold
+    every = ALL_CHIPS in container.claims
+    return replace(hold, chips=container.chips if every else hold.chips | container.chips)
 
 
 def chips_listed(turn: Turn, fact: ChipsListed) -> None:

@@ -109,6 +109,22 @@ def test_a_container_on_all_chips_waits_for_a_chip_that_came_while_it_was_held()
     assert cmgr.held() == []
 
 
+def test_a_container_that_was_held_while_one_of_its_chips_was_away_waits_for_that_one_too() -> None:
+    cmgr = Cmgr(container("both", 1, 5))
+    restart(cmgr, 1)
+    cmgr.fault(5, REQUEST)
+    cmgr.run()
+    assert cmgr.hold("both").chips == {5}
+    come_back(cmgr)
+    cmgr.tell(facts.IsolateOrdered(ChipId(1), "it is broken", "uid 0"))
+    cmgr.clears(5, REQUEST)
+    cmgr.wait(5)
+    assert cmgr.held() == ["both"]
+    cmgr.tell(facts.ReleaseOrdered(ChipId(1), "uid 0"))
+    cmgr.wait(5)
+    assert cmgr.held() == []
+
+
 def test_a_container_on_all_chips_does_not_wait_for_one_that_is_gone() -> None:
     cmgr = Cmgr(all_chips("every"), container("seventh", 7))
     cmgr.fault(7, REQUEST)
