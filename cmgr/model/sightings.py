@@ -85,6 +85,9 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
 
 def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> None:
     """Take in a container's present state; `sure`: from a list, while an event may be late news of an earlier state."""
+    if not sure and _is_of_an_earlier_life(turn.node.containers.get(container.key), container):
+        turn.ask_list(container.key.runtime, f"does {container.name} run?", not_older=turn.at)
+        return
     hold = turn.node.holds.get(container.key)
     if hold is not None and not hold.disarmed and container.restart_policy not in (NO_RESTART, hold.restart_policy):
         # The books may have been behind when the hold was made: right after a start, before the policy was back.
@@ -112,6 +115,14 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
             seen=turn.at,
         )
     )
+
+
+def _is_of_an_earlier_life(known: Container | None, container: Container) -> bool:
+    """Return whether this tells of an end from before the life that the books know of."""
+    if known is None or container.exit is None or container.run == known.run or not known.run:
+        return False
+    later = known.exit.at if known.exit is not None else known.since
+    return later is not None and container.exit.at < later
 
 
 def _end(known: Container | None, container: Container) -> Exit | None:

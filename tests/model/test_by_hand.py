@@ -10,7 +10,7 @@ from cmgr.model.commands import ListContainers, NoteKind, ResetRing, SetRestartP
 from cmgr.model.containers import Exit
 from cmgr.model.holds import HoldState
 from cmgr.model.rings import Phase
-from tests.model.builders import REQUEST, SINGLE, T0, Cmgr, container, key, names
+from tests.model.builders import REQUEST, SINGLE, T0, Cmgr, container, died, key, names
 
 
 def waiting(*others: str, **fields: Any) -> Cmgr:
@@ -60,6 +60,20 @@ def test_late_news_of_an_earlier_life_do_not_end_a_hold() -> None:
     assert cmgr.sent(ListContainers)[-1].reason == "does a run again?"
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("a").running) == (["a"], False)
+
+
+def test_late_news_of_how_an_earlier_life_ended_are_no_death() -> None:
+    cmgr = Cmgr(container("a", 0, run="first"))
+    late = died("a", 0, run="first", at=cmgr.now)
+    cmgr.sees(container("a", 0, run="second"))
+    cmgr.dies("a", 143, asked=True)
+    cmgr.fault(0, REQUEST)
+    assert cmgr.held() == []
+    cmgr.tell(facts.ContainerSeen(late))
+    cmgr.run()
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(5)
+    assert (cmgr.held(), cmgr.sent(StartContainer)) == ([], [])
 
 
 @pytest.mark.parametrize(
