@@ -62,8 +62,8 @@ class Node:
 
     Stored: chips, rings, containers, faults, tallies, isolations, holds, healings, reset_orders, maintenance,
     restraint, serial, episodes.
-    Of this life only: policy, catalog, runtimes, reports, and strangers: chips that events named and that are not
-    there.
+    Of this life only: policy, catalog, runtimes, reports; down: chips that have not come up since their ring was reset;
+    and strangers: chips that events named and that are not there.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -81,6 +81,7 @@ class Node:
     reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
     maintenance: Maintenance | None = None
     reports: Mapping[ChipId, ChipReport] = field(default_factory=dict)
+    down: frozenset[ChipId] = frozenset()
     strangers: frozenset[ChipId] = frozenset()
     serial: int = 0
     episodes: int = 0

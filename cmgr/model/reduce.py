@@ -165,6 +165,7 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         faults={c: _not_ahead(known, turn.at) for c, known in turn.node.faults.items() if c in chips},
         isolations={c: _isolation_not_ahead(i, turn.at) for c, i in turn.node.isolations.items()},
         reports={},
+        down=frozenset(),
     )
     members, rings = rings_of(chips.values()), {}
     for ring_id in sorted({*members, *(r.id for r in node.rings.values() if _outlives(r, turn.at, node.policy))}):

@@ -197,10 +197,8 @@ def _chip_blocker(node: Node, chip: ChipId) -> str:
 
 
 def down_since_reset(node: Node, chip: ChipId) -> str:
-    """Return in words that the last reset of the chip's ring failed and it has not come up since, or nothing."""
-    report = node.reports.get(chip)
-    down = report is not None and not report.is_up and node.rings[node.chips[chip].ring].failures
-    return f"chip {chip} has not come up since its last reset" if down else ""
+    """Return in words that the chip has not come up since its ring was reset, or nothing."""
+    return f"chip {chip} has not come up since its last reset" if chip in node.down else ""
 
 
 def is_starting(node: Node, hold: Hold) -> bool:

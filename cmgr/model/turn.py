@@ -21,7 +21,7 @@ from cmgr.model.healing import Healing
 from cmgr.model.holds import Hold
 from cmgr.model.node import Node, RuntimeState
 from cmgr.model.policy import backed_off
-from cmgr.model.rings import Phase, Ring, entered
+from cmgr.model.rings import REBOOTING, Phase, Ring, entered
 from cmgr.model.rules import Tally
 from cmgr.model.standing import ResetOrder
 
@@ -89,7 +89,16 @@ class Turn:
         self.node = replace(self.node, tallies={k: t for k, t in self.node.tallies.items() if k != tally.key})
 
     def put_report(self, report: ChipReport) -> None:
-        self.node = replace(self.node, reports={**self.node.reports, report.chip: report})
+        down = self.node.down - {report.chip} | ({report.chip} if self._is_down(report) else frozenset())
+        self.node = replace(self.node, reports={**self.node.reports, report.chip: report}, down=down)
+
+    def _is_down(self, report: ChipReport) -> bool:
+        """Return whether this read-out leaves the chip down since a reset. One that was always so is none of ours."""
+        ring = self.ring_of(report.chip)
+        if report.is_up or ring is None:
+            return False
+        failed = ring.failures > 0 or ring.phase in REBOOTING
+        return failed or report.chip in self.node.down or (bool(ring.resets) and not report.error)
 
     def put_runtime(self, runtime: RuntimeState) -> None:
         self.node = replace(self.node, runtimes={**self.node.runtimes, runtime.name: runtime})

@@ -164,7 +164,7 @@ class Machine:
         return ChipReport(chip, booted, codes, tuple(Process(1, "p") for _ in self._users(chip)))
 
     def _booted(self, chip: int) -> bool:
-        return self.booting.get(chip // self.plan.ring * self.plan.ring, EPOCH) <= self.now
+        return self.booting.get(chip, EPOCH) <= self.now
 
     def _users(self, chip: int) -> list[object]:
         users: list[object] = [r for r in self.real.values() if r.running and chip in r.chips]
@@ -179,8 +179,8 @@ class Machine:
         if fails and self.rng.random() < 0.5:
             return facts.ResetDone(command.id, command.ring, "the driver said no")
         boot = timedelta(seconds=self.rng.choice([0, 0.3, 5, 5, 200 if not self.calm else 5]))
-        self.booting[command.ring] = self.now + boot
         for chip in command.chips:
+            self.booting[chip] = self.now + boot
             self.faults[chip] = {f for f in sorted(self.faults[chip]) if not self.calm and self.rng.random() < 0.2}
         return facts.ResetDone(command.id, command.ring, "timed out" if fails else "")
 

@@ -247,3 +247,20 @@ def test_nothing_is_started_on_a_chip_that_is_released_before_it_is_up(silent: b
     cmgr.tell(facts.Resync())
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
+
+
+def test_that_a_chip_is_down_since_its_reset_is_known_beyond_that_episode() -> None:
+    cmgr = not_up(0)
+    cmgr.wait(1000)
+    cmgr.fault(1, REQUEST)
+    cmgr.run()
+    cmgr.clears(1, REQUEST)
+    cmgr.wait(30)
+    assert (cmgr.phase(), cmgr.ring().failures, cmgr.held()) == (Phase.HEALTHY, 0, ["a"])
+    cmgr.tell(facts.ReleaseOrdered(ChipId(0), "uid 0"))
+    cmgr.wait(100)
+    assert (cmgr.held(), cmgr.sent(StartContainer, "a")) == (["a"], [])
+    cmgr.unbooted = set()
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
