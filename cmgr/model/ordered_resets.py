@@ -9,8 +9,8 @@ from dataclasses import replace
 from cmgr.model.chips import listed
 from cmgr.model.commands import NoteKind
 from cmgr.model.facts import ResetOrdered
-from cmgr.model.resetting import Why, order_reset
-from cmgr.model.rings import REBOOTING, Phase, Ring, resets_within
+from cmgr.model.resetting import Why, is_spent, order_reset, spent_words
+from cmgr.model.rings import REBOOTING, Phase, Ring
 from cmgr.model.standing import ORDER_LASTS, ResetOrder
 from cmgr.model.turn import Turn
 from cmgr.model.waiting import is_due_by_order, is_free, last_look
@@ -52,11 +52,8 @@ def carry_out(turn: Turn, ring: Ring) -> bool:
     order = due_order(turn, ring)
     if order is None:
         return False
-    policy = turn.node.policy.reset
-    spent = resets_within(ring, turn.at, policy.window)
-    if len(spent) >= policy.attempts:
-        hours = f"{policy.window.total_seconds() / 3600:g} h"
-        _lapse(turn, order, f"{policy.attempts} resets of its ring within {hours} are used up")
+    if is_spent(turn, ring):
+        _lapse(turn, order, spent_words(turn.node.policy.reset))
         return False
     if not is_due_by_order(turn, ring) or not is_free(turn, turn.node.rings[ring.id], []):
         return True

@@ -21,10 +21,10 @@ from cmgr.model.holds import Cause, Hold, HoldState
 from cmgr.model.keeping import hold_in_scope
 from cmgr.model.ordered_resets import carry_out, ordered_cause
 from cmgr.model.policy import OnIsolate, backed_off
-from cmgr.model.resetting import because_of, cause_of, give_up, order_reset, unready, verifying
+from cmgr.model.resetting import because_of, cause_of, give_up, is_spent, order_reset, unready, verifying
 from cmgr.model.restraint import keeps_back
 from cmgr.model.reviving import bring_up, is_silent_for_good
-from cmgr.model.rings import Phase, Ring, resets_within
+from cmgr.model.rings import Phase, Ring
 from cmgr.model.scope import (
     handled_faults,
     holds_on,
@@ -162,8 +162,7 @@ def _recover(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
     """Reset the ring as soon as that is due and possible. Return whether the chips were given up instead."""
     if not is_due(turn, ring, faults):
         return False
-    policy = turn.node.policy.reset
-    if len(resets_within(ring, turn.at, policy.window)) >= policy.attempts:
+    if is_spent(turn, ring):
         give_up(turn, faults)
         return True
     if not is_free(turn, turn.node.rings[ring.id], faults):

@@ -37,6 +37,12 @@ def give_up(turn: Turn, faults: list[Fault]) -> None:
         isolate(turn, chip, by="budget", reason=f"{code} is still there and {spent_words(policy)}", code=code)
 
 
+def is_spent(turn: Turn, ring: Ring) -> bool:
+    """Return whether the ring's budget of resets is used up."""
+    policy = turn.node.policy.reset
+    return len(resets_within(ring, turn.at, policy.window)) >= policy.attempts
+
+
 def spent_words(policy: ResetPolicy) -> str:
     """Return in words that the budget is used up."""
     return f"{policy.attempts} resets of its ring within {policy.window.total_seconds() / 3600:g} h are used up"

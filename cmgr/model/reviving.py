@@ -15,8 +15,8 @@ from cmgr.model.chips import ChipId, listed
 from cmgr.model.faults import Fault
 from cmgr.model.isolating import isolate
 from cmgr.model.node import Node
-from cmgr.model.resetting import Why, look_again, order_reset, spent_words
-from cmgr.model.rings import Ring, resets_within
+from cmgr.model.resetting import Why, is_spent, look_again, order_reset, spent_words
+from cmgr.model.rings import Ring
 from cmgr.model.scope import active_faults, observing, used_chips
 from cmgr.model.turn import Turn
 from cmgr.model.view_words import span
@@ -35,7 +35,7 @@ def bring_up(turn: Turn, ring: Ring, why: str) -> bool:
         look_again(turn, turn.put_ring(replace(ring, reason=why, look=None, deadline=early)))
         return False
     policy = turn.node.policy.reset
-    if len(resets_within(ring, turn.at, policy.window)) >= policy.attempts:
+    if is_spent(turn, ring):
         return _give_up(turn, down, spent_words(policy))
     if ring.refusals and ring.not_before is not None and turn.at >= ring.not_before + policy.boot_timeout:
         return _give_up(turn, down, f"it cannot be reset again: {ring.reason}")
