@@ -275,3 +275,14 @@ def _plain(command: Action) -> facts.Answer:
 def names(commands: Iterable[Command], kind: type[StopContainer | StartContainer] = StopContainer) -> list[str]:
     """Return the containers that commands of this kind are about, in their order."""
     return [c.name for c in commands if isinstance(c, kind)]
+
+
+def reset_timed_out() -> Cmgr:
+    """Return a ring whose reset the driver gave up waiting for: its fault is gone, and its chips are not up."""
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.clears(0)
+    cmgr.unbooted = {0, 1, 2, 3}
+    cmgr.answer(ResetRing, error="timed out")
+    return cmgr

@@ -8,7 +8,7 @@ from cmgr.model.commands import Note, NoteKind, ResetRing, StartContainer
 from cmgr.model.containers import Container
 from cmgr.model.rings import Phase
 from cmgr.model.view import rings
-from tests.model.builders import MINOR, REQUEST, RESET, Cmgr, container, key, names, topology
+from tests.model.builders import MINOR, REQUEST, RESET, Cmgr, container, key, names, reset_timed_out, topology
 from tests.model.escalated import LINK_DOWN, ruled, rules
 
 
@@ -164,12 +164,7 @@ def test_what_a_rule_isolated_is_released_when_the_chip_is_back_and_the_rule_is_
 
 
 def test_nothing_is_started_on_chips_that_come_back_before_they_have_booted() -> None:
-    cmgr = Cmgr(container("a", 0))
-    cmgr.fault(0)
-    cmgr.run_until(Phase.RESETTING)
-    cmgr.clears(0)
-    cmgr.unbooted = {0, 1, 2, 3}
-    cmgr.answer(ResetRing, error="timed out")
+    cmgr = reset_timed_out()
     restart(cmgr, 0, 1, 2, 3)
     assert (cmgr.phase(), cmgr.held()) == (Phase.HEALTHY, ["a"])
     come_back(cmgr)

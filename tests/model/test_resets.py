@@ -6,7 +6,7 @@ from cmgr.model import facts
 from cmgr.model.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer
 from cmgr.model.policy import Policy
 from cmgr.model.rings import Phase
-from tests.model.builders import RESET, RING, SINGLE, Cmgr, container, key, seconds
+from tests.model.builders import RESET, RING, SINGLE, Cmgr, container, key, reset_timed_out, seconds
 
 
 def test_a_last_look_asks_every_runtime_and_the_driver_before_a_reset() -> None:
@@ -189,12 +189,7 @@ def test_the_boot_of_every_chip_is_waited_for() -> None:
 
 
 def test_after_a_failed_reset_nothing_is_started_before_a_new_read_out() -> None:
-    cmgr = Cmgr(container("a", 0))
-    cmgr.fault(0)
-    cmgr.run_until(Phase.RESETTING)
-    cmgr.clears(0)
-    cmgr.unbooted = {0, 1, 2, 3}
-    cmgr.answer(ResetRing, error="timed out")
+    cmgr = reset_timed_out()
     cmgr.wait(30)
     assert (cmgr.phase(), cmgr.sent(StartContainer)) == (Phase.WAITING, [])
     assert cmgr.ring().reason == "chips 0-3 not booted yet"

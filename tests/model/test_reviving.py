@@ -9,7 +9,7 @@ from cmgr.model.chips import ChipId
 from cmgr.model.commands import NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
 from cmgr.model.rings import Phase
 from cmgr.model.view import containers
-from tests.model.builders import REQUEST, RING, SINGLE, Cmgr, container, names
+from tests.model.builders import REQUEST, RING, SINGLE, Cmgr, container, names, reset_timed_out
 
 USED_UP = "3 resets of its ring within 6 h are used up"
 
@@ -82,12 +82,7 @@ def test_chips_that_boot_during_the_last_look_are_not_reset_again() -> None:
 
 
 def test_a_reset_that_the_driver_said_no_to_may_have_begun_and_is_given_its_time() -> None:
-    cmgr = Cmgr(container("a", 0))
-    cmgr.fault(0)
-    cmgr.run_until(Phase.RESETTING)
-    cmgr.clears(0)
-    cmgr.unbooted = {0, 1, 2, 3}
-    cmgr.answer(ResetRing, error="timed out")
+    cmgr = reset_timed_out()
     cmgr.wait(145)
     assert (cmgr.phase(), len(cmgr.sent(ResetRing))) == (Phase.WAITING, 1)
     cmgr.wait(10)

@@ -4,15 +4,16 @@ import json
 import os
 import socket
 import socketserver
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.support.stand_in import standing_in
 
 Answer = Callable[["Request"], None]
 
@@ -221,17 +222,9 @@ class FakeDockerd:
                 request.give_text("", 204)
 
 
-@contextmanager
-def fake_dockerd() -> Iterator[FakeDockerd]:
+def fake_dockerd() -> AbstractContextManager[FakeDockerd]:
     """A fake daemon that is up."""
-    # A unix socket's path may have 107 characters: pytest's own folders are too deep.
-    with tempfile.TemporaryDirectory(prefix="cmgr-fake-") as folder:
-        daemon = FakeDockerd(Path(folder))
-        daemon.up()
-        try:
-            yield daemon
-        finally:
-            daemon.down()
+    return standing_in(FakeDockerd)
 
 
 def document(id_: str, *, status: str = "running", run: str = "2024-05-01T10:00:00.5Z", **more: Any) -> dict[str, Any]:

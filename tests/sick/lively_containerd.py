@@ -6,16 +6,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from queue import SimpleQueue
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import grpc
 
 from cmgr.runtimes import containerd_messages as calls
 from cmgr.runtimes.containerd_messages import MESSAGES, Call, Message
+from tests.support.stand_in import standing_in
 
 Ail = Callable[[Call, Any], Any]
 """Given the call and gRPC's context, answers in the daemon's place, or returns None to leave it to the daemon."""
@@ -223,14 +223,6 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # gRPC ships no 
         yield from ill if ill is not None else self._daemon.follow(context)
 
 
-@contextmanager
-def lively_containerd() -> Iterator[LivelyContainerd]:
+def lively_containerd() -> AbstractContextManager[LivelyContainerd]:
     """A daemon that is up."""
-    # A unix socket's path may have 107 characters: pytest's own folders are too deep.
-    with TemporaryDirectory(prefix="cmgr-lively-") as folder:
-        daemon = LivelyContainerd(Path(folder))
-        daemon.up()
-        try:
-            yield daemon
-        finally:
-            daemon.down()
+    return standing_in(LivelyContainerd)

@@ -2,15 +2,15 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import SimpleQueue
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.runtimes.fake_dockerd import FakeDockerd, Request, document
+from tests.support.stand_in import standing_in
 
 Ail = Callable[[Request], bool]
 """Answers the request in the daemon's place, or says that it does not."""
@@ -143,14 +143,6 @@ class LivelyDockerd(FakeDockerd):
         super().down()
 
 
-@contextmanager
-def lively_dockerd() -> Iterator[LivelyDockerd]:
+def lively_dockerd() -> AbstractContextManager[LivelyDockerd]:
     """A daemon that is up."""
-    # A unix socket's path may have 107 characters: pytest's own folders are too deep.
-    with TemporaryDirectory(prefix="cmgr-lively-") as folder:
-        daemon = LivelyDockerd(Path(folder))
-        daemon.up()
-        try:
-            yield daemon
-        finally:
-            daemon.down()
+    return standing_in(LivelyDockerd)
