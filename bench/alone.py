@@ -9,17 +9,17 @@ from pathlib import Path
 
 from bench.figures import Figure, quantile
 from bench.weather import REAL, code
-from cmgr.config.catalog import load_catalog
 from cmgr.config.settings import Config
-from cmgr.model.books import MOST_REMEMBERED
-from cmgr.model.chips import Chip, ChipId, ChipReport, RingId
-from cmgr.model.commands import Action, ListContainers, Note, ReadRing
-from cmgr.model.containers import Container, ContainerKey
-from cmgr.model.facts import ContainersListed, Event, Fact, FaultReported, Restarted, RingRead, Tick
-from cmgr.model.faults import Assertion, Severity
-from cmgr.model.node import Node
+from cmgr.config.tables.catalog import load_catalog
+from cmgr.model.faults.books import MOST_REMEMBERED
 from cmgr.model.policy import Policy, Strategy
 from cmgr.model.reduce import reduce
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.values.commands import Action, ListContainers, Note, ReadRing
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.facts import ContainersListed, Event, Fact, FaultReported, Restarted, RingRead, Tick
+from cmgr.model.values.faults import Assertion, Severity
+from cmgr.model.values.node import Node
 from cmgr.store import open_store
 
 CHIPS = 8

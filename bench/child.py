@@ -15,14 +15,14 @@ from datetime import timedelta
 from bench import weather
 from bench.records import Call
 from cmgr.config.load import load
-from cmgr.drivers.sim import SimDriver
-from cmgr.model.chips import Chip, ChipId, ChipReport
-from cmgr.model.containers import Container, ContainerKey
-from cmgr.model.facts import FaultReported
-from cmgr.model.faults import Assertion
+from cmgr.drivers.sim.driver import SimDriver
+from cmgr.model.values.chips import Chip, ChipId, ChipReport
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.facts import FaultReported
+from cmgr.model.values.faults import Assertion
 from cmgr.ports import ChipDriver, DriverFact, Halt, Injector, Runtime, RuntimeFact
-from cmgr.service import logs
 from cmgr.service.daemon import Service
+from cmgr.service.log import setup as logs
 
 Note = Callable[[Call], None]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from cmgr.config.sim import SimEvent
-from cmgr.drivers.sim import SimDriver
-from cmgr.model.faults import Assertion, Severity
+from cmgr.drivers.sim.driver import SimDriver
+from cmgr.model.values.faults import Assertion, Severity
 
 EVENTS = 20_000
 SECONDS = 10.0

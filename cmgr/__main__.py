@@ -15,7 +15,7 @@ def main() -> int:
     from cmgr.cli import main as run
 
     code = run()
-    if "cmgr.drivers.dcmi" in sys.modules:
+    if "cmgr.drivers.dcmi.driver" in sys.modules:
         # Threads of libdcmi may call back at any time, also while the interpreter is being taken down.
         sys.stdout.flush()
         sys.stderr.flush()

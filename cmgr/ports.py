@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 
-from cmgr.model.chips import Chip, ChipId, ChipReport
-from cmgr.model.commands import Action, Note
-from cmgr.model.containers import Container, ContainerKey, Exit
-from cmgr.model.facts import (
+from cmgr.model.values.chips import Chip, ChipId, ChipReport
+from cmgr.model.values.commands import Action, Note
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.facts import (
     ChipsListed,
     ContainerRemoved,
     ContainerSeen,
@@ -21,8 +21,8 @@ from cmgr.model.facts import (
     RuntimeDown,
     RuntimeUp,
 )
-from cmgr.model.faults import Assertion
-from cmgr.model.node import Node
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.node import Node
 
 DriverFact = FaultReported | ReadNeeded | ChipsListed
 """What a driver tells on its own."""

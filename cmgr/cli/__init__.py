@@ -42,8 +42,8 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _run(args: list[str]) -> int:
-    from cmgr.cli import out
     from cmgr.cli.app import app
+    from cmgr.cli.text import out
 
     # A name that the terminal's character set does not have must not end a command.
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -58,7 +58,7 @@ def _run(args: list[str]) -> int:
 
 
 def _nobody_reads() -> int:
-    from cmgr.cli import out
+    from cmgr.cli.text import out
 
     out.drop()
     return 1
@@ -108,6 +108,6 @@ def _plainly(message: str) -> str:
 
 
 def _say(text: str) -> None:
-    from cmgr.cli import out
+    from cmgr.cli.text import out
 
     out.error(text)

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cmgr.cli import complete, out, source
+from cmgr.cli import complete, source
 from cmgr.cli.options import Common
+from cmgr.cli.text import out
 from cmgr.service.client import ask
 
 if TYPE_CHECKING:
@@ -80,8 +81,8 @@ def inject(options: InjectOptions) -> int:
 
     The service takes it for real and acts on it. On real chips only with allow_injection = true.
     """
-    from cmgr.model.catalog import normal_code
-    from cmgr.model.faults import Assertion
+    from cmgr.model.values.catalog import normal_code
+    from cmgr.model.values.faults import Assertion
 
     if options.clear and options.once:
         raise typer.BadParameter("--clear and --once exclude each other")

@@ -7,8 +7,11 @@ import typer
 from typer.core import TyperCommand
 
 from cmgr import __version__
-from cmgr.cli import act, bundle, check, demo, migrate, orders, out, past, show
+from cmgr.cli import act, bundle, migrate, orders, past, show
+from cmgr.cli.check import check
+from cmgr.cli.demo import demo
 from cmgr.cli.options import Output, command
+from cmgr.cli.text import out
 
 T = TypeVar("T")
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from cmgr import __version__
-from cmgr.cli import out, past, source
+from cmgr.cli import past, source
 from cmgr.cli.options import Common
+from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ConfigError, chain
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
-    from cmgr.service.bundle_parts import Part
+    from cmgr.service.extras.bundle_parts import Part
 
 EPISODES = 100
 TIMELINES = 20
@@ -42,7 +43,7 @@ def bundle(options: BundleOptions) -> int:
     Status, chips, faults, history, configuration, findings of check, versions, and the bundles saved before the last
     resets, in one archive; secrets that are known as such are taken out. Works without the service.
     """
-    from cmgr.service.bundles import pack
+    from cmgr.service.extras.bundles import pack
 
     with _file(options.out, options.force) as file:
         made = list(_parts(options))
@@ -84,7 +85,7 @@ def _created(path: Path, force: bool) -> tuple[int, Path]:
 
 
 def _parts(options: BundleOptions) -> "Iterator[Part]":
-    from cmgr.service.bundle_parts import json_part
+    from cmgr.service.extras.bundle_parts import json_part
 
     makers: Mapping[str, Callable[[], object]] = {
         "about.json": _about,
@@ -172,14 +173,14 @@ def _settings(config: "Config") -> object:
 
 
 def _findings(config: "Config") -> object:
-    from cmgr.cli.checks import findings
+    from cmgr.cli.check.checks import findings
 
     return [asdict(finding) for finding in findings(config)]
 
 
 def _saved(config: "Config") -> "Iterator[Part]":
-    from cmgr.service.bundle_parts import Part
-    from cmgr.service.bundles import DIRECTORY, saved
+    from cmgr.service.extras.bundle_parts import Part
+    from cmgr.service.extras.bundles import DIRECTORY, saved
 
     directory = source.database_of(config).with_name(DIRECTORY)
     for path in saved(directory)[-SAVED:]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from cmgr.cli.checks import ERROR, OK, WARNING, Finding
+from cmgr.cli.check.checks import ERROR, OK, WARNING, Finding
 from cmgr.config import places
 from cmgr.config.settings import Config
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from cmgr.cli.checks import ERROR, OK, WARNING, Finding, of_error
+from cmgr.cli.check.checks import ERROR, OK, WARNING, Finding, of_error
 from cmgr.config import files
 from cmgr.config.settings import Config
 from cmgr.errors import ConfigError
-from cmgr.service import hook_files
+from cmgr.service.extras import hook_files
 
 
 def findings(config: Config) -> Iterator[Finding]:

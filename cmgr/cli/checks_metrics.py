@@ -5,7 +5,7 @@ import http.client
 import ipaddress
 import os
 
-from cmgr.cli.checks import OK, WARNING, Finding
+from cmgr.cli.check.checks import OK, WARNING, Finding
 from cmgr.service.metrics_http import PATH, address, bound
 
 SECONDS = 3.0

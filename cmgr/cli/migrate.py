@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cmgr.cli import out, render, source
+from cmgr.cli import source
+from cmgr.cli.text import out, render
 from cmgr.errors import CmgrError, ConfigError, chain, sentence
 
 if TYPE_CHECKING:
-    from cmgr.config.migrate import Migration
-    from cmgr.config.unit_file import Source
+    from cmgr.migration.migrate import Migration
+    from cmgr.migration.unit_file import Source
 
 MODE = 0o640
 MOST = 1 << 20
@@ -61,8 +62,8 @@ def migrate(options: MigrateOptions) -> int:
     Reads the unit file of MindCluster's container-manager and its fault table, maps every flag, and says what
     differs. Changes nothing but the files of --output.
     """
-    from cmgr.config.migrate import install_command
-    from cmgr.config.migrate_text import file_text
+    from cmgr.migration.migrate import install_command
+    from cmgr.migration.text import file_text
 
     target = Path(source.DEFAULT_CONFIG) if options.output is None else options.output.absolute()
     mistakes: list[str] = []
@@ -87,7 +88,7 @@ def migrate(options: MigrateOptions) -> int:
 
 
 def _migration(options: MigrateOptions, mistakes: list[str]) -> "Migration":
-    from cmgr.config import migrate as of
+    from cmgr.migration import migrate as of
 
     sources = tuple(_sources(options.unit, mistakes))
     texts: dict[str, str] = {}
@@ -108,7 +109,7 @@ def _migration(options: MigrateOptions, mistakes: list[str]) -> "Migration":
 
 
 def _sources(paths: Sequence[Path], mistakes: list[str]) -> "Iterator[Source]":
-    from cmgr.config.unit_file import Source
+    from cmgr.migration.unit_file import Source
 
     for path in paths:
         try:
@@ -148,8 +149,9 @@ def _overlooked(units: Sequence[Path]) -> Iterator[str]:
 def _with_faults(
     options: MigrateOptions, migration: "Migration", directory: Path, mistakes: list[str]
 ) -> "tuple[Migration, FaultFile | None]":
-    from cmgr.config import files, table
-    from cmgr.config import migrate as of
+    from cmgr.config import files
+    from cmgr.config.tables import table
+    from cmgr.migration import migrate as of
 
     named = options.fault_config or (Path(migration.fault_file) if migration.fault_file else None)
     if named is None:
@@ -212,7 +214,7 @@ def _put(path: Path, text: str, force: bool) -> None:
 
 def _group(path: Path) -> int:
     """Return the group of the file that is replaced, so that who could read it still can, or else group cmgr."""
-    from cmgr.service.claim import GROUP, gid_of
+    from cmgr.service.door.claim import GROUP, gid_of
 
     with suppress(OSError):
         return path.lstat().st_gid
@@ -221,7 +223,7 @@ def _group(path: Path) -> int:
 
 
 def _report(migration: "Migration", written: Mapping[Path, str], config: Path) -> None:
-    from cmgr.config.migrate_text import parts
+    from cmgr.migration.text import parts
 
     out.lines(f"{path} is written" for path in written)
     for head, sentences in parts(migration):

@@ -8,9 +8,10 @@ from typing import Annotated, cast
 
 import typer
 
-from cmgr.cli import complete, out, reading, render, source
+from cmgr.cli import complete, reading, source
 from cmgr.cli.options import Common
-from cmgr.cli.render import Face, counted
+from cmgr.cli.text import out, render
+from cmgr.cli.text.render import Face, counted
 from cmgr.errors import CmgrError
 from cmgr.service.client import ask
 

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import typer
 
-from cmgr.cli import out, reading, show, source, timeline
+from cmgr.cli import reading, show, source, timeline
 from cmgr.cli.options import Common, Showing
+from cmgr.cli.text import out
 from cmgr.errors import CmgrError
-from cmgr.model.view_words import Json
+from cmgr.words import Json
 
 NOTES = 10_000
 LIMIT = 20

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
-from cmgr.cli import render
+from cmgr.cli.text import render
 
 Row = Mapping[str, object]
 

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from cmgr.cli import out, reading, source, texts, watch
+from cmgr.cli import reading, source
 from cmgr.cli.options import Showing
-from cmgr.cli.render import Face
+from cmgr.cli.text import out, texts, watch
+from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError, ServiceDown
 from cmgr.service.client import ask
 
@@ -95,7 +96,7 @@ def explain(options: ExplainOptions) -> int:
 
     Its level, where that comes from, and what cmgr does about it. Works without the service.
     """
-    from cmgr.model.catalog import normal_code
+    from cmgr.model.values.catalog import normal_code
 
     if normal_code(options.code) is None:
         raise typer.BadParameter(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from cmgr.cli.options import Common
 from cmgr.errors import CmgrError, ConfigError, ServiceDown
-from cmgr.model.view_words import Json
 from cmgr.service.client import GROUP_HINT, ask
+from cmgr.words import Json
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config

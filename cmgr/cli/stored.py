@@ -6,11 +6,11 @@ from datetime import datetime
 
 from cmgr.cli import source
 from cmgr.cli.options import Common
-from cmgr.config.catalog import load_catalog
-from cmgr.model import view
-from cmgr.model.node import Node
-from cmgr.model.view_words import Json
+from cmgr.config.tables.catalog import load_catalog
+from cmgr.model.values.node import Node
 from cmgr.store.reader import Reader
+from cmgr.view import status as view
+from cmgr.words import Json
 
 
 def status(common: Common, database: Reader) -> Json:

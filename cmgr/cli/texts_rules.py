@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from cmgr.cli.render import Face
+from cmgr.cli.text.render import Face
 
 Row = Mapping[str, object]
 

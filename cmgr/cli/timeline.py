@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cmgr.cli import render
 from cmgr.cli.reading import rows
-from cmgr.cli.texts import Page
-from cmgr.model.view_words import Json, one_line, span, stamp, stamp_or_none
+from cmgr.cli.text import render
+from cmgr.cli.text.texts import Page
+from cmgr.words import Json, one_line, span, stamp, stamp_or_none
 
 if TYPE_CHECKING:
     from cmgr.store.history import EpisodeRow, NoteRow

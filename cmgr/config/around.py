@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
-from cmgr.config.declare import Form, Meta
+from cmgr.declare import Form, Meta
 
 FORMATS = ("json", "alertmanager")
 EVENTS = ("detected", "stopped", "reset", "recovered", "isolated", "gave_up", "deaf")

@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from cmgr.config.declare import Form, Meta
 from cmgr.config.durations import duration, spelled
 from cmgr.config.words import either, quoted
-from cmgr.model.catalog import normal_code
+from cmgr.declare import Form, Meta
+from cmgr.model.values.catalog import normal_code
 
 _SOCKET_LENGTH = 107
 """What fits into sockaddr_un (man 7 unix)."""

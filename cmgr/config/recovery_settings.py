@@ -4,9 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Annotated
 
-from cmgr.config.declare import Form, Meta
-from cmgr.model.catalog import BY_SEVERITY
-from cmgr.model.faults import Level
+from cmgr.declare import Form, Meta
 from cmgr.model.policy import (
     DEFAULT_LEVELS,
     HealPolicy,
@@ -17,6 +15,8 @@ from cmgr.model.policy import (
     ResetPolicy,
     RetryPolicy,
 )
+from cmgr.model.values.catalog import BY_SEVERITY
+from cmgr.model.values.faults import Level
 
 MODES = ("merge", "replace")
 

@@ -8,11 +8,11 @@ from enum import StrEnum
 from types import UnionType
 from typing import Any, get_args, get_origin
 
-from cmgr.config.declare import Meta
 from cmgr.config.durations import duration
 from cmgr.config.kinds import Choice, Flag, Kind, Many, Rows, Text, Time, Whole
 from cmgr.config.settings import Config
 from cmgr.config.sizes import Bytes, Size, size
+from cmgr.declare import Meta
 
 PREFIX = "CMGR_"
 

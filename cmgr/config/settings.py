@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Annotated
 
 from cmgr.config.around import Alarms, Bundles, Hooks
-from cmgr.config.declare import Form, Meta
 from cmgr.config.recovery_settings import Faults, Heal, Isolation, Levels, Limits, Reset, Retry
 from cmgr.config.sim import Sim
 from cmgr.config.sizes import Bytes
+from cmgr.declare import Form, Meta
 from cmgr.model.policy import NO_TIME, IsolationPolicy, LimitsPolicy, Policy, ResetPolicy, RetryPolicy, Strategy
 
 DRIVERS = ("auto", "dcmi", "nvml", "sim")

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
-from cmgr.config.declare import Form, Meta
-from cmgr.model.containers import DEFAULT_GRACE
-from cmgr.model.faults import Assertion, Severity
+from cmgr.declare import Form, Meta
 from cmgr.model.policy import NO_TIME, Strategy
+from cmgr.model.values.containers import DEFAULT_GRACE
+from cmgr.model.values.faults import Assertion, Severity
 
 MAX_CHIPS = 64
 MODULE = "1.0.0.0"

@@ -19,7 +19,7 @@ def open_driver(config: Config) -> ChipDriver:
     """
     # Each driver is imported only where it is used: its libraries may not be there.
     if config.driver == "sim":
-        from cmgr.drivers.sim import SimDriver
+        from cmgr.drivers.sim.driver import SimDriver
 
         return SimDriver(config.sim)
     if config.driver != "auto":
@@ -37,7 +37,7 @@ def open_driver(config: Config) -> ChipDriver:
 
 def _open_real(name: str, config: Config) -> ChipDriver:
     if name == "dcmi":
-        from cmgr.drivers.dcmi import DcmiDriver
+        from cmgr.drivers.dcmi.driver import DcmiDriver
 
         return _opened(DcmiDriver(config.dcmi, config.resync), config)
     hint = 'set driver = "sim" for simulated chips'

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from cmgr.errors import DriverError
-from cmgr.model.catalog import normal_code
-from cmgr.model.chips import Chip, ChipId, ChipReport, Reported
-from cmgr.model.facts import FaultReported
-from cmgr.model.faults import Assertion
+from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported
+from cmgr.model.values.facts import FaultReported
+from cmgr.model.values.faults import Assertion
 from cmgr.ports import Ailing, ChipDriver, Describing, DriverFact, Gauge
 
 

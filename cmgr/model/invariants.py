@@ -1,9 +1,9 @@
 """What must always hold (ARCHITECTURE.md), as questions that tests and the running service ask."""
 
-from cmgr.model.commands import Command, ResetRing, StartContainer, StopContainer
-from cmgr.model.node import Node
-from cmgr.model.rings import Phase, Ring, resets_within
 from cmgr.model.scope import Block, on_ring, start_blocker
+from cmgr.model.values.commands import Command, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Phase, Ring, resets_within
 
 
 def unsafe(node: Node, command: Command) -> str:

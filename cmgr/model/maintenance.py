@@ -5,10 +5,10 @@ What is held when it begins stays held, and is not started until it ends. Then t
 
 from dataclasses import replace
 
-from cmgr.model.commands import NoteKind
-from cmgr.model.facts import MaintenanceOrdered
-from cmgr.model.standing import Maintenance
 from cmgr.model.turn import Turn
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.facts import MaintenanceOrdered
+from cmgr.model.values.standing import Maintenance
 
 
 def maintenance_ordered(turn: Turn, fact: MaintenanceOrdered) -> None:

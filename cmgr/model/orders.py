@@ -4,10 +4,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from cmgr.model import escalation, heals, restraint
-from cmgr.model.books import escalate
-from cmgr.model.commands import NoteKind
-from cmgr.model.facts import (
+from cmgr.model.containers import healing as heals
+from cmgr.model.containers.sightings import hand_back
+from cmgr.model.faults import escalation
+from cmgr.model.faults.books import escalate
+from cmgr.model.faults.isolation import isolate, separate
+from cmgr.model.maintenance import maintenance_ordered
+from cmgr.model.recovery import restraint
+from cmgr.model.recovery.ordered_resets import reset_ordered
+from cmgr.model.turn import Turn
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.facts import (
     ForgetOrdered,
     IsolateOrdered,
     MaintenanceOrdered,
@@ -17,14 +24,9 @@ from cmgr.model.facts import (
     ResumeAllOrdered,
     ResumeOrdered,
 )
-from cmgr.model.holds import HoldState
-from cmgr.model.isolating import isolate, separate
-from cmgr.model.maintenance import maintenance_ordered
-from cmgr.model.node import Node
-from cmgr.model.ordered_resets import reset_ordered
-from cmgr.model.sightings import hand_back
-from cmgr.model.standing import not_ahead
-from cmgr.model.turn import Turn
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.standing import not_ahead
 
 
 def ordered(turn: Turn, fact: Ordered) -> None:

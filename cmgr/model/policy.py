@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
-from cmgr.model.faults import Level
+from cmgr.model.values.faults import Level
 
 NO_TIME = timedelta()
 

@@ -8,11 +8,31 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
-from cmgr.model.arrivals import chips_listed, refitted
-from cmgr.model.books import escalate, fault_reported, forget_old, relevel
-from cmgr.model.chips import resolve, rings_of
-from cmgr.model.commands import Command, Note, NoteKind
-from cmgr.model.facts import (
+from cmgr.model.containers.healing import tend
+from cmgr.model.containers.holding import container_started, container_stopped, keep, restart_policy_set
+from cmgr.model.containers.sightings import (
+    container_removed,
+    container_seen,
+    containers_listed,
+    runtime_down,
+    runtime_up,
+)
+from cmgr.model.faults.arrivals import chips_listed, refitted
+from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
+from cmgr.model.faults.isolation import release_at, release_due
+from cmgr.model.faults.readings import read_needed, ring_read
+from cmgr.model.maintenance import maintenance_due
+from cmgr.model.orders import after_restart, ordered
+from cmgr.model.policy import Policy
+from cmgr.model.recovery.ordered_resets import lapse_orders
+from cmgr.model.recovery.recovery import advance
+from cmgr.model.recovery.resetting import reset_done, verify
+from cmgr.model.recovery.restraint import let_go
+from cmgr.model.scope import handled_faults
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import resolve, rings_of
+from cmgr.model.values.commands import Command, Note, NoteKind
+from cmgr.model.values.facts import (
     ChipsListed,
     ContainerRemoved,
     ContainerSeen,
@@ -35,30 +55,10 @@ from cmgr.model.facts import (
     RuntimeUp,
     Tick,
 )
-from cmgr.model.faults import Isolation
-from cmgr.model.heals import tend
-from cmgr.model.holds import Hold, HoldState
-from cmgr.model.isolating import release_at, release_due
-from cmgr.model.keeping import container_started, container_stopped, keep, restart_policy_set
-from cmgr.model.maintenance import maintenance_due
-from cmgr.model.node import ChipFaults, Node, RuntimeState
-from cmgr.model.ordered_resets import lapse_orders
-from cmgr.model.orders import after_restart, ordered
-from cmgr.model.policy import Policy
-from cmgr.model.readings import read_needed, ring_read
-from cmgr.model.recovery import advance
-from cmgr.model.resetting import reset_done, verify
-from cmgr.model.restraint import let_go
-from cmgr.model.rings import AFTER_RESTART, REBOOTING, Phase, Ring, reborn, resets_within
-from cmgr.model.scope import handled_faults
-from cmgr.model.sightings import (
-    container_removed,
-    container_seen,
-    containers_listed,
-    runtime_down,
-    runtime_up,
-)
-from cmgr.model.turn import Turn
+from cmgr.model.values.faults import Isolation
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.node import ChipFaults, Node, RuntimeState
+from cmgr.model.values.rings import AFTER_RESTART, REBOOTING, Phase, Ring, reborn, resets_within
 
 MOST_ROUNDS = 16
 """Steps lead forward only, so they come to an end; should that be wrong, the next event goes on."""

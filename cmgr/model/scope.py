@@ -5,13 +5,13 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
-from cmgr.model.chips import ChipId, listed
-from cmgr.model.containers import Container
-from cmgr.model.faults import Fault, Level
-from cmgr.model.holds import Cause, Hold, HoldState
-from cmgr.model.node import Node
 from cmgr.model.policy import OnIsolate, Strategy
-from cmgr.model.rings import Phase, Ring
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.containers import Container
+from cmgr.model.values.faults import Fault, Level
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Phase, Ring
 
 
 def active_faults(node: Node, chip: ChipId) -> list[Fault]:

@@ -6,24 +6,17 @@ The one mutable thing in the model. It is made by `reduce`, handed down, and nev
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from cmgr.model.chips import ChipId, ChipReport, RingId
-from cmgr.model.commands import (
-    Command,
-    CommandId,
-    ListContainers,
-    Note,
-    NoteKind,
-    ReadRing,
-)
-from cmgr.model.containers import Container, ContainerKey
-from cmgr.model.faults import Fault, FaultCode, Isolation
-from cmgr.model.healing import Healing
-from cmgr.model.holds import Hold
-from cmgr.model.node import Node, RuntimeState
 from cmgr.model.policy import backed_off
-from cmgr.model.rings import REBOOTING, Phase, Ring, entered
-from cmgr.model.rules import Tally
-from cmgr.model.standing import ResetOrder
+from cmgr.model.values.chips import ChipId, ChipReport, RingId
+from cmgr.model.values.commands import Command, CommandId, ListContainers, Note, NoteKind, ReadRing
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.faults import Fault, FaultCode, Isolation
+from cmgr.model.values.healing import Healing
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.node import Node, RuntimeState
+from cmgr.model.values.rings import REBOOTING, Phase, Ring, entered
+from cmgr.model.values.rules import Tally
+from cmgr.model.values.standing import ResetOrder
 
 LIST_BACKOFF = timedelta(seconds=1)
 LIST_BACKOFF_MAX = timedelta(seconds=10)

@@ -1,14 +1,14 @@
 """Containers as a person sees them: the status word, what each waits for, and what to type."""
 
-from cmgr.model.chips import ChipId
-from cmgr.model.containers import Container, ContainerKey
-from cmgr.model.holds import Hold, HoldState
-from cmgr.model.node import Node
-from cmgr.model.rings import Ring
 from cmgr.model.scope import down_since_reset, grave_faults, why_idle
-from cmgr.model.view_advice import called, idle_hint, isolation_hint
-from cmgr.model.view_heals import heal, health, of_held, of_running
-from cmgr.model.view_words import Json, joined, one_line, stamp, stamp_or_none, times
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
+from cmgr.view.advice import called, idle_hint, isolation_hint
+from cmgr.view.heals import heal, health, of_held, of_running
+from cmgr.words import Json, joined, one_line, stamp, stamp_or_none, times
 
 STATUS_OF_HOLD = {
     HoldState.STOPPING: "pausing",

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from cmgr.config.settings import Containerd, Docker
 from cmgr.errors import ConfigError, ContainerError, RuntimeDown
 from cmgr.ports import Runtime
-from cmgr.runtimes.sim_world import Pretended
+from cmgr.runtimes.sim.world import Pretended
 
 if TYPE_CHECKING:
-    from cmgr.runtimes.containerd import ContainerdRuntime
-    from cmgr.runtimes.docker import DockerRuntime
+    from cmgr.runtimes.containerd.runtime import ContainerdRuntime
+    from cmgr.runtimes.docker.runtime import DockerRuntime
 
 AUTO = "auto"
 
@@ -93,21 +93,21 @@ def _listens(name: str, path: str) -> None:
 
 
 def _docker(settings: Docker) -> "DockerRuntime":
-    from cmgr.runtimes.docker import DockerRuntime
-    from cmgr.runtimes.docker_wire import Limits
+    from cmgr.runtimes.docker.runtime import DockerRuntime
+    from cmgr.runtimes.docker.wire import Limits
 
     return DockerRuntime(settings.socket, Limits.within(settings.timeout.total_seconds()))
 
 
 def _containerd(settings: Containerd) -> "ContainerdRuntime":
-    from cmgr.runtimes.containerd import ContainerdRuntime
-    from cmgr.runtimes.containerd_wire import Limits
+    from cmgr.runtimes.containerd.runtime import ContainerdRuntime
+    from cmgr.runtimes.containerd.wire import Limits
 
     limits = Limits.within(settings.timeout.total_seconds())
     return ContainerdRuntime(settings.address, settings.skip_namespaces, limits)
 
 
 def _sim(pretended: Sequence[Pretended], file: Path | None) -> Runtime:
-    from cmgr.runtimes.sim import SimRuntime
+    from cmgr.runtimes.sim.runtime import SimRuntime
 
     return SimRuntime(pretended, path=file)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cmgr.model.chips import ALL_CHIPS
+from cmgr.model.values.chips import ALL_CHIPS
 
 ASCEND = "ASCEND_VISIBLE_DEVICES"
 NVIDIA = "NVIDIA_VISIBLE_DEVICES"

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cmgr.runtimes.docker_inspect import Described
+from cmgr.runtimes.docker.inspect import Described
 
 _GOOD_FOR = 300.0
 """Seconds after which a description is read again all the same: an event may have been lost."""

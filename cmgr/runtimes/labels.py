@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cmgr.model.containers import Heal
 from cmgr.model.policy import Strategy
+from cmgr.model.values.containers import Heal
 
 STRATEGY = "cmgr.strategy"
 STOP_TIMEOUT = "cmgr.stop-timeout"

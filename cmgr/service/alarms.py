@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from cmgr.model.chips import ChipId, listed
-from cmgr.model.commands import Note, NoteKind
-from cmgr.model.node import Node
-from cmgr.model.rings import REBOOTING, Phase, Ring
 from cmgr.model.scope import handled_faults, holds_on
-from cmgr.model.view_words import one_line
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import REBOOTING, Phase, Ring
+from cmgr.words import one_line
 
 EPISODE, ISOLATED, GIVEN_UP, DEAF = "episode", "isolated", "given-up", "deaf"
 """The kinds of conditions."""

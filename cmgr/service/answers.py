@@ -6,12 +6,12 @@ from datetime import datetime
 
 from cmgr.config.settings import Config
 from cmgr.errors import CmgrError, ConfigError
-from cmgr.model import view
-from cmgr.model.faults import Assertion
-from cmgr.model.node import Node
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Gauge, Injector
 from cmgr.service.control import Request
-from cmgr.service.orders import Orders, chip_of, text_of
+from cmgr.service.door.orders import Orders, chip_of, text_of
+from cmgr.view import status as view
 
 Json = Mapping[str, object]
 

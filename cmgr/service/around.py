@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from cmgr.model.chips import ChipReport
-from cmgr.model.commands import ReadRing, ResetRing, StopContainer
+from cmgr.model.values.chips import ChipReport
+from cmgr.model.values.commands import ReadRing, ResetRing, StopContainer
 
 Reports = Sequence[ChipReport]
 

@@ -4,8 +4,8 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from cmgr.model.containers import Container, Exit
-from cmgr.model.facts import ContainerSeen, ContainersListed, ContainerStopped, Fact
+from cmgr.model.values.containers import Container, Exit
+from cmgr.model.values.facts import ContainerSeen, ContainersListed, ContainerStopped, Fact
 
 _NOTABLE = timedelta(seconds=1)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from cmgr.config import places
 from cmgr.errors import CmgrError, ConfigError, chain
-from cmgr.service.claim import GROUP, gid_of, make_directory
+from cmgr.service.door.claim import GROUP, gid_of, make_directory
 from cmgr.service.peers import Peer, peer_of
 from cmgr.service.reception import Guest, Host, Reception
 

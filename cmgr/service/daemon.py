@@ -12,36 +12,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr import __version__
-from cmgr.config.catalog import load_catalog
 from cmgr.config.settings import Config
+from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_driver
 from cmgr.errors import ConfigError, StoreError, bare, chain
-from cmgr.model import view
-from cmgr.model.catalog import Catalog
-from cmgr.model.facts import Fact, Reconfigured, Restarted
-from cmgr.model.node import Node
+from cmgr.model.values.catalog import Catalog
+from cmgr.model.values.facts import Fact, Reconfigured, Restarted
+from cmgr.model.values.node import Node
 from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import open_runtimes
-from cmgr.runtimes.sim_world import pretended
-from cmgr.service import bundle_parts, logs
+from cmgr.runtimes.sim.world import pretended
 from cmgr.service.answers import Answers
-from cmgr.service.claim import claim
 from cmgr.service.clock import SteadyClock, steadied
 from cmgr.service.control import ControlServer, refuse_if_live
+from cmgr.service.door.claim import claim
+from cmgr.service.door.orders import Orders
+from cmgr.service.extras import bundle_parts
+from cmgr.service.extras.surroundings import Surroundings
 from cmgr.service.handover import Handover
 from cmgr.service.inbox import Inbox
 from cmgr.service.jobs import Jobs
+from cmgr.service.log import setup as logs
 from cmgr.service.log_file import Keep
 from cmgr.service.loop import Loop
-from cmgr.service.metrics import Metrics, Sources
+from cmgr.service.metrics.page import Metrics, Sources
 from cmgr.service.metrics_http import MetricsServer
-from cmgr.service.orders import Orders
 from cmgr.service.reloading import Reload, Reloader
-from cmgr.service.surroundings import Surroundings
 from cmgr.service.systemd import Notifier
 from cmgr.service.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME
+from cmgr.view import status as view
 
 if TYPE_CHECKING:
     from cmgr.store.sqlite import SqliteStore

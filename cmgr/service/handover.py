@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from cmgr.errors import CmgrError
-from cmgr.model.facts import Ordered
+from cmgr.model.values.facts import Ordered
 from cmgr.ports import Clock
 from cmgr.service.inbox import Inbox
 

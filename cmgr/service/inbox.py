@@ -14,8 +14,8 @@ from dataclasses import replace
 from datetime import datetime
 from queue import Empty, SimpleQueue
 
-from cmgr.model.chips import ChipId
-from cmgr.model.facts import (
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.facts import (
     ContainerRemoved,
     ContainerSeen,
     Event,
@@ -25,7 +25,7 @@ from cmgr.model.facts import (
     Resync,
     Tick,
 )
-from cmgr.model.faults import Assertion
+from cmgr.model.values.faults import Assertion
 from cmgr.ports import Clock
 
 CHIP_LIMIT = 512

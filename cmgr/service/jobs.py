@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from apscheduler.schedulers.background import BackgroundScheduler
 
-from cmgr.model.facts import Fact, Resync, Tick
+from cmgr.model.values.facts import Fact, Resync, Tick
 
 LOOK_SECONDS = 1.0
 """How often the system's clock is looked at."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from loguru import logger
 
-from cmgr.service.log_writer import Line
+from cmgr.service.log.writer import Line
 
 if TYPE_CHECKING:
     from loguru import Message

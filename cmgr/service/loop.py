@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
-from cmgr.model.commands import Action, Note, ResetRing, SetRestartPolicy, StopContainer
-from cmgr.model.containers import NO_RESTART
-from cmgr.model.facts import Event, Resync, Tick
 from cmgr.model.invariants import unsafe
-from cmgr.model.node import Node
 from cmgr.model.reduce import next_deadline, reduce
+from cmgr.model.values.commands import Action, Note, ResetRing, SetRestartPolicy, StopContainer
+from cmgr.model.values.containers import NO_RESTART
+from cmgr.model.values.facts import Event, Resync, Tick
+from cmgr.model.values.node import Node
 from cmgr.ports import Clock, Store
 from cmgr.service.inbox import Inbox
-from cmgr.service.logs import Log
-from cmgr.service.tally import Step
+from cmgr.service.log.setup import Log
+from cmgr.service.metrics.tally import Step
 from cmgr.service.workers import failed
 
 PRUNE_EVERY = timedelta(hours=1)

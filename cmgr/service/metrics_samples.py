@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from cmgr import __version__
-from cmgr.model import view
-from cmgr.model.chips import ChipId
-from cmgr.model.faults import Fault
-from cmgr.model.rings import Phase, Ring, resets_within
 from cmgr.model.scope import active_faults
-from cmgr.model.view_words import one_line
-from cmgr.service.metrics_look import Look, Samples, one
-from cmgr.service.tally import DRIVER, Counts, Spread, Spreads
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import Fault
+from cmgr.model.values.rings import Phase, Ring, resets_within
+from cmgr.service.metrics.look import Look, Samples, one
+from cmgr.service.metrics.tally import DRIVER, Counts, Spread, Spreads
+from cmgr.view import status as view
+from cmgr.words import one_line
 
 STATES = ("starting", "ready", "degraded", "stopping")
 CAUSES = ("level", "escalation", "budget", "operator")

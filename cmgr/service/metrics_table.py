@@ -4,8 +4,8 @@ Names and units are Prometheus' own way: base units, `_total` for what only grow
 """
 
 from cmgr.service import metrics_samples as samples
-from cmgr.service.metrics_look import counter, gauge, histogram, one
-from cmgr.service.metrics_measured import MEASURED
+from cmgr.service.metrics.chips import MEASURED
+from cmgr.service.metrics.look import counter, gauge, histogram, one
 
 SERVICE = (
     gauge("cmgr_build_info", "Always 1. Which cmgr it is.", samples.build, "version"),

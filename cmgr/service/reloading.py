@@ -5,12 +5,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-from cmgr.config.catalog import load_catalog
 from cmgr.config.schema import settings
 from cmgr.config.settings import Config
+from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import CmgrError, ConfigError, chain
-from cmgr.model.catalog import Catalog
-from cmgr.service.logs import Log
+from cmgr.model.values.catalog import Catalog
+from cmgr.service.log.setup import Log
 from cmgr.service.systemd import Notifier
 
 PATIENCE = 20.0

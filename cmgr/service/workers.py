@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import assert_never
 
 from cmgr.errors import CmgrError, ContainerGone, ResetRefused, RuntimeDown, sentence
-from cmgr.model.chips import ChipReport
-from cmgr.model.commands import (
+from cmgr.model.values.chips import ChipReport
+from cmgr.model.values.commands import (
     Action,
     ListContainers,
     ReadRing,
@@ -20,7 +20,7 @@ from cmgr.model.commands import (
     StartContainer,
     StopContainer,
 )
-from cmgr.model.facts import (
+from cmgr.model.values.facts import (
     Answer,
     ContainersListed,
     ContainerStarted,

@@ -6,14 +6,14 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.containers import Container
-from cmgr.model.faults import Fault, FaultKey
-from cmgr.model.holds import Hold
-from cmgr.model.node import ChipFaults, Node
-from cmgr.model.rings import Ring
-from cmgr.model.rules import Tally
-from cmgr.model.standing import Maintenance
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.containers import Container
+from cmgr.model.values.faults import Fault, FaultKey
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.node import ChipFaults, Node
+from cmgr.model.values.rings import Ring
+from cmgr.model.values.rules import Tally
+from cmgr.model.values.standing import Maintenance
 from cmgr.store import counters, rows, standing
 
 Key = TypeVar("Key")

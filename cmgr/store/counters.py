@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.faults import FaultCode, Level
-from cmgr.model.healing import Healing
-from cmgr.model.node import Restraint
-from cmgr.model.rules import Raise, RuleKind, Tally
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.healing import Healing
+from cmgr.model.values.node import Restraint
+from cmgr.model.values.rules import Raise, RuleKind, Tally
 from cmgr.store.rows import Row, compact, key_of, key_row, moment, moment_if, stamp, stamp_if
 
 

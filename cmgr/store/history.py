@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.commands import (
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.commands import (
     Action,
     CommandId,
     Note,
@@ -16,9 +16,9 @@ from cmgr.model.commands import (
     StartContainer,
     StopContainer,
 )
-from cmgr.model.containers import ContainerKey
-from cmgr.model.faults import Fault
-from cmgr.model.node import Node
+from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.faults import Fault
+from cmgr.model.values.node import Node
 from cmgr.store import rows
 
 Order = StopContainer | StartContainer | SetRestartPolicy | ResetRing

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from cmgr.model.chips import ChipId
-from cmgr.model.faults import Fault, FaultKey
-from cmgr.model.node import Node, Restraint
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import Fault, FaultKey
+from cmgr.model.values.node import Node, Restraint
 from cmgr.store import counters, rows, standing
 
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from cmgr.errors import StoreError
-from cmgr.model.node import Node
+from cmgr.model.values.node import Node
 from cmgr.store import files, history, rows
 from cmgr.store.nodes import node_of
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cmgr.model.chips import Chip, ChipId, RingId
-from cmgr.model.containers import Container, ContainerKey, Exit
-from cmgr.model.faults import Fault, FaultCode, Isolation, Level, Severity
-from cmgr.model.holds import Cause, Hold, HoldState
 from cmgr.model.policy import Strategy
-from cmgr.model.rings import Phase, Ring
+from cmgr.model.values.chips import Chip, ChipId, RingId
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level, Severity
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.rings import Phase, Ring
 
 Row = Mapping[str, Any]
 """A row by column name."""

@@ -16,8 +16,8 @@ from sqlalchemy.sql.dml import UpdateBase
 
 from cmgr import __version__
 from cmgr.errors import StoreError, chain
-from cmgr.model.commands import Action, CommandId, Note, NoteKind
-from cmgr.model.node import Node
+from cmgr.model.values.commands import Action, CommandId, Note, NoteKind
+from cmgr.model.values.node import Node
 from cmgr.store import files, history, pruning, rows, schema
 from cmgr.store.changes import Change, changes
 from cmgr.store.nodes import node_of

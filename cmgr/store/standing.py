@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.standing import Maintenance, ResetOrder
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.standing import Maintenance, ResetOrder
 from cmgr.store import rows
 
 

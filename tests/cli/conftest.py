@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 
 from cmgr.cli import main
-from cmgr.config.catalog import load_catalog
 from cmgr.config.settings import Config
+from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import DriverError
-from cmgr.model import view
-from cmgr.model.node import Node
 from cmgr.model.policy import Policy
+from cmgr.model.values.node import Node
 from cmgr.service.control import ControlServer, Request
 from cmgr.store import open_store
 from cmgr.store.files import NAME
+from cmgr.view import status as view
 from tests.cli.scenes import NOTES, NOW, SERVICE, recovering
 
 

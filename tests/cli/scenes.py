@@ -3,17 +3,17 @@
 from dataclasses import replace
 from datetime import UTC, timedelta
 
-from cmgr.cli.render import Face
-from cmgr.cli.texts import Page
-from cmgr.model import view
-from cmgr.model.chips import ChipId, ChipReport, Process, RingId
-from cmgr.model.commands import Note, NoteKind
-from cmgr.model.containers import Container, ContainerKey
-from cmgr.model.faults import Isolation
-from cmgr.model.holds import Hold, HoldState
-from cmgr.model.node import Node, RuntimeState
-from cmgr.model.rings import Phase
-from cmgr.model.standing import Maintenance
+from cmgr.cli.text.render import Face
+from cmgr.cli.text.texts import Page
+from cmgr.model.values.chips import ChipId, ChipReport, Process, RingId
+from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.faults import Isolation
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.node import Node, RuntimeState
+from cmgr.model.values.rings import Phase
+from cmgr.model.values.standing import Maintenance
+from cmgr.view import status as view
 from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine
 
 NOW = T0 + timedelta(minutes=2, seconds=12)

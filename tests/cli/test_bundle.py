@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cmgr.service.bundle_parts import Part
-from cmgr.service.bundles import write
+from cmgr.service.extras.bundle_parts import Part
+from cmgr.service.extras.bundles import write
 from tests.cli.conftest import Home, Outcome
 
 

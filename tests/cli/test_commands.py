@@ -9,7 +9,7 @@ from cmgr import __version__
 from cmgr.cli import past, source
 from cmgr.config.load import DEFAULT_PATH
 from cmgr.config.settings import Config
-from cmgr.model.node import Node
+from cmgr.model.values.node import Node
 from cmgr.service.control import ControlServer, Request
 from cmgr.store import open_store
 from tests.cli.conftest import Home, answers

@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.cli import texts, timeline
-from cmgr.cli.checks import ERROR, OK, WARNING, Finding
-from cmgr.cli.checks import lines as check_lines
-from cmgr.model import view
-from cmgr.model.catalog import Catalog, Entry
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.containers import Container
-from cmgr.model.faults import Level
-from cmgr.model.node import Node, Restraint
+from cmgr.cli import timeline
+from cmgr.cli.check.checks import ERROR, OK, WARNING, Finding
+from cmgr.cli.check.checks import lines as check_lines
+from cmgr.cli.text import texts
 from cmgr.model.policy import Policy, Strategy
-from cmgr.model.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
+from cmgr.model.values.catalog import Catalog, Entry
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.containers import Container
+from cmgr.model.values.faults import Level
+from cmgr.model.values.node import Node, Restraint
+from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
 from cmgr.store.history import EpisodeRow, NoteRow
+from cmgr.view import status as view
 from tests.cli.scenes import NOTES, NOW, PAGE, STOPPED, in_maintenance, in_need, recovering, slow, told, twins
 from tests.support.picture import CODE, T0, faulty, in_episode, key, machine
 

@@ -14,11 +14,12 @@ from datetime import UTC
 
 import pytest
 
-from cmgr.cli import reading, texts
-from cmgr.cli.render import Face
-from cmgr.model import view
-from cmgr.model.node import Node
+from cmgr.cli import reading
+from cmgr.cli.text import texts
+from cmgr.cli.text.render import Face
+from cmgr.model.values.node import Node
 from cmgr.service.control import ControlServer, Request
+from cmgr.view import status as view
 from tests.cli.conftest import Home
 from tests.cli.scenes import NOW, SERVICE, in_need, recovering, told
 from tests.support.picture import key, machine, running

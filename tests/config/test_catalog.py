@@ -9,13 +9,13 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import cmgr
-from cmgr.config.catalog import load_catalog
 from cmgr.config.recovery_settings import Faults
 from cmgr.config.settings import Config
-from cmgr.config.table import KEYS, read_table
+from cmgr.config.tables.catalog import load_catalog
+from cmgr.config.tables.table import KEYS, read_table
 from cmgr.errors import ConfigError
-from cmgr.model.catalog import Catalog
-from cmgr.model.faults import FaultCode, Level, Severity
+from cmgr.model.values.catalog import Catalog
+from cmgr.model.values.faults import FaultCode, Level, Severity
 from tests.config.support import written
 
 TABLES = Path(cmgr.__file__).parent / "tables"

@@ -9,8 +9,8 @@ from cmgr.config.recovery_settings import Reset
 from cmgr.config.settings import Config, Docker
 from cmgr.config.sim import SimContainer, SimEvent, SimProcess
 from cmgr.errors import ConfigError
-from cmgr.model.faults import Assertion, Level
 from cmgr.model.policy import Strategy
+from cmgr.model.values.faults import Assertion, Level
 from tests.config.support import from_text, mistakes, written
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.load import load
-from cmgr.config.migrate import (
+from cmgr.config.settings import Config
+from cmgr.config.tables.table import parse_table
+from cmgr.migration.migrate import (
     Migration,
     environment_files,
     install_command,
@@ -14,11 +16,9 @@ from cmgr.config.migrate import (
     with_fault_table,
     without_fault_table,
 )
-from cmgr.config.migrate_text import ALWAYS, file_text
-from cmgr.config.reference import FLAGS
-from cmgr.config.settings import Config
-from cmgr.config.table import parse_table
-from cmgr.config.unit_file import Source
+from cmgr.migration.reference import FLAGS
+from cmgr.migration.text import ALWAYS, file_text
+from cmgr.migration.unit_file import Source
 from tests.config.support import written
 
 PROGRAM = "/usr/local/bin/container-manager"

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cmgr.config.load import load
-from cmgr.config.migrate import environment_files, migrate
-from cmgr.config.migrate_text import file_text
-from cmgr.config.reference import FLAGS
-from cmgr.config.unit_file import Source
+from cmgr.migration.migrate import environment_files, migrate
+from cmgr.migration.reference import FLAGS
+from cmgr.migration.text import file_text
+from cmgr.migration.unit_file import Source
 from tests.config.support import written
 
 ODD = st.text(st.sampled_from("\\\"'$%{};&|<>=-\n #@:a0/[]\x00é\u2028"), max_size=12)

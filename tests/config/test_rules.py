@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from cmgr.config.catalog import load_catalog, load_levels, load_rules
 from cmgr.config.recovery_settings import Faults
-from cmgr.config.rules import HANDLING, read_rules
 from cmgr.config.settings import Config
+from cmgr.config.tables.catalog import load_catalog, load_levels, load_rules
+from cmgr.config.tables.rules import HANDLING, read_rules
 from cmgr.errors import ConfigError
-from cmgr.model.faults import FaultCode, Level
-from cmgr.model.rules import DurationRule, FrequencyRule, RuleKind, Rules
+from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from tests.config.support import written
 
 LINK_DOWN = FaultCode("81078603")

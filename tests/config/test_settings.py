@@ -5,8 +5,8 @@ from cmgr.config.kinds import Rows
 from cmgr.config.recovery_settings import Isolation, Levels, LevelSettings, Reset, Retry
 from cmgr.config.schema import sections, settings
 from cmgr.config.settings import Config
-from cmgr.model.faults import Level
 from cmgr.model.policy import IsolationPolicy, LevelPolicy, OnIsolate, Policy, ResetPolicy, RetryPolicy, Strategy
+from cmgr.model.values.faults import Level
 
 FIXED = {
     "strategy": '"never"',

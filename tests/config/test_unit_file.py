@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmgr.config.unit_file import Source, command, environment_file, environment_line, parsed, words
+from cmgr.migration.unit_file import Source, command, environment_file, environment_line, parsed, words
 
 
 def values(*texts: str, section: str = "Service", key: str = "ExecStart") -> list[str]:

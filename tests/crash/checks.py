@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 
-from cmgr.model.commands import NoteKind
-from cmgr.model.rings import EDGES, Phase
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.rings import EDGES, Phase
 from cmgr.store.history import NoteRow
 from cmgr.store.reader import open_reader
 from tests.crash.trial import Trial

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.node import Node
+from cmgr.model.values.node import Node
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from tests.crash import checks

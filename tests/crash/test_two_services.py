@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.runtimes import sim_world
+from cmgr.runtimes.sim import world as sim_world
 from tests.support.figures import Figures
 from tests.support.service import LATER, Service
 from tests.support.waiting import eventually

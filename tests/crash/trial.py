@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cmgr.errors import CmgrError
-from cmgr.model.rings import Phase
+from cmgr.model.values.rings import Phase
 from cmgr.store.reader import open_reader
 from tests.crash.worlds import Place
 from tests.support.crashing import ROOT, Plan, program

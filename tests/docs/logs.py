@@ -2,8 +2,8 @@
 
 import re
 
-from cmgr.model.commands import NoteKind
-from cmgr.service import journal
+from cmgr.model.values.commands import NoteKind
+from cmgr.service.log import journal
 from tests.docs.generated import ROOT
 
 PAGE = ROOT / "docs" / "logs.md"

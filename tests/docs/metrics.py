@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cmgr.model.rings import Phase
+from cmgr.model.values.rings import Phase
 from cmgr.service import metrics_samples as samples
 from cmgr.service.metrics_table import METRICS
 

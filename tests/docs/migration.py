@@ -2,9 +2,9 @@
 
 import re
 
-from cmgr.config.migrate import migrate, without_fault_table
-from cmgr.config.migrate_text import file_text
-from cmgr.config.unit_file import Source
+from cmgr.migration.migrate import migrate, without_fault_table
+from cmgr.migration.text import file_text
+from cmgr.migration.unit_file import Source
 from tests.docs.generated import ROOT
 
 PAGE = ROOT / "docs" / "migration.md"

@@ -9,13 +9,13 @@ import pytest
 
 from cmgr.config.load import load
 from cmgr.config.settings import Config
-from cmgr.model import facts
-from cmgr.model.commands import Note, StartContainer
-from cmgr.model.containers import Heal
 from cmgr.model.policy import HealPolicy, Policy
-from cmgr.model.view import containers
+from cmgr.model.values import facts
+from cmgr.model.values.commands import Note, StartContainer
+from cmgr.model.values.containers import Heal
 from cmgr.runtimes.labels import HEAL, HEAL_BACKOFF, HEAL_LIMIT
 from cmgr.service.metrics_table import METRICS
+from cmgr.view.status import containers
 from tests.model.builders import T0, Cmgr, container, key, seconds
 
 PAGE = (Path(__file__).parents[2] / "docs" / "heal.md").read_text()

@@ -12,10 +12,10 @@ import pytest
 from cmgr.cli.app import app
 from cmgr.config.around import EVENTS
 from cmgr.config.load import load
-from cmgr.service.alarm_forms import event
 from cmgr.service.alarms import EPISODE, Alarm
-from cmgr.service.hook_files import HOOKS
-from cmgr.service.hook_run import run
+from cmgr.service.extras.alarm_forms import event
+from cmgr.service.extras.hook_files import HOOKS
+from cmgr.service.extras.hook_run import run
 from tests.cli.test_bundle import FILES
 from tests.config.support import written
 from tests.model.builders import T0

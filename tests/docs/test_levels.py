@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.load import load
-from cmgr.config.rules import checked
 from cmgr.config.settings import Config
-from cmgr.config.table import read_table
+from cmgr.config.tables.rules import checked
+from cmgr.config.tables.table import read_table
 
 PAGE = (Path(__file__).parents[2] / "docs" / "levels.md").read_text()
 

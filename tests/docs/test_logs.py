@@ -1,9 +1,9 @@
 """docs/logs.md says what the journal gets."""
 
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.commands import Note, NoteKind
-from cmgr.model.containers import ContainerKey
-from cmgr.service import journal
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.containers import ContainerKey
+from cmgr.service.log import journal
 from tests.docs import logs
 from tests.support.picture import T0
 

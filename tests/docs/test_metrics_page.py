@@ -3,8 +3,8 @@
 import re
 
 from cmgr.config.settings import Config
+from cmgr.service.metrics.chips import FRESH_SECONDS
 from cmgr.service.metrics_http import PATH, RETRY_SECONDS
-from cmgr.service.metrics_measured import FRESH_SECONDS
 from cmgr.service.metrics_table import METRICS
 from tests.docs import metrics
 

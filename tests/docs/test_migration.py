@@ -1,6 +1,6 @@
 """docs/migration.md says what `cmgr migrate` does. tests/system/test_migration.py goes the way that it describes."""
 
-from cmgr.config.reference import FLAGS
+from cmgr.migration.reference import FLAGS
 from tests.docs import migration
 
 

@@ -19,7 +19,7 @@ import typer
 from cmgr.cli.app import app
 from cmgr.config.schema import settings
 from cmgr.errors import CmgrError
-from cmgr.model.rings import Phase
+from cmgr.model.values.rings import Phase
 from cmgr.runtimes import labels
 from cmgr.store.files import NAME
 from tests.docs.session import Example, Session, examples, plain, run

@@ -3,8 +3,8 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.dcmi import DcmiDriver
-from cmgr.drivers.sim import SimDriver
+from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.sim.driver import SimDriver
 from tests.drivers.contract import Told
 from tests.drivers.dcmi import HOUR, open_dcmi
 from tests.drivers.sim import Clock, settings

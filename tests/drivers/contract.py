@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cmgr.errors import DriverError, ResetRefused
-from cmgr.model.chips import ChipId, rings_of
-from cmgr.model.facts import FaultReported
-from cmgr.model.faults import Assertion
+from cmgr.model.values.chips import ChipId, rings_of
+from cmgr.model.values.facts import FaultReported
+from cmgr.model.values.faults import Assertion
 from cmgr.ports import ChipDriver, DriverFact
 
 CODE = "80E24E00"

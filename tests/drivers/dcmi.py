@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from cmgr.config.settings import Dcmi
-from cmgr.drivers.dcmi import DcmiDriver
+from cmgr.drivers.dcmi.driver import DcmiDriver
 from tests.fakes.dcmi.standin import Standin
 
 HOUR = timedelta(hours=1)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from cmgr.config.sim import Sim
-from cmgr.drivers.sim import SimDriver
+from cmgr.drivers.sim.driver import SimDriver
 
 
 class Clock:

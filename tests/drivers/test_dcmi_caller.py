@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cmgr.drivers.dcmi_caller import Caller, Hangs
+from cmgr.drivers.caller import Caller, Hangs
 from tests.support.waiting import eventually
 
 SOON = 0.05

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cmgr.drivers.dcmi import DcmiDriver
-from cmgr.model.chips import ChipId
-from cmgr.model.faults import Assertion
+from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import Assertion
 from cmgr.ports import Ailing, ChipDriver, Gauge
 from tests.drivers.contract import ChipDriverContract
 from tests.drivers.dcmi import open_dcmi

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.dcmi_calls import Library
-from cmgr.drivers.dcmi_library import Where, cached, find, search
+from cmgr.drivers.dcmi.calls import Library
+from cmgr.drivers.libraries import Where, cached, find, search
 from cmgr.errors import DriverMissing
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.build import Workshop

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.dcmi import DcmiDriver
+from cmgr.drivers.dcmi.driver import DcmiDriver
 from tests.drivers.contract import Told
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.dcmi_calls import Holder
-from cmgr.drivers.dcmi_processes import container_of, process_of
-from cmgr.model.chips import Process
+from cmgr.drivers.dcmi.calls import Holder
+from cmgr.drivers.processes import container_of, process_of
+from cmgr.model.values.chips import Process
 
 ID = "3f9d0a4b7c51e2886d0e5f11a9c44b7d6e8f00112233445566778899aabbccdd"
 OTHER = "00" * 32

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from cmgr.drivers.dcmi import DcmiDriver
-from cmgr.drivers.dcmi_abi import CARD_DROPPED
-from cmgr.model.chips import ChipId
+from cmgr.drivers.dcmi.abi import CARD_DROPPED
+from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.model.values.chips import ChipId
 from tests.drivers.contract import CODE, OTHER_CODE
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make

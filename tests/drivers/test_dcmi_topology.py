@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.dcmi import DcmiDriver
-from cmgr.drivers.dcmi_topology import DUO, Place, Type, rings, type_of
+from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.dcmi.topology import DUO, Place, Type, rings, type_of
 from cmgr.errors import DriverError
-from cmgr.model.chips import ChipId, rings_of
+from cmgr.model.values.chips import ChipId, rings_of
 from tests.drivers.contract import Told
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make

@@ -6,12 +6,12 @@ import pytest
 
 from cmgr.config.settings import Config, Dcmi
 from cmgr.drivers import open_driver
-from cmgr.drivers.dcmi import DcmiDriver
+from cmgr.drivers.dcmi.driver import DcmiDriver
 from cmgr.drivers.pretending import PretendingDriver
 from cmgr.errors import DriverError, ResetRefused
-from cmgr.model.chips import ChipId, Reported
-from cmgr.model.facts import FaultReported
-from cmgr.model.faults import Assertion
+from cmgr.model.values.chips import ChipId, Reported
+from cmgr.model.values.facts import FaultReported
+from cmgr.model.values.faults import Assertion
 from cmgr.ports import Ailing, Describing, Gauge, Injector
 from tests.drivers.contract import CODE, OTHER_CODE, Told
 from tests.drivers.dcmi import open_dcmi

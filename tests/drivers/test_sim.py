@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from cmgr.config.sim import Sim, SimEvent, SimProcess
-from cmgr.drivers.sim import SimDriver
+from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import DriverError
-from cmgr.model.chips import ChipId, Process, RingId, rings_of
-from cmgr.model.facts import FaultReported, ReadNeeded
-from cmgr.model.faults import Assertion
+from cmgr.model.values.chips import ChipId, Process, RingId, rings_of
+from cmgr.model.values.facts import FaultReported, ReadNeeded
+from cmgr.model.values.faults import Assertion
 from cmgr.ports import ChipDriver, DriverFact
 from tests.drivers.contract import CODE, OTHER_CODE, PATIENCE, ChipDriverContract, Told, reported
 from tests.drivers.sim import Clock, settings

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.sim import SimDriver
+from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import DriverError, ResetRefused
-from cmgr.model.chips import ChipId, Process
-from cmgr.model.faults import Assertion
+from cmgr.model.values.chips import ChipId, Process
+from cmgr.model.values.faults import Assertion
 from tests.drivers.contract import CODE, OTHER_CODE, PATIENCE, Told, reported
 from tests.drivers.sim import Clock, settings
 

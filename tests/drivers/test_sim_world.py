@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.sim import Sim, SimEvent
-from cmgr.drivers.sim import SimDriver
+from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import DriverError
-from cmgr.model.chips import ChipId
-from cmgr.model.faults import Assertion
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import Assertion
 from tests.drivers.contract import CODE, OTHER_CODE, Told, reported
 
 OCCURRED = Assertion.OCCURRED
@@ -160,9 +160,9 @@ KILLED_IN_A_RESET = """
 import sys
 from datetime import timedelta
 from cmgr.config.sim import Sim
-from cmgr.drivers.sim import SimDriver
-from cmgr.model.chips import ChipId
-from cmgr.model.faults import Assertion
+from cmgr.drivers.sim.driver import SimDriver
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import Assertion
 driver = SimDriver(Sim(world=sys.argv[1], ring=4, reset_time=timedelta(hours=1), boot_time=timedelta(hours=1)))
 driver.inject(ChipId(1), "80E24E00", Assertion.OCCURRED)
 driver.reset([ChipId(n) for n in range(4)], [ChipId(1)], frozenset({"80E24E00"}))

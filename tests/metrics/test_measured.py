@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from cmgr.config.sim import Sim
-from cmgr.drivers.sim import SimDriver
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.rings import Phase
-from cmgr.service.metrics_measured import MEASURED, Measuring
+from cmgr.drivers.sim.driver import SimDriver
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.rings import Phase
+from cmgr.service.metrics.chips import MEASURED, Measuring
 from tests.drivers.dcmi import open_dcmi
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make

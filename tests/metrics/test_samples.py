@@ -6,15 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.faults import Fault, FaultCode, Isolation, Level
-from cmgr.model.holds import HoldState
-from cmgr.model.node import Node, RuntimeState
 from cmgr.model.policy import Policy, ResetPolicy
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.node import Node, RuntimeState
 from cmgr.service import metrics_samples as samples
-from cmgr.service.metrics_look import Kind, Look, Metric, Samples
+from cmgr.service.metrics.look import Kind, Look, Metric, Samples
+from cmgr.service.metrics.tally import Tally
 from cmgr.service.metrics_table import METRICS
-from cmgr.service.tally import Tally
 from tests.support import picture
 from tests.support.picture import T0, faulty, held, in_episode, isolated, machine
 

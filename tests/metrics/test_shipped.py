@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cmgr.service.metrics_look import Kind
+from cmgr.service.metrics.look import Kind
 from cmgr.service.metrics_table import METRICS
 from tests.docs.metrics import ROOT, RULES, Rule, rules
 from tests.support.promtool import promtool

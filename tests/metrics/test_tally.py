@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.commands import Action, Command, Note, ResetRing, StartContainer, StopContainer
-from cmgr.model.containers import Heal
-from cmgr.model.facts import ContainerRemoved, Event, Fact, Restarted, RuntimeDown, Tick
 from cmgr.model.policy import ResetPolicy
-from cmgr.model.rings import Phase
+from cmgr.model.values.commands import Action, Command, Note, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.containers import Heal
+from cmgr.model.values.facts import ContainerRemoved, Event, Fact, Restarted, RuntimeDown, Tick
+from cmgr.model.values.rings import Phase
 from cmgr.service import metrics_samples as samples
-from cmgr.service.tally import BOUNDS, Spread, Step, Tally, counted
+from cmgr.service.metrics.tally import BOUNDS, Spread, Step, Tally, counted
 from tests.metrics.test_samples import look, told
 from tests.model.builders import RING, SEPARATE, Cmgr, container, key, seconds
 

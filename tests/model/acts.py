@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import StopContainer
-from cmgr.model.containers import Exit
-from cmgr.model.faults import Assertion, FaultCode, Level
-from cmgr.model.rings import Phase
-from cmgr.model.rules import DurationRule, FrequencyRule, Rules
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import StopContainer
+from cmgr.model.values.containers import Exit
+from cmgr.model.values.faults import Assertion, FaultCode, Level
+from cmgr.model.values.rings import Phase
+from cmgr.model.values.rules import DurationRule, FrequencyRule, Rules
 from tests.model.machine import a_daemon_restarts, a_runtime_comes_or_goes, somebody_acts
 from tests.model.world import CODES, World
 

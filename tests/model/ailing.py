@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from cmgr.model.containers import Heal
 from cmgr.model.policy import Policy
+from cmgr.model.values.containers import Heal
 from tests.model.builders import Cmgr, container, key
 
 WEB = container("web", 0, heal=Heal())

@@ -9,10 +9,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from cmgr.model import facts
-from cmgr.model.catalog import Catalog, Entry
-from cmgr.model.chips import Chip, ChipId, ChipReport, Process, Reported, RingId
-from cmgr.model.commands import (
+from cmgr.model.invariants import stuck, unsafe
+from cmgr.model.policy import Policy, Strategy
+from cmgr.model.reduce import next_deadline, reduce
+from cmgr.model.values import facts
+from cmgr.model.values.catalog import Catalog, Entry
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId
+from cmgr.model.values.commands import (
     Action,
     Command,
     ListContainers,
@@ -24,14 +27,11 @@ from cmgr.model.commands import (
     StartContainer,
     StopContainer,
 )
-from cmgr.model.containers import Container, ContainerKey, Exit
-from cmgr.model.faults import Assertion, Fault, FaultCode, FaultKey, Level
-from cmgr.model.holds import Hold
-from cmgr.model.invariants import stuck, unsafe
-from cmgr.model.node import Node
-from cmgr.model.policy import Policy, Strategy
-from cmgr.model.reduce import next_deadline, reduce
-from cmgr.model.rings import Phase, Ring
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.faults import Assertion, Fault, FaultCode, FaultKey, Level
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Phase, Ring
 from tests.model.world import stored
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)

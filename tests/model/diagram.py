@@ -1,6 +1,6 @@
 """The life of a ring as a picture, made of `rings.EDGES`: ARCHITECTURE.md shows it."""
 
-from cmgr.model.rings import EDGES, Phase
+from cmgr.model.values.rings import EDGES, Phase
 
 
 def diagram() -> str:

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import NoteKind
-from cmgr.model.containers import Container
-from cmgr.model.faults import FaultCode, Level
 from cmgr.model.policy import Policy
-from cmgr.model.rules import DurationRule, FrequencyRule, Rules, Tally
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.containers import Container
+from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.rules import DurationRule, FrequencyRule, Rules, Tally
 from tests.model.builders import CATALOG, MINOR, RESET, RING, Cmgr, seconds
 
 DAY = timedelta(days=1)

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId, ChipReport, Process, Reported
-from cmgr.model.commands import (
+from cmgr.model.policy import Strategy
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId, ChipReport, Process, Reported
+from cmgr.model.values.commands import (
     Action,
     ListContainers,
     ReadRing,
@@ -20,9 +21,8 @@ from cmgr.model.commands import (
     StartContainer,
     StopContainer,
 )
-from cmgr.model.containers import UNHEALTHY, Container, ContainerKey, Exit, Heal
-from cmgr.model.faults import Assertion
-from cmgr.model.policy import Strategy
+from cmgr.model.values.containers import UNHEALTHY, Container, ContainerKey, Exit, Heal
+from cmgr.model.values.faults import Assertion
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from cmgr.model import facts
-from cmgr.model.chips import Chip, ChipId, ChipReport, RingId
-from cmgr.model.commands import (
+from cmgr.model.policy import Policy
+from cmgr.model.values import facts
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.values.commands import (
     Action,
     CommandId,
     ListContainers,
@@ -17,10 +18,9 @@ from cmgr.model.commands import (
     StartContainer,
     StopContainer,
 )
-from cmgr.model.containers import Exit
-from cmgr.model.faults import Assertion
-from cmgr.model.policy import Policy
-from cmgr.model.rings import Phase
+from cmgr.model.values.containers import Exit
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.rings import Phase
 from tests.model.builders import CATALOG, REQUEST, RESET, SEPARATE, T0, Cmgr, container, key, seconds
 
 Kind = TypeVar("Kind", bound=Action)

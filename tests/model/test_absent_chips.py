@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from cmgr.model import facts
-from cmgr.model.chips import ALL_CHIPS, ChipId
-from cmgr.model.commands import Note, NoteKind, ResetRing, StartContainer
-from cmgr.model.containers import Container
-from cmgr.model.rings import Phase
-from cmgr.model.view import rings
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ALL_CHIPS, ChipId
+from cmgr.model.values.commands import Note, NoteKind, ResetRing, StartContainer
+from cmgr.model.values.containers import Container
+from cmgr.model.values.rings import Phase
+from cmgr.view.status import rings
 from tests.model.builders import MINOR, REQUEST, RESET, Cmgr, container, key, names, reset_timed_out, topology
 from tests.model.escalated import LINK_DOWN, ruled, rules
 

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.chips import Chip, ChipId, RingId
-from cmgr.model.commands import Command, ReadRing
-from cmgr.model.facts import ChipsListed, Event, RingRead
-from cmgr.model.node import Node
 from cmgr.model.reduce import reduce
-from cmgr.model.rings import Phase
+from cmgr.model.values.chips import Chip, ChipId, RingId
+from cmgr.model.values.commands import Command, ReadRing
+from cmgr.model.values.facts import ChipsListed, Event, RingRead
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Phase
 from tests.support.picture import T0, faulty, in_episode, isolated, key, machine
 
 LATER = T0 + timedelta(seconds=1)

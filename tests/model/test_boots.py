@@ -1,8 +1,8 @@
 """Looking whether chips have booted, as soon as something says that they may have."""
 
-from cmgr.model.books import NOT_AGAIN_WITHIN
-from cmgr.model.commands import ReadRing
-from cmgr.model.rings import Phase
+from cmgr.model.faults.books import NOT_AGAIN_WITHIN
+from cmgr.model.values.commands import ReadRing
+from cmgr.model.values.rings import Phase
 from tests.model.builders import Cmgr, container
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cmgr.model.catalog import BY_SEVERITY, Catalog, Entry, merged, normal_code, table
-from cmgr.model.faults import FaultCode, Level, Severity
+from cmgr.model.values.catalog import BY_SEVERITY, Catalog, Entry, merged, normal_code, table
+from cmgr.model.values.faults import FaultCode, Level, Severity
 
 A, B = FaultCode("0000000A"), FaultCode("0000000B")
 

@@ -8,10 +8,6 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.catalog import Catalog, Entry
-from cmgr.model.chips import Chip
-from cmgr.model.faults import FaultCode, Level
 from cmgr.model.policy import (
     DEFAULT_LEVELS,
     IsolationPolicy,
@@ -22,7 +18,11 @@ from cmgr.model.policy import (
     ResetPolicy,
     Strategy,
 )
-from cmgr.model.rules import Rules
+from cmgr.model.values import facts
+from cmgr.model.values.catalog import Catalog, Entry
+from cmgr.model.values.chips import Chip
+from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.rules import Rules
 from tests.model.acts import ACTS, RULES, check_end, heal
 from tests.model.machine import Plan
 from tests.model.test_walks import WALKS

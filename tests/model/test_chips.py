@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmgr.model.chips import Chip, ChipId, RingId, listed, resolve, rings_of
+from cmgr.model.values.chips import Chip, ChipId, RingId, listed, resolve, rings_of
 
 CHIPS = {
     ChipId(n): Chip(ChipId(n), RingId(n // 4 * 4), logical=7 - n, bus=f"0000:{n:02x}:00.0", serial=f"S{n}")

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import ResetRing
-from cmgr.model.rings import Phase
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, SEPARATE, Cmgr, container, seconds
 from tests.model.test_lives import in_phase
 

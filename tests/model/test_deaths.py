@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.commands import NoteKind, StartContainer
-from cmgr.model.containers import Exit
-from cmgr.model.holds import HoldState
 from cmgr.model.policy import Policy
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import NoteKind, StartContainer
+from cmgr.model.values.containers import Exit
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.rings import Phase
 from tests.model.builders import RING, SINGLE, T0, Cmgr, container, died, names
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import ResetRing
-from cmgr.model.faults import Assertion, Level
-from cmgr.model.rings import Phase
-from cmgr.model.rules import DurationRule
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.faults import Assertion, Level
+from cmgr.model.values.rings import Phase
+from cmgr.model.values.rules import DurationRule
 from tests.model.builders import MINOR, REQUEST, Cmgr, container, seconds
 from tests.model.escalated import LINK_DOWN, comes_and_goes, isolated, ruled, rules, said, tally
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.faults import Assertion, FaultCode, Level
-from cmgr.model.rings import Phase
-from cmgr.model.rules import DurationRule, FrequencyRule, RuleKind, Rules
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import Assertion, FaultCode, Level
+from cmgr.model.values.rings import Phase
+from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from tests.model.builders import CATALOG, MINOR, REQUEST, RESET, Cmgr, container, seconds
 from tests.model.escalated import (
     DAY,

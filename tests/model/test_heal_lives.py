@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.commands import ListContainers, StartContainer, StopContainer
-from cmgr.model.containers import UNHEALTHY, Exit
-from cmgr.model.holds import Cause, HoldState
 from cmgr.model.policy import Policy, Strategy
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import ListContainers, StartContainer, StopContainer
+from cmgr.model.values.containers import UNHEALTHY, Exit
+from cmgr.model.values.holds import Cause, HoldState
+from cmgr.model.values.rings import Phase
 from tests.model.ailing import NEVER, WEB, ailing, becomes, runs
 from tests.model.builders import RING, SINGLE, Cmgr, key
 

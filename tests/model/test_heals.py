@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.commands import ListContainers, NoteKind, StartContainer, StopContainer
-from cmgr.model.containers import UNHEALTHY, Exit
-from cmgr.model.holds import Cause, HoldState
 from cmgr.model.policy import Policy
+from cmgr.model.values import facts
+from cmgr.model.values.commands import ListContainers, NoteKind, StartContainer, StopContainer
+from cmgr.model.values.containers import UNHEALTHY, Exit
+from cmgr.model.values.holds import Cause, HoldState
 from tests.model.ailing import NEVER, WEB, ailing, becomes, runs
 from tests.model.builders import T0, Cmgr, key, seconds
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
-from cmgr.model.faults import Isolation
 from cmgr.model.policy import OnIsolate
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.faults import Isolation
+from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RESET, RING, SEPARATE, T0, Cmgr, container, names, seconds
 
 STOP = replace(RING, isolation=replace(RING.isolation, on_isolate=OnIsolate.STOP))

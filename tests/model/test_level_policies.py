@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.commands import NoteKind, ResetRing
-from cmgr.model.faults import Level
 from cmgr.model.policy import DEFAULT_LEVELS, Policy, Strategy
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import NoteKind, ResetRing
+from cmgr.model.values.faults import Level
+from cmgr.model.values.rings import Phase
 from tests.model.builders import FREE, MINOR, REQUEST, RESET, SEPARATE, Cmgr, container, seconds
 from tests.model.escalated import LINK_DOWN, isolated, ruled, rules
 

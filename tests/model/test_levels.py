@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.commands import ResetRing
-from cmgr.model.faults import Assertion, FaultCode, Level
 from cmgr.model.policy import DEFAULT_LEVELS, LevelPolicy, Policy, Strategy
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.faults import Assertion, FaultCode, Level
+from cmgr.model.values.rings import Phase
 from tests.model.builders import BUSINESS, CATALOG, FREE, MINOR, REQUEST, RESET, RING, Cmgr, container, names, seconds
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.chips import RingId
-from cmgr.model.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
-from cmgr.model.containers import Exit
-from cmgr.model.holds import HoldState
-from cmgr.model.rings import AFTER_RESTART, Phase
+from cmgr.model.values import facts
+from cmgr.model.values.chips import RingId
+from cmgr.model.values.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.containers import Exit
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.rings import AFTER_RESTART, Phase
 from tests.model.builders import REQUEST, T0, Cmgr, container, key, names
 
 

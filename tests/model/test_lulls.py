@@ -1,10 +1,10 @@
 """Faults that clear by themselves, that come and go, and that were there for a moment only."""
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import NoteKind, ResetRing, StartContainer
-from cmgr.model.faults import Assertion
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import NoteKind, ResetRing, StartContainer
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RESET, SEPARATE, Cmgr, container, names, seconds
 
 

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer
 from cmgr.model.reduce import next_deadline
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer
+from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RESET, Cmgr, container, names, seconds
 
 WHO = "uid 0 (root)"

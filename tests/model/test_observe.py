@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from cmgr.model import facts
-from cmgr.model.commands import NoteKind, ResetRing, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.policy import OnIsolate
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import NoteKind, ResetRing, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.rings import Phase
 from tests.model.builders import CATALOG, REQUEST, RESET, RING, SEPARATE, Cmgr, container, died, names
 
 OBSERVE = replace(RING, observe=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.containers import Container, Exit
-from cmgr.model.faults import Assertion
 from cmgr.model.policy import OnIsolate
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.containers import Container, Exit
+from cmgr.model.values.faults import Assertion
 from tests.model.builders import BUSINESS, FREE, MINOR, REQUEST, RESET, RING, SEPARATE, SINGLE, Cmgr, container
 
 SEEDS = int(os.environ.get("CMGR_WALKS", "300")) // 10

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.commands import ListContainers, NoteKind, ResetRing, StopContainer
 from cmgr.model.policy import Policy
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.commands import ListContainers, NoteKind, ResetRing, StopContainer
+from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RESET, RING, SEPARATE, SINGLE, Cmgr, container, died, key, names
 
 WHO = "uid 0 (root)"

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import NoteKind, ResetRing, SetRestartPolicy, StartContainer, StopContainer
-from cmgr.model.holds import HoldState
 from cmgr.model.policy import OnIsolate
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import NoteKind, ResetRing, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RESET, RING, SEPARATE, Cmgr, container, key, names
 
 WHO = "uid 0 (root)"

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.rings import EDGES, Phase
+from cmgr.model.values import facts
+from cmgr.model.values.rings import EDGES, Phase
 from tests.model.diagram import diagram
 from tests.model.phase_event import FACTS, NODES, machine, table
 

@@ -5,11 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model import books, facts
-from cmgr.model.chips import ChipId, ChipReport, Reported, RingId
-from cmgr.model.commands import NoteKind, ReadRing
-from cmgr.model.faults import Assertion, FaultCode, FaultKey, Severity
-from cmgr.model.rings import Phase
+from cmgr.model.faults import books
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId, ChipReport, Reported, RingId
+from cmgr.model.values.commands import NoteKind, ReadRing
+from cmgr.model.values.faults import Assertion, FaultCode, FaultKey, Severity
+from cmgr.model.values.rings import Phase
 from tests.model.builders import MINOR, REQUEST, RESET, Cmgr, container, names
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from cmgr.model import facts
-from cmgr.model.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer
 from cmgr.model.policy import Policy
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer
+from cmgr.model.values.rings import Phase
 from tests.model.builders import RESET, RING, SINGLE, Cmgr, container, key, reset_timed_out, seconds
 
 

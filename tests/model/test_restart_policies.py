@@ -2,11 +2,11 @@
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
-from cmgr.model.containers import Exit
-from cmgr.model.holds import HoldState
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.containers import Exit
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, SINGLE, T0, Cmgr, container, key, names
 
 ALWAYS = "always:0"

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.commands import NoteKind, ResetRing, StopContainer
-from cmgr.model.containers import Container
 from cmgr.model.policy import LimitsPolicy, Policy, Strategy
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import NoteKind, ResetRing, StopContainer
+from cmgr.model.values.containers import Container
+from cmgr.model.values.rings import Phase
 from tests.model.builders import MINOR, REQUEST, RESET, RING, SEPARATE, Cmgr, container, names, seconds
 
 TWO = replace(RING, limits=LimitsPolicy(rings_at_once=2))

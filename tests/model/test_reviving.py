@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
-from cmgr.model.rings import Phase
-from cmgr.model.view import containers
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.rings import Phase
+from cmgr.view.status import containers
 from tests.model.builders import REQUEST, RING, SINGLE, Cmgr, container, names, reset_timed_out
 
 USED_UP = "3 resets of its ring within 6 h are used up"

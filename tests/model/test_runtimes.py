@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.commands import CommandId, ListContainers, SetRestartPolicy, StartContainer, StopContainer
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import CommandId, ListContainers, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, Cmgr, container, died, key, names, seconds
 
 DOWN = facts.RuntimeDown("docker", "connection refused")

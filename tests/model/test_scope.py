@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.commands import StopContainer
 from cmgr.model.policy import Policy, Strategy
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import StopContainer
+from cmgr.model.values.rings import Phase
 from tests.model.builders import MINOR, RING, SINGLE, Cmgr, container, key, names, seconds
 
 NEVER = Policy()

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from cmgr.model import facts
-from cmgr.model.commands import Note, NoteKind, ReadRing, StartContainer
 from cmgr.model.policy import ResetPolicy
-from cmgr.model.rings import Phase
-from cmgr.model.view import status
+from cmgr.model.values import facts
+from cmgr.model.values.commands import Note, NoteKind, ReadRing, StartContainer
+from cmgr.model.values.rings import Phase
+from cmgr.view.status import status
 from tests.model.builders import RING, Cmgr, container, names
 from tests.model.builders import seconds as s
 

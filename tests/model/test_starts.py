@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import facts
-from cmgr.model.commands import ListContainers, NoteKind, StartContainer, StopContainer
-from cmgr.model.holds import HoldState
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import ListContainers, NoteKind, StartContainer, StopContainer
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.rings import Phase
 from tests.model.builders import RESET, Cmgr, container, died, key, names
 
 

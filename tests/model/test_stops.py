@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model import facts
-from cmgr.model.commands import ListContainers, NoteKind, ResetRing, StartContainer, StopContainer
-from cmgr.model.containers import Exit
-from cmgr.model.holds import HoldState
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.commands import ListContainers, NoteKind, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.containers import Exit
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.rings import Phase
 from tests.model.builders import T0, Cmgr, container, died, key, names, seconds
 
 

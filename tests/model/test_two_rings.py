@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from cmgr.model import facts
-from cmgr.model.chips import RingId
-from cmgr.model.commands import ListContainers, ReadRing, ResetRing, StartContainer, StopContainer
-from cmgr.model.rings import Phase
+from cmgr.model.values import facts
+from cmgr.model.values.chips import RingId
+from cmgr.model.values.commands import ListContainers, ReadRing, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RING, Cmgr, container, key, names
 
 

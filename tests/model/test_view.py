@@ -7,11 +7,11 @@ from typing import cast
 
 import pytest
 
-from cmgr.model import view
-from cmgr.model.chips import ChipId, ChipReport, Process
-from cmgr.model.faults import Level
-from cmgr.model.holds import HoldState
-from cmgr.model.node import Node
+from cmgr.model.values.chips import ChipId, ChipReport, Process
+from cmgr.model.values.faults import Level
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.node import Node
+from cmgr.view import status as view
 from tests.support.picture import CODE, T0, faulty, held, hold, in_episode, isolated, key, machine
 
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from cmgr.cli.reading import to_type
-from cmgr.model import view
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.containers import Container, ContainerKey
-from cmgr.model.holds import Hold, HoldState
-from cmgr.model.node import Node
 from cmgr.model.policy import Policy
-from cmgr.model.rings import Phase
-from cmgr.model.standing import Maintenance
-from cmgr.model.view_advice import called, named, overdue
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Phase
+from cmgr.model.values.standing import Maintenance
+from cmgr.view import status as view
+from cmgr.view.advice import called, named, overdue
 from tests.support.picture import T0, faulty, held, hold, in_episode, key, machine
 
 

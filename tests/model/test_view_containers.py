@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model import view
-from cmgr.model.chips import RingId
-from cmgr.model.holds import HoldState
-from cmgr.model.node import Node, RuntimeState
+from cmgr.model.values.chips import RingId
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.node import Node, RuntimeState
+from cmgr.view import status as view
 from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine, running
 
 

@@ -7,11 +7,11 @@ from typing import cast
 import pytest
 
 from cmgr.errors import ConfigError
-from cmgr.model import view
-from cmgr.model.catalog import Catalog, Entry
-from cmgr.model.faults import Level
-from cmgr.model.node import Node
 from cmgr.model.policy import DEFAULT_LEVELS, IsolationPolicy, OnIsolate, Policy, Strategy
+from cmgr.model.values.catalog import Catalog, Entry
+from cmgr.model.values.faults import Level
+from cmgr.model.values.node import Node
+from cmgr.view import status as view
 from tests.support.picture import CODE
 
 CATALOG = Catalog({CODE: Entry(Level.RestartNPU, "built-in table ascend", "hardware fault")})

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from cmgr.model import facts, view
-from cmgr.model.containers import UNHEALTHY
-from cmgr.model.view_advice import named
+from cmgr.model.values import facts
+from cmgr.model.values.containers import UNHEALTHY
+from cmgr.view import status as view
+from cmgr.view.advice import named
 from tests.model.ailing import ailing, becomes, crash_often
 from tests.model.builders import Cmgr, key
 

@@ -19,7 +19,7 @@ from cmgr.model.policy import (
     ResetPolicy,
     Strategy,
 )
-from cmgr.model.rules import Rules
+from cmgr.model.values.rules import Rules
 from tests.model.acts import ACTS, RULES, check_end, heal
 from tests.model.machine import Plan
 from tests.model.world import World

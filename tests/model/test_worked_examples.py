@@ -3,14 +3,14 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model import facts
-from cmgr.model.catalog import Catalog, Entry
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import ResetRing
-from cmgr.model.faults import FaultCode, Level
 from cmgr.model.policy import DEFAULT_LEVELS, LimitsPolicy
-from cmgr.model.rings import Phase
-from cmgr.model.rules import DurationRule, FrequencyRule
+from cmgr.model.values import facts
+from cmgr.model.values.catalog import Catalog, Entry
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.rings import Phase
+from cmgr.model.values.rules import DurationRule, FrequencyRule
 from tests.model.builders import CATALOG, FREE, MINOR, RESET, RING, T0, Cmgr, container, seconds
 from tests.model.escalated import comes_and_goes, isolated, released, ruled, rules
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from cmgr.errors import ResetRefused, RuntimeDown
-from cmgr.model import facts
-from cmgr.model.catalog import Catalog, Entry
-from cmgr.model.chips import Chip, ChipId, RingId
-from cmgr.model.commands import Action, Note, NoteKind, ResetRing, StartContainer, StopContainer
-from cmgr.model.containers import ContainerKey
-from cmgr.model.escalation import separating
-from cmgr.model.faults import FaultCode, Level
-from cmgr.model.holds import Cause, Hold, HoldState
+from cmgr.model.faults.escalation import separating
 from cmgr.model.invariants import stuck, unsafe
-from cmgr.model.node import Node
 from cmgr.model.policy import Policy
 from cmgr.model.reduce import next_deadline, reduce
-from cmgr.model.rings import reborn
-from cmgr.model.rules import Rules
+from cmgr.model.values import facts
+from cmgr.model.values.catalog import Catalog, Entry
+from cmgr.model.values.chips import Chip, ChipId, RingId
+from cmgr.model.values.commands import Action, Note, NoteKind, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import reborn
+from cmgr.model.values.rules import Rules
 from cmgr.service.loop import unwritten
 from cmgr.service.workers import failed
 from tests.model.machine import Machine, Plan

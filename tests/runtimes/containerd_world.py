@@ -7,9 +7,9 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from cmgr.model.containers import NO_RESTART, ContainerKey
-from cmgr.runtimes.containerd import ContainerdRuntime
-from cmgr.runtimes.containerd_wire import Limits
+from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.runtimes.containerd.runtime import ContainerdRuntime
+from cmgr.runtimes.containerd.wire import Limits
 from tests.runtimes.docker_world import LABELS
 from tests.support.containerd import IMAGE, Containerd
 from tests.support.dockerd import IGNORES, OBEYS

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cmgr.errors import ContainerGone
-from cmgr.model.containers import NO_RESTART, Container, ContainerKey
-from cmgr.model.facts import RuntimeUp
 from cmgr.model.policy import Strategy
+from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey
+from cmgr.model.values.facts import RuntimeUp
 from tests.runtimes.told import Told
 from tests.runtimes.world import World
 from tests.support.waiting import eventually

@@ -4,8 +4,8 @@ import os
 import signal
 from typing import Any
 
-from cmgr.model.containers import NO_RESTART, ContainerKey
-from cmgr.runtimes.docker import DockerRuntime
+from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.runtimes.docker.runtime import DockerRuntime
 from tests.support.dockerd import IGNORES, IMAGE, OBEYS, Dockerd
 from tests.support.waiting import eventually
 

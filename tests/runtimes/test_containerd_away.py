@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError, RuntimeDown
-from cmgr.model import facts
-from cmgr.model.containers import NO_RESTART, ContainerKey
-from cmgr.model.facts import RuntimeUp
-from cmgr.runtimes.containerd import ContainerdRuntime
-from cmgr.runtimes.containerd_wire import Limits
+from cmgr.model.values import facts
+from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.facts import RuntimeUp
+from cmgr.runtimes.containerd.runtime import ContainerdRuntime
+from cmgr.runtimes.containerd.wire import Limits
 from tests.runtimes.containerd_world import ContainerdWorld
 from tests.runtimes.told import Told
 from tests.support.containerd import Containerd

@@ -4,11 +4,11 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from cmgr.model.containers import Exit
-from cmgr.runtimes import containerd_record as records
-from cmgr.runtimes.containerd_known import Known
-from cmgr.runtimes.containerd_messages import MESSAGES
-from cmgr.runtimes.containerd_record import Definition, Streams, Task
+from cmgr.model.values.containers import Exit
+from cmgr.runtimes.containerd import record as records
+from cmgr.runtimes.containerd.known import Known
+from cmgr.runtimes.containerd.messages import MESSAGES
+from cmgr.runtimes.containerd.record import Definition, Streams, Task
 
 ME = os.getpid()
 NOBODY = 2**22 + 1

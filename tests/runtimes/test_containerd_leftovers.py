@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError
-from cmgr.model.containers import ContainerKey
-from cmgr.runtimes.containerd_record import Streams
-from cmgr.runtimes.containerd_start import _left_over, _remove_bundle, _swept_away
+from cmgr.model.values.containers import ContainerKey
+from cmgr.runtimes.containerd.record import Streams
+from cmgr.runtimes.containerd.start import _left_over, _remove_bundle, _swept_away
 
 WEB = ContainerKey("containerd", "a", "web")
 TASKS = "/run/containerd/io.containerd.runtime.v2.task"

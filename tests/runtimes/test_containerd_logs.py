@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.containers import NO_RESTART, ContainerKey
-from cmgr.runtimes.containerd import ContainerdRuntime
+from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from tests.runtimes.containerd_world import ContainerdWorld
 from tests.support.containerd import IMAGE, Containerd
 from tests.support.dockerd import OBEYS

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from cmgr.model.containers import NO_RESTART
 from cmgr.model.policy import Strategy
-from cmgr.runtimes import containerd_record as records
-from cmgr.runtimes.containerd_messages import MESSAGES
-from cmgr.runtimes.containerd_record import Definition
+from cmgr.model.values.containers import NO_RESTART
+from cmgr.runtimes.containerd import record as records
+from cmgr.runtimes.containerd.messages import MESSAGES
+from cmgr.runtimes.containerd.record import Definition
 
 DAVINCI = frozenset({236})
 

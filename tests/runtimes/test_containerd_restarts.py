@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from cmgr.errors import ContainerError
-from cmgr.model.containers import NO_RESTART, ContainerKey
-from cmgr.model.facts import RuntimeUp
-from cmgr.runtimes.containerd import ContainerdRuntime
-from cmgr.runtimes.containerd_wire import Limits
+from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.facts import RuntimeUp
+from cmgr.runtimes.containerd.runtime import ContainerdRuntime
+from cmgr.runtimes.containerd.wire import Limits
 from tests.runtimes.containerd_world import ContainerdWorld
 from tests.runtimes.contract import only
 from tests.runtimes.told import Told

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone
-from cmgr.model.containers import NO_RESTART, ContainerKey
-from cmgr.model.facts import RuntimeUp
-from cmgr.runtimes import containerd_messages as calls
-from cmgr.runtimes.containerd_wire import Limits, TimedOut, Wire
+from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.facts import RuntimeUp
+from cmgr.runtimes.containerd import messages as calls
+from cmgr.runtimes.containerd.wire import Limits, TimedOut, Wire
 from tests.runtimes.containerd_world import ContainerdWorld
 from tests.runtimes.contract import only
 from tests.runtimes.test_containerd_logs import fifos, logger

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cmgr.model.containers import Container, ContainerKey, Exit
-from cmgr.runtimes.deaths import Deaths
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.runtimes.docker.deaths import Deaths
 
 AT = datetime(2024, 5, 1, tzinfo=UTC)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
-from cmgr.model.containers import ContainerKey
+from cmgr.model.values.containers import ContainerKey
 from cmgr.ports import Diagnosing, Runtime
-from cmgr.runtimes.containerd_diagnosis import output
-from cmgr.runtimes.docker import DockerRuntime
+from cmgr.runtimes.containerd.diagnosis import output
+from cmgr.runtimes.docker.runtime import DockerRuntime
 from cmgr.runtimes.documents import MOST_OUTPUT, ended
 from tests.runtimes.containerd_world import ContainerdWorld
 from tests.runtimes.docker_world import DockerWorld

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.model.containers import Exit
-from cmgr.runtimes.docker_events import Event, parsed
+from cmgr.model.values.containers import Exit
+from cmgr.runtimes.docker.events import Event, parsed
 
 DIE = {
     "status": "die",

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.containers import ContainerKey, Exit
-from cmgr.model.facts import ContainerSeen, RuntimeDown, RuntimeUp
-from cmgr.runtimes.docker import DockerRuntime
-from cmgr.runtimes.docker_inspect import moment
-from cmgr.runtimes.docker_wire import Limits
+from cmgr.model.values.containers import ContainerKey, Exit
+from cmgr.model.values.facts import ContainerSeen, RuntimeDown, RuntimeUp
+from cmgr.runtimes.docker.inspect import moment
+from cmgr.runtimes.docker.runtime import DockerRuntime
+from cmgr.runtimes.docker.wire import Limits
 from tests.runtimes.fake_dockerd import FakeDockerd, Request, document, event, fake_dockerd
 from tests.runtimes.told import Told
 from tests.support.waiting import eventually

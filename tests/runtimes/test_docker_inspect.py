@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmgr.errors import ContainerError
-from cmgr.model.containers import UNHEALTHY, Container, Exit, Heal
-from cmgr.runtimes.docker_inspect import described, moment, restart_policy, signal_number
+from cmgr.model.values.containers import UNHEALTHY, Container, Exit, Heal
+from cmgr.runtimes.docker.inspect import described, moment, restart_policy, signal_number
 from cmgr.runtimes.labels import LONGEST_GRACE
 
 MAJORS = frozenset({236})

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cmgr.model.containers import Container, ContainerKey
-from cmgr.runtimes.docker_inspect import Described
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.runtimes.docker.inspect import Described
 from cmgr.runtimes.docker_known import Known
 
 

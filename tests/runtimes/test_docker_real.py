@@ -8,12 +8,12 @@ from docker.types import DeviceRequest
 
 from cmgr.config.settings import Docker
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
-from cmgr.model import facts
-from cmgr.model.containers import NO_RESTART
-from cmgr.model.facts import RuntimeUp
+from cmgr.model.values import facts
+from cmgr.model.values.containers import NO_RESTART
+from cmgr.model.values.facts import RuntimeUp
 from cmgr.runtimes import open_runtimes
-from cmgr.runtimes.docker import DockerRuntime
-from cmgr.runtimes.docker_wire import Limits
+from cmgr.runtimes.docker.runtime import DockerRuntime
+from cmgr.runtimes.docker.wire import Limits
 from tests.runtimes.docker_world import DockerWorld
 from tests.runtimes.told import Told
 from tests.support.dockerd import Dockerd

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
-from cmgr.model.containers import NO_RESTART, ContainerKey
-from cmgr.runtimes.docker import DockerRuntime
-from cmgr.runtimes.docker_wire import Limits
+from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.runtimes.docker.runtime import DockerRuntime
+from cmgr.runtimes.docker.wire import Limits
 from tests.runtimes.fake_dockerd import Answer, FakeDockerd, Request, document, fake_dockerd
 
 KEY = ContainerKey("docker", "", "c1")

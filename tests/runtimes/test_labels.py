@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.model.containers import Heal
 from cmgr.model.policy import Strategy
+from cmgr.model.values.containers import Heal
 from cmgr.runtimes.labels import LONGEST_GRACE, Wishes, wishes
 
 

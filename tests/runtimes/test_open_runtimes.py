@@ -11,9 +11,9 @@ from cmgr.config.settings import Docker
 from cmgr.config.sim import SimContainer
 from cmgr.errors import ConfigError, RuntimeDown
 from cmgr.runtimes import open_runtimes
-from cmgr.runtimes.containerd_wire import Limits as ContainerdLimits
-from cmgr.runtimes.docker_wire import Limits as DockerLimits
-from cmgr.runtimes.sim_world import Pretended, pretended
+from cmgr.runtimes.containerd.wire import Limits as ContainerdLimits
+from cmgr.runtimes.docker.wire import Limits as DockerLimits
+from cmgr.runtimes.sim.world import Pretended, pretended
 from tests.runtimes.fake_dockerd import Request, fake_dockerd
 from tests.support.containerd import Containerd
 

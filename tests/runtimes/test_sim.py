@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
-from cmgr.model import facts
-from cmgr.model.containers import NO_RESTART, ContainerKey
 from cmgr.model.policy import Strategy
-from cmgr.runtimes import sim_world
-from cmgr.runtimes.sim import SimRuntime
-from cmgr.runtimes.sim_world import Pretended
+from cmgr.model.values import facts
+from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.runtimes.sim import world as sim_world
+from cmgr.runtimes.sim.runtime import SimRuntime
+from cmgr.runtimes.sim.world import Pretended
 from tests.runtimes.told import Told
 from tests.support.waiting import eventually
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
 from cmgr.model.policy import Strategy
-from cmgr.runtimes.sim import SimRuntime
-from cmgr.runtimes.sim_world import Pretended
+from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
+from cmgr.runtimes.sim.runtime import SimRuntime
+from cmgr.runtimes.sim.world import Pretended
 from tests.runtimes.contract import RuntimeContract
 
 

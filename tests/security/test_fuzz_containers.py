@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmgr.errors import ContainerError
-from cmgr.model.chips import ALL_CHIPS
-from cmgr.model.containers import Container
-from cmgr.runtimes import claims, containerd_record
-from cmgr.runtimes.containerd_messages import MESSAGES
-from cmgr.runtimes.docker_inspect import described
+from cmgr.model.values.chips import ALL_CHIPS
+from cmgr.model.values.containers import Container
+from cmgr.runtimes import claims
+from cmgr.runtimes.containerd import record as containerd_record
+from cmgr.runtimes.containerd.messages import MESSAGES
+from cmgr.runtimes.docker.inspect import described
 from tests.security.fuzz import NASTY, SECTION, json_values, numbers, texts, tries
 from tests.security.watching import Watch
 from tests.support.figures import Figures

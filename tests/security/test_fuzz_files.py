@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.config.catalog import load_catalog
 from cmgr.config.load import load
 from cmgr.config.recovery_settings import Faults
-from cmgr.config.rules import HANDLING
 from cmgr.config.schema import settings
 from cmgr.config.settings import Config
-from cmgr.config.table import KEYS
+from cmgr.config.tables.catalog import load_catalog
+from cmgr.config.tables.rules import HANDLING
+from cmgr.config.tables.table import KEYS
 from cmgr.errors import ConfigError, chain
-from cmgr.model.rules import RuleKind
+from cmgr.model.values.rules import RuleKind
 from tests.security.fuzz import NASTY, SECTION, json_values, numbers, texts, tries
 from tests.security.watching import Watch
 from tests.support.figures import Figures

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from cmgr.config import places
-from cmgr.config.catalog import load_catalog
 from cmgr.config.load import load
 from cmgr.config.recovery_settings import Faults
 from cmgr.config.settings import Config
-from cmgr.drivers.dcmi_library import Where, find
+from cmgr.config.tables.catalog import load_catalog
+from cmgr.drivers.libraries import Where, find
 from cmgr.errors import CmgrError, ConfigError, DriverMissing, StoreError
 from cmgr.service.control import ControlServer
 from cmgr.store import open_store

@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from cmgr.cli import main, out
-from cmgr.model import view
-from cmgr.model.chips import ChipId, ChipReport, Process
-from cmgr.model.commands import Note, NoteKind
-from cmgr.model.faults import Isolation
-from cmgr.model.holds import HoldState
-from cmgr.model.node import Node, RuntimeState
+from cmgr.cli import main
+from cmgr.cli.text import out
+from cmgr.model.values.chips import ChipId, ChipReport, Process
+from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.faults import Isolation
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.node import Node, RuntimeState
 from cmgr.service.control import ControlServer, Request
 from cmgr.store import open_store
+from cmgr.view import status as view
 from tests.cli.scenes import NOW, SERVICE
 from tests.security.fuzz import NASTY, SECTION, texts, tries
 from tests.support.figures import Figures

@@ -3,9 +3,9 @@
 from contextlib import closing
 from datetime import timedelta
 
-from cmgr.model.commands import Note
 from cmgr.model.policy import Policy, ResetPolicy, RetryPolicy, Strategy
-from cmgr.service.logs import Log
+from cmgr.model.values.commands import Note
+from cmgr.service.log.setup import Log
 from cmgr.store.sqlite import SqliteStore
 
 CODE = "80E24E00"

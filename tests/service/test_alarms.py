@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model import facts
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import Note, StartContainer
 from cmgr.model.policy import Policy, RetryPolicy
-from cmgr.model.rings import Phase
-from cmgr.service.alarm_forms import alerts, event
+from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import Note, StartContainer
+from cmgr.model.values.rings import Phase
 from cmgr.service.alarms import Alarm, Alarms
+from cmgr.service.extras.alarm_forms import alerts, event
 from tests.model.builders import RESET, RING, SEPARATE, Cmgr, container
 
 LONG = timedelta(seconds=30)

@@ -16,16 +16,16 @@ import pytest
 
 from cmgr.config.around import Bundles as Settings
 from cmgr.config.sim import Sim
-from cmgr.drivers.sim import SimDriver
+from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import ContainerError, ContainerGone
-from cmgr.model.commands import ResetRing
-from cmgr.model.containers import ContainerKey
-from cmgr.model.facts import Remarked
-from cmgr.model.node import Node
-from cmgr.model.rings import Phase
-from cmgr.runtimes.sim import SimRuntime
-from cmgr.service.bundle_parts import Part, Sources
-from cmgr.service.bundles import Bundles, prune, saved, write
+from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.facts import Remarked
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Phase
+from cmgr.runtimes.sim.runtime import SimRuntime
+from cmgr.service.extras.bundle_parts import Part, Sources
+from cmgr.service.extras.bundles import Bundles, prune, saved, write
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from tests.model.builders import RESET, Cmgr, container

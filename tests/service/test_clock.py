@@ -4,9 +4,17 @@ from dataclasses import replace
 from datetime import timedelta
 from queue import SimpleQueue
 
-from cmgr.model.commands import CommandId
-from cmgr.model.containers import Exit
-from cmgr.model.facts import ContainerRemoved, ContainerSeen, ContainersListed, ContainerStopped, Fact, Resync, Tick
+from cmgr.model.values.commands import CommandId
+from cmgr.model.values.containers import Exit
+from cmgr.model.values.facts import (
+    ContainerRemoved,
+    ContainerSeen,
+    ContainersListed,
+    ContainerStopped,
+    Fact,
+    Resync,
+    Tick,
+)
 from cmgr.service.clock import SteadyClock, steadied
 from cmgr.service.jobs import Jobs
 from tests.model.builders import T0, container

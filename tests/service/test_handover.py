@@ -7,7 +7,7 @@ import pytest
 
 from cmgr.config.settings import Config
 from cmgr.errors import CmgrError, ConfigError
-from cmgr.model.facts import MaintenanceOrdered
+from cmgr.model.values.facts import MaintenanceOrdered
 from cmgr.service.clock import SteadyClock
 from cmgr.service.handover import Handover
 from cmgr.service.inbox import Inbox

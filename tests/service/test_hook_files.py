@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.service.hook_files import commands, is_enabled, objection, strangers
+from cmgr.service.extras.hook_files import commands, is_enabled, objection, strangers
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import CommandId
-from cmgr.model.containers import Container, ContainerKey
-from cmgr.model.facts import (
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import CommandId
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.facts import (
     ContainerRemoved,
     ContainerSeen,
     ContainersListed,
@@ -25,7 +25,7 @@ from cmgr.model.facts import (
     Resync,
     Tick,
 )
-from cmgr.model.faults import Assertion
+from cmgr.model.values.faults import Assertion
 from cmgr.service.clock import SteadyClock
 from cmgr.service.inbox import BATCH, Inbox
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.commands import Note, NoteKind
-from cmgr.model.containers import ContainerKey
-from cmgr.service.journal import Journal, encoded, fields_of, message_id, reads
-from cmgr.service.log_writer import Line
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.containers import ContainerKey
+from cmgr.service.log.journal import Journal, encoded, fields_of, message_id, reads
+from cmgr.service.log.writer import Line
 from tests.support.journald import drained, parsed
 from tests.support.picture import T0
 from tests.support.waiting import eventually

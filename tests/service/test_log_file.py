@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from loguru import logger
 
+from cmgr.service.log.writer import Line
 from cmgr.service.log_file import Keep, LogFile
-from cmgr.service.log_writer import Line
 
 SMALL = Keep(size=1000, files=3)
 
@@ -152,7 +152,7 @@ import resource, sys
 from pathlib import Path
 from loguru import logger
 from cmgr.service.log_file import Keep, LogFile
-from cmgr.service.log_writer import Line
+from cmgr.service.log.writer import Line
 logger.remove()
 log = LogFile(sys.argv[1], Keep(size=1 << 20), lambda text: print(text))
 _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -176,7 +176,7 @@ WRITES = """
 import sys
 from loguru import logger
 from cmgr.service.log_file import Keep, LogFile
-from cmgr.service.log_writer import Line
+from cmgr.service.log.writer import Line
 logger.remove()
 log = LogFile(sys.argv[1], Keep(size=700, files=1000), print)
 number = int(sys.argv[2])

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from loguru import logger
 
-from cmgr.model.chips import ChipId, RingId
-from cmgr.model.commands import Note, NoteKind
-from cmgr.service import logs
-from cmgr.service.journal import message_id
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.commands import Note, NoteKind
+from cmgr.service.log import setup as logs
+from cmgr.service.log.journal import message_id
+from cmgr.service.log.writer import Line, Stream, Writer
 from cmgr.service.log_file import Keep
-from cmgr.service.log_writer import Line, Stream, Writer
 from tests.support.journald import drained
 from tests.support.picture import T0
 from tests.support.waiting import eventually

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.config.catalog import load_catalog
 from cmgr.config.settings import Config
 from cmgr.config.sim import Sim
-from cmgr.drivers.sim import SimDriver
-from cmgr.model.chips import ChipId
-from cmgr.model.facts import Restarted, Resync
-from cmgr.model.faults import Assertion
-from cmgr.model.holds import HoldState
-from cmgr.model.rings import Phase, Ring
-from cmgr.runtimes.sim import SimRuntime
-from cmgr.runtimes.sim_world import Pretended
+from cmgr.config.tables.catalog import load_catalog
+from cmgr.drivers.sim.driver import SimDriver
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.facts import Restarted, Resync
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.rings import Phase, Ring
+from cmgr.runtimes.sim.runtime import SimRuntime
+from cmgr.runtimes.sim.world import Pretended
 from cmgr.service.clock import SteadyClock
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import Loop

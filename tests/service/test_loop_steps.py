@@ -9,14 +9,14 @@ from typing import cast
 
 import pytest
 
-from cmgr.config.catalog import load_catalog
 from cmgr.config.settings import Config
 from cmgr.config.sim import Sim
-from cmgr.drivers.sim import SimDriver
-from cmgr.model.chips import ChipId
-from cmgr.model.commands import Action, CommandId, ListContainers, NoteKind, SetRestartPolicy, StopContainer
-from cmgr.model.containers import NO_RESTART, ContainerKey
-from cmgr.model.facts import (
+from cmgr.config.tables.catalog import load_catalog
+from cmgr.drivers.sim.driver import SimDriver
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import Action, CommandId, ListContainers, NoteKind, SetRestartPolicy, StopContainer
+from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.facts import (
     ContainersListed,
     ContainerStopped,
     Event,
@@ -27,12 +27,12 @@ from cmgr.model.facts import (
     Resync,
     Tick,
 )
-from cmgr.model.faults import Assertion
-from cmgr.model.holds import Hold, HoldState
-from cmgr.model.rings import Phase
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.rings import Phase
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import PRUNE_EVERY, Loop
-from cmgr.service.tally import Step
+from cmgr.service.metrics.tally import Step
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.store.reader import open_reader

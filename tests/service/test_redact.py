@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmgr.service.redact import GONE, redacted
+from cmgr.service.extras.redact import GONE, redacted
 
 
 @pytest.mark.parametrize("key", ["Env", "env", "environment"])

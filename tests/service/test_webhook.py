@@ -14,8 +14,8 @@ from cmgr.config.around import EVENTS
 from cmgr.config.around import Alarms as Settings
 from cmgr.config.around import Receiver as Receiving
 from cmgr.service.alarms import DEAF, EPISODE, Alarm
-from cmgr.service.logs import Log
-from cmgr.service.webhook import Receiver as Sender
+from cmgr.service.extras.webhook import Receiver as Sender
+from cmgr.service.log.setup import Log
 from tests.support.receiver import Receiver, Script
 from tests.support.waiting import eventually
 

@@ -16,8 +16,8 @@ from cmgr.errors import (
     ResetRefused,
     RuntimeDown,
 )
-from cmgr.model.chips import Chip, ChipId, ChipReport, RingId
-from cmgr.model.commands import (
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.values.commands import (
     Action,
     CommandId,
     ListContainers,
@@ -27,8 +27,8 @@ from cmgr.model.commands import (
     StartContainer,
     StopContainer,
 )
-from cmgr.model.containers import Container, ContainerKey, Exit
-from cmgr.model.facts import (
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.facts import (
     Answer,
     ContainersListed,
     ContainerStarted,

@@ -8,9 +8,9 @@ from queue import SimpleQueue
 import pytest
 
 from cmgr.errors import CmgrError, ResetRefused, RuntimeDown
-from cmgr.model.chips import ChipReport
-from cmgr.model.commands import Action, ReadRing, ResetRing, StopContainer
-from cmgr.model.facts import Answer, ContainerStarted, ContainerStopped, ResetDone, RingRead
+from cmgr.model.values.chips import ChipReport
+from cmgr.model.values.commands import Action, ReadRing, ResetRing, StopContainer
+from cmgr.model.values.facts import Answer, ContainerStarted, ContainerStopped, ResetDone, RingRead
 from cmgr.service.around import Around, Reports
 from cmgr.service.workers import Workers, failed
 from tests.service.test_workers import CHIPS, READ, REPORTS, RESET, START, STOP, Edge

@@ -13,8 +13,8 @@ from typing import Any
 
 import grpc
 
-from cmgr.runtimes import containerd_messages as calls
-from cmgr.runtimes.containerd_messages import MESSAGES, Call, Message
+from cmgr.runtimes.containerd import messages as calls
+from cmgr.runtimes.containerd.messages import MESSAGES, Call, Message
 from tests.support.stand_in import standing_in
 
 Ail = Callable[[Call, Any], Any]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cmgr.runtimes import containerd_messages as calls
-from cmgr.runtimes.containerd_messages import MESSAGES, Call, Message
+from cmgr.runtimes.containerd import messages as calls
+from cmgr.runtimes.containerd.messages import MESSAGES, Call, Message
 from tests.sick.lively_containerd import Ail, LivelyContainerd, envelope, hanging, refusing, rubbish
 from tests.sick.wellbeing import ROOM, memory, recovered, survived, threads, until_ready, until_told, well
 from tests.support.figures import Figures

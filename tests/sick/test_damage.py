@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.node import Node
+from cmgr.model.values.node import Node
 from cmgr.store import files, open_store
 from tests.sick.wellbeing import survived, until_told
 from tests.store import values

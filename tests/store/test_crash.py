@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, event
 
-from cmgr.model.commands import StopContainer
-from cmgr.model.node import Node
+from cmgr.model.values.commands import StopContainer
+from cmgr.model.values.node import Node
 from cmgr.store import open_store
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, event
 
-from cmgr.model.commands import CommandId, ListContainers, NoteKind, ReadRing, ResetRing
-from cmgr.model.containers import Container
-from cmgr.model.faults import Isolation
-from cmgr.model.rings import Phase, Ring
+from cmgr.model.values.commands import CommandId, ListContainers, NoteKind, ReadRing, ResetRing
+from cmgr.model.values.containers import Container
+from cmgr.model.values.faults import Isolation
+from cmgr.model.values.rings import Phase, Ring
 from cmgr.store import open_store
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore

@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import Connection
 
 from cmgr.errors import StoreBusy, StoreError, StoreTooNew, chain, sentence
-from cmgr.model.healing import Healing
-from cmgr.model.node import Node
-from cmgr.model.rings import Ring
+from cmgr.model.values.healing import Healing
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
 from cmgr.store import files, open_store, schema
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from cmgr.model.commands import NoteKind
-from cmgr.model.rings import Phase, Ring
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.rings import Phase, Ring
 from cmgr.store import open_store
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore

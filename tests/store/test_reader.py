@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import StoreError, sentence
-from cmgr.model.node import Node
+from cmgr.model.values.node import Node
 from cmgr.store import open_store
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cmgr.model.chips import Chip
-from cmgr.model.containers import Container
-from cmgr.model.faults import Fault, Isolation
-from cmgr.model.healing import Healing
-from cmgr.model.holds import Hold
-from cmgr.model.node import Node, Restraint
-from cmgr.model.rings import Ring
-from cmgr.model.rules import Tally
-from cmgr.model.standing import Maintenance, ResetOrder
+from cmgr.model.values.chips import Chip
+from cmgr.model.values.containers import Container
+from cmgr.model.values.faults import Fault, Isolation
+from cmgr.model.values.healing import Healing
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.node import Node, Restraint
+from cmgr.model.values.rings import Ring
+from cmgr.model.values.rules import Tally
+from cmgr.model.values.standing import Maintenance, ResetOrder
 from cmgr.store import files, open_store, schema
 from cmgr.store.changes import OF_THIS_LIFE
 from cmgr.store.reader import open_reader

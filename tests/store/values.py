@@ -5,17 +5,17 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
-from cmgr.model.chips import Chip, ChipId, RingId
-from cmgr.model.commands import CommandId, Note, NoteKind, StopContainer
-from cmgr.model.containers import Container, ContainerKey, Exit
-from cmgr.model.faults import Fault, FaultCode, FaultKey, Isolation, Level, Severity
-from cmgr.model.healing import Healing
-from cmgr.model.holds import Cause, Hold, HoldState
-from cmgr.model.node import Node, Restraint
 from cmgr.model.policy import Strategy
-from cmgr.model.rings import Phase, Ring
-from cmgr.model.rules import Raise, RuleKind, Tally
-from cmgr.model.standing import Maintenance, ResetOrder
+from cmgr.model.values.chips import Chip, ChipId, RingId
+from cmgr.model.values.commands import CommandId, Note, NoteKind, StopContainer
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation, Level, Severity
+from cmgr.model.values.healing import Healing
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node, Restraint
+from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.rules import Raise, RuleKind, Tally
+from cmgr.model.values.standing import Maintenance, ResetOrder
 
 NOW = datetime(2026, 3, 1, 3, 0, 0, 250, tzinfo=UTC)
 KEY = ContainerKey("docker", "", "c0ffee")

@@ -20,12 +20,12 @@ from typing import Any
 
 from sqlalchemy import Connection, event
 
-from cmgr.drivers.sim import SimDriver
-from cmgr.model.commands import Action, Note
-from cmgr.model.node import Node
+from cmgr.drivers.sim.driver import SimDriver
+from cmgr.model.values.commands import Action, Note
+from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Runtime
-from cmgr.runtimes.sim import SimRuntime
-from cmgr.runtimes.sim_world import Life
+from cmgr.runtimes.sim.runtime import SimRuntime
+from cmgr.runtimes.sim.world import Life
 from cmgr.service import daemon
 from cmgr.store.sqlite import SqliteStore
 

@@ -5,8 +5,8 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Protocol
 
-from cmgr.model.commands import NoteKind
-from cmgr.model.rings import EDGES, Phase
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.rings import EDGES, Phase
 from tests.support.service import Service
 from tests.system.containers import Happening
 

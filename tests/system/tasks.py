@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cmgr.model.containers import ContainerKey
+from cmgr.model.values.containers import ContainerKey
 from tests.runtimes.containerd_world import ContainerdWorld
 from tests.support.containerd import Containerd
 from tests.support.waiting import eventually

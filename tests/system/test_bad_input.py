@@ -8,7 +8,7 @@ from signal import SIGHUP
 
 import pytest
 
-from cmgr.model.node import Node
+from cmgr.model.values.node import Node
 from cmgr.store.reader import open_reader
 from tests.support.service import LATER, NOW, Service, Setting
 from tests.support.waiting import eventually

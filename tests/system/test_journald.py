@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.commands import NoteKind
-from cmgr.service.journal import message_id
+from cmgr.model.values.commands import NoteKind
+from cmgr.service.log.journal import message_id
 from tests.docs.logs import PAGE
 from tests.support.daemon import CannotRun
 from tests.support.journald import Journald
@@ -21,8 +21,8 @@ from tests.support.waiting import eventually
 from tests.system.conftest import Install
 
 LARGE = """
-from cmgr.service.journal import Journal
-from cmgr.service.log_writer import Line, Stream
+from cmgr.service.log.journal import Journal
+from cmgr.service.log.writer import Line, Stream
 import sys
 Journal(Stream(sys.stderr, prefixed=True)).write(Line("large " + "x" * 3_000_000))
 """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmgr.model.containers import ContainerKey
+from cmgr.model.values.containers import ContainerKey
 from cmgr.service.client import ask
 from tests.support.containerd import Containerd
 from tests.support.dockerd import OBEYS

@@ -6,8 +6,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from cmgr.drivers.dcmi_abi import LIBRARY
-from cmgr.drivers.dcmi_library import Where, search
+from cmgr.drivers.dcmi.abi import LIBRARY
+from cmgr.drivers.libraries import Where, search
 
 SOURCE = Path(__file__).with_name("libdcmi.c")
 

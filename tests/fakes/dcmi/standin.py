@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
-from cmgr.model.faults import Assertion
+from cmgr.model.values.faults import Assertion
 
 ASSERTIONS = {Assertion.CLEARED: 0, Assertion.OCCURRED: 1, Assertion.ONCE: 2}
 BY_HAND = -1

@@ -1,0 +1,1 @@
+"""`cmgr check`: what is wrong with this machine's setup."""

@@ -1,0 +1,44 @@
+"""The command that looks at everything the service needs, and changes nothing."""
+
+import os
+from dataclasses import asdict, dataclass
+
+from cmgr.cli import source
+from cmgr.cli.options import Showing
+from cmgr.cli.text import out
+from cmgr.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckOptions(Showing):
+    pass
+
+
+def check(options: CheckOptions) -> int:
+    """Look at all that the service needs.
+
+    Configuration, fault tables, driver, runtimes, database, socket and group. Changes nothing.
+    """
+    from cmgr.cli.check.checks import ERROR, OK, Finding, findings, lines, of_error
+    from cmgr.cli.check_directories import directories
+
+    try:
+        config = source.configuration(options)
+    except ConfigError as error:
+        found = [of_error("configuration", error)]
+    else:
+        found = [Finding("configuration", OK, _read_from(options)), *findings(config), *directories(config)]
+    failed = any(f.state == ERROR for f in found)
+    if options.as_json:
+        out.as_json({"ok": not failed, "findings": [asdict(f) for f in found]})
+    else:
+        out.lines(lines(found, out.width()))
+    return 1 if failed else 0
+
+
+def _read_from(options: CheckOptions) -> str:
+    from cmgr.config.load import DEFAULT_PATH
+    from cmgr.config.sources import CONFIG_VARIABLE
+
+    path = str(options.config or os.environ.get(CONFIG_VARIABLE) or DEFAULT_PATH)
+    return path if os.path.exists(path) else f"there is no {path}: every setting has its default"

@@ -1,0 +1,1 @@
+"""`cmgr demo`: a whole recovery before your eyes."""

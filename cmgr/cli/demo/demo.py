@@ -1,0 +1,96 @@
+"""The command that shows the whole cycle before one's eyes, in a world of its own."""
+
+import shutil
+import signal
+from contextlib import ExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cmgr.cli import source
+from cmgr.cli.options import Common, Configured
+from cmgr.cli.text import out
+from cmgr.errors import CmgrError, chain
+
+if TYPE_CHECKING:
+    from cmgr.config.settings import Config
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Containers(StrEnum):
+    AUTO = "auto"
+    DOCKER = "docker"
+    SIM = "sim"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoOptions(Configured):
+    runtime: Annotated[
+        Containers, typer.Option("--runtime", help="Real containers, pretended ones, or what works here.")
+    ] = Containers.AUTO
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the database and the log, and say where.")] = False
+
+
+def demo(options: DemoOptions) -> int:
+    """Show a whole recovery on simulated chips.
+
+    With real containers when a Docker daemon answers, else with pretended ones. Takes less than a minute, touches no
+    real chip and no container but its own, and leaves nothing behind.
+    """
+    import tempfile
+
+    from cmgr.cli.demo.service import Service
+    from cmgr.cli.demo.story import Story
+
+    config = source.configuration(Common(config=options.config))
+    with ExitStack() as stack:
+        # Whoever ends the demo, what it made goes first.
+        for number in SIGNALS:
+            stack.callback(signal.signal, number, signal.getsignal(number))
+        for number in SIGNALS[1:]:
+            signal.signal(number, _end)
+        directory = Path(tempfile.mkdtemp(prefix="cmgr-demo-"))
+        stack.callback(_leave, directory, keep=options.keep)
+        real = options.runtime is not Containers.SIM and _made_real(config, stack, options.runtime)
+        service = Service(directory, "docker" if real else "sim", config.docker.socket)
+        stack.callback(service.stop)
+        stack.callback(_undisturbed)
+        Story(service).tell()
+    return 0
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _undisturbed() -> None:
+    """Let no second Ctrl-C stop the cleaning up."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _leave(directory: Path, *, keep: bool) -> None:
+    if keep:
+        out.lines(["", f"kept: {directory}", f"  cmgr history --state-dir {directory / 'state'}"])
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _made_real(config: "Config", stack: ExitStack, wish: Containers) -> bool:
+    """Make the demo's containers in Docker, and return whether that could be done. Raises when Docker was asked for."""
+    from cmgr.cli.demo import docker as demo_docker
+    from cmgr.cli.demo.service import CONTAINERS, STRATEGY
+
+    try:
+        demo_docker.make(config, CONTAINERS, STRATEGY, stack)
+    except CmgrError as error:
+        if wish is Containers.DOCKER:
+            raise
+        out.lines([f"The containers are pretended ones: {chain(error)}."])
+        return False
+    return True

@@ -1,0 +1,106 @@
+"""What the demo tells: two faults, and a crash of the service in the middle of the second recovery."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+
+from cmgr.cli import past, show, source, timeline
+from cmgr.cli.demo.service import Service
+from cmgr.cli.options import Common
+from cmgr.cli.text import out
+from cmgr.cli.text.render import wrapped
+from cmgr.errors import StoreError
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.rings import Phase
+from cmgr.service.client import ask
+
+FAULT = "80E24E00"
+SECONDS = 30.0
+DOWN = (Phase.WAITING, Phase.RESETTING, Phase.VERIFYING)
+"""Phases in which the containers are down."""
+
+
+class Story:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._common = Common(config=service.config)
+        self._told = 0
+        self._faulted = source.now()
+        self._closed = 0
+
+    def tell(self) -> None:
+        self._say("A service of its own starts: 8 simulated chips in the rings 0-3 and 4-7, 3 containers on them.")
+        self._service.start()
+        self._status()
+        self._first()
+        self._second()
+        self._status()
+        self._typed("history")
+        out.lines(timeline.episodes(past.episodes(self._common, 20), show.page()))
+
+    def _first(self) -> None:
+        self._say("Chip 1 faults. Its ring is chips 0-3: two containers must stop, the third must not notice.")
+        self._fault(1)
+        self._follow(lambda: self._closed == 1, "recover the ring")
+        self._status()
+
+    def _second(self) -> None:
+        self._say("Chip 2 faults, and in the middle of that recovery the service is killed (kill -9).")
+        self._fault(2)
+        self._follow(self._is_down, "stop the containers")
+        self._service.kill()
+        self._tell_notes()
+        self._say("The service is dead, two containers are down. What it had promised is written down:")
+        self._status()
+        self._say("The service starts again and keeps its promise.")
+        self._service.start()
+        self._follow(lambda: self._closed == 2, "recover the ring")
+
+    def _fault(self, chip: int) -> None:
+        self._typed(f"inject {chip} {FAULT}")
+        with source.opened(self._common) as database:
+            self._told = max((note.id for note in database.notes(None, 1)), default=0)
+        self._faulted = source.now()
+        ask(self._service.socket, "inject", chip=chip, code=FAULT, assertion="occurred")
+
+    def _status(self) -> None:
+        self._typed("status")
+        show.status(show.StatusOptions(config=self._service.config))
+
+    def _follow(self, done: Callable[[], bool], what: str) -> None:
+        """Tell the timeline line by line until it is done."""
+
+        def told_and_done() -> bool:
+            self._tell_notes()
+            return done()
+
+        self._service.wait(told_and_done, SECONDS, what)
+
+    def _tell_notes(self) -> None:
+        with suppress(StoreError), source.opened(self._common) as database:
+            for note in database.notes(None, 1000):
+                if note.id > self._told:
+                    self._told = note.id
+                    self._closed += note.kind is NoteKind.CLOSED
+                    self._line(note.at, note.text)
+
+    def _line(self, at: datetime, text: str) -> None:
+        offset = timeline.offset((at - self._faulted).total_seconds()).rjust(10)
+        first, *rest = wrapped(text, out.width() - 14)
+        out.lines([f"  {offset}  {first}", *(" " * 14 + line for line in rest)])
+        out.flush()
+
+    def _is_down(self) -> bool:
+        with source.opened(self._common) as database:
+            node = database.node()
+        return any(ring.phase in DOWN for ring in node.rings.values()) and all(
+            hold.state == "stopped" for hold in node.holds.values()
+        )
+
+    def _typed(self, command: str) -> None:
+        out.lines(["", f"$ cmgr {command}"])
+        out.flush()
+
+    def _say(self, text: str) -> None:
+        out.lines(["", *(f"# {line}" for line in wrapped(text, out.width() - 2))])
+        out.flush()

@@ -1,0 +1,1 @@
+"""The output of commands: texts, tables, and how they reach a terminal."""

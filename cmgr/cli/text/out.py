@@ -1,0 +1,87 @@
+"""What commands write: results on standard output, remarks about them on standard error.
+
+Whatever a text is made of, no control character of it reaches a terminal.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from cmgr.cli.text.render import WIDTH, paragraph
+from cmgr.errors import CmgrError
+from cmgr.words import one_line
+
+_GREEN, _RED, _END = "\x1b[1;32m", "\x1b[1;31m", "\x1b[0m"
+
+
+def lines(text: Iterable[str]) -> None:
+    _write(one_line(line) for line in text)
+
+
+def _write(text: Iterable[str]) -> None:
+    whole = "".join(f"{line}\n" for line in text)
+    with _writing():
+        sys.stdout.write(whole)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop()
+        raise CmgrError(f"cannot write the result: {error.strerror}") from None
+
+
+def drop() -> None:
+    """Let what is still buffered go nowhere: it must not fail once more when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def told(sentences: Iterable[str]) -> None:
+    """Write the sentences, each on lines of its own that fit the terminal."""
+    lines(line for sentence in sentences for line in paragraph(sentence, width(), "  "))
+
+
+def headline(text: str, *, well: bool) -> None:
+    """Write the line that says it all: on a terminal in bold green or red, unless NO_COLOR is set."""
+    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    clean = one_line(text)
+    _write([f"{_GREEN if well else _RED}{clean}{_END}" if coloured else clean])
+
+
+def as_json(value: Mapping[str, object]) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # JSON has to escape only some control characters, and a terminal obeys others as well (U+009B).
+    _write(["".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)])
+
+
+def flush() -> None:
+    """Let what was written be read now, through a pipe too."""
+    with _writing():
+        sys.stdout.flush()
+
+
+def remark(text: str) -> None:
+    error(f"cmgr: {text}")
+
+
+def error(text: str) -> None:
+    """Write to standard error; the text may have several lines."""
+    flush()
+    sys.stderr.write("".join(f"{one_line(line)}\n" for line in text.split("\n")))
+
+
+def width() -> int:
+    """Return the columns of the terminal, and 80 where there is none."""
+    return max(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH) if sys.stdout.isatty() else WIDTH
+
+
+def height() -> int:
+    """Return the lines of the terminal."""
+    return shutil.get_terminal_size((WIDTH, 24)).lines

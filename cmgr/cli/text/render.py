@@ -1,0 +1,128 @@
+"""Rows and times as text for a terminal: pure functions of what they are given."""
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.words import span
+
+WIDTH = 80
+GAP = "  "
+_ALMOST = timedelta(milliseconds=999)
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+LEAST = 16  # A last column narrower than this is hard to read.
+MOST = 32  # One name longer than this must not push the columns of all rows apart.
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """How times are shown: seen from `now`, in `zone` (None: this machine's own)."""
+
+    now: datetime
+    zone: tzinfo | None = None
+
+    def clock(self, at: object) -> str:
+        """Return the local time, with the date when that is not today's. `at` is ISO text as the views give it."""
+        local = _moment(at).astimezone(self.zone)
+        same_day = local.date() == self.now.astimezone(self.zone).date()
+        return local.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S")
+
+    def ago(self, at: object) -> str:
+        """Return how far from now: `12 s ago`, `in 3 min`."""
+        away = self.now - _moment(at)
+        if away < -timedelta(seconds=1):
+            return f"in {_rough(-away + _ALMOST)}"  # What is asked for at once is in 2 h, not in 1 h 59 min.
+        return f"{_rough(away)} ago" if away >= timedelta(seconds=1) else "now"
+
+    def local(self, text: object) -> str:
+        """Return the text with the times in it as local ones."""
+        return _STAMP.sub(lambda found: self.clock(found[0]), str(text))
+
+    def when(self, at: object) -> str:
+        """Return both: `14:03:12, 12 s ago`; nothing for None."""
+        return "" if at is None else f"{self.clock(at)}, {self.ago(at)}"
+
+
+def _moment(at: object) -> datetime:
+    return datetime.fromisoformat(str(at))
+
+
+def _rough(length: timedelta) -> str:
+    """Return the length in its largest unit: what an eye needs."""
+    for unit in (timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)):
+        if length >= 2 * unit:
+            return span(length // unit * unit)
+    return span(timedelta(seconds=int(length.total_seconds())))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], width: int = WIDTH) -> list[str]:
+    """Return the rows in columns under their heads. Only the last column is wrapped to keep to the width.
+
+    A row may have lines of its own: each line end in its last cell begins a new one. Where the other columns leave no
+    room for the last one, it stands below them. After a cell that is too long for its column the row goes on below.
+    """
+    lines = [tuple(head), *(tuple(row) for row in rows)]
+    sizes = [max(len(line[n]) for line in lines if len(line[n]) <= MOST) for n in range(len(head) - 1)]
+    before = sum(sizes) + len(GAP) * len(sizes)
+    shown: list[str] = []
+    for line in lines:
+        *over, first = _in_columns(line[:-1], sizes)
+        shown += over
+        if width - before >= LEAST:
+            last = wrapped(line[-1], width - before)
+            shown += [first + last[0], *(" " * before + part for part in last[1:])]
+        else:
+            last = wrapped(line[-1], width - 2 * len(GAP)) if line is not lines[0] and line[-1] else []
+            shown += [first, *(2 * GAP + part for part in last)]
+    return [line.rstrip() for line in shown]
+
+
+def _in_columns(cells: Sequence[str], sizes: Sequence[int]) -> list[str]:
+    """Return the cells as one line, or as several that each end with one that is too long for its column."""
+    done, line, place = [], "", 0
+    for cell, size in zip(cells, sizes, strict=True):
+        place += size + len(GAP)
+        line += cell
+        if len(cell) > size:
+            done.append(line)
+            line = ""
+        line = line.ljust(place)
+    return [*done, line]
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return the text in lines of at most this width; a longer word stays whole, it may be an id."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        lines += textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+    return lines
+
+
+def paragraph(text: str, width: int = WIDTH, indent: str = "") -> list[str]:
+    """Return the text wrapped, every line but the first indented."""
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def numbers(chips: object) -> str:
+    """Return chip ids without the word: `0-3,7`."""
+    ids = [ChipId(chip) for chip in chips if isinstance(chip, int)] if isinstance(chips, list) else []
+    return listed(ids).partition(" ")[2]
+
+
+def counted(count: int, word: str) -> str:
+    """Return `1 chip`, `2 chips`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def aligned(pairs: Sequence[tuple[str, str]], width: int = WIDTH) -> list[str]:
+    """Return names and what they are, one below the other."""
+    size = max(len(name) for name, _ in pairs)
+    lines = []
+    for name, text in pairs:
+        first, *rest = wrapped(text, max(width - size - len(GAP), LEAST))
+        lines.append((name.ljust(size) + GAP + first).rstrip())
+        lines += [" " * (size + len(GAP)) + line for line in rest]
+    return lines

@@ -1,0 +1,1 @@
+"""Tables of faults: codes with their levels, and rules that raise them."""

@@ -1,0 +1,204 @@
+"""Rules of escalation, shipped or an operator's: Ascend's format (JSON, or the same in TOML), checked as a whole."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from cmgr.config import files, json_text, toml
+from cmgr.config.words import counted, did_you_mean, either, plain, quoted
+from cmgr.errors import ConfigError
+from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
+
+MANUAL = "ManuallySeparateNPU"
+FOREVER = 2**32
+"""Seconds that Ascend's files say for "never released"."""
+
+# Ascend's Kubernetes plugin has three levels more. Isolation in cmgr leaves running containers alone by default, which
+# is what PreSeparateNPU asks for; a chip in sub-health is used on.
+HANDLING: Mapping[str, Level] = {
+    **Level.__members__,
+    MANUAL: Level.SeparateNPU,
+    "PreSeparateNPU": Level.SeparateNPU,
+    "SubHealthFault": Level.NotHandleFault,
+}
+
+_IGNORED = frozenset({"GraceTolerance"})
+"""Keys of Ascend's file that cmgr has settings of its own for."""
+
+_FREQUENCY = ("EventId", "TimeWindow", "Times", "FaultHandling", "ReleaseTimeWindow")
+_DURATION = ("EventId", "FaultTimeout", "RecoverTimeout", "FaultHandling")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """The rules of a file, and what is odd in it without being wrong."""
+
+    rules: Rules
+    warnings: tuple[str, ...] = ()
+
+
+def read_rules(path: str) -> RuleFile:
+    """Return the rules of a file ending in .json or .toml. Raises `ConfigError` with every mistake."""
+    text = files.read(path)
+    if path.endswith(".toml"):
+        return checked(toml.parse(text, path), path)
+    document, repeated = json_text.parse(text, path)
+    return checked(document, path, [f"{plain(key)}: stands twice in one object" for key in repeated])
+
+
+def checked(document: object, path: str, mistakes: list[str] | None = None) -> RuleFile:
+    """Return the rules that this document means. Raises `ConfigError` with every mistake, these before its own."""
+    keys = either(list(RuleKind))
+    if not isinstance(document, Mapping):
+        raise ConfigError(f"cannot use the rules {path}: they must be an object with the keys {keys}")
+    reading = _Reading(mistakes=list(mistakes or ()))
+    for key, raw in document.items():
+        reading.take(str(key), raw)
+    if not reading.mistakes and document.keys().isdisjoint(RuleKind):
+        reading.mistakes.append(f"it has no rule; the keys are {keys}")
+    if reading.mistakes:
+        first = reading.mistakes[0] if len(reading.mistakes) == 1 else counted(reading.mistakes)
+        raise ConfigError(f"cannot use the rules {path}: {first}", mistakes=tuple(reading.mistakes))
+    return RuleFile(Rules(reading.frequency, reading.duration), tuple(reading.warnings))
+
+
+def merged(shipped: Rules, own: Rules, *, replace: bool) -> Rules:
+    """Return the operator's rules laid over the shipped ones code by code, or alone when they replace those."""
+    if replace:
+        return own
+    return Rules({**shipped.frequency, **own.frequency}, {**shipped.duration, **own.duration})
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What has been read of a document so far."""
+
+    frequency: dict[FaultCode, FrequencyRule] = field(default_factory=dict)
+    duration: dict[FaultCode, DurationRule] = field(default_factory=dict)
+    mistakes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def take(self, key: str, raw: object) -> None:
+        if key in _IGNORED:
+            self.warnings.append(f"{key} is not used: cmgr has settings of its own for it")
+        elif key not in set(RuleKind):
+            self.mistakes.append(f"{plain(key)}: there is no such key{did_you_mean(key, RuleKind)}")
+        elif not isinstance(raw, list):
+            self.mistakes.append(f"{key} = {quoted(raw)}: must be a list of rules")
+        else:
+            for number, rule in enumerate(raw, start=1):
+                self._take_rule(RuleKind(key), _Rule(f"{key}[{number}]", rule))
+
+    def _take_rule(self, kind: RuleKind, rule: "_Rule") -> None:
+        if rule.is_for_no_code():
+            # Ascend ships such an example, with values that its own checks refuse.
+            self.warnings.append(f"{rule.where} is not used: its EventId is empty")
+            return
+        # Of two types, but each read for the one mapping that it goes into.
+        into: dict[FaultCode, Any] = self.frequency if kind is RuleKind.FREQUENCY else self.duration
+        made = _frequency(rule) if kind is RuleKind.FREQUENCY else _duration(rule)
+        codes = Counter(rule.codes())
+        for code, count in codes.items():
+            if code in into:
+                rule.mistakes.append(f"{rule.where}.EventId: {code} stands in another rule of {kind} already")
+            elif count > 1:
+                self.warnings.append(f"{rule.where}.EventId: {code} stands {count} times")
+        into.update(dict.fromkeys(codes, made))
+        self.mistakes.extend(rule.mistakes)
+
+
+def _frequency(rule: "_Rule") -> FrequencyRule:
+    rule.allow(_FREQUENCY)
+    window = rule.number("TimeWindow", 60, 864000)
+    times = rule.number("Times", 1, 100)
+    handling = rule.handling([*HANDLING])
+    release = _release(rule, handling)
+    return FrequencyRule(timedelta(seconds=window), times, HANDLING.get(handling, Level.NotHandleFault), release)
+
+
+def _release(rule: "_Rule", handling: str) -> timedelta | None:
+    if not rule.has("ReleaseTimeWindow"):
+        if handling and handling != MANUAL:
+            rule.mistakes.append(f"{rule.where}.ReleaseTimeWindow is missing: only {MANUAL} can do without")
+        return None
+    # Ascend reads 0 as it reads nothing: never.
+    if rule.is_zero("ReleaseTimeWindow"):
+        return None
+    seconds = rule.number("ReleaseTimeWindow", 60, FOREVER)
+    return None if seconds == FOREVER else timedelta(seconds=seconds)
+
+
+def _duration(rule: "_Rule") -> DurationRule:
+    rule.allow(_DURATION)
+    fault = rule.number("FaultTimeout", 0, 600)
+    recover = rule.number("RecoverTimeout", 0, 86400)
+    handling = rule.handling([h for h in HANDLING if h != MANUAL])
+    return DurationRule(
+        timedelta(seconds=fault), timedelta(seconds=recover), HANDLING.get(handling, Level.NotHandleFault)
+    )
+
+
+class _Rule:
+    """One rule as it stands in the file, and what is wrong with it; where something is, any value stands in for it."""
+
+    def __init__(self, where: str, raw: object) -> None:
+        self.where = where
+        self.mistakes: list[str] = []
+        # One sentence is enough for what is no rule at all.
+        self._is_rule = isinstance(raw, Mapping)
+        self._raw: Mapping[str, object] = raw if isinstance(raw, Mapping) else {}
+        if not self._is_rule:
+            self.mistakes.append(f"{where} = {quoted(raw)}: must be an object")
+
+    def allow(self, keys: tuple[str, ...]) -> None:
+        for key in self._raw:
+            if key not in keys:
+                self.mistakes.append(f"{self.where}.{plain(key)}: there is no such field{did_you_mean(key, keys)}")
+
+    def has(self, key: str) -> bool:
+        return key in self._raw
+
+    def is_zero(self, key: str) -> bool:
+        value = self._raw.get(key)
+        return type(value) is int and value == 0
+
+    def is_for_no_code(self) -> bool:
+        return self._raw.get("EventId") == []
+
+    def number(self, key: str, least: int, most: int) -> int:
+        value = self._raw.get(key)
+        # bool is a subclass of int, and `Times: true` is a mistake.
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return value
+        self._wrong(key, f"a whole number from {least} to {most}")
+        return least
+
+    def handling(self, allowed: list[str]) -> str:
+        """Return the word for the level; empty: there is none that is good."""
+        value = self._raw.get("FaultHandling")
+        if isinstance(value, str) and value in allowed:
+            return value
+        self._wrong("FaultHandling", either(allowed), did_you_mean(value, allowed) if isinstance(value, str) else "")
+        return ""
+
+    def codes(self) -> Iterator[FaultCode]:
+        raw = self._raw.get("EventId")
+        if not isinstance(raw, list):
+            self._wrong("EventId", "a list of codes")
+            return
+        for number, item in enumerate(raw, start=1):
+            code = normal_code(item) if isinstance(item, str) else None
+            if code is not None:
+                yield code
+            else:
+                what = "1 to 8 hexadecimal digits, not all 0, with or without 0x, in quotes"
+                self.mistakes.append(f"{self.where}.EventId[{number}] = {quoted(item)}: must be {what}")
+
+    def _wrong(self, key: str, allowed: str, guess: str = "") -> None:
+        if self._is_rule:
+            what = f"{key} = {quoted(self._raw[key])}: must be" if self.has(key) else f"{key} is missing: it must be"
+            self.mistakes.append(f"{self.where}.{what} {allowed}{guess}")

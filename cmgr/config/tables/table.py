@@ -1,0 +1,86 @@
+"""An operator's fault table, checked as a whole: codes by level, in the reference's JSON or the same in TOML."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cmgr.config import files, json_text, toml
+from cmgr.config.words import counted, did_you_mean, plain, quoted
+from cmgr.errors import ConfigError
+from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.faults import FaultCode, Level
+
+KEYS: Mapping[str, Level] = {f"{level.name}Codes": level for level in Level}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The codes of each level that the file has, and what is odd in it without being wrong."""
+
+    levels: Mapping[Level, tuple[FaultCode, ...]]
+    warnings: tuple[str, ...] = ()
+
+
+def read_table(path: str) -> Table:
+    """Return the table of a file ending in .json or .toml. Raises `ConfigError` with every mistake."""
+    return parse_table(files.read(path), path)
+
+
+def parse_table(text: str, path: str) -> Table:
+    """Return the table that is the text of this file. Raises `ConfigError` with every mistake."""
+    document, repeated = _document(text, path)
+    levels: dict[Level, tuple[FaultCode, ...]] = {}
+    mistakes = [f"{plain(key)}: stands twice in the file" for key in repeated]
+    for key, raw in document.items():
+        level = KEYS.get(key)
+        if level is None:
+            mistakes.append(f"{plain(key)}: there is no such level{did_you_mean(key, KEYS)}")
+        else:
+            levels[level], wrong = _codes(key, raw)
+            mistakes += wrong
+    if not mistakes and not any(levels.values()):
+        mistakes.append("it has no fault code; the keys are " + ", ".join(KEYS))
+    if mistakes:
+        first = mistakes[0] if len(mistakes) == 1 else counted(mistakes)
+        raise ConfigError(f"cannot use the fault table {path}: {first}", mistakes=tuple(mistakes))
+    return Table(levels, tuple(_warnings(levels)))
+
+
+def _document(text: str, path: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    if path.endswith(".toml"):
+        return toml.parse(text, path), ()
+    read, repeated = json_text.parse(text, path)
+    if not isinstance(read, dict):
+        raise ConfigError(f"cannot use the fault table {path}: it must be an object with the keys {', '.join(KEYS)}")
+    return read, repeated
+
+
+def _codes(key: str, raw: object) -> tuple[tuple[FaultCode, ...], list[str]]:
+    if not isinstance(raw, list):
+        return (), [f"{key} = {quoted(raw)}: must be a list of codes"]
+    codes: list[FaultCode] = []
+    mistakes: list[str] = []
+    for number, item in enumerate(raw, start=1):
+        code = normal_code(item) if isinstance(item, str) else None
+        if code is not None:
+            codes.append(code)
+        elif isinstance(item, str):
+            why = "must be 1 to 8 hexadecimal digits, not all 0, with or without 0x"
+            mistakes.append(f"{key}[{number}] = {quoted(item)}: {why}")
+        else:
+            mistakes.append(f"{key}[{number}] = {quoted(item)}: must be a code in quotes")
+    return tuple(codes), mistakes
+
+
+def _warnings(levels: Mapping[Level, tuple[FaultCode, ...]]) -> Iterator[str]:
+    under: dict[FaultCode, list[Level]] = {}
+    for level in sorted(levels):
+        for code, count in Counter(levels[level]).items():
+            under.setdefault(code, []).append(level)
+            if count > 1:
+                yield f"{code} stands {count} times under {level.name}Codes"
+    for code, several in under.items():
+        if len(several) > 1:
+            names = " and ".join(level.name for level in several)
+            yield f"{code} stands under {names}: it has the higher level, {several[-1].name}"

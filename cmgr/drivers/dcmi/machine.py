@@ -1,0 +1,184 @@
+"""The Ascend chips of this machine: which there are, what each is called by whom, and what is reset together.
+
+What was once seen stays known for the life of the process: a chip that the driver lists no more is one that does not
+answer, not one that never was. A chip's ring stays what it was, too; chips that appear later join it.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+from cmgr.drivers.caller import Caller, Hangs
+from cmgr.drivers.dcmi import topology
+from cmgr.drivers.dcmi.calls import Library, Location, Refused
+from cmgr.drivers.dcmi.topology import Place, Type
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import Chip, ChipId, RingId, listed
+
+STRANGER = 10_000
+"""Added to a logical id that nobody knows: a number that is no chip's, and never chip 0."""
+
+MOST_PHYSICAL = 255
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A chip as it was seen last. `here`: the driver lists it now."""
+
+    place: Place
+    bus: str = ""
+    serial: str = ""
+    here: bool = True
+
+    @property
+    def location(self) -> Location:
+        return Location(self.place.logical, self.place.card, self.place.device)
+
+
+def owner_of(location: Location) -> str:
+    """Return the name under which calls about this chip are counted as one chip's."""
+    return f"logical id {location.logical}"
+
+
+class Machine:
+    """Any thread."""
+
+    def __init__(self, library: Library, caller: Caller, seconds: float) -> None:
+        self._library = library
+        self._caller = caller
+        self._seconds = seconds
+        self._looking = threading.Lock()
+        self._known: Mapping[ChipId, Known] = {}
+        self._rings: Mapping[ChipId, RingId] = {}
+        self._logical: Mapping[int, ChipId] = {}
+        self.kind: Type | None = None
+        self.troubles: tuple[str, ...] = ()
+
+    def look(self) -> tuple[Chip, ...]:
+        """List the chips anew and return all that are known, ordered. Raises `DriverError` when no list can be had."""
+        with self._looking:
+            troubles: list[str] = []
+            fresh: dict[ChipId, Known] = {}
+            for location in self._locations(troubles):
+                known = self._seen(location, troubles)
+                if known is not None:
+                    fresh[known.place.physical] = known
+            if not fresh:
+                troubles.append("the driver lists no chips")
+            self._settle(fresh, troubles)
+            return self.chips()
+
+    def _locations(self, troubles: list[str]) -> list[Location]:
+        found: list[Location] = []
+        for card in self._caller.call("the list", self._seconds, self._library.cards):
+            try:
+                found += self._caller.call(f"card {card}", self._seconds, partial(self._library.on_card, card))
+            except DriverError as error:
+                # One bad card is no reason to do without the others, nor to forget what is known of it.
+                known = [k.location for k in self._known.values() if k.place.card == card]
+                found += known
+                if not known:
+                    troubles.append(f"card {card} is left out: {error.message}")
+        return found
+
+    def chips(self) -> tuple[Chip, ...]:
+        """Return the chips that are known."""
+        known, rings = self._known, self._rings
+        return tuple(_chip(known[chip], rings[chip]) for chip in sorted(known))
+
+    def find(self, chip: ChipId) -> Known | None:
+        return self._known.get(chip)
+
+    def physical(self, logical: int) -> ChipId | None:
+        """Return the chip that the driver's own events call so."""
+        return self._logical.get(logical)
+
+    def one_of_each_ring(self) -> tuple[ChipId, ...]:
+        return tuple({ring: chip for chip, ring in self._rings.items()}.values())
+
+    def _settle(self, fresh: Mapping[ChipId, Known], troubles: list[str]) -> None:
+        gone = {chip: replace(known, here=False) for chip, known in self._known.items() if chip not in fresh}
+        known = {**gone, **fresh}
+        places = [k.place for k in known.values()]
+        if places and self.kind is None:
+            self.kind = topology.type_of_machine(places)
+            if self.kind is None:
+                said = ", ".join(sorted({f"{p.name or 'no name'} on board {p.board:#x}" for p in places}))
+                hint = "see docs/dcmi.md for the chips that are known"
+                raise DriverError(f"cannot tell what chips these are: {said}", hint=hint)
+        if gone:
+            troubles.append(f"the driver lists {listed(gone)} no more")
+        if self.kind is Type.A910A3:
+            troubles += [f"chip {p.physical} does not tell its brother card" for p in places if p.brother is None]
+        if self.kind is not None:
+            self._rings = self._joined(topology.rings(places, self.kind), troubles)
+        self._known = known
+        self._logical = {k.place.logical: chip for chip, k in fresh.items()}
+        self.troubles = tuple(troubles)
+
+    def _joined(self, wired: Mapping[ChipId, RingId], troubles: list[str]) -> Mapping[ChipId, RingId]:
+        """Return the rings: as they were for chips that were known, and for the others the ring of their mates."""
+        names: dict[RingId, RingId] = {}
+        for chip, ring in sorted(wired.items()):
+            if chip in self._rings:
+                was = names.setdefault(ring, self._rings[chip])
+                if was != self._rings[chip]:
+                    troubles.append(f"the ring of chip {chip} is larger than it was at the start: restart cmgr")
+        return {chip: self._rings.get(chip, names.get(ring, ring)) for chip, ring in wired.items()}
+
+    def _seen(self, location: Location, troubles: list[str]) -> Known | None:
+        """Return the chip at this location; None, and a trouble, when not even its number can be read."""
+
+        def look() -> Known:
+            physical = self._library.physical(location)
+            if physical > MOST_PHYSICAL:
+                raise DriverError(f"cannot believe the physical id {physical}")
+            return self._described(ChipId(physical), location)
+
+        before = next((k for k in self._known.values() if k.location == location), None)
+        try:
+            return self._caller.call(owner_of(location), self._seconds, look)
+        except DriverError as error:
+            # The number does not change in one life: what was known goes on being known.
+            if before is None:
+                troubles.append(f"logical chip {location.logical} is left out: {error.message}")
+                return None
+            return before
+
+    def _described(self, physical: ChipId, location: Location) -> Known:
+        before = self._known.get(physical)
+        if before is not None and before.location == location and before.place.name:
+            return replace(before, here=True)
+        library = self._library
+        product = _or_default(lambda: library.product(location), "")
+        place = Place(
+            location.logical,
+            physical,
+            location.card,
+            location.device,
+            _or_default(lambda: library.board(location), 0),
+            _or_default(lambda: library.name(location), ""),
+            product,
+            _or_default(lambda: library.brother(location), None),
+        )
+        bus = _or_default(lambda: library.bus(location), "")
+        return Known(place, bus, _or_default(lambda: library.die(location), ""))
+
+
+def _or_default(ask: Callable[[], T], default: T) -> T:
+    """Return the answer; the default when the chip does not give it: it is there all the same."""
+    try:
+        return ask()
+    except Hangs:
+        raise
+    except Refused:
+        return default
+
+
+def _chip(known: Known, ring: RingId) -> Chip:
+    place = known.place
+    return Chip(place.physical, ring, place.logical, place.card, place.device, place.name, known.bus, known.serial)

@@ -1,0 +1,257 @@
+"""Hearing of faults from libdcmi: by subscription, or by polling while that cannot be had; and noticing new chips.
+
+Rules:
+1. The library's callback copies a few numbers and tells them. It never raises and never waits.
+2. Whatever could not be told as it was (a bug, an odd event, a gap before the subscription) becomes a `ReadNeeded`.
+3. Never alive but deaf: without a subscription every chip is polled, the driver says so, and subscribing goes on.
+"""
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cmgr.drivers.caller import Caller
+from cmgr.drivers.dcmi import abi
+from cmgr.drivers.dcmi.calls import Library
+from cmgr.drivers.dcmi.machine import STRANGER, Machine, owner_of
+from cmgr.errors import CmgrError, DriverError, chain
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.facts import ChipsListed, FaultReported, ReadNeeded
+from cmgr.model.values.faults import Assertion
+from cmgr.ports import DriverFact
+
+TRIES = 3
+RETRY_MOST = 300.0
+"""Seconds between tries to subscribe, once there were many."""
+
+LOOK_APART = 1.0
+"""Seconds, at the least, between looks for new chips."""
+
+MOST_STRANGERS = 64
+MOST_SEVERITIES = 512
+
+_ASSERTIONS = {abi.CLEARED: Assertion.CLEARED, abi.OCCURRED: Assertion.OCCURRED, abi.ONCE: Assertion.ONCE}
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """In seconds: one call, between tries to subscribe, between polls, between looks for new chips."""
+
+    call: float
+    retry: float
+    poll: float
+    relist: float
+
+
+class Watch:
+    """From `start` to `close`. `now` and `pause` may be a test's own; `pause` ends early when `nudged` is set."""
+
+    def __init__(self, library: Library, caller: Caller, machine: Machine, pace: Pace) -> None:
+        self._library = library
+        self._caller = caller
+        self._machine = machine
+        self._pace = pace
+        self._tell: Callable[[DriverFact], None] = lambda _: None
+        self._nudged = threading.Event()
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self._subscribed = False
+        self._refusal = ""
+        self._listless = ""
+        self._tries = 0
+        self._retry_at = self._poll_at = self._list_at = 0.0
+        self._listed_at = -LOOK_APART
+        self._polled: dict[ChipId, object] = {}
+        self._strangers: set[int] = set()
+        self._severities: dict[tuple[ChipId, str], int] = {}
+        self._unread = False
+        self._reading = threading.Lock()
+        self._read: dict[ChipId, int] = {}
+        self._made_good = 0
+        self.lost = 0
+
+    def start(self, tell: Callable[[DriverFact], None]) -> None:
+        """Subscribe, or begin to try; then keep at it on a thread. Raises `DriverError` the second time."""
+        if self._thread is not None or self._closed:
+            raise DriverError("cannot watch the chips: they are watched already, or closed")
+        self._tell = tell
+        self._list_at = time.monotonic() + self._pace.relist
+        self._subscribe()
+        self._thread = threading.Thread(target=self._run, name="dcmi-watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._closed = True
+        self._nudged.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=1)
+
+    def trouble(self) -> tuple[str, ...]:
+        """Return why faults are not told as they should be."""
+        told = []
+        if self._refusal and not self._subscribed:
+            every = f"chips are polled every {self._pace.poll:g} s instead, and faults that come and go are missed"
+            told.append(f"the driver tells of no faults ({self._refusal}): {every}")
+        if self._listless:
+            told.append(f"the chips cannot be listed, so new ones are not noticed: {self._listless}")
+        if missed := self.lost - self._made_good:
+            events = "fault event" if missed == 1 else "fault events"
+            told.append(f"{missed} {events} could not be taken in, and not every chip has been read since")
+        return tuple(told)
+
+    def has_read(self, chip: ChipId, lost: int) -> None:
+        """A chip has told all its faults when it was asked, and so many events had been `lost` when that began."""
+        if lost <= self._made_good:
+            return
+        with self._reading:
+            self._read[chip] = max(lost, self._read.get(chip, 0))
+            here = (c.id for c in self._machine.chips() if (known := self._machine.find(c.id)) and known.here)
+            # What was made good once stays so, also when a chip comes that has not been read yet.
+            self._made_good = max(self._made_good, min((self._read.get(c, 0) for c in here), default=0))
+
+    def severity(self, chip: ChipId, code: str) -> int | None:
+        """Return how grave the driver called this fault when it last told of it: a read-out does not say."""
+        return self._severities.get((chip, code))
+
+    def look_soon(self) -> None:
+        """Look for new chips at the next opportunity: somebody asked for one that nobody knows."""
+        if self._listed_at + LOOK_APART <= time.monotonic():
+            self._list_at = 0.0
+            self._nudged.set()
+
+    def _run(self) -> None:
+        while not self._closed:
+            try:
+                self._step(time.monotonic())
+            except Exception:
+                # The last thing that hears of faults must not end; what it missed is read.
+                self.lost += 1
+                self._unread = True
+            self._nudged.wait(self._wait(time.monotonic()))
+            self._nudged.clear()
+
+    def _wait(self, now: float) -> float:
+        due = [self._list_at] if self._subscribed else [self._list_at, self._retry_at, self._poll_at]
+        return max(0.01, min(due) - now)
+
+    def _step(self, now: float) -> None:
+        if not self._subscribed and now >= self._retry_at:
+            self._subscribe()
+        polling = not self._subscribed and self._tries >= TRIES
+        if polling and now >= self._poll_at:
+            self._poll()
+            self._poll_at = time.monotonic() + self._pace.poll
+        elif not self._subscribed and not polling:
+            self._poll_at = self._retry_at
+        if now >= self._list_at:
+            self._relist()
+            self._list_at = time.monotonic() + self._pace.relist
+        if self._unread:
+            self._unread = False
+            self._read_all()
+
+    def _subscribe(self) -> None:
+        try:
+            self._caller.call("subscribing", self._pace.call, lambda: self._library.subscribe(self._on_event))
+        except CmgrError as error:
+            self._tries += 1
+            self._refusal = chain(error)
+            late = max(0, self._tries - TRIES)
+            self._retry_at = time.monotonic() + min(RETRY_MOST, self._pace.retry * 2**late)
+        else:
+            self._subscribed = True
+            # What came between the last read-out and now was told to nobody.
+            self._unread = True
+            self._nudged.set()
+
+    def _read_all(self) -> None:
+        for chip in self._machine.one_of_each_ring():
+            self._say(ReadNeeded(chip))
+
+    def _poll(self) -> None:
+        for chip in self._machine.chips():
+            codes = self._codes(chip.id)
+            if codes != self._polled.get(chip.id, frozenset()):
+                self._polled[chip.id] = codes
+                self._say(ReadNeeded(chip.id))
+            if self._closed:
+                return
+
+    def _codes(self, chip: ChipId) -> object:
+        known = self._machine.find(chip)
+        if known is None or self._closed:
+            return frozenset()
+        place = known.location
+        try:
+            found = self._caller.call(owner_of(place), self._pace.call, lambda: self._library.codes(place))
+        except DriverError as error:
+            # The same silence is no news; a new one is: the card may have dropped.
+            return error.message
+        return frozenset(found)
+
+    def _relist(self) -> None:
+        known = self._machine.chips()
+        self._listed_at = time.monotonic()
+        try:
+            now = self._machine.look()
+        except DriverError as error:
+            self._listless = error.message
+            return
+        self._listless = ""
+        if {c.id for c in now} != {c.id for c in known}:
+            self._say(ChipsListed(now))
+
+    def _on_event(self, pointer: Any) -> None:
+        """Called by the library, on its own thread. Total."""
+        if self._closed:
+            return
+        try:
+            self._take(pointer.contents)
+        except BaseException:
+            self.lost += 1
+            self._read_soon()
+
+    def _take(self, event: abi.Event) -> None:
+        dms = event.u.dms
+        chip = self._machine.physical(dms.deviceid)
+        assertion = _ASSERTIONS.get(dms.assertion)
+        if event.type != abi.FAULT_EVENT or assertion is None:
+            self._read_soon()
+            return
+        if not dms.event_id:
+            return
+        if chip is None:
+            chip = self._stranger(dms.deviceid)
+            if chip is None:
+                return
+        code = f"{dms.event_id:08X}"
+        parts = (dms.node_type, dms.node_id, dms.sub_node_type, dms.sub_node_id)
+        # Signed, as the vendor's own programs show them: 255 is -1, "none".
+        module = ".".join(str(ctypes.c_int8(part).value) for part in parts)
+        self._remember(chip, code, dms.severity)
+        self._tell(FaultReported(chip, code, assertion, module, dms.severity))
+
+    def _stranger(self, logical: int) -> ChipId | None:
+        """Return a number that is no chip's, and look for new chips; None when there were many such already."""
+        if logical not in self._strangers and len(self._strangers) >= MOST_STRANGERS:
+            return None
+        if logical not in self._strangers:
+            self._strangers.add(logical)
+            self.look_soon()
+        return ChipId(STRANGER + logical)
+
+    def _remember(self, chip: ChipId, code: str, severity: int) -> None:
+        if len(self._severities) >= MOST_SEVERITIES and (chip, code) not in self._severities:
+            self._severities.pop(next(iter(self._severities)), None)
+        self._severities[(chip, code)] = severity
+
+    def _read_soon(self) -> None:
+        self._unread = True
+        self._nudged.set()
+
+    def _say(self, fact: DriverFact) -> None:
+        if not self._closed:
+            self._tell(fact)

@@ -1,0 +1,48 @@
+"""Who a process is: its name and the container that it runs in, from /proc."""
+
+import re
+from pathlib import Path
+
+from cmgr.drivers.dcmi.calls import Holder
+from cmgr.model.values.chips import Process
+
+_ID = re.compile(r"(?:^|[/:-])(?:docker-|cri-containerd-|nerdctl-|libpod-)?([0-9a-f]{64})(?:\.scope)?(?=/|$)")
+"""A container's id in a path of the kernel's control groups, as each runtime writes it."""
+
+
+def container_of(cgroups: str) -> str:
+    """Return the id of the container that this content of /proc/PID/cgroup tells of; nothing outside of any.
+
+    The innermost counts: a runtime may itself run in a container.
+    """
+    found = ""
+    for line in cgroups.splitlines():
+        path = line.split(":", 2)[-1]
+        named = _ID.findall(path)
+        if named:
+            found = str(named[-1])
+            break
+    return found or _named(cgroups)
+
+
+def _named(cgroups: str) -> str:
+    """Return the id that a person gave a container of containerd, whose cgroup is /NAMESPACE/ID below the root."""
+    for line in cgroups.splitlines():
+        parts = line.split(":", 2)[-1].strip("/").split("/")
+        if len(parts) == 2 and not any("." in part for part in parts) and parts[0] not in ("docker", "user", "init"):
+            return parts[1]
+    return ""
+
+
+def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:
+    """Return the process with all that /proc tells of it. One that is gone, or not ours to see, has no name."""
+    directory = proc / str(holder.pid)
+    name, cgroups = _read(directory / "comm"), _read(directory / "cgroup")
+    return Process(holder.pid, name.strip(), holder.memory, container_of(cgroups))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,1 @@
+"""Simulated chips, in a directory of files."""

@@ -1,0 +1,286 @@
+"""The driver of simulated chips: for drills, for `cmgr demo`, and for tests.
+
+One condition guards all of it; time comes from a function, so that tests move it by hand and then call `wake`.
+"""
+
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+from cmgr.config.sim import Sim, SimEvent
+from cmgr.drivers.sim import world as sim_world
+from cmgr.drivers.sim.chips import NEVER, SimChips
+from cmgr.drivers.sim.world import Past, SimReset
+from cmgr.errors import DriverError, ResetRefused
+from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, listed
+from cmgr.model.values.facts import FaultReported, ReadNeeded
+from cmgr.model.values.faults import Assertion, FaultCode, FaultKey
+from cmgr.ports import DriverFact
+
+_KEPT_RESETS = 1000
+
+
+class SimDriver:
+    """Implements `ChipDriver` and `Injector`. The methods below `close` play the hardware's part."""
+
+    name = "sim"
+    concurrency = 4
+
+    def __init__(
+        self, settings: Sim, now: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
+    ) -> None:
+        self._settings = settings
+        self._now = now
+        self._wall = wall
+        self._changed = threading.Condition()
+        self._chips = SimChips(settings)
+        self._past = Past(wall(), fail_resets=settings.fail_resets)
+        if settings.world:
+            self._past = sim_world.load(settings.world, self._chips, now(), self._ahead()) or self._past
+        self._began = self._past.began - self._ahead()
+        self._script = sorted(settings.script, key=lambda event: event.after)[self._past.played :]
+        self._lose = settings.lose_events
+        self._double = settings.double_events
+        self._delay = settings.delay_events.total_seconds()
+        self._boots = settings.boots
+        self._in_reset: set[ChipId] = set()
+        self._untold: list[tuple[float, int, DriverFact]] = []
+        self._serial = itertools.count()
+        self._teller: threading.Thread | None = None
+        self._closed = False
+
+    def chips(self) -> tuple[Chip, ...]:
+        return tuple(chip.chip for chip in self._chips.all())
+
+    def watch(self, tell: Callable[[DriverFact], None]) -> None:
+        with self._changed:
+            if self._teller is not None or self._closed:
+                raise DriverError("cannot watch the simulated chips: they are watched already, or closed")
+            self._teller = threading.Thread(target=self._run, args=(tell,), name="sim-chips", daemon=True)
+            self._teller.start()
+
+    def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
+        with self._changed:
+            self._settle()
+            return tuple(self._chips.report(chip) for chip in chips)
+
+    def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
+        with self._changed:
+            self._settle()
+            self._check_ring(chips)
+            objection = self._chips.objection(chips, faulty, codes)
+            if objection:
+                self._record(chips, "refused")
+                raise ResetRefused(f"cannot reset {listed(chips)}: {objection}")
+            fails = self._past.fail_resets != 0
+            done = self._now() + self._settings.reset_time.total_seconds()
+            if fails:
+                self._past = replace(self._past, fail_resets=max(-1, self._past.fail_resets - 1))
+            else:
+                # Before the wait, because hardware that was told to reset goes on when the program that told it dies.
+                self._chips.reset(chips, done + self._settings.boot_time.total_seconds() if self._boots else NEVER)
+            self._record(chips, "failed" if fails else "taken")
+            self._wait_in_reset(chips, done)
+            if fails:
+                raise DriverError(f"cannot reset {listed(chips)}: the simulated driver says that it failed")
+
+    def inject(self, chip: ChipId, code: str, assertion: Assertion) -> None:
+        normal = normal_code(code)
+        if normal is None:
+            raise DriverError(f"cannot pretend a fault: {code!r} is not a fault code")
+        with self._changed:
+            self._happen(SimEvent(chip, normal, assertion=assertion), module=None)
+            self._save()
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            teller = self._teller
+        if teller is not None and teller is not threading.current_thread():
+            teller.join(timeout=2)
+
+    def wake(self) -> None:
+        """Look at the time again: for tests whose clock is moved by hand."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def occur(self, event: SimEvent) -> None:
+        """Let this happen now, with its own module and severity. Raises `DriverError` as `inject` does."""
+        with self._changed:
+            self._happen(event, event.module)
+            self._save()
+
+    def lose_events(self, count: int) -> None:
+        """Tell nobody of the next events."""
+        with self._changed:
+            self._lose = count
+
+    def double_events(self, count: int) -> None:
+        """Tell each of the next events twice."""
+        with self._changed:
+            self._double = count
+
+    def delay_events(self, delay: timedelta) -> None:
+        """Tell every event that much later from now on."""
+        with self._changed:
+            self._delay = delay.total_seconds()
+
+    def need_read(self, chip: ChipId) -> None:
+        """Tell that events of this chip were lost."""
+        with self._changed:
+            self._tell(ReadNeeded(chip))
+
+    def hold(self, chip: ChipId, process: Process) -> None:
+        """Put a process on the chip."""
+        with self._changed:
+            self._chips.chip(chip).processes[process.pid] = process
+
+    def let_go(self, chip: ChipId) -> None:
+        """Take every process off the chip."""
+        with self._changed:
+            self._chips.chip(chip).processes.clear()
+
+    def silence(self, chip: ChipId, *, silent: bool = True) -> None:
+        """Let the chip answer no question any more, or answer again."""
+        with self._changed:
+            self._chips.chip(chip).silent = silent
+
+    def fail_resets(self, count: int) -> None:
+        """Let the next resets fail; -1: every one."""
+        with self._changed:
+            self._past = replace(self._past, fail_resets=count)
+            self._save()
+
+    def finish_boots(self, *, boots: bool) -> None:
+        """Say whether chips finish booting after the resets to come."""
+        with self._changed:
+            self._boots = boots
+
+    def make_incurable(self, code: str) -> None:
+        """Let no reset cure this fault."""
+        with self._changed:
+            self._chips.incurable.add(normal_code(code))
+
+    @property
+    def resets(self) -> tuple[SimReset, ...]:
+        """Every reset that was asked for, also by earlier lives when there is a world file."""
+        with self._changed:
+            return self._past.resets
+
+    def _ahead(self) -> float:
+        return self._wall() - self._now()
+
+    def _happen(self, event: SimEvent, module: str | None) -> None:
+        code = FaultCode(normal_code(event.code) or event.code)
+        chip = ChipId(event.chip)
+        key = FaultKey(code, event.module)
+        if event.assertion is Assertion.CLEARED:
+            gone = self._chips.clear(chip, code, module)
+            for each, severity in gone.items():
+                self._tell(_fact(chip, each, severity, Assertion.CLEARED))
+            return
+        self._chips.chip(chip)
+        if event.assertion is Assertion.OCCURRED:
+            self._chips.occur(chip, key, event.severity)
+        self._tell(_fact(chip, key, event.severity, event.assertion))
+
+    def _tell(self, fact: DriverFact) -> None:
+        # Events before `watch` are told to nobody, and do not count.
+        if self._teller is None:
+            return
+        if self._lose > 0:
+            self._lose -= 1
+            return
+        times = 2 if self._double > 0 else 1
+        self._double = max(0, self._double - 1)
+        for _ in range(times):
+            heapq.heappush(self._untold, (self._now() + self._delay, next(self._serial), fact))
+        self._changed.notify_all()
+
+    def _run(self, tell: Callable[[DriverFact], None]) -> None:
+        while True:
+            with self._changed:
+                facts = self._due()
+                while not facts and not self._closed:
+                    self._changed.wait(self._pause())
+                    facts = self._due()
+            for fact in facts:
+                if self._closed:
+                    return
+                tell(fact)
+            if self._closed:
+                return
+
+    def _due(self) -> list[DriverFact]:
+        self._play()
+        self._settle()
+        facts = []
+        while self._untold and self._untold[0][0] <= self._now():
+            facts.append(heapq.heappop(self._untold)[2])
+        return facts
+
+    def _pause(self) -> float | None:
+        untold = self._untold[0][0] if self._untold else NEVER
+        script = self._due_at(self._script[0]) if self._script else NEVER
+        soonest = min(untold, script, self._chips.next_boot())
+        return None if soonest == NEVER else max(0.0, soonest - self._now())
+
+    def _due_at(self, event: SimEvent) -> float:
+        return self._began + event.after.total_seconds()
+
+    def _play(self) -> None:
+        while self._script and self._due_at(self._script[0]) <= self._now():
+            event = self._script.pop(0)
+            self._past = replace(self._past, played=self._past.played + 1)
+            self._happen(event, event.module)
+            self._try_to_save()
+
+    def _settle(self) -> None:
+        # Not saved: the file has the time of the boot, and whoever loads it comes to the same end.
+        for chip, key, severity in self._chips.settle(self._now()):
+            self._tell(_fact(chip, key, severity, Assertion.CLEARED))
+
+    def _check_ring(self, chips: Sequence[ChipId]) -> None:
+        if self._closed:
+            raise DriverError(f"cannot reset {listed(chips)}: the driver is closed")
+        rings = {self._chips.chip(chip).chip.ring for chip in chips}
+        if len(rings) != 1:
+            raise DriverError(f"cannot reset {listed(chips)}: they are not of one ring")
+        if self._in_reset.intersection(chips):
+            raise DriverError(f"cannot reset {listed(chips)}: a reset is under way")
+
+    def _wait_in_reset(self, chips: Sequence[ChipId], done: float) -> None:
+        self._in_reset.update(chips)
+        try:
+            while self._now() < done and not self._closed:
+                self._changed.wait(done - self._now())
+        finally:
+            self._in_reset.difference_update(chips)
+            self._changed.notify_all()
+        if self._closed:
+            raise DriverError(f"cannot tell how the reset of {listed(chips)} went: the driver was closed")
+
+    def _record(self, chips: Sequence[ChipId], outcome: str) -> None:
+        record = SimReset(self._wall(), tuple(chips), outcome)
+        self._past = replace(self._past, resets=(*self._past.resets, record)[-_KEPT_RESETS:])
+        self._try_to_save()
+
+    def _try_to_save(self) -> None:
+        # The chips go on when their file cannot be written; only the next life of cmgr will not know of it.
+        with suppress(DriverError):
+            self._save()
+
+    def _save(self) -> None:
+        if self._settings.world:
+            sim_world.save(self._settings.world, self._chips, self._past, self._ahead())
+
+
+def _fact(chip: ChipId, key: FaultKey, severity: int, assertion: Assertion) -> FaultReported:
+    return FaultReported(chip, key.code, assertion, key.module, severity)

@@ -1,0 +1,91 @@
+"""A file that keeps simulated chips as they are while no cmgr runs, as hardware would. Times in it are Unix times."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cmgr.drivers.sim.chips import NEVER, SimChip, SimChips
+from cmgr.errors import DriverError
+from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.faults import FaultKey
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SimReset:
+    """A reset that was asked for. `outcome` is `taken`, `failed` or `refused`."""
+
+    at: float
+    chips: tuple[int, ...]
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What is kept beside the chips: when the script began, how much of it was played, how many resets still fail."""
+
+    began: float
+    played: int = 0
+    fail_resets: int = 0
+    resets: tuple[SimReset, ...] = ()
+
+
+def save(path: str, chips: SimChips, past: Past, ahead: float) -> None:
+    """Replace the file. `ahead` is the Unix time less the driver's own. Raises `DriverError`."""
+    kept = {str(chip.chip.id): _kept(chip, ahead) for chip in chips.all() if chip.faults or chip.boot_at is not None}
+    text = json.dumps({"version": _VERSION, "chips": kept, **asdict(past)}, indent=1)
+    new = f"{path}.new"
+    try:
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(new, path)
+    except OSError as error:
+        raise DriverError(f"cannot write the world of the simulated chips, {path}") from error
+
+
+def load(path: str, chips: SimChips, now: float, ahead: float) -> Past | None:
+    """Put the chips into the state that the file tells, and return the rest; None when there is no file.
+
+    Raises `DriverError`.
+    """
+    hint = f"remove {path}: the simulated chips start afresh then"
+    try:
+        with open(path, encoding="utf-8") as file:
+            read = json.load(file)
+        if read["version"] != _VERSION:
+            raise DriverError(f"cannot use the world of the simulated chips, {path}: of another version", hint=hint)
+        for chip in chips.all():
+            _restore(chip, read["chips"].get(str(chip.chip.id), {}), now, ahead)
+        resets = tuple(SimReset(float(r["at"]), tuple(r["chips"]), str(r["outcome"])) for r in read["resets"])
+        return Past(float(read["began"]), int(read["played"]), int(read["fail_resets"]), resets)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise DriverError(f"cannot read the world of the simulated chips, {path}", hint=hint) from error
+
+
+def _kept(chip: SimChip, ahead: float) -> dict[str, object]:
+    faults = [
+        {"code": key.code, "module": key.module, "severity": severity, "curing": key in chip.curing}
+        for key, severity in chip.faults.items()
+    ]
+    if chip.boot_at is None:
+        return {"faults": faults}
+    return {"faults": faults, "boot": "never" if chip.boot_at == NEVER else chip.boot_at + ahead}
+
+
+def _restore(chip: SimChip, kept: Mapping[str, Any], now: float, ahead: float) -> None:
+    for fault in kept.get("faults", []):
+        code = normal_code(fault["code"])
+        if code is None:
+            raise ValueError(f"{fault['code']!r} is not a fault code")
+        key = FaultKey(code, str(fault["module"]))
+        chip.faults[key] = int(fault["severity"])
+        if fault["curing"]:
+            chip.curing.add(key)
+    if "boot" in kept:
+        chip.boot_at = NEVER if kept["boot"] == "never" else max(now, float(kept["boot"]) - ahead)

@@ -1,0 +1,1 @@
+"""From the reference's installation to a configuration of cmgr."""

@@ -1,0 +1,1 @@
+"""Knowledge about containers: seen, held and started again, healed."""

@@ -1,0 +1,244 @@
+"""Healing: restarting containers that ail though their chips do not.
+
+Rules:
+1. Only a container that wishes it is healed, and only while no chip of it speaks against a start. What ails in an
+   episode is the episode's business.
+2. A hint is enough to wait, not to act: a container is stopped or started for it when a list made after the wait
+   still says that it ails.
+3. A restart counts when its start is ordered, once, so that no crash of cmgr adds one to the limit.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from cmgr.model.scope import Block, holds_on, start_blocker, why_idle
+from cmgr.model.turn import Turn
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
+from cmgr.model.values.healing import Healing, ailment, limit_of, not_ahead, wait_of
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
+from cmgr.words import span
+
+
+def tend(turn: Turn) -> None:
+    """Let every container that ails go one step on towards its restart."""
+    for container in list(turn.node.containers.values()):
+        if container.heal is not None and container.seen is not None:
+            _tend(turn, container)
+    for healing in list(turn.node.healings.values()):
+        if healing.key not in turn.node.containers and healing.key not in turn.node.holds:
+            turn.put_healing(Healing(healing.key))
+
+
+def _tend(turn: Turn, container: Container) -> None:
+    hold = turn.node.holds.get(container.key)
+    healing = _within(turn, turn.node.healings.get(container.key, Healing(container.key)))
+    what = ailment(container, healing)
+    if hold is not None:
+        turn.put_healing(healing)
+        if _was_asked_for(container, hold):
+            turn.drop_hold(hold.key)
+            turn.put_healing(healing.over(container.run))
+            text = f"{hold.name} is no longer held: somebody had stopped it"
+            turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+        return
+    if not what:
+        turn.put_healing(healing if healing.spared and healing.life == container.run else healing.over(container.run))
+        return
+    if not healing.ails or healing.life != container.run:
+        healing = healing.begun(container.run, turn.at)
+    turn.put_healing(healing)
+    if _is_ours(turn.node, container):
+        _go_on(turn, container, healing, what)
+
+
+def _within(turn: Turn, healing: Healing) -> Healing:
+    """Return it without the restarts that do not count any more."""
+    window = turn.node.policy.heal.window
+    if not healing.times or turn.at - healing.times[0] < window:
+        return healing
+    return replace(healing, times=tuple(t for t in healing.times if turn.at - t < window))
+
+
+def _was_asked_for(container: Container, hold: Hold) -> bool:
+    """Return whether somebody had stopped the container that was taken for one that died; that may come later."""
+    waits = hold.cause is Cause.HEAL and hold.died and hold.state is HoldState.STOPPED and hold.tries == 0
+    end = None if container.running or container.run != hold.run else container.exit
+    return waits and hold.command is None and end is not None and end.asked is True
+
+
+def _is_ours(node: Node, container: Container) -> bool:
+    """Return whether restarting the container is up to cmgr now."""
+    if not container.enabled or container.auto_remove or not container.chips:
+        return False
+    if container.key.runtime not in node.runtimes:
+        return False
+    # Its runtime restarts what exits, and nobody else what is unhealthy.
+    if not container.running and container.restart_policy != NO_RESTART:
+        return False
+    return not any(node.rings[node.chips[c].ring].in_episode for c in container.chips)
+
+
+def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> None:
+    policy, ring = turn.node.policy.heal, turn.ring_for(container.chips)
+    limit, spent = limit_of(policy, container.heal), len(healing.times)
+    idle = why_idle(turn.node)
+    if healing.due is None and healing.given_up is None:
+        name, within = container.name, span(policy.window)
+        if spent < limit or idle:
+            wait = wait_of(policy, container.heal, spent)
+            healing = turn.put_healing(replace(healing, due=turn.at + wait))
+            will = f"it would be restarted in {span(wait)} ({idle})" if idle else f"it is restarted in {span(wait)}"
+            text = f"{name} {_is(what)}: {will}, restart {spent + 1} of {limit} within {within}"
+            turn.note(NoteKind.HOLD, text, ring, container=container.key)
+        else:
+            healing = turn.put_healing(replace(healing, given_up=turn.at))
+            text = f"{name} {_is(what)} and is given up after {counted(spent)} within {within}: cmgr resume {name}"
+            turn.note(NoteKind.WARNING, text, ring, container=container.key)
+    if idle:
+        return
+    if not container.running:
+        _hold(turn, container, healing, what)
+    elif healing.given_up is None and healing.due is not None and turn.at >= healing.due:
+        _stop_when_sure(turn, container, healing, what)
+
+
+def counted(restarts: int) -> str:
+    return "1 restart" if restarts == 1 else f"{restarts} restarts"
+
+
+def _is(what: str) -> str:
+    return f"is {what}" if what == UNHEALTHY else what
+
+
+def _hold(turn: Turn, container: Container, healing: Healing, what: str) -> None:
+    given_up = healing.given_up is not None
+    turn.put_hold(
+        Hold(
+            container.key,
+            container.name,
+            container.chips,
+            0,
+            turn.at,
+            HoldState.STOPPING if container.running else HoldState.STOPPED,
+            container.run,
+            died=not container.running,
+            order=container.order,
+            grace=container.grace,
+            restart_policy=container.restart_policy,
+            failed=given_up,
+            retry_at=None if container.running or given_up else healing.due,
+            error=what if given_up else "",
+            cause=Cause.HEAL,
+        )
+    )
+
+
+def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: str) -> None:
+    probe = Hold(
+        container.key, container.name, container.chips, 0, turn.at, HoldState.STOPPED, container.run, cause=Cause.HEAL
+    )
+    # What could not be started again is better than nothing.
+    if start_blocker(turn.node, probe).kind is Block.NOTHING and is_confirmed(turn, probe):
+        _hold(turn, container, healing, what)
+
+
+def is_confirmed(turn: Turn, hold: Hold) -> bool:
+    """Return whether a list made after the wait bears out that the container is to be healed; ask for one if not."""
+    healing = turn.node.healings.get(hold.key)
+    if hold.cause is not Cause.HEAL or healing is None or healing.due is None or healing.counted:
+        return True
+    if turn.at < healing.due:  # The clock was set back between two lives.
+        turn.put_hold(replace(hold, retry_at=healing.due))
+        return False
+    state = turn.node.runtimes[hold.key.runtime]
+    if state.listed is not None and state.listed >= healing.due:
+        return True
+    turn.ask_list(hold.key.runtime, f"does {hold.name} still ail?", not_older=healing.due)
+    return False
+
+
+def is_still_ill(container: Container) -> bool:
+    """Return whether a running container that is held to be healed still needs that."""
+    return container.health == UNHEALTHY
+
+
+def count(turn: Turn, hold: Hold) -> None:
+    """Book that the start of a container is ordered."""
+    healing = turn.node.healings.get(hold.key, Healing(hold.key))
+    if hold.cause is Cause.HEAL and not healing.counted:
+        turn.put_healing(replace(healing, times=(*healing.times, turn.at), counted=True))
+
+
+def why_restarted(turn: Turn, hold: Hold) -> str:
+    """Return the reason of a stop or start that heals; nothing for any other."""
+    if hold.cause is not Cause.HEAL:
+        return ""
+    healing, container = turn.node.healings.get(hold.key), turn.node.containers.get(hold.key)
+    spent = len(healing.times) if healing is not None else 0
+    limit = limit_of(turn.node.policy.heal, container.heal if container is not None else None)
+    before = spent - (healing is not None and healing.counted)
+    return f"it {'exited by itself' if hold.died else 'is unhealthy'}: restart {before + 1} of {limit}"
+
+
+def adopt(turn: Turn, ring: Ring) -> None:
+    """Make what is held to be healed part of the ring's episode, which is the more likely reason."""
+    for hold in holds_on(turn.node, ring):
+        if hold.cause is not Cause.HEAL or hold.failed or hold.state is HoldState.RETURNING:
+            continue
+        retry_at = hold.retry_at if hold.tries else None
+        turn.put_hold(replace(hold, cause=Cause.EPISODE, episode=ring.episode, retry_at=retry_at))
+        _end(turn, hold.key, hold.run)
+        turn.note(NoteKind.HOLD, f"{hold.name}, which was to be healed, is recovered", ring, container=hold.key)
+
+
+def _end(turn: Turn, key: ContainerKey, life: str) -> None:
+    healing = turn.node.healings.get(key)
+    if healing is not None:
+        turn.put_healing(healing.over(life))
+
+
+def begin_anew(turn: Turn, key: ContainerKey) -> None:
+    """Forget how often the container was restarted, and wait no longer: a person has seen to it."""
+    healing = turn.node.healings.get(key)
+    if healing is not None and not healing.spared:
+        due = turn.at if healing.ails else None
+        turn.put_healing(replace(healing, times=(), counted=False, given_up=None, due=due))
+
+
+def spare(turn: Turn, key: ContainerKey) -> None:
+    """Leave the container's present or last life as it is: a person wants that."""
+    container = turn.node.containers.get(key)
+    if container is not None and container.heal is not None:
+        turn.put_healing(Healing(key, life=container.run, spared=True))
+
+
+def notice_death(turn: Turn, known: Container | None, container: Container) -> None:
+    """Book that the container has died by itself, if that is news: `known` is how it was.
+
+    Where it is not known whether somebody asked for its end, it must have been known to run just before.
+    """
+    end = container.exit
+    if container.heal is None or container.running or end is None or not end.by_itself:
+        return
+    healing = turn.node.healings.get(container.key, Healing(container.key))
+    if healing.life == container.run:
+        return
+    hold = turn.node.holds.get(container.key)
+    ours = hold is not None and hold.state is HoldState.STARTING
+    went_on = known is not None and known.running and known.run == container.run
+    if went_on or ours or end.asked is False:
+        turn.put_healing(healing.begun(container.run, turn.at))
+
+
+def after_restart(node: Node, at: datetime) -> Node:
+    """Return the node with the waits that a new life of cmgr keeps to."""
+    healings = {k: not_ahead(h, at) for k, h in node.healings.items()}
+    holds = dict(node.holds)
+    for key, hold in node.holds.items():
+        healing = healings.get(key)
+        if hold.cause is Cause.HEAL and hold.state is HoldState.STOPPED and hold.tries == 0 and healing is not None:
+            holds[key] = replace(hold, retry_at=None if healing.counted or hold.failed else healing.due)
+    return replace(node, healings=healings, holds=holds)

@@ -1,0 +1,300 @@
+"""Holds: making them, and carrying out what they promise.
+
+Rules:
+1. A hold is written before its container is stopped, and ends only by a start that worked, by the container's
+   removal, by a start by hand, or, before anything was tried, because no stop is needed any more.
+2. `keep` looks at what is, not at what happened: it may be called after any event, any number of times.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from cmgr.model.containers.healing import adopt, count, is_confirmed, is_still_ill, why_restarted
+from cmgr.model.containers.sightings import container_removed, had_ended, hand_back, rearmed, started, stopped
+from cmgr.model.policy import backed_off
+from cmgr.model.scope import (
+    Block,
+    died_of_it,
+    handled_faults,
+    in_scope,
+    is_starting,
+    observing,
+    on_ring,
+    scope_of,
+    start_blocker,
+)
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import listed
+from cmgr.model.values.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.containers import NO_RESTART, Container
+from cmgr.model.values.facts import ContainerStarted, ContainerStopped, RestartPolicySet
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.rings import Ring
+
+RETURN_TRIES = 5
+"""How often cmgr tries to put a restart policy back before it tells a person to."""
+
+
+def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None:
+    """Hold every running container that this ring's faults want down, and every one that died of them.
+
+    `since`: when the faults were there already, if that is long before the episode began.
+    """
+    if observing(turn.node):
+        return
+    adopt(turn, ring)
+    scope = scope_of(turn.node, ring, turn.at)
+    for container in list(on_ring(turn.node, ring)):
+        if container.key in turn.node.holds:
+            continue
+        if container.running and in_scope(turn.node, ring, container, scope):
+            what = "fault" if handled_faults(turn.node, ring) or scope.isolated else "reset"
+            text = f"{container.name} will be stopped, and started again when the {what} is over"
+            _make(turn, ring, container, text)
+        elif not container.running and died_of_it(turn.node, ring, container, since or ring.began):
+            assert container.exit is not None
+            text = f"{container.name} died by itself (exit code {container.exit.code}) and will be started again"
+            _make(turn, ring, container, text)
+
+
+def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
+    died = not container.running
+    hold = Hold(
+        container.key,
+        container.name,
+        container.chips,
+        ring.episode,
+        turn.at,
+        HoldState.STOPPED if died else HoldState.STOPPING,
+        container.run,
+        died=died,
+        order=container.order,
+        grace=container.grace,
+        restart_policy=container.restart_policy,
+    )
+    if died and (starts := ring.starts.get(container.key, 0)):
+        # It died of what cmgr started it into: that start did not work after all.
+        code = container.exit.code if container.exit else 0
+        hold = _failed_start(turn, replace(hold, tries=starts - 1), f"exited with code {code}")
+    turn.put_hold(hold)
+    turn.note(NoteKind.HOLD, text, ring, container=container.key)
+
+
+def keep(turn: Turn) -> None:
+    """Send the commands that holds ask for now."""
+    for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
+        if hold.command is not None or (hold.retry_at is not None and turn.at < hold.retry_at):
+            continue
+        if hold.state is HoldState.STOPPING:
+            _stop(turn, hold)
+        elif hold.state is HoldState.RETURNING:
+            _set_policy(turn, hold, hold.restart_policy, "its restart policy goes back")
+        else:
+            _start(turn, hold)
+
+
+def _stop(turn: Turn, hold: Hold) -> None:
+    mute = observing(turn.node) or hold.key.runtime not in turn.node.runtimes
+    if not mute and _stops_before(turn, hold):
+        return
+    made_now = hold.since == turn.at
+    if hold.tries == 0 and not made_now and not _still_wanted(turn, hold):
+        # Its policy may be off all the same: it may have been stopped before, and be back by somebody's hand.
+        hand_back(turn, hold, "it need not be stopped any more")
+        return
+    if mute:
+        return
+    # A runtime that is down is asked all the same: its events may have broken off while it still takes orders.
+    ring = turn.ring_for(hold.chips)
+    what = "an ordered reset" if ring is not None and ring.id in turn.node.reset_orders else "a fault"
+    of = listed(ring.chips) if ring else "a chip that is gone"
+    reason = why_restarted(turn, hold) or f"episode {hold.episode}: {what} of {of}"
+    command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace)
+    turn.put_hold(replace(hold, command=command.id, retry_at=None))
+    turn.commands.append(command)
+    if not hold.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
+        text = f"stop {hold.name} (grace {hold.grace.total_seconds():g} s)"
+        turn.note(NoteKind.ACTION, text, ring, container=hold.key)
+
+
+def _still_wanted(turn: Turn, hold: Hold) -> bool:
+    container = turn.node.containers.get(hold.key)
+    if container is None or not container.running:
+        return True
+    if hold.cause is Cause.HEAL:
+        return is_still_ill(container)
+    return any(
+        in_scope(turn.node, ring, container, scope_of(turn.node, ring, turn.at))
+        for ring in turn.rings_of(hold.chips)
+        if ring.in_episode
+    )
+
+
+def _stops_before(turn: Turn, hold: Hold) -> bool:
+    """Return whether one with a higher order has not been answered its first stop."""
+    before = [
+        other
+        for other in turn.node.holds.values()
+        if other.order > hold.order
+        and other.state is HoldState.STOPPING
+        and not other.error
+        and other.key.runtime in turn.node.runtimes
+    ]
+    return bool(_on_same_rings(turn, hold, before))
+
+
+def _start(turn: Turn, hold: Hold) -> None:
+    blocker = start_blocker(turn.node, hold)
+    if hold.failed or blocker.kind is not Block.NOTHING:
+        if blocker.kind is Block.ANSWER:
+            _ask_unread(turn, hold)
+        if hold.state is HoldState.STARTING:
+            # A try: should it run all the same, then because of this start and by nobody's hand.
+            hold = replace(hold, state=HoldState.STOPPED, tries=max(hold.tries, 1))
+            turn.put_hold(hold)
+        _disarm(turn, hold)
+        return
+    if _starts_before(turn, hold) or not is_confirmed(turn, hold):
+        return
+    ring = turn.ring_for(hold.chips)
+    count(turn, hold)
+    reason = why_restarted(turn, hold) or f"episode {hold.episode} is over for all its chips"
+    command = StartContainer(turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy)
+    turn.put_hold(replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None))
+    turn.commands.append(command)
+    if not hold.delays:
+        turn.note(NoteKind.ACTION, f"start {hold.name}", ring, container=hold.key)
+    for each in turn.rings_of(hold.chips):
+        if each.in_episode:
+            turn.put_ring(replace(each, starts={**each.starts, hold.key: each.starts.get(hold.key, 0) + 1}))
+
+
+def _ask_unread(turn: Turn, hold: Hold) -> None:
+    for ring in turn.rings_of(hold.chips):
+        asked = ring.asked is not None or (ring.ask_at is not None and turn.at < ring.ask_at)
+        if ring.read is None and not asked:
+            turn.ask_read(ring, f"is it well? {hold.name} is to be started on it", not_older=turn.at)
+
+
+def _starts_before(turn: Turn, hold: Hold) -> bool:
+    """Return whether one with a lower order is still on its way up."""
+    before = [other for other in turn.node.holds.values() if other.order < hold.order]
+    return any(is_starting(turn.node, other) for other in _on_same_rings(turn, hold, before))
+
+
+def _on_same_rings(turn: Turn, hold: Hold, others: list[Hold]) -> list[Hold]:
+    if not others:
+        return []
+    chips = frozenset(c for ring in turn.rings_of(hold.chips) for c in ring.chips)
+    return [other for other in others if not chips.isdisjoint(other.chips)]
+
+
+def _disarm(turn: Turn, hold: Hold) -> None:
+    runtime = turn.node.runtimes.get(hold.key.runtime)
+    if hold.restart_policy == NO_RESTART or hold.disarmed or runtime is None or runtime.why_down:
+        return
+    if not observing(turn.node):
+        _set_policy(turn, hold, NO_RESTART, "its restart policy must not start it meanwhile")
+
+
+def _set_policy(turn: Turn, hold: Hold, policy: str, reason: str) -> None:
+    command = SetRestartPolicy(turn.command_id("policy"), reason, hold.key, hold.name, policy)
+    turn.put_hold(replace(hold, command=command.id, retry_at=None))
+    turn.commands.append(command)
+
+
+def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
+    """Take in the answer to our stop."""
+    hold = turn.node.holds.get(fact.key)
+    if hold is None or hold.command != fact.command:
+        return
+    ring = turn.ring_for(hold.chips)
+    if fact.gone:
+        container_removed(turn, fact.key)
+    elif fact.error:
+        turn.put_hold(_again(turn, hold, fact.error, counts=not fact.unreachable))
+        if fact.error != hold.error:
+            turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
+    elif hold.tries == 0 and fact.before is not None and not fact.before.by_itself:
+        # Nothing of ours was under way in an earlier life either, so somebody else had stopped it.
+        had_ended(turn, hold.key, fact.before)
+        if hold.disarmed:
+            hand_back(turn, replace(hold, command=None), "it had been stopped before")
+        else:
+            turn.note(NoteKind.HOLD, f"{hold.name} had been stopped before: not held", ring, container=hold.key)
+            turn.drop_hold(hold.key)
+    else:
+        before = fact.before if hold.tries == 0 else None
+        how = f"had died by itself (exit code {before.code})" if before is not None else "is stopped"
+        turn.note(NoteKind.RESULT, f"{hold.name} {how}", ring, container=hold.key)
+        stopped(turn, hold, fact.run)
+
+
+def container_started(turn: Turn, fact: ContainerStarted) -> None:
+    """Take in the answer to our start."""
+    hold = turn.node.holds.get(fact.key)
+    if hold is None or hold.command != fact.command:
+        return
+    ring = turn.ring_for(hold.chips)
+    if fact.gone:
+        container_removed(turn, fact.key)
+    elif fact.unreachable:
+        turn.put_hold(_again(turn, replace(hold, state=HoldState.STOPPED), fact.error, counts=False))
+    elif fact.error:
+        turn.put_hold(_failed_start(turn, replace(hold, command=None), fact.error))
+        known = turn.node.containers.get(fact.key)
+        if known is not None and known.running:
+            turn.ask_list(fact.key.runtime, f"does {hold.name} run all the same?", not_older=turn.at)
+    else:
+        turn.note(NoteKind.RESULT, f"{hold.name} runs again", ring, container=hold.key)
+        started(turn, hold, fact.run)
+
+
+def _failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
+    hold = _again(turn, hold, error, counts=True)
+    failed = hold.tries >= turn.node.policy.retry.starts
+    ring = turn.ring_for(hold.chips)
+    text = f"cannot start {hold.name}, try {hold.tries}: {error}"
+    turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+    if failed:
+        text = f"{hold.name} is given up after {hold.tries} tries: cmgr resume {hold.to_type}"
+        turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+    return replace(hold, state=HoldState.STOPPED, failed=failed, retry_at=None if failed else hold.retry_at)
+
+
+def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
+    """Take in the answer to a change of a restart policy."""
+    hold = turn.node.holds.get(fact.key)
+    if hold is None or hold.command != fact.command:
+        return
+    if fact.gone:
+        container_removed(turn, fact.key)
+    elif not hold.disarmed:
+        _disarmed(turn, hold, fact)
+    elif not fact.error:
+        rearmed(turn, hold)
+        turn.drop_hold(hold.key)
+    elif hold.tries + 1 >= RETURN_TRIES and not fact.unreachable:
+        text = f"cannot put the restart policy {hold.restart_policy} of {hold.name} back: {fact.error}"
+        turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.drop_hold(hold.key)
+    else:
+        turn.put_hold(_again(turn, hold, fact.error, counts=not fact.unreachable))
+
+
+def _disarmed(turn: Turn, hold: Hold, fact: RestartPolicySet) -> None:
+    if fact.error:
+        again = _again(turn, hold, fact.error, counts=False)
+        turn.put_hold(again)
+        if fact.error != hold.error:
+            text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
+            turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+        return
+    turn.put_hold(replace(hold, command=None, disarmed=True, delays=0, error=""))
+
+
+def _again(turn: Turn, hold: Hold, error: str, *, counts: bool) -> Hold:
+    retry = turn.node.policy.retry
+    tries, delays = (hold.tries + 1, 0) if counts else (hold.tries, hold.delays + 1)
+    wait = backed_off(retry.backoff, retry.backoff_max, tries + delays)
+    return replace(hold, command=None, tries=tries, delays=delays, retry_at=turn.at + wait, error=error)

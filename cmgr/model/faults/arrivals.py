@@ -1,0 +1,50 @@
+"""Chips that come and go: a card that was dropped at the start, or one that was put in."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cmgr.model.faults.isolation import separate
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import ALL_CHIPS, listed, resolve, rings_of
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.facts import ChipsListed
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.rings import Ring
+
+
+def refitted(
+    holds: Mapping[ContainerKey, Hold], containers: Mapping[ContainerKey, Container]
+) -> Mapping[ContainerKey, Hold]:
+    """Return the holds with the chips that their containers mean now: one that asks for all may have lost some."""
+    return {k: _refitted(h, containers[k]) if k in containers else h for k, h in holds.items()}
+
+
+def _refitted(hold: Hold, container: Container) -> Hold:
+    if not container.chips:
+        return hold
+    every = ALL_CHIPS in container.claims
+    return replace(hold, chips=container.chips if every else hold.chips | container.chips)
+
+
+def chips_listed(turn: Turn, fact: ChipsListed) -> None:
+    """Take new chips in, each into its ring. No chip leaves and no ring's phase changes.
+
+    One that vanished is told by its report: it does not answer any more.
+    """
+    node = turn.node
+    # A chip stays in the ring that it was in: an episode of that ring may be under way.
+    new = {chip.id: chip for chip in fact.chips if chip.id not in node.chips}
+    if not new:
+        return
+    chips = {**node.chips, **new}
+    containers = {k: replace(c, chips=resolve(c.claims, chips)[0]) for k, c in node.containers.items()}
+    turn.node = replace(node, chips=chips, containers=containers, holds=refitted(node.holds, containers))
+    members = rings_of(chips.values())
+    for ring_id in sorted({chip.ring for chip in new.values()}):
+        ring = turn.put_ring(replace(node.rings.get(ring_id, Ring(ring_id, ())), chips=members[ring_id]))
+        found = [chip for chip in members[ring_id] if chip in new]
+        turn.note(NoteKind.WARNING, f"the driver lists {listed(found)} now, of the ring of {listed(ring.chips)}", ring)
+        turn.ask_read(turn.put_ring(replace(ring, asked=None, read=None)), "is it well?", not_older=turn.at)
+    for chip in sorted(new):
+        separate(turn, chip)  # What isolated it may have ended while it was away.

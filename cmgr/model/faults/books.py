@@ -1,0 +1,241 @@
+"""Faults and isolations: taking in what the driver says, by event or by reading."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from heapq import nsmallest
+from operator import attrgetter
+from typing import NamedTuple
+
+from cmgr.model.faults import escalation
+from cmgr.model.faults.isolation import separate, track_clean
+from cmgr.model.scope import handles
+from cmgr.model.turn import Turn
+from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.facts import FaultReported
+from cmgr.model.values.faults import UNKNOWN_MODULE, Assertion, Fault, FaultKey, Level, Severity
+from cmgr.model.values.rings import Phase, Ring
+
+REMEMBERED = timedelta(minutes=5)
+"""How long a cleared fault is kept in mind: it tells a flapping fault from a new one, and news from old read-outs."""
+
+MOST_REMEMBERED = 512
+"""Cleared faults kept in mind per chip, so that no storm can fill the memory."""
+
+NOT_AGAIN_WITHIN = timedelta(milliseconds=5)
+"""A flapping fault must not have chips read without a pause that are about to boot."""
+
+
+def fault_reported(turn: Turn, fact: FaultReported) -> None:
+    """Take in an event of the driver."""
+    code = normal_code(fact.code)
+    if fact.chip not in turn.node.chips:
+        _stranger(turn, fact)
+        return
+    if code is None:
+        return  # Event id 0 is no fault (facts of the DCMI interface, section 6).
+    severity = Severity(fact.severity) if fact.severity in set(Severity) else None
+    key, over = FaultKey(code, fact.module), fact.assertion is Assertion.CLEARED
+    lasting = any(f.active and not f.momentary for f in _known(turn, fact.chip, key))
+    if times := fact.earlier if over else 1 + fact.earlier:
+        # An occurrence that was cleared again before it could be taken in was there nevertheless: once.
+        once = fact.assertion is not Assertion.OCCURRED
+        still = lasting and (fact.first or fact.assertion) is Assertion.OCCURRED
+        occurred(turn, Occurrence(fact.chip, key, severity, times, times - fact.repeated - still, once))
+    if over and (lasting or fact.earlier == 0):
+        _cleared_by_event(turn, fact.chip, key)
+        if lasting:
+            _look_at_once(turn, fact.chip)
+
+
+def _look_at_once(turn: Turn, chip: ChipId) -> None:
+    """Have a ring read that waits for its chips to boot: what clears its fault after a reset has mostly booted."""
+    ring = turn.ring_of(chip)
+    if ring is None or ring.phase is not Phase.VERIFYING:
+        return
+    last = ring.asked[1] if ring.asked is not None else ring.read
+    if last is None or turn.at - last >= NOT_AGAIN_WITHIN:
+        turn.ask_read(ring, f"a fault of chip {chip} cleared: have {listed(ring.chips)} booted?", not_older=turn.at)
+
+
+class Occurrence(NamedTuple):
+    """That a fault came. `times`: how often it was told. `rises`: how often it came while it was not there."""
+
+    chip: ChipId
+    key: FaultKey
+    severity: Severity | None
+    times: int = 1
+    rises: int = 1
+    once: bool = False
+
+
+def _stranger(turn: Turn, fact: FaultReported) -> None:
+    if fact.chip not in turn.node.strangers:
+        turn.node = replace(turn.node, strangers=turn.node.strangers | {fact.chip})
+        text = f"the driver reported {fact.code} on chip {fact.chip}, which this machine does not have: ignored"
+        turn.note(NoteKind.WARNING, text)
+
+
+def occurred(turn: Turn, new: Occurrence) -> None:
+    """Book an occurrence of a fault."""
+    known = turn.node.faults.get(new.chip, {})
+    fault = known.get(new.key) or known.get(FaultKey(new.key.code, UNKNOWN_MODULE))
+    if fault is None:
+        _first_time(turn, new)
+        return
+    if fault.key != new.key:
+        turn.drop_fault(fault)  # Found by reading before: now its module is known, too.
+    fault = replace(
+        fault,
+        module=new.key.module,
+        count=fault.count + new.times,
+        changed=turn.at,
+        risen=fault.risen if fault.active else turn.at,
+        cleared=None,
+        momentary=new.once and (fault.momentary or not fault.active),
+    )
+    _consequences(turn, _counted(turn, fault, new.rises))
+
+
+def _first_time(turn: Turn, new: Occurrence) -> None:
+    chip, (code, module) = new.chip, new.key
+    verdict, at = turn.node.catalog.judge(code, new.severity), turn.at
+    fault = Fault(chip, code, module, verdict.level, at, at, at, new.severity, new.times, momentary=new.once)
+    how = "once" if new.once else "now"
+    text = f"chip {chip} reports {code} {how}: level {verdict.level.name} ({verdict.origin})"
+    turn.note(NoteKind.FAULT, text, turn.ring_of(chip), chip=chip)
+    fault = _counted(turn, fault, new.rises)
+    _forget_beyond(turn, chip)
+    _tell_what_is_only_observed(turn, fault)
+    _consequences(turn, fault)
+
+
+def _counted(turn: Turn, fault: Fault, rises: int) -> Fault:
+    """Book the fault, and tell the rules of escalation. Return it with the level that it has after that."""
+    turn.put_fault(fault)
+    escalation.occurred(turn, fault.chip, fault.code, rises)
+    _went(turn, fault)
+    fault = replace(fault, level=_level(turn, fault))
+    turn.put_fault(fault)
+    return fault
+
+
+def _went(turn: Turn, fault: Fault) -> None:
+    """Tell the rules when the chip is without this code: what was there once lasts no time."""
+    counted = (fault.chip, fault.code) in turn.node.tallies
+    alike = (f for f in turn.node.faults[fault.chip].values() if f.code == fault.code)
+    if counted and not any(f.active and not f.momentary for f in alike):
+        escalation.gone(turn, fault.chip, fault.code)
+
+
+def _level(turn: Turn, fault: Fault) -> Level:
+    judged = turn.node.catalog.judge(fault.code, fault.severity).level
+    return max(judged, escalation.raised_level(turn.node, fault.chip, fault.code))
+
+
+def _tell_what_is_only_observed(turn: Turn, fault: Fault) -> None:
+    if fault.level >= Level.RestartRequest and turn.node.policy.levels[fault.level].observe:
+        does = "isolate the chip" if fault.level is Level.SeparateNPU else "recover its ring"
+        text = f"would {does} for {fault.code}, but faults of level {fault.level.name} are only observed"
+        turn.note(NoteKind.ACTION, text, turn.ring_of(fault.chip), chip=fault.chip)
+
+
+def _consequences(turn: Turn, fault: Fault) -> None:
+    if fault.level is Level.SeparateNPU:
+        separate(turn, fault.chip)
+    if fault.momentary and (not handles(turn.node, fault) or fault.chip in turn.node.isolations):
+        # Nothing waits for it, so it is over. One that opens an episode is over when that has drained.
+        turn.put_fault(replace(fault, cleared=turn.at))
+    track_clean(turn, fault.chip)
+
+
+def _known(turn: Turn, chip: ChipId, key: FaultKey) -> list[Fault]:
+    """Return the fault of this key, active or remembered, and the one of its code that was found by reading."""
+    known = turn.node.faults.get(chip, {})
+    return [known[k] for k in sorted({key, FaultKey(key.code, UNKNOWN_MODULE)}) if k in known]
+
+
+def _cleared_by_event(turn: Turn, chip: ChipId, key: FaultKey) -> None:
+    for fault in _known(turn, chip, key):
+        clear(turn, replace(fault, changed=turn.at))
+
+
+def clear(turn: Turn, fault: Fault) -> None:
+    """Book the fault as over."""
+    if fault.active and fault.count == 1:  # A flapping one is told of once; its count says the rest.
+        text = f"chip {fault.chip} no longer reports {fault.code}"
+        turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
+    turn.put_fault(replace(fault, cleared=fault.cleared or turn.at))
+    _went(turn, fault)
+    track_clean(turn, fault.chip)
+
+
+def relevel(turn: Turn) -> None:
+    """Judge every active fault anew: the table, its rules, or the one for unknown codes may be others."""
+    present: dict[escalation.TallyKey, datetime] = {}
+    for known in turn.node.faults.values():
+        for fault in known.values():
+            if fault.active and not fault.momentary:
+                key = (fault.chip, fault.code)
+                present[key] = min(present.get(key, fault.risen), fault.risen)
+    escalation.adopt(turn, present)
+    for known in list(turn.node.faults.values()):
+        for fault in known.values():
+            _level_again(turn, fault)
+    for chip in turn.node.chips:
+        separate(turn, chip)
+        track_clean(turn, chip)
+
+
+def escalate(turn: Turn) -> None:
+    """Let the rules of escalation do what is due by now, and carry that to faults and isolations."""
+    escalation.by_time(turn)
+    while turn.raised:
+        chip, code = min(turn.raised)  # In an order that is the same each time: the same facts, the same decisions.
+        turn.raised.remove((chip, code))
+        for fault in [f for f in turn.node.faults.get(chip, {}).values() if f.code == code]:
+            _level_again(turn, fault)
+        if chip in turn.node.chips:
+            separate(turn, chip)
+            track_clean(turn, chip)
+
+
+def _level_again(turn: Turn, fault: Fault) -> None:
+    level = _level(turn, fault)
+    if fault.active and level is not fault.level:
+        text = f"{fault.code} on chip {fault.chip} is {level.name} now; it was {fault.level.name}"
+        turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
+        fault = replace(fault, level=level)
+        turn.put_fault(fault)
+        _tell_what_is_only_observed(turn, fault)
+        _consequences(turn, fault)
+
+
+def end_momentary(turn: Turn, ring: Ring) -> None:
+    """The ring has drained: a fault that was there once has had its effect."""
+    for chip in ring.chips:
+        known = turn.node.faults.get(chip, {}).values()
+        for fault in [f for f in known if f.momentary and f.cleared is None]:
+            turn.put_fault(replace(fault, cleared=turn.at))
+            track_clean(turn, chip)
+
+
+def forget_old(turn: Turn) -> None:
+    """Drop the faults that are long over, and the counters that count nothing."""
+    escalation.forget_old(turn)
+    faults = turn.node.faults
+    kept = {
+        chip: {k: f for k, f in known.items() if f.cleared is None or turn.at - f.cleared < REMEMBERED}
+        for chip, known in faults.items()
+    }
+    if any(len(kept[c]) != len(faults[c]) for c in faults):
+        turn.node = replace(turn.node, faults={c: known for c, known in kept.items() if known})
+
+
+def _forget_beyond(turn: Turn, chip: ChipId) -> None:
+    if len(turn.node.faults[chip]) <= MOST_REMEMBERED:
+        return
+    over = [f for f in turn.node.faults[chip].values() if f.cleared is not None]
+    for fault in nsmallest(len(over) - MOST_REMEMBERED, over, key=attrgetter("changed")):
+        turn.drop_fault(fault)

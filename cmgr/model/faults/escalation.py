@@ -1,0 +1,241 @@
+"""Escalation: counting occurrences, measuring how long faults last, raising levels and taking that back.
+
+Rules:
+1. Counters are per chip and code. They, what was raised and why are stored: a restart forgets nothing.
+2. A code with a rule of both kinds counts one occurrence when its duration rule fires, and not before.
+3. While a rule stands that has fired nothing is counted, and every occurrence puts its end off. Then it begins anew.
+4. The same code on two chips of one container within a short time is the software's doing, and is not counted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.node import Node
+from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
+from cmgr.words import span
+
+TallyKey = tuple[ChipId, FaultCode]
+
+
+def raised_level(node: Node, chip: ChipId, code: FaultCode) -> Level:
+    """Return the level that the rules have raised this code to on this chip."""
+    tally = node.tallies.get((chip, code))
+    return tally.level if tally else Level.NotHandleFault
+
+
+def separating(node: Node, chip: ChipId) -> tuple[FaultCode, Raise] | None:
+    """Return the code and the rule that keep this chip isolated."""
+    found = [(t.code, t.separating) for t in node.tallies.values() if t.chip == chip]
+    standing = [(code, raised) for code, raised in found if raised is not None]
+    return max(standing, key=lambda s: (s[1].manual, s[1].since), default=None)
+
+
+def occurred(turn: Turn, chip: ChipId, code: FaultCode, rises: int) -> None:
+    """Take in that the chip has this fault, and how often it got it since it was last told."""
+    rules, key = turn.node.catalog.rules, (chip, code)
+    frequency, ruled = rules.frequency.get(code), code in rules.frequency or code in rules.duration
+    tally = turn.node.tallies.get(key)
+    if (tally is None and not ruled) or (rises == 0 and tally is not None and tally.risen is not None):
+        return
+    tally = tally or Tally(chip, code)
+    tally = _put(turn, replace(tally, last=turn.at, risen=tally.risen or turn.at, recovered=None))
+    if frequency is not None and code not in rules.duration and rises:
+        _count(turn, tally, frequency, rises)
+
+
+def gone(turn: Turn, chip: ChipId, code: FaultCode) -> None:
+    """Take in that the chip is without this fault now."""
+    tally = turn.node.tallies.get((chip, code))
+    if tally is not None and tally.risen is not None:
+        if turn.at > tally.risen:
+            _outlasts(turn, tally)
+        _put(turn, replace(turn.node.tallies[chip, code], risen=None, recovered=turn.at))
+
+
+def by_time(turn: Turn) -> None:
+    """Fire the duration rules that are due, and end what is over."""
+    for tally in [t for t in turn.node.tallies.values() if t.due is not None and t.due <= turn.at]:
+        _outlasts(turn, tally)
+        known = turn.node.tallies[tally.key]
+        _end(turn, known, [r for r in known.raised if _over(turn, known, r)])
+
+
+def adopt(turn: Turn, present: Mapping[TallyKey, datetime]) -> None:
+    """Fit what is stored to the rules as they are now, after a restart or with other rules.
+
+    `present`: the lasting faults that are active, and since when.
+    """
+    rules = turn.node.catalog.rules
+    ruled = {key for key in present if key[1] in rules.frequency or key[1] in rules.duration}
+    for key in sorted({*turn.node.tallies, *ruled}):
+        known = _put(turn, _adopted(turn, turn.node.tallies.get(key, Tally(*key)), present.get(key)))
+        _end(turn, known, [r for r in known.raised if not r.manual and _rule(turn.node, known, r) is None])
+
+
+def _adopted(turn: Turn, tally: Tally, since: datetime | None) -> Tally:
+    at = turn.at  # Nothing has happened later than now: the clock may have been set back.
+    return replace(
+        tally,
+        times=tuple(min(t, at) for t in tally.times),
+        last=min(tally.last or since or at, at),
+        risen=None if since is None else min(tally.risen or since, at),
+        recovered=min(tally.recovered or at, at) if since is None else None,
+        raised=tuple(_adopted_raise(turn, tally, r) for r in tally.raised),
+    )
+
+
+def _adopted_raise(turn: Turn, tally: Tally, raised: Raise) -> Raise:
+    rule = _rule(turn.node, tally, raised)
+    since = min(raised.since, turn.at)
+    if rule is None:
+        return replace(raised, since=since)
+    if rule.level is not raised.level:
+        turn.raised.add(tally.key)
+    manual = isinstance(rule, FrequencyRule) and rule.release is None
+    return replace(raised, since=since, level=rule.level, manual=manual)
+
+
+def forgive(turn: Turn, chip: ChipId) -> None:
+    """A person says that the chip is well: what was raised on it, and counted, is over."""
+    for tally in [t for t in turn.node.tallies.values() if t.chip == chip]:
+        turn.raised.add(tally.key)
+        if tally.risen is None:
+            turn.drop_tally(tally)
+        else:
+            _put(turn, Tally(chip, tally.code, last=tally.last, risen=turn.at))
+
+
+def forget_old(turn: Turn) -> None:
+    """Drop the counters that count nothing any more."""
+    for tally in list(turn.node.tallies.values()):
+        rule = turn.node.catalog.rules.frequency.get(tally.code)
+        counts = rule is not None and any(turn.at - t < rule.window for t in tally.times)
+        recent = tally.last is not None and turn.at - tally.last < turn.node.policy.software_window
+        if not (tally.raised or counts or recent or tally.risen is not None):
+            turn.drop_tally(tally)
+
+
+def within(tally: Tally, rule: FrequencyRule, at: datetime) -> tuple[datetime, ...]:
+    """Return the occurrences that count now."""
+    return tuple(t for t in tally.times if at - t < rule.window)
+
+
+def _count(turn: Turn, tally: Tally, rule: FrequencyRule, rises: int) -> None:
+    if _by_software(turn, tally) or tally.has(RuleKind.FREQUENCY):
+        return
+    times = (*within(tally, rule, turn.at), *[turn.at] * min(rises, rule.times))[-rule.times :]
+    tally = _put(turn, replace(tally, times=times))
+    if len(times) == rule.times:
+        reason = f"came {rule.times} times within {span(rule.window)}"
+        _fire(turn, tally, Raise(RuleKind.FREQUENCY, rule.level, turn.at, reason, manual=rule.release is None))
+
+
+def _fire(turn: Turn, tally: Tally, new: Raise) -> None:
+    _put(turn, replace(tally, raised=(*tally.raised, new)))
+    turn.raised.add(tally.key)
+    text = f"{tally.code} on chip {tally.chip} is raised to {new.level.name}: it {new.reason} ({new.kind})"
+    turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
+
+
+def _by_software(turn: Turn, tally: Tally) -> bool:
+    """Return whether another chip of one of its containers had the same code a moment ago; then neither is counted."""
+    window = turn.node.policy.software_window
+    mates = _chips_in_one_container(turn, tally.chip, window)
+    twins = [
+        other
+        for other in turn.node.tallies.values()
+        if other.code == tally.code and other.chip in mates and _at_once(tally, other, window)
+    ]
+    for twin in twins:
+        _take_back(turn, twin, window)
+    if twins:
+        _take_back(turn, turn.node.tallies[tally.key], window)
+        chips = listed([tally.chip, *(t.chip for t in twins)])
+        text = f"{tally.code} on {chips} of one container within {span(window)}: not counted, it may be the software"
+        turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
+    return bool(twins)
+
+
+def _at_once(one: Tally, other: Tally, window: timedelta) -> bool:
+    return one.last is not None and other.last is not None and abs(one.last - other.last) < window
+
+
+def _take_back(turn: Turn, tally: Tally, window: timedelta) -> None:
+    """Uncount what was counted a moment ago, and what that made."""
+    if not any(turn.at - t < window for t in tally.times):
+        return
+    tally = _put(turn, replace(tally, times=tuple(t for t in tally.times if turn.at - t >= window)))
+    _end(turn, tally, [r for r in tally.raised if r.kind is RuleKind.FREQUENCY], keep_times=True)
+
+
+def _chips_in_one_container(turn: Turn, chip: ChipId, window: timedelta) -> set[ChipId]:
+    mates: set[ChipId] = set()
+    for container in turn.node.containers.values():
+        # Its first fault may have stopped it, or killed it, before the second one came.
+        recent = container.since is not None and turn.at - container.since < window
+        if chip in container.chips and (container.running or recent or container.key in turn.node.holds):
+            mates |= container.chips
+    return mates - {chip}
+
+
+def _outlasts(turn: Turn, tally: Tally) -> None:
+    """Fire the duration rule if the fault has lasted for so long."""
+    rules = turn.node.catalog.rules
+    rule = rules.duration.get(tally.code)
+    if rule is None or tally.risen is None or tally.has(RuleKind.DURATION):
+        return
+    if turn.at - tally.risen < rule.fault_timeout:
+        return
+    reason = f"has lasted {span(rule.fault_timeout)}"
+    _fire(turn, tally, Raise(RuleKind.DURATION, rule.level, turn.at, reason))
+    frequency = rules.frequency.get(tally.code)
+    if frequency is not None:
+        _count(turn, turn.node.tallies[tally.key], frequency, 1)
+
+
+def _end(turn: Turn, tally: Tally, ended: list[Raise], *, keep_times: bool = False) -> None:
+    if not ended:
+        return
+    begins_anew = not keep_times and any(r.kind is RuleKind.FREQUENCY for r in ended)
+    kept = tuple(r for r in tally.raised if r not in ended)
+    _put(turn, replace(tally, raised=kept, times=() if begins_anew else tally.times))
+    turn.raised.add(tally.key)
+    for each in ended:
+        text = f"{tally.code} on chip {tally.chip} is no longer raised to {each.level.name} ({each.kind})"
+        turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
+
+
+def _over(turn: Turn, tally: Tally, raised: Raise) -> bool:
+    end = ends_at(turn.node, tally, raised)
+    return end is not None and turn.at >= end
+
+
+def ends_at(node: Node, tally: Tally, raised: Raise) -> datetime | None:
+    """Return when this ends if the fault stays away; None when only its going or a person can end it."""
+    if tally.recovered is None or raised.manual:
+        return None
+    rule = _rule(node, tally, raised)
+    if isinstance(rule, DurationRule):
+        return tally.recovered + rule.recover_timeout
+    if isinstance(rule, FrequencyRule) and rule.release is not None:
+        return tally.recovered + rule.release
+    return None
+
+
+def _rule(node: Node, tally: Tally, raised: Raise) -> DurationRule | FrequencyRule | None:
+    rules = node.catalog.rules
+    return (rules.duration if raised.kind is RuleKind.DURATION else rules.frequency).get(tally.code)
+
+
+def _put(turn: Turn, tally: Tally) -> Tally:
+    """Book the tally with the time at which it has to be looked at next."""
+    times = [ends_at(turn.node, tally, r) for r in tally.raised]
+    rule = turn.node.catalog.rules.duration.get(tally.code)
+    if rule is not None and tally.risen is not None and not tally.has(RuleKind.DURATION):
+        times.append(tally.risen + rule.fault_timeout)
+    return turn.put_tally(replace(tally, due=min((t for t in times if t is not None), default=None)))

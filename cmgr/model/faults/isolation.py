@@ -1,0 +1,77 @@
+"""Isolation: taking a chip out of use, and giving it back."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from cmgr.model.faults.escalation import separating
+from cmgr.model.scope import active_faults, blocking_faults
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.faults import FaultCode, Isolation, Level
+from cmgr.model.values.node import Node
+
+
+def isolate(turn: Turn, chip: ChipId, *, by: str, reason: str, code: FaultCode | None) -> None:
+    """Take the chip out of use until a person, a rule or a clean period says otherwise."""
+    turn.put_isolation(Isolation(chip, turn.at, by, reason, code))
+    turn.note(NoteKind.ISOLATION, f"chip {chip} is isolated: {reason}", turn.ring_of(chip), chip=chip)
+    for fault in active_faults(turn.node, chip):
+        if fault.momentary:
+            turn.put_fault(replace(fault, cleared=turn.at))  # No episode will be about it any more.
+    track_clean(turn, chip)
+
+
+def separate(turn: Turn, chip: ChipId) -> None:
+    """Have the chip isolated by whatever asks for that now: a rule that was fired before a fault's own level."""
+    isolation, standing = turn.node.isolations.get(chip), separating(turn.node, chip)
+    if turn.node.policy.levels[Level.SeparateNPU].observe:
+        standing = None
+    if standing is not None:
+        if isolation is None or isolation.by in ("level", "budget"):
+            code, raised = standing
+            ends = "only a person ends that" if raised.manual else "it ends when the fault has stayed away"
+            isolate(turn, chip, by="escalation", reason=f"{code} {raised.reason}, {ends}", code=code)
+        return
+    if isolation is not None and isolation.by == "escalation":
+        _release(turn, isolation, f"{isolation.code or 'its fault'} is no longer raised")
+    asking = [f for f in active_faults(turn.node, chip) if f.level is Level.SeparateNPU]
+    if asking and chip not in turn.node.isolations and not turn.node.policy.levels[Level.SeparateNPU].observe:
+        isolate(turn, chip, by="level", reason=f"{asking[0].code} asks for it (SeparateNPU)", code=asking[0].code)
+
+
+def track_clean(turn: Turn, chip: ChipId) -> None:
+    """Book since when the isolated chip has been up, and without a fault that would keep it so."""
+    isolation = turn.node.isolations.get(chip)
+    if isolation is None:
+        return
+    report = turn.node.reports.get(chip)
+    clean = not blocking_faults(turn.node, chip) and (report is None or report.is_up)
+    if clean is not (isolation.clean_since is not None):
+        turn.put_isolation(replace(isolation, clean_since=turn.at if clean else None))
+
+
+def release_at(node: Node, isolation: Isolation) -> datetime | None:
+    """Return when a clean period ends the isolation; None when something else does."""
+    if isolation.by in ("operator", "escalation") or isolation.clean_since is None:
+        return None
+    return isolation.clean_since + node.policy.isolation.release_after
+
+
+def release_due(turn: Turn) -> None:
+    """End the isolations whose chips have been clean for long enough, on the word of a read-out made since."""
+    for isolation in list(turn.node.isolations.values()):
+        due, ring = release_at(turn.node, isolation), turn.ring_of(isolation.chip)
+        if due is None or ring is None or turn.at < due:
+            continue
+        if ring.read is None or ring.read < due:
+            if ring.ask_at is None or turn.at >= ring.ask_at:
+                turn.ask_read(ring, f"is chip {isolation.chip} clean?", not_older=due)
+            continue
+        _release(turn, isolation, f"no fault for {turn.node.policy.isolation.release_after.total_seconds():.0f} s")
+
+
+def _release(turn: Turn, isolation: Isolation, why: str) -> None:
+    chip = isolation.chip
+    turn.drop_isolation(chip)
+    turn.note(NoteKind.ISOLATION, f"chip {chip} is released: {why}", turn.ring_of(chip), chip=chip)

@@ -1,0 +1,69 @@
+"""Read-outs of chips: what the driver says when it is asked."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from cmgr.model.faults.books import Occurrence, clear, occurred
+from cmgr.model.faults.isolation import track_clean
+from cmgr.model.policy import look_again_after
+from cmgr.model.scope import used_chips
+from cmgr.model.turn import Turn
+from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.chips import ChipReport
+from cmgr.model.values.facts import ReadNeeded, RingRead
+from cmgr.model.values.faults import UNKNOWN_MODULE, FaultCode, FaultKey, Severity
+
+READ_AGAIN = timedelta(seconds=1)
+
+
+def read_needed(turn: Turn, fact: ReadNeeded) -> None:
+    """Have the ring of a chip read of which events were lost."""
+    ring = turn.ring_of(fact.chip)
+    if ring is not None:
+        turn.ask_read(ring, f"events of chip {fact.chip} were lost", not_older=turn.at)
+
+
+def ring_read(turn: Turn, fact: RingRead) -> None:
+    """Take in a read-out: it is the truth about everything that no event has spoken of since it was asked for."""
+    ring = turn.node.rings.get(fact.ring)
+    if ring is None or ring.asked is None or ring.asked[0] != fact.command:
+        return  # An answer that nobody waits for any more.
+    issued = ring.asked[1]
+    for report in fact.reports:
+        turn.put_report(report)
+        if report.is_up:
+            _reconcile(turn, report, issued)
+        else:
+            track_clean(turn, report.chip)
+    ring = turn.node.rings[fact.ring]
+    answered = {r.chip for r in fact.reports if not r.error}
+    again = ring.again
+    ring = replace(ring, asked=None, again=False)
+    if answered.issuperset(used_chips(turn.node, ring)):
+        # One that is out of use may be dead for good, and its mates are used and recovered all the same.
+        ring = replace(ring, read=issued)
+    if answered.issuperset(ring.chips):
+        ring = replace(ring, silent=None)
+    else:
+        silent = ring.silent or turn.at
+        ring = replace(ring, silent=silent, ask_at=turn.at + look_again_after(turn.at - silent, READ_AGAIN, 1))
+    turn.put_ring(ring)
+    if again:
+        turn.ask_read(ring, "something happened while it was read", not_older=turn.at)
+
+
+def _reconcile(turn: Turn, report: ChipReport, issued: datetime) -> None:
+    told: dict[FaultCode, Severity | None] = {}
+    for reported in report.faults:
+        code = normal_code(reported.code)
+        if code is not None:
+            told[code] = Severity(reported.severity) if reported.severity in set(Severity) else None
+    known = list(turn.node.faults.get(report.chip, {}).values())
+    for fault in known:
+        if fault.active and not fault.momentary and fault.code not in told and fault.changed <= issued:
+            clear(turn, fault)
+    settled = {f.code for f in known if f.active or f.changed > issued}
+    for code, severity in told.items():
+        if code not in settled:
+            occurred(turn, Occurrence(report.chip, FaultKey(code, UNKNOWN_MODULE), severity))
+    track_clean(turn, report.chip)

@@ -1,0 +1,1 @@
+"""The phases of a ring, from a fault to its end."""

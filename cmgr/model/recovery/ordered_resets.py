@@ -1,0 +1,81 @@
+"""Resets that a person orders: under the rules of every reset, except that the chips need no fault.
+
+The order opens an episode of its ring, or joins the one under way. It is good for one reset, is kept across restarts of
+cmgr, and lapses when nothing could be done for too long.
+"""
+
+from dataclasses import replace
+
+from cmgr.model.recovery.resetting import Why, is_spent, order_reset, spent_words
+from cmgr.model.recovery.waiting import is_due_by_order, is_free, last_look
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import listed
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.facts import ResetOrdered
+from cmgr.model.values.rings import REBOOTING, Phase, Ring
+from cmgr.model.values.standing import ORDER_LASTS, ResetOrder
+
+
+def reset_ordered(turn: Turn, fact: ResetOrdered) -> None:
+    """Take in the order; it is carried out when the ring is ready for it."""
+    ring = turn.ring_of(fact.chip)
+    if ring is None:
+        return
+    text = f"{fact.who} ordered a reset of chip {fact.chip}"
+    if ring.phase in REBOOTING:
+        turn.note(NoteKind.WARNING, f"{text}: not done, its ring is just being reset", ring, chip=fact.chip)
+        return
+    known = turn.node.reset_orders.get(ring.id)
+    stop = fact.stop or (known is not None and known.stop and not known.done)
+    turn.put_order(ResetOrder(ring.id, fact.chip, turn.at, fact.who, stop))
+    if fact.stop:
+        # Who was left alone in this episode because a person had started it is meant now, too.
+        turn.put_ring(replace(ring, theirs=frozenset()))
+    how = "; the containers of its ring are stopped for it" if fact.stop else ""
+    turn.note(NoteKind.ACTION, f"{text}{how}", ring, chip=fact.chip)
+
+
+def due_order(turn: Turn, ring: Ring) -> ResetOrder | None:
+    """Return the order that the ring has yet to carry out."""
+    order = turn.node.reset_orders.get(ring.id)
+    return None if order is None or order.done else order
+
+
+def ordered_cause(turn: Turn, ring: Ring) -> str:
+    """Return what to call an episode that an order opens; nothing when there is none."""
+    order = due_order(turn, ring)
+    return "" if order is None else f"a reset of chip {order.chip} was ordered by {order.who}"
+
+
+def carry_out(turn: Turn, ring: Ring) -> bool:
+    """Return whether the waiting ring is about an order now: it was reset, or says what is in the way."""
+    order = due_order(turn, ring)
+    if order is None:
+        return False
+    if is_spent(turn, ring):
+        _lapse(turn, order, spent_words(turn.node.policy.reset))
+        return False
+    if not is_due_by_order(turn, ring) or not is_free(turn, turn.node.rings[ring.id], []):
+        return True
+    if last_look(turn, turn.node.rings[ring.id]):
+        cause = f"ordered by {order.who} for chip {order.chip}"
+        order_reset(turn, turn.node.rings[ring.id], Why(cause, (order.chip,), frozenset()))
+    return True
+
+
+def lapse_orders(turn: Turn) -> None:
+    """Drop the orders that have waited for too long."""
+    for order in list(turn.node.reset_orders.values()):
+        ring = turn.node.rings[order.ring]
+        if not order.done and turn.at >= order.lapses and ring.phase is not Phase.RESETTING:
+            minutes = ORDER_LASTS.seconds // 60
+            _lapse(turn, order, f"nothing could be done for {minutes} min: {ring.reason or listed(ring.chips)}")
+
+
+def _lapse(turn: Turn, order: ResetOrder, why: str) -> None:
+    ring = turn.node.rings[order.ring]
+    text = f"the reset of chip {order.chip} that {order.who} ordered is not done: {why}"
+    turn.note(NoteKind.WARNING, text, ring, chip=order.chip)
+    turn.drop_order(order.ring)
+    # A last look that was under way was for this reset.
+    turn.put_ring(replace(ring, look=None, blocked=None))

@@ -1,0 +1,261 @@
+"""The life of one ring: what moves it from phase to phase.
+
+Rules:
+1. `advance` looks at what is in the books and moves the ring as far as that allows. It never waits and never assumes:
+   calling it twice, or after any event, is harmless.
+2. Nothing is reset unless lists of every runtime and a read-out of the ring, all asked for after everything else was in
+   order, show no running container, no process and a handled fault. The driver looks once more itself.
+3. A reset counts from the moment it is ordered: a crash between the order and its answer cannot add one to the budget.
+4. What was under way when cmgr died is decided by `rings.AFTER_RESTART`; a reset is never repeated blindly.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from cmgr.model.containers.holding import hold_in_scope
+from cmgr.model.faults.books import end_momentary
+from cmgr.model.policy import OnIsolate, backed_off
+from cmgr.model.recovery.ordered_resets import carry_out, ordered_cause
+from cmgr.model.recovery.resetting import because_of, cause_of, give_up, is_spent, order_reset, unready, verifying
+from cmgr.model.recovery.restraint import keeps_back
+from cmgr.model.recovery.reviving import bring_up, is_silent_for_good
+from cmgr.model.recovery.waiting import has_idled, is_due, is_free, last_look
+from cmgr.model.scope import (
+    handled_faults,
+    holds_on,
+    in_scope,
+    is_starting,
+    observing,
+    on_ring,
+    scope_of,
+    start_blocker,
+    used_chips,
+)
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import listed
+from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.faults import Fault, Isolation
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.rings import Phase, Ring
+
+LULL_WINDOW = timedelta(minutes=10)
+LULL_FIRST = timedelta(seconds=1)
+LULL_MAX = timedelta(minutes=5)
+"""A fault that went away by itself is believed at once the first time, and later the more often it came back."""
+
+
+def advance(turn: Turn, ring: Ring) -> None:
+    """Move the ring as far as the books allow."""
+    steps = 0
+    while True:
+        steps += 1
+        assert steps <= len(Phase) * 2, f"ring {ring.id} runs in a circle through {ring.phase}"
+        before = ring
+        _step(turn, ring)
+        ring = turn.node.rings[ring.id]
+        if ring.phase is before.phase and ring.episode == before.episode:
+            return
+
+
+def _step(turn: Turn, ring: Ring) -> None:
+    if ring.phase is not Phase.HEALTHY:
+        hold_in_scope(turn, ring)
+    STEPS[ring.phase](turn, turn.node.rings[ring.id])
+
+
+def _healthy(turn: Turn, ring: Ring) -> None:
+    faults = handled_faults(turn.node, ring)
+    cause = cause_of(faults) if faults else ordered_cause(turn, ring) or _isolated_cause(turn, ring)
+    kept_since = turn.node.restraint.kept.get(ring.id)
+    if not cause or (ring.id not in turn.node.reset_orders and keeps_back(turn, ring)):
+        return
+    ring = turn.node.rings[ring.id]
+    number = turn.node.episodes + 1
+    turn.node = replace(turn.node, episodes=number)
+    ring = turn.put_ring(
+        replace(
+            ring, episode=number, began=turn.at, failures=0, not_before=None, theirs=frozenset(), starts={},
+            blocked=None, widened=False, look=None, refusals=0,
+        )
+    )  # fmt: skip
+    # What was said of the ring in this very turn is the beginning of the story.
+    turn.commands = [
+        replace(c, episode=number) if isinstance(c, Note) and c.ring == ring.id and not c.episode else c
+        for c in turn.commands
+    ]
+    turn.commands.append(Note(turn.at, NoteKind.OPENED, cause, ring.id, number))
+    ring = turn.enter(ring, Phase.LISTING, cause)
+    if kept_since is not None:
+        hold_in_scope(turn, ring, since=kept_since)
+
+
+def _isolated_cause(turn: Turn, ring: Ring) -> str:
+    if turn.node.policy.isolation.on_isolate is not OnIsolate.STOP or observing(turn.node):
+        return ""
+    scope = scope_of(turn.node, ring, turn.at)
+    users = [
+        c.name
+        for c in on_ring(turn.node, ring)
+        if c.running and c.key not in turn.node.holds and in_scope(turn.node, ring, c, scope)
+    ]
+    return f"{listed(scope.isolated)} is isolated and {users[0]} runs on it" if users else ""
+
+
+def _listing(turn: Turn, ring: Ring) -> None:
+    waits = []
+    assert ring.since is not None
+    for name in sorted(turn.node.runtimes):
+        state = turn.node.runtimes[name]
+        if state.listed is None or state.listed < ring.since:
+            turn.ask_list(name, f"who uses {listed(ring.chips)}?", not_older=ring.since)
+            waits.append(f"cannot ask {name}: {state.why_down}" if state.why_down else f"{name} is asked who uses it")
+    if waits:
+        turn.put_ring(replace(turn.node.rings[ring.id], reason="; ".join(waits)))
+        return
+    turn.enter(ring, Phase.DRAINING, "every runtime has said who uses it")
+
+
+def _draining(turn: Turn, ring: Ring) -> None:
+    stopping = [h for h in holds_on(turn.node, ring) if h.state is HoldState.STOPPING]
+    observe = observing(turn.node)  # What was not sent before is not sent any more.
+    unanswered = [h.name for h in stopping if h.command is not None or not (h.error or observe)]
+    if unanswered:
+        turn.put_ring(replace(ring, reason=f"stopping {', '.join(unanswered)}"))
+        return
+    if observing(turn.node):
+        _tell_what_would_stop(turn, ring)
+    turn.enter(
+        ring, Phase.WAITING, "every stop was answered" if stopping or holds_on(turn.node, ring) else "nothing to stop"
+    )
+
+
+def _tell_what_would_stop(turn: Turn, ring: Ring) -> None:
+    scope = scope_of(turn.node, ring, turn.at)
+    for container in on_ring(turn.node, ring):
+        if container.running and in_scope(turn.node, ring, container, scope):
+            turn.note(NoteKind.ACTION, f"would stop {container.name}", ring, container=container.key)
+
+
+def _waiting(turn: Turn, ring: Ring) -> None:
+    end_momentary(turn, ring)
+    if carry_out(turn, ring):
+        return
+    ring = turn.node.rings[ring.id]
+    faults = handled_faults(turn.node, ring)
+    moved = _recover(turn, ring, faults) if faults else _get_well(turn, ring)
+    if moved:
+        _waiting(turn, turn.node.rings[ring.id])  # What was given up is isolated, and not waited for any more.
+
+
+def _get_well(turn: Turn, ring: Ring) -> bool:
+    """No handled fault is left: resume if the chips are up. Return whether some were given up."""
+    # A reset that failed may have left chips that report nothing because they are not up.
+    why = unready(turn, ring, used_chips(turn.node, ring)) if ring.failures else ""
+    if why:
+        return bring_up(turn, ring, why)
+    _lull(turn, ring)
+    return False
+
+
+def _recover(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
+    """Reset the ring as soon as that is due and possible. Return whether the chips were given up instead."""
+    if not is_due(turn, ring, faults):
+        return False
+    if is_spent(turn, ring):
+        give_up(turn, faults)
+        return True
+    if not is_free(turn, turn.node.rings[ring.id], faults):
+        return False
+    if not last_look(turn, turn.node.rings[ring.id]):
+        return is_silent_for_good(turn, turn.node.rings[ring.id], faults)
+    if has_idled(turn, turn.node.rings[ring.id], faults):
+        order_reset(turn, turn.node.rings[ring.id], because_of(faults))
+    return False
+
+
+def _resetting(turn: Turn, ring: Ring) -> None:
+    # Only a restart of cmgr loses the order, and then the ring does not stay in this phase.
+    assert ring.reset is not None, f"ring {ring.id} waits for a reset that nobody does"
+
+
+def _lull(turn: Turn, ring: Ring) -> None:
+    """No handled fault is left. Believe it: at once the first time, later the more often it came back."""
+    cured = ring.failures > 0 or any(i.since >= ring.began for i in _isolations(turn, ring) if ring.began)
+    lulls = tuple(t for t in ring.lulls if turn.at - t < LULL_WINDOW)
+    cleared = [
+        f.cleared for c in ring.chips for f in turn.node.faults.get(c, {}).values() if f.level.handled and f.cleared
+    ]
+    if lulls and cleared and not cured:
+        quiet = max(cleared) + backed_off(LULL_FIRST, LULL_MAX, len(lulls))
+        if turn.at < quiet:
+            reason = f"the fault came back {len(lulls)} times in {LULL_WINDOW.seconds // 60} min: is it gone this time?"
+            turn.put_ring(replace(ring, reason=reason, deadline=quiet, look=None))
+            return
+    ring = turn.put_ring(replace(ring, lulls=lulls if cured else (*lulls, turn.at), look=None, blocked=None))
+    turn.enter(ring, Phase.RESUMING, "no handled fault is left")
+
+
+def _isolations(turn: Turn, ring: Ring) -> list[Isolation]:
+    return [turn.node.isolations[c] for c in ring.chips if c in turn.node.isolations]
+
+
+def _resuming(turn: Turn, ring: Ring) -> None:
+    faults, ordered = handled_faults(turn.node, ring), ordered_cause(turn, ring)
+    if faults or ordered:
+        turn.enter(ring, Phase.LISTING, f"a new fault: {cause_of(faults)}" if faults else ordered)
+        return
+    pending = [h for h in holds_on(turn.node, ring) if is_starting(turn.node, h)]
+    if pending:
+        turn.put_ring(replace(ring, reason="; ".join(_doing(turn, pending))))
+        return
+    _close(turn, ring)
+
+
+def _doing(turn: Turn, pending: list[Hold]) -> list[str]:
+    stopping = [h for h in pending if h.state is HoldState.STOPPING]
+    starting = [h for h in pending if h.state is not HoldState.STOPPING]
+    blockers = (start_blocker(turn.node, h).why or h.error for h in starting)
+    return [*_named("stopping", stopping, (h.error for h in stopping)), *_named("starting", starting, blockers)]
+
+
+def _named(verb: str, holds: list[Hold], whys: Iterable[str]) -> list[str]:
+    if not holds:
+        return []
+    why = next((w for w in whys if w), "")
+    return [f"{verb} {', '.join(h.name for h in holds)}" + (f": {why}" if why else "")]
+
+
+def _close(turn: Turn, ring: Ring) -> None:
+    began = ring.began or turn.at
+    outcome = _outcome(turn, ring)
+    text = f"episode {ring.episode} is over: {outcome} after {(turn.at - began).total_seconds():.3f} s"
+    episode = ring.episode
+    turn.drop_order(ring.id)
+    turn.enter(ring, Phase.HEALTHY, "nothing is left to start")
+    ring = turn.node.rings[ring.id]
+    turn.put_ring(replace(ring, reason="", episode=0, began=None, starts={}, blocked=None, widened=False))
+    turn.commands.append(Note(turn.at, NoteKind.CLOSED, text, ring.id, episode, outcome=outcome))
+
+
+def _outcome(turn: Turn, ring: Ring) -> str:
+    if observing(turn.node):
+        return "observed"
+    if not ring.chips or any(h.failed and h.cause is Cause.EPISODE for h in holds_on(turn.node, ring)):
+        return "failed"  # Or its chips are gone: the driver lists none of them any more.
+    began = ring.began or turn.at
+    if any(i.since >= began for i in _isolations(turn, ring)):
+        return "isolated"
+    return "recovered" if any(t >= began for t in ring.resets) else "cleared"
+
+
+STEPS: Mapping[Phase, Callable[[Turn, Ring], None]] = {
+    Phase.HEALTHY: _healthy,
+    Phase.LISTING: _listing,
+    Phase.DRAINING: _draining,
+    Phase.WAITING: _waiting,
+    Phase.RESETTING: _resetting,
+    Phase.VERIFYING: verifying,
+    Phase.RESUMING: _resuming,
+}
+"""What moves a ring on from each phase."""

@@ -1,0 +1,166 @@
+"""Ordering a reset, and looking what became of it."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import NamedTuple
+
+from cmgr.model.faults.books import end_momentary
+from cmgr.model.faults.isolation import isolate
+from cmgr.model.policy import ResetPolicy, backed_off, look_again_after
+from cmgr.model.scope import handled_faults, on_ring, used_chips
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.facts import ResetDone
+from cmgr.model.values.faults import Fault, FaultCode
+from cmgr.model.values.rings import Phase, Ring, resets_within
+
+REFUSED = timedelta(seconds=1)
+"""How long to wait after the first refusal of the driver; then twice as long each time."""
+
+BOOT_POLL = timedelta(milliseconds=20)
+
+
+def cause_of(faults: list[Fault]) -> str:
+    """Name the gravest fault, and say how many there are besides."""
+    first = faults[0]
+    more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return f"{first.code} ({first.level.name}) on chip {first.chip}{more}"
+
+
+def give_up(turn: Turn, faults: list[Fault]) -> None:
+    """The budget is used up: isolate the chips that one more reset would be for."""
+    policy = turn.node.policy.reset
+    for chip in sorted({f.chip for f in faults}):
+        code = next(f.code for f in faults if f.chip == chip)
+        isolate(turn, chip, by="budget", reason=f"{code} is still there and {spent_words(policy)}", code=code)
+
+
+def is_spent(turn: Turn, ring: Ring) -> bool:
+    """Return whether the ring's budget of resets is used up."""
+    policy = turn.node.policy.reset
+    return len(resets_within(ring, turn.at, policy.window)) >= policy.attempts
+
+
+def spent_words(policy: ResetPolicy) -> str:
+    """Return in words that the budget is used up."""
+    return f"{policy.attempts} resets of its ring within {policy.window.total_seconds() / 3600:g} h are used up"
+
+
+class Why(NamedTuple):
+    """What a reset is for: chips, and the codes of their faults.
+
+    No code where a person ordered it, or where the chips have not come up after the last one.
+    """
+
+    cause: str
+    chips: tuple[ChipId, ...]
+    codes: frozenset[FaultCode]
+
+
+def because_of(faults: list[Fault]) -> Why:
+    """Return the reason of a reset that is to cure these."""
+    return Why(cause_of(faults), tuple(sorted({f.chip for f in faults})), frozenset(f.code for f in faults))
+
+
+def order_reset(turn: Turn, ring: Ring, why: Why) -> None:
+    """Order the reset, and count it."""
+    assert not [c for c in on_ring(turn.node, ring) if c.running], "a reset under a running container"
+    reason = f"{why.cause}; nobody is on {listed(ring.chips)}"
+    command = ResetRing(turn.command_id("reset"), reason, ring.id, ring.chips, why.chips, why.codes)
+    turn.commands.append(command)
+    counted = (*resets_within(ring, turn.at, turn.node.policy.reset.window), turn.at)
+    ring = turn.put_ring(replace(ring, resets=counted, reset=command.id, look=None))
+    turn.enter(ring, Phase.RESETTING, f"reset {len(counted)} of {turn.node.policy.reset.attempts}: {reason}")
+
+
+def reset_done(turn: Turn, fact: ResetDone) -> None:
+    """Take in the answer to a reset."""
+    ring = turn.node.rings.get(fact.ring)
+    if ring is None or ring.reset != fact.command:
+        return
+    ring = turn.put_ring(replace(ring, reset=None))
+    if not fact.refused:
+        ring = turn.put_ring(replace(ring, refusals=0))
+    if fact.refused:
+        refusals = ring.refusals + 1
+        ring = turn.put_ring(replace(ring, resets=ring.resets[:-1], refusals=refusals))
+        ring = turn.enter(ring, Phase.WAITING, f"nothing was reset: {fact.error}")
+        again = turn.at + backed_off(REFUSED, turn.node.policy.reset.backoff_max, refusals)
+        turn.put_ring(replace(ring, ask_at=again, deadline=again))
+    elif fact.error:
+        reset_failed(turn, ring, fact.error)
+    else:
+        verify(turn, ring, "the driver took the reset")
+
+
+def verify(turn: Turn, ring: Ring, reason: str) -> None:
+    """Begin to look what became of the chips."""
+    _ordered_is_done(turn, ring)
+    ring = turn.enter(ring, Phase.VERIFYING, reason)
+    deadline = turn.at + turn.node.policy.reset.boot_timeout
+    ring = turn.put_ring(replace(ring, deadline=deadline))
+    turn.ask_read(ring, f"have {listed(ring.chips)} booted?", not_older=turn.at)
+
+
+def reset_failed(turn: Turn, ring: Ring, why: str) -> None:
+    """The reset did not cure: wait before the next one, longer each time."""
+    _ordered_is_done(turn, ring)
+    policy = turn.node.policy.reset
+    failures = ring.failures + 1
+    again = turn.at + backed_off(policy.backoff, policy.backoff_max, failures)
+    ring = turn.enter(ring, Phase.WAITING, f"reset {failures} of this episode did not cure: {why}")
+    turn.put_ring(replace(ring, failures=failures, not_before=again))
+
+
+def _ordered_is_done(turn: Turn, ring: Ring) -> None:
+    """An order is good for one reset, whatever came of that."""
+    order = turn.node.reset_orders.get(ring.id)
+    if order is not None and not order.done:
+        turn.put_order(replace(order, done=True))
+
+
+def verifying(turn: Turn, ring: Ring) -> None:
+    """Look whether the chips have booted and are well, until they are or the time for it is over."""
+    assert ring.deadline is not None
+    late, used = turn.at >= ring.deadline, used_chips(turn.node, ring)
+    # One that is isolated is given its time, and then not waited for: its mates are used all the same.
+    why = unready(turn, ring, used if late else ring.chips)
+    if why and late:
+        waited = turn.node.policy.reset.boot_timeout.total_seconds()
+        reset_failed(turn, ring, f"{why} {waited:g} s after the reset")
+    elif why:
+        look_again(turn, turn.put_ring(replace(ring, reason=why)))
+    if why:
+        return
+    end_momentary(turn, ring)
+    faults = handled_faults(turn.node, ring)
+    if faults:
+        reset_failed(turn, ring, f"{cause_of(faults)} is still there")
+    else:
+        turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, "all chips have booted and are well")
+
+
+def look_again(turn: Turn, ring: Ring) -> None:
+    """Have the ring that waits for its chips to boot read when it is time for that."""
+    assert ring.since is not None
+    if ring.asked is None and ring.ask_at is None:
+        # Ask often at first and more seldom later: a boot takes from a fraction of a second to minutes.
+        wait = look_again_after(turn.at - ring.since, BOOT_POLL, 8)
+        ring = turn.put_ring(replace(ring, ask_at=turn.at + wait))
+    if ring.ask_at is not None and turn.at >= ring.ask_at:
+        turn.ask_read(ring, f"have {listed(ring.chips)} booted?", not_older=turn.at)
+
+
+def unready(turn: Turn, ring: Ring, chips: Iterable[ChipId]) -> str:
+    """Return why these chips of the ring cannot be used yet, in words, or nothing."""
+    reports = [turn.node.reports[c] for c in chips if c in turn.node.reports]
+    if silent := [r for r in reports if r.error]:
+        return f"chip {silent[0].chip} does not answer: {silent[0].error}"
+    if ring.read is None or ring.since is None or ring.read < ring.since:
+        return f"{listed(ring.chips)} are asked how they are"
+    booting = [r.chip for r in reports if not r.booted]
+    if booting:
+        return f"{listed(booting)} not booted yet"
+    return next((r.unwell for r in reports if r.unwell), "")

@@ -1,0 +1,212 @@
+"""What a ring in phase waiting waits for, in words and with its deadline."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from cmgr.model.containers.holding import hold_in_scope
+from cmgr.model.policy import Strategy, look_again_after
+from cmgr.model.scope import handled_faults, holds_on, observing, on_ring, stop_due, strategy_of, why_idle
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import ChipReport, listed
+from cmgr.model.values.containers import Container
+from cmgr.model.values.faults import Fault
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.rings import REBOOTING, Ring
+from cmgr.words import span
+
+LOOK_AGAIN = timedelta(milliseconds=50)
+
+
+class Obstacle(NamedTuple):
+    """Why a ring cannot be reset now; `until` is set where time alone ends it."""
+
+    why: str
+    until: datetime | None = None
+
+
+Check = Callable[[Turn, Ring, list[Fault]], Obstacle | None]
+
+
+def is_due(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
+    """Return whether a reset is due by the faults' own measure; else the ring says what it waits for."""
+    return _passes(turn, ring, faults, (_observed, _stops, _too_early, _backing_off))
+
+
+def is_due_by_order(turn: Turn, ring: Ring) -> bool:
+    """Return whether a reset that a person ordered may be looked at now; else the ring says what it waits for."""
+    return _passes(turn, ring, [], (_observed, _stops))
+
+
+def is_free(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
+    """Return whether nobody is in the way of a reset, as far as the books know; else the ring says who."""
+    if not _passes(turn, ring, faults, (_users, _runtimes, _other_rings)):
+        return False
+    ring = turn.node.rings[ring.id]
+    if ring.blocked is not None:
+        turn.put_ring(replace(ring, blocked=None))
+    return True
+
+
+def _passes(turn: Turn, ring: Ring, faults: list[Fault], checks: tuple[Check, ...]) -> bool:
+    for check in checks:
+        obstacle = check(turn, ring, faults)
+        if obstacle is not None:
+            _wait(turn, obstacle, ring)
+            return False
+    return True
+
+
+def _wait(turn: Turn, obstacle: Obstacle, ring: Ring) -> None:
+    """Leave the reason on the ring. A last look that was under way is void: it was taken too early."""
+    times = [obstacle.until] if obstacle.until else []
+    stops = (stop_due(turn.node, f) for f in handled_faults(turn.node, ring))
+    times += [due for due in stops if due is not None and due > turn.at]
+    ring = turn.node.rings[ring.id]
+    turn.put_ring(replace(ring, reason=obstacle.why, deadline=min(times, default=None), look=None, free=None))
+
+
+def _stops(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    for hold in holds_on(turn.node, ring):
+        if hold.state is HoldState.STOPPING and hold.error:
+            return Obstacle(f"{hold.name} cannot be stopped: {hold.error}", hold.retry_at)
+        if hold.state is HoldState.STOPPING:
+            return Obstacle(f"{hold.name} is being stopped")
+        if hold.state is HoldState.STARTING and hold.command is not None:
+            return Obstacle(f"{hold.name} is just being started, and is stopped after that")
+    return None
+
+
+def _observed(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    if not observing(turn.node):
+        return None
+    maintenance = turn.node.maintenance
+    what = f"recover {listed(ring.chips)} of {faults[0].code}" if faults else f"reset {listed(ring.chips)}"
+    until = maintenance.until if maintenance is not None else None
+    return Obstacle(f"{why_idle(turn.node)}: it would {what}", until)
+
+
+def _too_early(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    """The highest level decides, and of its faults the one that has lasted longest."""
+    level = faults[0].level
+    policy = turn.node.policy.levels[level]
+    risen = min(f.risen for f in faults if f.level is level)
+    what = f"{faults[0].code} ({level.name}) on chip {faults[0].chip}"
+    if not policy.reset:
+        return Obstacle(f"{what} asks for no reset: it has to clear")
+    due = risen + policy.reset_after
+    if turn.at >= due:
+        return None
+    return Obstacle(f"{what} is reset when it has lasted {policy.reset_after.total_seconds():g} s", due)
+
+
+def _backing_off(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    if ring.not_before is None or turn.at >= ring.not_before:
+        return None
+    return Obstacle(
+        f"the last reset did not cure it ({ring.failures} of this episode); it is tried again", ring.not_before
+    )
+
+
+def _users(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    users = [c for c in on_ring(turn.node, ring) if c.running]
+    if not users:
+        return None
+    ring = turn.put_ring(replace(ring, blocked=ring.blocked or turn.at))
+    widen_after = turn.node.policy.reset.widen_after
+    until = None
+    if faults and widen_after is not None and not ring.widened and ring.blocked is not None:
+        until = ring.blocked + widen_after
+        if turn.at >= until:
+            # Its mates are held now, not at the next event: nothing else may happen for long.
+            hold_in_scope(turn, turn.put_ring(replace(ring, widened=True)))
+            return Obstacle(f"the wait for {users[0].name} was too long: the whole ring is stopped", turn.at)
+    who = ", ".join(_why_left(turn, ring, c) for c in users)
+    return Obstacle(f"the reset of {listed(ring.chips)} waits for {who}", until)
+
+
+def _why_left(turn: Turn, ring: Ring, container: Container) -> str:
+    """Say which running container is in the way, and why cmgr does not stop it."""
+    if container.key in ring.theirs:
+        return f"{container.name} (started by hand, or forgotten)"
+    if container.key in turn.node.holds:
+        return f"{container.name} (held, and it runs again)"
+    if not container.enabled:
+        return f"{container.name} (label cmgr.enable=false)"
+    strategy = strategy_of(turn.node, container)
+    if strategy is Strategy.SINGLE:
+        return f"{container.name} (not on a faulty chip; strategy ringRecover would stop it)"
+    return f"{container.name} (strategy {strategy})"
+
+
+def _runtimes(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    for state in turn.node.runtimes.values():
+        if state.why_down:
+            return Obstacle(f"cannot ask {state.name} who uses {listed(ring.chips)}: {state.why_down}", state.ask_at)
+    return None
+
+
+def _other_rings(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+    # One that takes its last look is next. Were all to look at once, all but one would have looked in vain.
+    others = [r for r in turn.node.rings.values() if r.id != ring.id]
+    busy = [r for r in others if r.phase in REBOOTING] + [r for r in others if r.look is not None]
+    if len(busy) < turn.node.policy.reset.at_once:
+        return None
+    doing = "is being reset" if busy[0].phase in REBOOTING else "is next to be reset"
+    return Obstacle(f"ring {busy[0].id} {doing}; {turn.node.policy.reset.at_once} at once")
+
+
+def last_look(turn: Turn, ring: Ring) -> bool:
+    """Return whether lists and a read-out made for this very reset show nobody on the ring; ask for them if need be."""
+    if ring.look is None:
+        if ring.ask_at is not None and turn.at < ring.ask_at:
+            if ring.free is not None and _on_chips(turn, ring):
+                turn.put_ring(replace(ring, free=None))  # Somebody came: the wait begins anew.
+            return False
+        # After a look that found somebody the reason stays until the next has an answer.
+        why = ring.reason if ring.ask_at is not None else f"the last look before the reset of {listed(ring.chips)}"
+        ring = turn.put_ring(replace(ring, look=turn.at, ask_at=None, deadline=None, reason=why))
+    look = ring.look
+    assert look is not None
+    reason = f"before the reset: is anybody on {listed(ring.chips)}?"
+    fresh = True
+    for name, state in sorted(turn.node.runtimes.items()):
+        if state.listed is None or state.listed < look:
+            turn.ask_list(name, reason, not_older=look)
+            fresh = False
+    read = ring.read is not None and ring.read >= look
+    if not read and (ring.asked is not None or ring.ask_at is None):
+        turn.ask_read(ring, reason, not_older=look)
+        return False
+    # Not read and nothing under way: the read-out made for this look has failed, and a report says why.
+    found = _on_chips(turn, ring)
+    if not found:
+        return fresh and read
+    again = turn.at + look_again_after(turn.at - (ring.since or turn.at), LOOK_AGAIN, 4)
+    turn.put_ring(replace(turn.node.rings[ring.id], reason=found, look=None, free=None, ask_at=again, deadline=again))
+    return False
+
+
+def has_idled(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
+    """Return whether nobody has used the ring for as long as the level asks, after a last look that found nobody."""
+    idle, free = turn.node.policy.levels[faults[0].level].idle, ring.free or turn.at
+    due = free + idle
+    if turn.at >= due:
+        return True
+    reason = f"nobody is on {listed(ring.chips)}; it is reset when that has lasted {span(idle)}"
+    turn.put_ring(replace(ring, free=free, look=None, ask_at=due, deadline=due, reason=reason))
+    return False
+
+
+def _on_chips(turn: Turn, ring: Ring) -> str:
+    """Say who or what the read-outs found on the ring's chips."""
+    for chip in ring.chips:
+        report = turn.node.reports.get(chip, ChipReport(chip, error="it has not been read"))
+        if report.error:
+            return f"chip {chip} does not answer: {report.error}"
+        if report.processes:
+            first = report.processes[0]
+            more = f" and {len(report.processes) - 1} more" if len(report.processes) > 1 else ""
+            return f"process {first.pid} ({first.name or '?'}){more} is on chip {chip}"
+    return ""

@@ -1,0 +1,123 @@
+"""What the model wants done. Each command is answered by a fact that carries the same id."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NewType
+
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.containers import ContainerKey
+
+CommandId = NewType("CommandId", str)
+
+
+@dataclass(frozen=True, slots=True)
+class ListContainers:
+    """Ask a runtime for all its containers that use chips. Safe to repeat. Answer: `ContainersListed`."""
+
+    id: CommandId
+    reason: str
+    runtime: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRing:
+    """Ask the driver about these chips. Safe to repeat. Answer: `RingRead`.
+
+    `after_reset`: the question is whether they are well again after a reset, which others may have a say in.
+    """
+
+    id: CommandId
+    reason: str
+    ring: RingId
+    chips: tuple[ChipId, ...]
+    after_reset: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopContainer:
+    """Stop it, with `grace` between the polite signal and the kill. Safe to repeat. Answer: `ContainerStopped`."""
+
+    id: CommandId
+    reason: str
+    key: ContainerKey
+    name: str
+    grace: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class StartContainer:
+    """Start it, then put its restart policy back if it has one. Safe to repeat. Answer: `ContainerStarted`."""
+
+    id: CommandId
+    reason: str
+    key: ContainerKey
+    name: str
+    restart_policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetRestartPolicy:
+    """Change its restart policy and nothing else. Safe to repeat. Answer: `RestartPolicySet`."""
+
+    id: CommandId
+    reason: str
+    key: ContainerKey
+    name: str
+    restart_policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResetRing:
+    """Reset the ring's chips together. NOT safe to repeat. Answer: `ResetDone`.
+
+    `faulty` are the chips whose fault is the reason; or, without `codes`, a person's order, or that they did not come
+    up after the last reset. The driver looks once more just before and refuses when a process is on any of `chips`, or
+    when there are codes and none of `faulty` reports one of them any more.
+    """
+
+    id: CommandId
+    reason: str
+    ring: RingId
+    chips: tuple[ChipId, ...]
+    faulty: tuple[ChipId, ...]
+    codes: frozenset[str]
+
+
+class NoteKind(StrEnum):
+    """What a line of the timeline is about. `OPENED` and `CLOSED` bracket an episode."""
+
+    OPENED = "opened"
+    FAULT = "fault"
+    PHASE = "phase"
+    ACTION = "action"
+    RESULT = "result"
+    HOLD = "hold"
+    ISOLATION = "isolation"
+    WARNING = "warning"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line for the timeline and the log, written in the same transaction as the decision it tells of.
+
+    `edge`: the phases that a ring went from and to. It is not stored.
+    """
+
+    at: datetime
+    kind: NoteKind
+    text: str
+    ring: RingId | None = None
+    episode: int = 0
+    chip: ChipId | None = None
+    container: ContainerKey | None = None
+    outcome: str = ""
+    edge: tuple[str, str] | None = None
+
+
+Action = ListContainers | ReadRing | StopContainer | StartContainer | SetRestartPolicy | ResetRing
+"""A command for the world outside."""
+
+Command = Action | Note
+"""An action, or a note for the store and the log."""

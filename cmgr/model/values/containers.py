@@ -1,0 +1,87 @@
+"""Containers that use chips, as their runtimes describe them."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from cmgr.model.policy import Strategy
+from cmgr.model.values.chips import ChipId
+
+NO_RESTART = ""
+"""The restart policy of a container that no runtime restarts on its own."""
+
+DEFAULT_GRACE = timedelta(seconds=10)
+
+UNHEALTHY = "unhealthy"
+"""The health of a container whose own check fails."""
+
+
+class ContainerKey(NamedTuple):
+    """Names one container on this machine. Docker has one namespace, the empty one."""
+
+    runtime: str
+    namespace: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a container's last life ended.
+
+    `asked`: somebody told it to stop (True), nobody did (False), or the runtime cannot tell any more (None).
+    """
+
+    code: int
+    at: datetime
+    asked: bool | None = None
+
+    @property
+    def by_itself(self) -> bool:
+        """Return whether it died with an error that nobody asked for.
+
+        Where that is not known, 130, 137 and 143 (SIGINT, SIGKILL, SIGTERM) count as asked for: starting what a
+        person stopped is worse than leaving it down.
+        """
+        if self.asked is None:
+            return self.code not in (0, 130, 137, 143)
+        return self.code != 0 and not self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """A container's wish to be restarted when it ails. What it leaves open is as the policy says (`HealPolicy`)."""
+
+    limit: int | None = None
+    backoff: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container as its runtime describes it.
+
+    `claims`: what its definition says about chips (see `chips.resolve`); `chips`: what that means on this machine,
+    filled in by the model. `run`: an opaque word for its present or last life; a new start gives a new word.
+    `running` is true for paused and restarting ones too: they hold their chips. `restart_policy` is opaque to the
+    model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
+    wish that. `health`: what its own check says while it runs, "starting", "healthy" or `UNHEALTHY`; "" without one.
+    `heal`, `health` and `seen` are not stored.
+    """
+
+    key: ContainerKey
+    name: str
+    claims: frozenset[str] = frozenset()
+    running: bool = False
+    run: str = ""
+    exit: Exit | None = None
+    grace: timedelta = DEFAULT_GRACE
+    strategy: Strategy | None = None
+    order: int = 0
+    enabled: bool = True
+    restart_policy: str = NO_RESTART
+    auto_remove: bool = False
+    warnings: tuple[str, ...] = ()
+    chips: frozenset[ChipId] = frozenset()
+    since: datetime | None = None
+    seen: datetime | None = None
+    heal: Heal | None = None
+    health: str = ""

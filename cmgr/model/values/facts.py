@@ -1,0 +1,272 @@
+"""What can happen: facts, and the event that says when cmgr took one in."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from cmgr.model.policy import Policy
+from cmgr.model.values.catalog import Catalog
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.values.commands import CommandId
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.faults import Assertion
+
+
+@dataclass(frozen=True, slots=True)
+class Restarted:
+    """A life of the process begins: the first event of each. Commands of earlier lives are answered by nobody."""
+
+    chips: tuple[Chip, ...]
+    runtimes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reconfigured:
+    """The configuration or the fault table is another one from now on. `who` had it read."""
+
+    policy: Policy
+    catalog: Catalog
+    who: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultReported:
+    """The driver's event. `earlier` occurrences of the same fault were merged into it while it was queued.
+
+    `first`: what the first of these events said, if there were others. `repeated`: how many occurrences were told of a
+    fault that had not been cleared since the one before: of these it is not known whether they are new.
+    """
+
+    chip: ChipId
+    code: str
+    assertion: Assertion
+    module: str = ""
+    severity: int | None = None
+    earlier: int = 0
+    first: Assertion | None = None
+    repeated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReadNeeded:
+    """Events of this chip were lost, or may have been."""
+
+    chip: ChipId
+
+
+@dataclass(frozen=True, slots=True)
+class ChipsListed:
+    """The driver found chips that were not there when this life began. `chips` are all that are known."""
+
+    chips: tuple[Chip, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RingRead:
+    """Answers `ReadRing`: one report for each chip asked about."""
+
+    command: CommandId
+    ring: RingId
+    reports: tuple[ChipReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResetDone:
+    """Answers `ResetRing`. `error` empty: the driver took the reset. `refused`: nothing was reset."""
+
+    command: CommandId
+    ring: RingId
+    error: str = ""
+    refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeUp:
+    """The runtime's events flow (again). Some may have been missed before. `restarted`: its daemon is a new one."""
+
+    runtime: str
+    restarted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeDown:
+    runtime: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSeen:
+    """A container's present state, as its runtime told it on its own."""
+
+    container: Container
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRemoved:
+    key: ContainerKey
+
+
+@dataclass(frozen=True, slots=True)
+class ContainersListed:
+    """Answers `ListContainers`: every container of that runtime that uses chips, running or not."""
+
+    command: CommandId
+    runtime: str
+    containers: tuple[Container, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStopped:
+    """Answers `StopContainer`.
+
+    `run`: the word of the life that ended. `gone`: it exists no more. `before`: it was down before the stop was
+    asked for, and this is how its life had ended. `unreachable`: the order never reached the runtime.
+    """
+
+    command: CommandId
+    key: ContainerKey
+    run: str = ""
+    error: str = ""
+    unreachable: bool = False
+    gone: bool = False
+    before: Exit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStarted:
+    """Answers `StartContainer`. `run` is the new life's word; the rest as in `ContainerStopped`."""
+
+    command: CommandId
+    key: ContainerKey
+    run: str = ""
+    error: str = ""
+    unreachable: bool = False
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicySet:
+    """Answers `SetRestartPolicy`. The fields are as in `ContainerStopped`."""
+
+    command: CommandId
+    key: ContainerKey
+    error: str = ""
+    unreachable: bool = False
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remarked:
+    """Something beside the recovery has to be told in its timeline: what a hook did, what was saved."""
+
+    text: str
+    ring: RingId | None = None
+    episode: int = 0
+    loud: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeOrdered:
+    """A person wants a failed container to be tried again. `who` is what the timeline calls that person."""
+
+    key: ContainerKey
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeAllOrdered:
+    """A person wants every container that was given up started again, and no ring kept back."""
+
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOrdered:
+    """A person wants an isolated chip back in use."""
+
+    chip: ChipId
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsolateOrdered:
+    """A person takes a chip out of use, until a person releases it."""
+
+    chip: ChipId
+    reason: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResetOrdered:
+    """A person wants this chip's ring reset. `stop`: the ring's containers may be stopped for it."""
+
+    chip: ChipId
+    who: str
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetOrdered:
+    """A person ends a hold: the container is theirs from now on, as it is."""
+
+    key: ContainerKey
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceOrdered:
+    """A person begins (`on`) or ends maintenance; it ends by itself at `until`."""
+
+    on: bool
+    who: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed: a deadline may be over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resync:
+    """Read the truth from runtimes and driver."""
+
+
+Ordered = (
+    ResumeOrdered
+    | ResumeAllOrdered
+    | ReleaseOrdered
+    | IsolateOrdered
+    | ResetOrdered
+    | ForgetOrdered
+    | MaintenanceOrdered
+)
+"""What a person wants. `who` is what the timeline calls that person."""
+
+Answer = RingRead | ResetDone | ContainersListed | ContainerStopped | ContainerStarted | RestartPolicySet
+
+Fact = (
+    Restarted
+    | Reconfigured
+    | FaultReported
+    | ReadNeeded
+    | ChipsListed
+    | RuntimeUp
+    | RuntimeDown
+    | ContainerSeen
+    | ContainerRemoved
+    | Ordered
+    | Remarked
+    | Tick
+    | Resync
+    | Answer
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact and the time it was taken in (UTC, running on the monotonic clock within one life)."""
+
+    at: datetime
+    fact: Fact

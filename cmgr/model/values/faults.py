@@ -1,0 +1,100 @@
+"""Faults: what they are, how grave, and which are active."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from typing import NamedTuple, NewType
+
+from cmgr.model.values.chips import ChipId
+
+FaultCode = NewType("FaultCode", str)
+"""A fault's code in the one spelling that `catalog.normal_code` gives it."""
+
+UNKNOWN_MODULE = ""
+"""The module of a fault that was found by reading the chip."""
+
+
+class Level(IntEnum):
+    """What a fault's code asks for. Ordered; named as users write them."""
+
+    NotHandleFault = 0
+    RestartRequest = 1
+    RestartBusiness = 2
+    FreeRestartNPU = 3
+    RestartNPU = 4
+    SeparateNPU = 5
+
+    @property
+    def handled(self) -> bool:
+        """Return whether a fault of this level opens an episode."""
+        return Level.RestartRequest <= self <= Level.RestartNPU
+
+
+class Severity(IntEnum):
+    """How grave the driver itself calls a fault."""
+
+    suggestion = 0
+    minor = 1
+    major = 2
+    critical = 3
+
+
+class Assertion(StrEnum):
+    """What an event says of its fault."""
+
+    OCCURRED = "occurred"
+    CLEARED = "cleared"
+    ONCE = "once"
+
+
+class FaultKey(NamedTuple):
+    """What makes a fault on a chip the same fault. The module's numbers keep their separators."""
+
+    code: FaultCode
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One condition on one chip, active until `cleared` is set.
+
+    `since` is its first occurrence, `risen` when it became active last, `changed` the last time that an event spoke
+    of it, `count` its occurrences. A fault that comes back soon after it cleared is the same fault with a higher
+    count, not a new one.
+    """
+
+    chip: ChipId
+    code: FaultCode
+    module: str
+    level: Level
+    since: datetime
+    risen: datetime
+    changed: datetime
+    severity: Severity | None = None
+    count: int = 1
+    momentary: bool = False
+    cleared: datetime | None = None
+
+    @property
+    def key(self) -> FaultKey:
+        return FaultKey(self.code, self.module)
+
+    @property
+    def active(self) -> bool:
+        return self.cleared is None
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """Why a chip is not used by cmgr, and what ends it.
+
+    `by` is `level`, `escalation`, `budget`, or `operator`. `clean_since` is since when the chip reports no fault that
+    would keep it isolated. An operator's isolation ends only by an operator, that of a rule with what the rule raised.
+    """
+
+    chip: ChipId
+    since: datetime
+    by: str
+    reason: str
+    code: FaultCode | None = None
+    clean_since: datetime | None = None

@@ -1,0 +1,71 @@
+"""Holds: the only thing that entitles cmgr to start a container."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import CommandId
+from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
+
+_ONE_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+def one_word(text: str) -> bool:
+    """Return whether a shell and an option parser take the text for one plain word."""
+    return _ONE_WORD.fullmatch(text) is not None
+
+
+class HoldState(StrEnum):
+    """Where a held container is. `RETURNING`: it runs and is no longer ours, its restart policy goes back."""
+
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    STARTING = "starting"
+    RETURNING = "returning"
+
+
+class Cause(StrEnum):
+    """Why a container is held: for an episode of its ring, or to be healed though its chips are well."""
+
+    EPISODE = "episode"
+    HEAL = "heal"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The written promise: cmgr stopped this container, or it died by itself, and cmgr will start it again.
+
+    `episode` is 0 while the cause is to heal it.
+    `run` is the life that ended: a container that runs with another word was started by somebody.
+    `command` is the answer it waits for; it does not survive a restart of cmgr. `tries` counts failures in a row,
+    and `delays` those after them that do not count: they only make the wait longer. `revived` is the life that its
+    restart policy may have begun, by an event that a list has yet to confirm. These two are not stored.
+    """
+
+    key: ContainerKey
+    name: str
+    chips: frozenset[ChipId]
+    episode: int
+    since: datetime
+    state: HoldState
+    run: str
+    died: bool = False
+    order: int = 0
+    grace: timedelta = DEFAULT_GRACE
+    restart_policy: str = NO_RESTART
+    disarmed: bool = False
+    failed: bool = False
+    tries: int = 0
+    retry_at: datetime | None = None
+    error: str = ""
+    cause: Cause = Cause.EPISODE
+    command: CommandId | None = None
+    delays: int = 0
+    revived: str = ""
+
+    @property
+    def to_type(self) -> str:
+        """How a command names it. A label can be the name, and what cmgr tells to type a shell must not take apart."""
+        return self.name if one_word(self.name) else self.key.id

@@ -1,0 +1,87 @@
+"""The whole state of one machine as one frozen value, and the questions that decisions ask of it.
+
+Mappings in it are never changed, only replaced.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from cmgr.model.policy import Policy
+from cmgr.model.values.catalog import Catalog
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.values.commands import CommandId
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation
+from cmgr.model.values.healing import Healing
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.rings import Ring
+from cmgr.model.values.rules import Tally
+from cmgr.model.values.standing import Maintenance, ResetOrder
+
+ChipFaults = Mapping[FaultKey, Fault]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeState:
+    """What cmgr knows of one runtime in this life. Not stored.
+
+    `listed`: when the last good list was asked for. `asked`: the list under way and when it was asked for.
+    `again`: another is wanted when that is in. `restarted`: when its daemon came up last. `failures`: lists in a row
+    that failed.
+    """
+
+    name: str
+    why_down: str = ""
+    listed: datetime | None = None
+    asked: tuple[CommandId, datetime] | None = None
+    again: bool = False
+    ask_at: datetime | None = None
+    restarted: datetime | None = None
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Restraint:
+    """What keeps cmgr from stopping too much at once, because a storm is more often the driver than the chips.
+
+    `opened`: when episodes that stop containers began, within the last hour. `since` and `reason`: set while rings are
+    kept back; `kept`: which, and since when. `waived`: rings that a person lets begin all the same.
+    """
+
+    opened: tuple[datetime, ...] = ()
+    since: datetime | None = None
+    reason: str = ""
+    kept: Mapping[RingId, datetime] = field(default_factory=dict)
+    waived: frozenset[RingId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Everything cmgr knows and has promised.
+
+    Stored: chips, rings, containers, faults, tallies, isolations, holds, healings, reset_orders, maintenance,
+    restraint, serial, episodes.
+    Of this life only: policy, catalog, runtimes, reports; down: chips that have not come up since their ring was reset;
+    and strangers: chips that events named and that are not there.
+    """
+
+    policy: Policy = field(default_factory=Policy)
+    catalog: Catalog = field(default_factory=Catalog)
+    chips: Mapping[ChipId, Chip] = field(default_factory=dict)
+    rings: Mapping[RingId, Ring] = field(default_factory=dict)
+    runtimes: Mapping[str, RuntimeState] = field(default_factory=dict)
+    containers: Mapping[ContainerKey, Container] = field(default_factory=dict)
+    faults: Mapping[ChipId, ChipFaults] = field(default_factory=dict)
+    tallies: Mapping[tuple[ChipId, FaultCode], Tally] = field(default_factory=dict)
+    isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
+    holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
+    healings: Mapping[ContainerKey, Healing] = field(default_factory=dict)
+    restraint: Restraint = Restraint()
+    reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
+    maintenance: Maintenance | None = None
+    reports: Mapping[ChipId, ChipReport] = field(default_factory=dict)
+    down: frozenset[ChipId] = frozenset()
+    strangers: frozenset[ChipId] = frozenset()
+    serial: int = 0
+    episodes: int = 0

@@ -1,0 +1,115 @@
+"""Rings: the life of one ring as phases and edges, kept as data.
+
+Rules:
+1. Every change of phase goes through `entered`, along an edge of `EDGES`. Any other is a bug.
+2. Every phase but healthy has a deadline or an awaited answer, and a reason that a person can read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.commands import CommandId
+from cmgr.model.values.containers import ContainerKey
+
+
+class Phase(StrEnum):
+    """Where a ring is in its episode."""
+
+    HEALTHY = "healthy"
+    LISTING = "listing"
+    DRAINING = "draining"
+    WAITING = "waiting"
+    RESETTING = "resetting"
+    VERIFYING = "verifying"
+    RESUMING = "resuming"
+
+
+EDGES: Mapping[tuple[Phase, Phase], str] = {
+    (Phase.HEALTHY, Phase.LISTING): "a handled fault, or an ordered reset",
+    (Phase.LISTING, Phase.DRAINING): "every runtime answered",
+    (Phase.DRAINING, Phase.WAITING): "every stop was answered",
+    (Phase.WAITING, Phase.RESETTING): "a reset is due and nothing is in its way",
+    (Phase.WAITING, Phase.RESUMING): "no handled fault is left",
+    (Phase.RESETTING, Phase.VERIFYING): "the driver took the reset, or cmgr was restarted",
+    (Phase.RESETTING, Phase.WAITING): "the reset failed or was refused",
+    (Phase.VERIFYING, Phase.RESUMING): "booted, and no handled fault is left",
+    (Phase.VERIFYING, Phase.WAITING): "not booted in time, or the fault is still there",
+    (Phase.RESUMING, Phase.HEALTHY): "nothing is left to start",
+    (Phase.RESUMING, Phase.LISTING): "a new fault, or an ordered reset",
+}
+
+REBOOTING = frozenset({Phase.RESETTING, Phase.VERIFYING})
+"""Phases in which the ring's chips may be away."""
+
+AFTER_RESTART: Mapping[Phase, Phase] = {
+    **{phase: phase for phase in Phase},
+    # The one command that is not safe to repeat: look at what it did instead.
+    Phase.RESETTING: Phase.VERIFYING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """One ring, and where it is in its episode.
+
+    `deadline`: when time alone will move it. `resets`: when it was reset within the window, ended well or not.
+    `failures`: resets of this episode in a row that did not cure. `not_before`: back-off before the next.
+    `lulls`: when its fault went away by itself, lately. `theirs`: containers that a person started, or took back, in
+    this episode. `starts`: how often cmgr started each container in this episode. `blocked`: since when a due reset
+    waits for containers out of scope; `widened`: that took too long, and the whole ring is in scope.
+    Not stored: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way; `look`, since
+    when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`, the read-out
+    under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when not every chip
+    answers; `ask_at`, when to ask again; `refusals`, resets in a row that the driver refused.
+    """
+
+    id: RingId
+    chips: tuple[ChipId, ...]
+    phase: Phase = Phase.HEALTHY
+    since: datetime | None = None
+    reason: str = ""
+    deadline: datetime | None = None
+    episode: int = 0
+    began: datetime | None = None
+    resets: tuple[datetime, ...] = ()
+    failures: int = 0
+    not_before: datetime | None = None
+    lulls: tuple[datetime, ...] = ()
+    theirs: frozenset[ContainerKey] = frozenset()
+    starts: Mapping[ContainerKey, int] = field(default_factory=dict)
+    blocked: datetime | None = None
+    widened: bool = False
+    free: datetime | None = None
+    reset: CommandId | None = None
+    look: datetime | None = None
+    read: datetime | None = None
+    asked: tuple[CommandId, datetime] | None = None
+    again: bool = False
+    silent: datetime | None = None
+    ask_at: datetime | None = None
+    refusals: int = 0
+
+    @property
+    def in_episode(self) -> bool:
+        return self.phase is not Phase.HEALTHY
+
+
+def reborn(ring: Ring) -> Ring:
+    """Return the ring without what only one life of the process knows."""
+    kept = replace(ring, free=None, reset=None, look=None, read=None, asked=None, again=False)
+    return replace(kept, silent=None, ask_at=None, refusals=0)
+
+
+def entered(ring: Ring, phase: Phase, at: datetime, reason: str) -> Ring:
+    """Return the ring in another phase."""
+    assert (ring.phase, phase) in EDGES, f"ring {ring.id}: no edge {ring.phase} -> {phase}"
+    return replace(ring, phase=phase, since=at, reason=reason, deadline=None, ask_at=None, free=None)
+
+
+def resets_within(ring: Ring, at: datetime, window: timedelta) -> tuple[datetime, ...]:
+    """Return the resets that still count."""
+    # A reset from the future (the clock was set back between two lives) counts: resetting too seldom is the safe side.
+    return tuple(t for t in ring.resets if at - t < window)

@@ -1,0 +1,164 @@
+"""What is remembered of containerd's containers between two looks: the word for each life, and how it ended.
+
+containerd itself forgets both with the task. A life's word is made of the boot, the process id and the moment when
+that process began, so that neither a process id used again nor a reboot makes two lives look like one.
+"""
+
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.runtimes.containerd.record import Definition, Streams, Task, with_exit_asked
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A container as it was last seen.
+
+    `run`, `exit` and `streams` are of its present or last life. `blamed`: its label said that a person had stopped it
+    when this life began already, so that it says nothing about this life's end.
+    """
+
+    definition: Definition
+    task: Task | None = None
+    run: str = ""
+    exit: Exit | None = None
+    streams: Streams | None = None
+    asked: bool | None = None
+    blamed: bool = False
+
+    @property
+    def running(self) -> bool:
+        return self.task is not None and self.task.running
+
+    def container(self) -> Container:
+        """Return the container as the model takes it."""
+        asked = self.asked
+        if asked is None and self.definition.explicitly_stopped and not self.blamed:
+            asked = True
+        end = None if self.running else with_exit_asked(self.exit, asked)
+        return replace(self.definition.container, running=self.running, run=self.run, exit=end)
+
+
+class Known:
+    """What was seen, by key. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._number = 0
+        self._touched: dict[ContainerKey, int] = {}
+        self._seen: dict[ContainerKey, Seen] = {}
+        self._boot = _boot()
+        self._flowing = False
+
+    @property
+    def flowing(self) -> bool:
+        """Return whether events tell of every change."""
+        return self._flowing
+
+    def flow(self, flowing: bool) -> None:
+        """Note that events flow from now on, or no longer do."""
+        self._flowing = flowing
+
+    def ticket(self) -> int:
+        """Return what goes with a look that begins now."""
+        return self._number
+
+    def touch(self, key: ContainerKey) -> None:
+        """Note that the container has just changed: looks that began before are old."""
+        with self._lock:
+            self._number += 1
+            self._touched[key] = self._number
+
+    def last(self, key: ContainerKey) -> Seen | None:
+        return self._seen.get(key)
+
+    def name(self, key: ContainerKey) -> str:
+        """Return what a person calls the container."""
+        seen = self._seen.get(key)
+        return seen.definition.container.name if seen is not None else key.id[:24]
+
+    def saw(self, definition: Definition, task: Task | None, ticket: int) -> Seen:
+        """Take in a look that began at this ticket; return what it means together with what was known."""
+        key = definition.key
+        with self._lock:
+            seen = self._joined(self._seen.get(key), definition, task)
+            if self._touched.get(key, 0) <= ticket:
+                self._seen[key] = seen
+        return seen
+
+    def _joined(self, before: Seen | None, definition: Definition, task: Task | None) -> Seen:
+        old = before or Seen(definition)
+        if task is not None and task.unknown:
+            # It counts as running, for it may hold its chips, unless its end has been seen.
+            return replace(old, definition=definition, task=old.task if old.exit is not None else task)
+        if task is None or not (task.running or task.exit is not None):
+            return replace(old, definition=definition, task=task)
+        run = self._word(task, old.run)
+        if run == old.run:
+            end = old.exit or task.exit  # A second report of an end is that of a client's clean-up.
+            return replace(old, definition=definition, task=task, exit=end, streams=task.streams)
+        return Seen(definition, task, run, task.exit, task.streams, blamed=_is_blamed(definition, task))
+
+    def _word(self, task: Task, known: str) -> str:
+        process = f"{self._boot}.{task.pid}."
+        began = _began(task.pid) if task.running else ""
+        # Of a process that has gone only the memory knows when it began.
+        return known if not began and known.startswith(process) else f"{process}{began}"
+
+    def ended(self, key: ContainerKey, pid: int, end: Exit | None) -> Seen | None:
+        """Take in the event of an end. Return what is known now; None when that was not the last known life."""
+        with self._lock:
+            seen = self._seen.get(key)
+            if seen is None or not seen.run.startswith(f"{self._boot}.{pid}."):
+                return None
+            task = replace(seen.task, status=_ENDED) if seen.task is not None else None
+            seen = self._seen[key] = replace(seen, task=task, exit=seen.exit or end)
+            return seen
+
+    def blame(self, key: ContainerKey, run: str, asked: bool | None) -> None:
+        """Note whether somebody told this life to end; None takes it back."""
+        with self._lock:
+            seen = self._seen.get(key)
+            if seen is not None and seen.run == run:
+                self._seen[key] = replace(seen, asked=asked)
+
+    def drop(self, key: ContainerKey) -> Seen | None:
+        """Forget a container that exists no more. Return what was known of it."""
+        with self._lock:
+            self._touched.pop(key, None)
+            return self._seen.pop(key, None)
+
+    def keep(self, keys: Collection[ContainerKey], ticket: int) -> None:
+        """Forget the containers that a list, begun at this ticket, did not name."""
+        with self._lock:
+            for key in {*self._seen, *self._touched}.difference(keys):
+                if self._touched.get(key, 0) <= ticket:
+                    self._seen.pop(key, None)
+                    self._touched.pop(key, None)
+
+
+_ENDED = 3
+"""containerd's number for a task that has ended."""
+
+
+def _is_blamed(definition: Definition, task: Task) -> bool:
+    return definition.explicitly_stopped and task.running
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii")[:8]
+    except OSError:
+        return "boot"
+
+
+def _began(pid: int) -> str:
+    """Return when a process began, in ticks since the boot; empty when it has gone."""
+    try:
+        # The second field is the program's name in brackets, which may have any character in it.
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

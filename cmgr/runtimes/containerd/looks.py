@@ -1,0 +1,83 @@
+"""Reading containerd's records and tasks, and setting labels."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from cmgr.errors import ContainerGone
+from cmgr.model.values.containers import ContainerKey
+from cmgr.runtimes.claims import chip_majors
+from cmgr.runtimes.containerd import messages as calls
+from cmgr.runtimes.containerd import record as records
+from cmgr.runtimes.containerd.known import Known, Seen
+from cmgr.runtimes.containerd.messages import Message
+from cmgr.runtimes.containerd.record import NAME, Definition, Task
+from cmgr.runtimes.containerd.wire import Limits, Missing, Pending, Wire
+
+
+class Looks:
+    """What is, and what is remembered of it. Any thread."""
+
+    def __init__(self, wire: Wire, limits: Limits) -> None:
+        self.wire = wire
+        self.limits = limits
+        self.known = Known()
+
+    def definition(self, key: ContainerKey, what: str) -> Definition:
+        """Return what the record says now. Raises `ContainerGone`."""
+        try:
+            answer = self.wire.call(calls.GET, what, key.namespace, self.limits.look, id=key.id)
+        except Missing as exc:
+            raise ContainerGone(exc.message) from None
+        return self._read(key, answer.container, _majors())
+
+    def _read(self, key: ContainerKey, record: Message, majors: frozenset[int]) -> Definition:
+        seen = self.known.last(key)
+        known = seen.definition if seen is not None else None
+        if known is not None and (known.changed, known.majors) == (records.changed(record), majors):
+            return known
+        return records.definition(key.namespace, record, majors)
+
+    def task(self, key: ContainerKey, what: str) -> Task | None:
+        """Return the container's task, if it has one."""
+        try:
+            answer = self.wire.call(calls.TASK, what, key.namespace, self.limits.look, container_id=key.id)
+        except Missing:
+            return None
+        return records.task(answer.process)
+
+    def look(self, key: ContainerKey, what: str, definition: Definition | None = None) -> Seen:
+        """Return the container as it is now; its record is read, too, unless it is given. Raises `ContainerGone`."""
+        ticket = self.known.ticket()
+        definition = definition or self.definition(key, what)
+        return self.known.saw(definition, self.task(key, what), ticket)
+
+    def inside(self, namespace: str, seconds: float) -> list[Seen]:
+        """Return every container of the namespace."""
+        ticket = self.known.ticket()
+        what = "list containers"
+        found = self.wire.call(calls.LIST, what, namespace, seconds).containers
+        tasks = {str(t.id): records.task(t) for t in self.wire.call(calls.TASKS, what, namespace, seconds).tasks}
+        majors = _majors()
+        read = (self._read(ContainerKey(NAME, namespace, str(record.id)), record, majors) for record in found)
+        return [self.known.saw(definition, tasks.get(definition.key.id), ticket) for definition in read]
+
+    def namespaces(self, seconds: float) -> list[str]:
+        return [str(n.name) for n in self.wire.call(calls.NAMESPACES, "list containers", "", seconds).namespaces]
+
+    def set_labels(self, key: ContainerKey, labels: Mapping[str, str], what: str) -> Pending:
+        """Begin to set these labels and leave the others as they are; an empty value removes one."""
+        return self.wire.begin(
+            calls.UPDATE,
+            what,
+            key.namespace,
+            self.limits.look,
+            container={"id": key.id, "labels": labels},
+            update_mask={"paths": [f"labels.{name}" for name in labels]},
+        )
+
+
+def _majors() -> frozenset[int]:
+    try:
+        return chip_majors(Path("/proc/devices").read_text("ascii", "replace"))
+    except OSError:
+        return frozenset()

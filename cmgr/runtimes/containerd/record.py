@@ -1,0 +1,262 @@
+"""containerd's record of a container, and of its task, turned into values. Pure.
+
+Labels come from whoever made the container, and also from the image it was made of: what a label says is never run or
+used as a path, except in forms that `containerd_io` checks.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from urllib.parse import parse_qsl, urlencode
+
+from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit
+from cmgr.runtimes import claims
+from cmgr.runtimes.containerd.messages import Message
+from cmgr.runtimes.docker.inspect import signal_number
+from cmgr.runtimes.documents import Json, items, mapping, text, texts
+from cmgr.runtimes.labels import LONGEST_GRACE, wishes
+
+NAME = "containerd"
+
+STATUS = "containerd.io/restart.status"
+"""What the restart monitor obeys: `running` is started again, a container without this label is left alone."""
+
+POLICY = "containerd.io/restart.policy"
+EXPLICITLY_STOPPED = "containerd.io/restart.explicitly-stopped"
+STOP_SIGNAL = "io.containerd.image.config.stop-signal"
+DOCKERS = "com.docker/engine.bundle.path"
+
+OURS = "cmgr.io/"
+SAVED_STATUS = "cmgr.io/restart-status"
+"""The value of `STATUS` while cmgr has taken that away."""
+
+SAVED_STREAMS = "cmgr.io/saved-io"
+
+_NEVER = -62135596800
+"""The year 1, which containerd says for "not yet"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a container's record says, and the `Container` it makes while it has no task.
+
+    `made` and `changed` are moments in containerd's own words; `majors` is what it was read with. `concerns`: it asks
+    for chips, or has something about them that could not be read; the others are not cmgr's. `shared`: paths of
+    namespaces of other processes.
+    """
+
+    container: Container
+    concerns: bool
+    made: str
+    changed: str
+    labels: Mapping[str, str]
+    stop_signal: int
+    majors: frozenset[int] = frozenset()
+    snapshotter: str = ""
+    snapshot_key: str = ""
+    mount_label: str = ""
+    terminal: bool = False
+    shared: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> ContainerKey:
+        return self.container.key
+
+    @property
+    def explicitly_stopped(self) -> bool:
+        """Return whether its client says that a person has stopped it."""
+        return self.labels.get(EXPLICITLY_STOPPED) == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Where a task's output goes: the paths of FIFOs, or addresses of logs; empty: nowhere."""
+
+    stdout: str = ""
+    stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A container's task. `exit` is there when it has ended, and says nothing about who asked for it."""
+
+    pid: int
+    status: int
+    streams: Streams
+    exit: Exit | None = None
+
+    @property
+    def running(self) -> bool:
+        """Return whether it holds its chips, as far as can be told."""
+        return self.status in (_UNKNOWN, _RUNNING, _PAUSED, _PAUSING)
+
+    @property
+    def unknown(self) -> bool:
+        """Return whether containerd cannot tell how it is, because its shim does not answer; the rest is empty then."""
+        return self.status == _UNKNOWN
+
+    @property
+    def paused(self) -> bool:
+        return self.status in (_PAUSED, _PAUSING)
+
+
+_UNKNOWN, _RUNNING, _STOPPED, _PAUSED, _PAUSING = 0, 2, 3, 4, 5
+
+
+def task(process: Message) -> Task:
+    """Read what containerd says of a task."""
+    status = int(process.status)
+    ended = status == _STOPPED
+    return Task(
+        pid=int(process.pid),
+        status=status,
+        streams=Streams(str(process.stdout), str(process.stderr)),
+        exit=exit_(process) if ended else None,
+    )
+
+
+def exit_(ended: Message) -> Exit | None:
+    """Return the end that a task, an event or an answer with `exit_status` and `exited_at` tells."""
+    seconds = int(ended.exited_at.seconds)
+    if seconds in (0, _NEVER):
+        return None
+    # Beyond what a date can be it is no time.
+    at = datetime.fromtimestamp(min(max(seconds, 0), 2**35), UTC)
+    return Exit(int(ended.exit_status), at + timedelta(microseconds=int(ended.exited_at.nanos) // 1000))
+
+
+def changed(record: Message) -> str:
+    """Return the word for the version of a record."""
+    return _moment(record.updated_at)
+
+
+def definition(namespace: str, record: Message, majors: frozenset[int]) -> Definition:
+    """Read a record; `majors` as in `claims.from_numbers`."""
+    labels = {str(name): str(value) for name, value in record.labels.items()}
+    spec = spec_of(record)
+    auto_remove = labels.get("nerdctl/auto-remove") == "true"
+    theirs = {name: value for name, value in labels.items() if not name.startswith(OURS)}
+    wished = wishes(theirs, auto_remove=auto_remove)
+    asked = _claims(spec, majors)
+    if not spec:
+        asked = claims.Claims(warnings=("its definition cannot be read",))
+    container = Container(
+        key=ContainerKey(NAME, namespace, str(record.id)),
+        name=labels.get("nerdctl/name") or str(record.id),
+        claims=asked.chips,
+        grace=wished.grace if wished.grace is not None else _grace(labels),
+        strategy=wished.strategy,
+        order=wished.order,
+        enabled=wished.enabled,
+        heal=wished.heal,
+        restart_policy=restart_policy(labels),
+        auto_remove=auto_remove,
+        warnings=asked.warnings + wished.warnings,
+    )
+    linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
+    return Definition(
+        container,
+        concerns=bool(asked.chips or asked.warnings) and DOCKERS not in labels,
+        made=_moment(record.created_at),
+        changed=changed(record),
+        labels=labels,
+        stop_signal=signal_number(labels.get(STOP_SIGNAL, "")),
+        majors=majors,
+        snapshotter=str(record.snapshotter),
+        snapshot_key=str(record.snapshot_key),
+        mount_label=text(linux, "mountLabel"),
+        terminal=process.get("terminal") is True,
+        shared=tuple(path for path in _namespaces(linux) if path.startswith("/proc/")),
+    )
+
+
+def restart_policy(labels: Mapping[str, str]) -> str:
+    """Return what the restart monitor is told, as `Container.restart_policy` has it."""
+    status = labels.get(STATUS, "")
+    if not status:
+        return NO_RESTART
+    policy = labels.get(POLICY, "")
+    return urlencode({"status": status, **({"policy": policy} if policy else {})})
+
+
+def wanted_status(policy: str) -> str:
+    """Return the value of `STATUS` that such a policy stands for; empty when it is none."""
+    return dict(parse_qsl(policy)).get("status", "")
+
+
+def disarming(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels to set so that the restart monitor lets the container alone; an empty value removes one."""
+    status = labels.get(STATUS, "")
+    return {STATUS: "", SAVED_STATUS: status} if status else {}
+
+
+def arming(labels: Mapping[str, str], policy: str) -> dict[str, str]:
+    """Return the labels to set so that the policy is in force, or, without one, what was taken away before."""
+    status = wanted_status(policy) or labels.get(SAVED_STATUS, "")
+    fresh = {STATUS: status, SAVED_STATUS: ""}
+    return {name: value for name, value in fresh.items() if labels.get(name, "") != value} if status else {}
+
+
+def _claims(spec: Json, majors: frozenset[int]) -> claims.Claims:
+    linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
+    rules = [mapping(item) for item in items(mapping(linux.get("resources")).get("devices"))]
+    allowed = [_numbers(rule) for rule in rules if rule.get("allow") is True and _of_characters(rule)]
+    nodes = [mapping(item) for item in items(linux.get("devices"))]
+    if (-1, -1) in allowed:
+        nodes = []  # One that may reach everything has every node of the machine: that asks for none of them.
+    given = [_numbers(node) for node in nodes if _of_characters(node)]
+    # A path in `linux.devices` is the one inside the container: only the numbers tell which device it is.
+    parts = (
+        claims.from_environment([item for item in items(process.get("env")) if isinstance(item, str)]),
+        claims.from_numbers((*given, *allowed), majors),
+        claims.from_annotations(texts(spec.get("annotations"))),
+        claims.from_devices(_bound(spec)),
+    )
+    return claims.joined(parts)
+
+
+def _bound(spec: Json) -> list[str]:
+    mounts = [mapping(item) for item in items(spec.get("mounts"))]
+    sources = [text(mount, "source") for mount in mounts if text(mount, "type") not in ("devtmpfs", "tmpfs")]
+    return [source for source in sources if source.startswith("/")]
+
+
+def _of_characters(device: Json) -> bool:
+    # A rule that only lets nodes be made (`m`) gives no device away; every container of some clients has one.
+    return text(device, "type") in ("", "a", "c", "u") and text(device, "access") != "m"
+
+
+def _numbers(device: Json) -> tuple[int, int]:
+    """Return major and minor; -1 where none is given: all."""
+    major, minor = device.get("major"), device.get("minor")
+    return (major if isinstance(major, int) else -1, minor if isinstance(minor, int) else -1)
+
+
+def _namespaces(linux: Json) -> list[str]:
+    return [text(mapping(item), "path") for item in items(linux.get("namespaces"))]
+
+
+def _grace(labels: Mapping[str, str]) -> timedelta:
+    text = labels.get("nerdctl/stop-timeout", "")
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        return DEFAULT_GRACE
+    return min(timedelta(seconds=int(text)), LONGEST_GRACE)
+
+
+def spec_of(record: Message) -> Json:
+    """Return the container's OCI spec, empty when it cannot be read."""
+    try:
+        return mapping(json.loads(record.spec.value))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _moment(stamp: Message) -> str:
+    return f"{int(stamp.seconds)}.{int(stamp.nanos):09d}"
+
+
+def with_exit_asked(end: Exit | None, asked: bool | None) -> Exit | None:
+    """Return the end with what is known of who asked for it."""
+    return replace(end, asked=asked) if end is not None else None

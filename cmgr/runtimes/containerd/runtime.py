@@ -1,0 +1,92 @@
+"""containerd, through its socket. The only runtime that knows gRPC (with the `containerd_…` modules beside it)."""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from datetime import timedelta
+
+from cmgr.errors import ContainerError
+from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey
+from cmgr.ports import Halt, RuntimeFact
+from cmgr.runtimes.containerd import diagnosis as containerd_diagnosis
+from cmgr.runtimes.containerd import messages as calls
+from cmgr.runtimes.containerd import record as containerd_record
+from cmgr.runtimes.containerd.events import Watcher
+from cmgr.runtimes.containerd.known import Seen
+from cmgr.runtimes.containerd.looks import Looks
+from cmgr.runtimes.containerd.record import NAME
+from cmgr.runtimes.containerd.start import Starter
+from cmgr.runtimes.containerd.stop import Stopper
+from cmgr.runtimes.containerd.tell import Teller
+from cmgr.runtimes.containerd.wire import Limits, Wire
+
+DOCKERS_OWN = "moby"
+
+
+class ContainerdRuntime:
+    """The containers of one containerd, in all namespaces but those skipped, and never Docker's own."""
+
+    name = NAME
+
+    def __init__(self, address: str, skipped: Collection[str] = (), limits: Limits | None = None) -> None:
+        self._limits = limits or Limits()
+        self._skipped = frozenset({*skipped, DOCKERS_OWN})
+        self._wire = Wire(address)
+        self._looks = Looks(self._wire, self._limits)
+        self._stopper = Stopper(self._looks)
+        self._starter = Starter(self._looks)
+        self._watcher: Watcher | None = None
+
+    def check(self, seconds: float = 5.0) -> str:
+        """Return the daemon's version. Raises `RuntimeDown` or `ContainerError`."""
+        self._wire.reach("reach containerd")
+        return str(self._wire.call(calls.VERSION, "reach containerd", "", seconds).version)
+
+    def list(self) -> tuple[Container, ...]:
+        self._wire.reach("list containers")
+        until = time.monotonic() + self._limits.list
+        known, found = self._looks.known, list[Seen]()
+        ticket = known.ticket()
+        for namespace in self._looks.namespaces(self._limits.list):
+            if namespace not in self._skipped:
+                found += self._looks.inside(namespace, until - time.monotonic())
+        known.keep({seen.definition.key for seen in found}, ticket)
+        return tuple(seen.container() for seen in found if seen.definition.concerns)
+
+    def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
+        def told(fact: RuntimeFact) -> None:
+            if not watcher.closed:
+                tell(fact)
+
+        watcher = Watcher(self._wire, Teller(self._looks, told), self._skipped, self._limits)
+        self._watcher = watcher
+        watcher.start()
+
+    def stop(self, key: ContainerKey, grace: timedelta) -> Halt:
+        return self._stopper.stop(key, grace)
+
+    def start(self, key: ContainerKey, restart_policy: str) -> str:
+        return self._starter.start(key, restart_policy)
+
+    def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
+        what = f"set the restart policy of container {self._looks.known.name(key)}"
+        self._wire.reach(what)
+        labels = self._looks.definition(key, what).labels
+        if restart_policy == NO_RESTART:
+            changes = containerd_record.disarming(labels)
+        elif containerd_record.wanted_status(restart_policy):
+            changes = containerd_record.arming(labels, restart_policy)
+        else:
+            raise ContainerError(f"cannot {what}: {restart_policy[:48]!r} is none of containerd's")
+        if changes:
+            self._looks.set_labels(key, changes, what).result(self._limits.look)
+
+    def document(self, key: ContainerKey) -> Mapping[str, object]:
+        return containerd_diagnosis.document(self._looks, key)
+
+    def output(self, key: ContainerKey, lines: int) -> str:
+        return containerd_diagnosis.output(self._looks, key, lines)
+
+    def close(self) -> None:
+        if self._watcher is not None:
+            self._watcher.close()
+        self._wire.close()

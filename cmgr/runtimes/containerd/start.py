@@ -1,0 +1,212 @@
+"""Starting a container: a new task on the container's own snapshot, with the streams of the one before.
+
+The traps named here are those of the facts of the runtimes, section 6; each has a test in `test_containerd_traps`.
+"""
+
+import os
+import re
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from cmgr.errors import ContainerError
+from cmgr.model.values.containers import ContainerKey
+from cmgr.runtimes.containerd import io as containerd_io
+from cmgr.runtimes.containerd import messages as calls
+from cmgr.runtimes.containerd import record as containerd_record
+from cmgr.runtimes.containerd.known import Seen
+from cmgr.runtimes.containerd.looks import Looks
+from cmgr.runtimes.containerd.messages import Message
+from cmgr.runtimes.containerd.record import Definition, Streams, Task
+from cmgr.runtimes.containerd.wire import Exists, Missing, Pending, TimedOut
+
+
+class Starter:
+    """Starts containers. Any thread."""
+
+    def __init__(self, looks: Looks) -> None:
+        self._looks = looks
+        self._wire = looks.wire
+        self._limits = looks.limits
+        self._deletes: dict[ContainerKey, Pending] = {}
+
+    def start(self, key: ContainerKey, restart_policy: str) -> str:
+        """Do what `Runtime.start` says."""
+        what = f"start container {self._looks.known.name(key)}"
+        self._wire.reach(what)
+        until = time.monotonic() + self._limits.start
+        seen = self._looks.look(key, what)
+        if seen.task is not None and seen.task.unknown:
+            raise ContainerError(f"cannot {what}: whether it runs cannot be told, because its shim does not answer")
+        if not seen.running:
+            self._begin(seen, what, until)
+        elif seen.task is not None and seen.task.paused:
+            self._order(calls.RESUME, key, what, self._limits.kill)
+        seen = self._looks.look(key, what)
+        # Only now: until it runs the restart monitor must not see it.
+        labels = containerd_record.arming(seen.definition.labels, restart_policy)
+        if labels:
+            self._looks.set_labels(key, labels, what).result(self._limits.look)
+        return seen.run
+
+    def _begin(self, seen: Seen, what: str, until: float) -> None:
+        definition, key = seen.definition, seen.definition.key
+        self._check_shared(definition, what)
+        streams = containerd_io.streams_for(definition, _streams(seen))
+        # Also where there seems to be none: a delete that was cut short leaves one that nobody sees (trap 1).
+        self._delete(key, what, until)
+        rootfs = self._rootfs(definition, what)
+        try:
+            self._create(definition, streams, rootfs, (what, until))
+        except Exists:
+            if self._looks.look(key, what, definition).running:
+                return  # Somebody was faster.
+            self._delete(key, what, until)
+            self._create(definition, streams, rootfs, (what, until))
+        try:
+            self._order(calls.START, key, what, _left(until))
+        except ContainerError:
+            with suppress(ContainerError):
+                self._delete(key, what, until)
+            self._end_loggers(key, streams)
+            raise
+
+    def _check_shared(self, definition: Definition, what: str) -> None:
+        """Refuse to put it into a namespace of a process that is gone, or is no container's any more (trap 7)."""
+        pids = {path.split("/")[2] for path in definition.shared}
+        if not pids:
+            return
+        namespace = definition.key.namespace
+        tasks = self._wire.call(calls.TASKS, what, namespace, self._limits.look).tasks
+        mates = {str(t.pid) for t in tasks if containerd_record.task(t).running}
+        if pids - mates:
+            name = definition.container.name
+            text = "it shares a namespace of another container that has been started anew since"
+            hint = f"start it with the client that made it: nerdctl --namespace {namespace} start {name}"
+            raise ContainerError(f"cannot {what}: {text}", hint=hint)
+
+    def _delete(self, key: ContainerKey, what: str, until: float) -> None:
+        """Delete the old task. It goes on when this gives up: cut short it would wedge the container (trap 1)."""
+        begun = self._deletes.get(key) or self._wire.begin(
+            calls.DELETE, what, key.namespace, self._limits.delete, container_id=key.id
+        )
+        self._deletes[key] = begun
+        try:
+            begun.result(min(self._limits.delete_wait, _left(until)))
+        except Missing:
+            pass
+        except TimedOut:
+            text = "its last task is still being deleted, because something that reads its output does not end"
+            raise ContainerError(f"cannot {what}: {text}") from None
+        except ContainerError:
+            self._deletes.pop(key, None)
+            if not self._looks.look(key, what).running:
+                raise
+        self._deletes.pop(key, None)
+
+    def _rootfs(self, definition: Definition, what: str) -> list[Message]:
+        """Return the mounts of its snapshot. A task without them would wedge the container (trap 4)."""
+        if not definition.snapshot_key:
+            return []
+        fields = {"snapshotter": definition.snapshotter, "key": definition.snapshot_key}
+        try:
+            answer = self._wire.call(calls.MOUNTS, what, definition.key.namespace, self._limits.look, **fields)
+        except Missing as exc:
+            raise ContainerError(exc.message, hint="its files are gone: make the container anew") from None
+        if not answer.mounts:
+            raise ContainerError(f"cannot {what}: its snapshot has no mounts")
+        for mount in answer.mounts if definition.mount_label else ():
+            mount.options.append(f'context="{definition.mount_label}"')
+        return list(answer.mounts)
+
+    def _create(
+        self, definition: Definition, streams: Streams, rootfs: list[Message], bound: tuple[str, float]
+    ) -> None:
+        what, until = bound
+        fields = {
+            "container_id": definition.key.id,
+            "rootfs": rootfs,
+            "stdout": streams.stdout,
+            # A terminal has one stream; a logger is named twice all the same.
+            "stderr": "" if definition.terminal and "://" not in streams.stdout else streams.stderr,
+            "terminal": definition.terminal,
+        }
+        over = time.monotonic() + self._limits.leftover
+        while True:
+            try:
+                with containerd_io.kept_open(streams, what):  # Trap 2.
+                    seconds = min(self._limits.create, _left(until))
+                    self._wire.call(calls.CREATE, what, definition.key.namespace, seconds, **fields)
+                return
+            except Exists:
+                raise
+            except ContainerError as exc:
+                self._end_loggers(definition.key, streams)
+                bundle, late = _left_over(exc.message, definition.key), time.monotonic() > over
+                if bundle is None and (late or not _swept_away(exc.message, definition.key, streams)):
+                    raise
+                if bundle is not None and late:
+                    over = until
+                    _remove_bundle(bundle, what)
+                threading.Event().wait(min(0.3, _left(until)))
+
+    def _end_loggers(self, key: ContainerKey, streams: Streams) -> None:
+        """End what a failed start has left (trap 3)."""
+        if streams.stdout.startswith("binary://"):
+            containerd_io.end_loggers(key.namespace, key.id)
+
+    def _order(self, call: calls.Call, key: ContainerKey, what: str, seconds: float) -> None:
+        try:
+            self._wire.call(call, what, key.namespace, seconds, container_id=key.id)
+        except Missing as exc:
+            # Its client may have removed it, as it does for `--rm` (trap 6).
+            self._looks.definition(key, what)
+            raise ContainerError(exc.message) from None
+
+
+def _streams(seen: Seen) -> Streams | None:
+    task: Task | None = seen.task
+    return task.streams if task is not None else seen.streams
+
+
+def _left(until: float) -> float:
+    return max(0.05, until - time.monotonic())
+
+
+def _left_over(text: str, key: ContainerKey) -> Path | None:
+    """Return the directory that an earlier task has left, when that is what the answer complains of (trap 4).
+
+    containerd has no code for this, and no other way to ask for the place.
+    """
+    tail = re.escape(f"/io.containerd.runtime.v2.task/{key.namespace}/{key.id}")
+    found = re.search(rf"mkdir (/\S+{tail}): file exists", text)
+    return Path(found[1]) if found else None
+
+
+def _swept_away(text: str, key: ContainerKey, streams: Streams) -> bool:
+    """Return whether the task's own directory or FIFO vanished: the last one's client was still deleting (trap 6)."""
+    directory = f"/io.containerd.runtime.v2.task/{key.namespace}/{key.id}/"
+    fifos = [path for path in (streams.stdout, streams.stderr) if path.startswith("/")]
+    own = "|".join([rf"{re.escape(directory)}\S+", *map(re.escape, fifos)])
+    return re.search(rf"(?:{own}): no such file or directory", text) is not None
+
+
+def _remove_bundle(bundle: Path, what: str) -> None:
+    """Remove what is left of a task that containerd does not know. Nothing below its first level is touched."""
+    hint = f"see what is in {bundle} and remove it, or reboot"
+    # The answer that named it also quotes what the container is to run: a link there would lead anywhere.
+    if os.path.realpath(bundle) != str(bundle):
+        raise ContainerError(f"cannot {what}: {bundle} is in its way, and is reached through a link", hint=hint)
+    try:
+        # Fails where something is still mounted on it, and then nothing is removed.
+        with suppress(FileNotFoundError):
+            (bundle / "rootfs").rmdir()
+        for entry in list(bundle.iterdir()):
+            entry.unlink()
+        bundle.rmdir()
+    except FileNotFoundError:
+        return
+    except OSError as exc:
+        why = f"an earlier task has left its directory: {exc.strerror}"
+        raise ContainerError(f"cannot {what}: {why}", hint=hint) from None

@@ -1,0 +1,55 @@
+"""Whether a container's end was asked for, as far as the runtime's events tell."""
+
+import threading
+from collections.abc import Collection
+from dataclasses import replace
+
+from cmgr.model.values.containers import Container
+
+
+class Deaths:
+    """Remembers, for each container's present or last life, whether anybody told it to end. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._told: set[str] = set()
+        self._ended: dict[str, bool] = {}
+
+    def started(self, id_: str) -> None:
+        """A new life: nobody has told it anything."""
+        with self._lock:
+            self._told.discard(id_)
+            self._ended.pop(id_, None)
+
+    def told(self, id_: str) -> None:
+        """It was told to end."""
+        with self._lock:
+            self._told.add(id_)
+
+    def died(self, id_: str, *, all_seen: bool) -> None:
+        """It ended. `all_seen`: had anybody told it to, we would know."""
+        with self._lock:
+            if id_ in self._told or all_seen:
+                self._ended[id_] = id_ in self._told
+
+    def asked(self, id_: str) -> bool | None:
+        """Return what `Exit.asked` is for the container's last end."""
+        with self._lock:
+            return True if id_ in self._told else self._ended.get(id_)
+
+    def completed(self, container: Container) -> Container:
+        """Return the container with `exit.asked` filled in."""
+        if container.exit is None:
+            return container
+        return replace(container, exit=replace(container.exit, asked=self.asked(container.key.id)))
+
+    def keep(self, ids: Collection[str]) -> None:
+        """Forget all containers but these."""
+        with self._lock:
+            self._told.intersection_update(ids)
+            for id_ in self._ended.keys() - set(ids):
+                del self._ended[id_]
+
+    def drop(self, id_: str) -> None:
+        """Forget a container that exists no more."""
+        self.started(id_)

@@ -1,0 +1,1 @@
+"""The control socket: who asks, what is answered, what is ordered."""

@@ -1,0 +1,1 @@
+"""Hooks, alarms and bundles: what surrounds a recovery and decides nothing."""

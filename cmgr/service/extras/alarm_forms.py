@@ -1,0 +1,87 @@
+"""Alarms as receivers want them: one JSON object for each, or alerts for Alertmanager. Pure.
+
+The shapes are documented for users (docs/hooks.md) and stable: keys are added, never renamed.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from cmgr import __version__
+from cmgr.service.alarms import DEAF, EPISODE, GIVEN_UP, ISOLATED, Alarm
+from cmgr.words import Json, stamp
+
+RESEND = timedelta(seconds=60)
+"""How often standing alerts are sent again, as Prometheus does: Alertmanager may have been restarted."""
+
+_LIVES = RESEND * 4
+"""An alert that is not sent again for so long is over: cmgr is gone."""
+
+_NAMES: Mapping[str, str] = {
+    EPISODE: "CmgrEpisode",
+    ISOLATED: "CmgrChipIsolated",
+    GIVEN_UP: "CmgrContainerGivenUp",
+    DEAF: "CmgrDeaf",
+}
+
+
+def event(alarm: Alarm, host: str) -> Json:
+    """Return the alarm as the object that format json sends."""
+    return {
+        "version": 1,
+        "cmgr": __version__,
+        "host": host,
+        "event": alarm.event,
+        "id": alarm.id,
+        "status": "resolved" if alarm.over else "firing",
+        "repeated": alarm.again,
+        "at": stamp(alarm.at),
+        "since": stamp(alarm.since),
+        "summary": alarm.summary,
+        "episode": alarm.episode,
+        "ring": alarm.ring,
+        "chips": list(alarm.chips),
+        "codes": list(alarm.codes),
+        "containers": list(alarm.containers),
+        "outcome": alarm.outcome,
+        "observe": alarm.observe,
+    }
+
+
+def alerts(alarms: Iterable[Alarm], host: str, now: datetime) -> list[Json]:
+    """Return the alarms as Alertmanager's API (POST /api/v2/alerts) takes them.
+
+    Labels are what an alert is known by: they stay the same from its beginning to its end.
+    """
+    return [_alert(alarm, host, now) for alarm in alarms]
+
+
+def _alert(alarm: Alarm, host: str, now: datetime) -> Json:
+    labels = {
+        "alertname": _NAMES[alarm.kind],
+        "severity": "warning" if alarm.kind == EPISODE else "critical",
+        "source": "cmgr",
+        "host": host,
+        "id": alarm.id,
+    }
+    if alarm.kind == EPISODE:
+        labels |= {"ring": str(alarm.ring), "episode": str(alarm.episode)}
+    if alarm.kind == ISOLATED:
+        labels["chip"] = str(alarm.chips[0])
+    if alarm.kind == GIVEN_UP:
+        labels["container"] = alarm.containers[0]
+    told = {
+        "summary": alarm.summary,
+        "step": alarm.event,
+        "chips": " ".join(map(str, alarm.chips)),
+        "codes": " ".join(alarm.codes),
+        "containers": " ".join(alarm.containers),
+        "outcome": alarm.outcome,
+        "hint": "cmgr status",
+    }
+    return {
+        "labels": labels,
+        "annotations": {name: text for name, text in told.items() if text},
+        "startsAt": stamp(alarm.since),
+        # Alertmanager refuses an end before the beginning, which a clock that was set back would make.
+        "endsAt": stamp(max(alarm.at, alarm.since) if alarm.over else now + _LIVES),
+    }

@@ -1,0 +1,187 @@
+"""What a bundle is made of: the machine as cmgr sees it, the story so far, what drivers and runtimes can tell."""
+
+import json
+import queue
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from cmgr import __version__
+from cmgr.config.around import Bundles
+from cmgr.errors import CmgrError, StoreError, chain
+from cmgr.model.scope import on_ring
+from cmgr.model.values.chips import ChipReport
+from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
+from cmgr.ports import ChipDriver, Diagnosing, Gauge, Runtime
+from cmgr.service.extras.redact import redacted
+from cmgr.store.history import NoteRow
+from cmgr.store.reader import open_reader
+from cmgr.view import status as view
+from cmgr.words import Json, one_line, stamp
+
+_THREADS = 8
+_NOTES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where the parts come from. Any thread may ask them."""
+
+    driver: ChipDriver
+    runtimes: Mapping[str, Runtime]
+    database: Path
+    node: Callable[[], Node]
+    now: Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of the bundle."""
+
+    name: str
+    content: str | bytes
+
+
+def parts(sources: Sources, action: ResetRing, settings: Bundles) -> list[Part]:
+    """Return the parts for this reset. What is not there when the bundle's time is nearly up is left out and named."""
+    until = time.monotonic() + settings.timeout.total_seconds() * 0.8
+    node = sources.node()
+    ring = node.rings[action.ring]
+    made = [
+        json_part("about.json", _about(action, ring, sources.now())),
+        json_part("status.json", view.status(node, {}, sources.now())),
+        json_part("faults.json", {"faults": view.faults(node)}),
+    ]
+    jobs: list[Callable[[], Iterable[Part]]] = [
+        lambda: [json_part("timeline.json", {"notes": _timeline(sources.database, ring.episode)})],
+        lambda: [json_part("driver.json", _driver(sources.driver, node, ring))],
+    ]
+    jobs += [
+        _of_container(sources, container, settings.log_lines, number)
+        for number, container in enumerate(on_ring(node, ring), 1)
+    ]
+    found, missing = _gathered(jobs, until)
+    made += found
+    return [*made, Part("missing.txt", "".join(f"{line}\n" for line in missing))] if missing else made
+
+
+def _about(action: ResetRing, ring: Ring, now: datetime) -> Json:
+    return {
+        "cmgr": __version__,
+        "at": stamp(now),
+        "episode": ring.episode,
+        "ring": ring.id,
+        "chips": list(ring.chips),
+        "faulty": list(action.faulty),
+        "codes": sorted(action.codes),
+        "reset": len(ring.resets),
+        "reason": one_line(action.reason),
+    }
+
+
+def _timeline(database: Path, episode: int) -> list[Json]:
+    try:
+        with open_reader(database) as reader:
+            return [note_json(note) for note in reader.notes(episode, _NOTES)]
+    except StoreError as error:
+        return [{"error": chain(error)}]
+
+
+def note_json(note: NoteRow) -> Json:
+    key = note.container
+    return {
+        "at": stamp(note.at),
+        "kind": str(note.kind),
+        "text": one_line(note.text),
+        "chip": note.chip,
+        "container": None if key is None else list(key),
+    }
+
+
+def _driver(driver: ChipDriver, node: Node, ring: Ring) -> Json:
+    """Return what the last look before the reset has found, moments ago, and what the driver measures."""
+    told: Json = {"driver": driver.name, "chips": [_report(node.reports[c]) for c in ring.chips if c in node.reports]}
+    if isinstance(driver, Gauge):
+        measured = driver.measure(ring.chips)
+        told["measured"] = {str(chip): dict(values) for chip, values in sorted(measured.items())}
+    return told
+
+
+def _report(report: ChipReport) -> Json:
+    return {
+        "chip": report.chip,
+        "booted": report.booted,
+        "error": one_line(report.error),
+        "faults": [{"code": f.code, "severity": f.severity} for f in report.faults],
+        "processes": [{"pid": p.pid, "name": one_line(p.name), "memory": p.memory} for p in report.processes],
+    }
+
+
+def _of_container(sources: Sources, container: Container, lines: int, number: int) -> Callable[[], Iterable[Part]]:
+    # The name is for people only, and comes from outside: the number makes it one of a kind.
+    name = f"containers/{number:02}-{re.sub(r'[^A-Za-z0-9_.-]', '_', container.name)[:60]}"
+
+    def job() -> Iterable[Part]:
+        runtime = sources.runtimes[container.key.runtime]
+        if isinstance(runtime, Diagnosing):
+            yield from _told(runtime, container.key, lines, name)
+
+    return job
+
+
+def _told(runtime: Diagnosing, key: ContainerKey, lines: int, name: str) -> Iterator[Part]:
+    try:
+        yield json_part(f"{name}.inspect.json", redacted(dict(runtime.document(key))))
+    except CmgrError as error:
+        yield Part(f"{name}.inspect.txt", f"{chain(error)}\n")
+    if lines:
+        try:
+            yield Part(f"{name}.log", runtime.output(key, lines))
+        except CmgrError as error:
+            yield Part(f"{name}.log", f"{chain(error)}\n")
+
+
+def _gathered(jobs: Sequence[Callable[[], Iterable[Part]]], until: float) -> tuple[list[Part], list[str]]:
+    """Do the jobs side by side, and return what has come in by then, in their order, and how much has not."""
+    waiting: queue.SimpleQueue[tuple[int, Callable[[], Iterable[Part]]]] = queue.SimpleQueue()
+    came: queue.SimpleQueue[tuple[int, list[Part], str]] = queue.SimpleQueue()
+    for numbered in enumerate(jobs):
+        waiting.put(numbered)
+
+    def work() -> None:
+        while time.monotonic() < until:
+            try:
+                number, job = waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                came.put((number, list(job()), ""))
+            except Exception as error:
+                # A bug in one part must cost neither the others nor the reset.
+                came.put((number, [], f"a part met a bug: {type(error).__name__} {error}"))
+
+    for _ in range(min(_THREADS, len(jobs))):
+        threading.Thread(target=work, name="bundle-part", daemon=True).start()
+    found: dict[int, list[Part]] = {}
+    missing: list[str] = []
+    for _ in jobs:
+        try:
+            number, made, why = came.get(timeout=max(0.0, until - time.monotonic()))
+        except queue.Empty:
+            missing.append(f"{len(jobs) - len(found)} of {len(jobs)} parts were not there in time")
+            break
+        found[number] = made
+        missing += [why] if why else []
+    return [part for number in sorted(found) for part in found[number]], missing
+
+
+def json_part(name: str, value: object) -> Part:
+    # What a JSON document of a runtime has in it may be anything, also halves of characters: those become escapes.
+    return Part(name, json.dumps(value, indent=2, default=str) + "\n")

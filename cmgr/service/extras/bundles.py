@@ -1,0 +1,146 @@
+"""Bundles: what is saved for a diagnosis before each reset, for a reset wipes away what the chip knew.
+
+A reset waits for its bundle for a bounded time. How many there are, and how much room they take, is bounded, too.
+"""
+
+import grp
+import io
+import os
+import re
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from cmgr.config.around import Bundles as Settings
+from cmgr.model.values.chips import RingId
+from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.facts import Remarked
+from cmgr.service.extras.bundle_parts import Part, Sources, parts
+from cmgr.service.log.setup import Log
+
+DIRECTORY = "bundles"
+"""Its name in the state directory."""
+
+_NAME = re.compile(r"episode-[0-9]{6,}-reset-[0-9]+\.tar\.gz")
+_UNFINISHED = ".part"
+_GROUP = "cmgr"
+
+
+class Bundles:
+    """Saves bundles. `save` on any thread."""
+
+    def __init__(
+        self, sources: Sources, settings: Callable[[], Settings], put: Callable[[Remarked], None], log: Log
+    ) -> None:
+        self._sources = sources
+        self._settings = settings
+        self._put = put
+        self._log = log
+        self._lock = threading.Lock()
+        self._busy: dict[RingId, threading.Thread] = {}
+        self._directory = sources.database.with_name(DIRECTORY)
+
+    def save(self, action: ResetRing) -> None:
+        """Save the bundle for this reset, and wait for it for a bounded time. Does not raise."""
+        settings = self._settings()
+        ring = self._sources.node().rings[action.ring]
+        path = self._directory / f"episode-{ring.episode:06}-reset-{len(ring.resets)}.tar.gz"
+        # A reset that was refused is tried again: one bundle for it is enough.
+        if not settings.keep or path.exists():
+            return
+        saving = threading.Thread(target=self._save, args=(action, path, settings), name="bundle", daemon=True)
+        with self._lock:
+            before = self._busy.get(action.ring)
+            if before is not None and before.is_alive():
+                return  # It hangs: one of them does, not one more with each reset.
+            self._busy[action.ring] = saving
+            saving.start()
+        saving.join(settings.timeout.total_seconds())
+        if saving.is_alive():
+            seconds = settings.timeout.total_seconds()
+            text = f"the bundle is not ready after {seconds:g} s: the reset does not wait for it"
+            self._put(Remarked(text, ring.id, ring.episode, loud=True))
+        elif path.exists():
+            self._put(Remarked(f"saved for a diagnosis: {path}", ring.id, ring.episode))
+
+    def _save(self, action: ResetRing, path: Path, settings: Settings) -> None:
+        try:
+            _make_directory(self._directory)
+            write(path, parts(self._sources, action, settings))
+            prune(self._directory, settings)
+        except OSError as error:
+            self._log.warn(f"cannot save the bundle {path}: {error.strerror or error}")
+        except Exception as error:
+            # A bug here must cost no more than the bundle.
+            self._log.bug(f"cannot save the bundle {path}: please report it", error)
+
+
+def write(path: Path, made: Iterable[Part]) -> None:
+    """Write the archive, so that it is there as a whole or not at all. Raises OSError."""
+    fresh = path.with_name(path.name + _UNFINISHED)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o640)
+    with open(descriptor, "wb") as file:
+        _give_to_group(descriptor, 0o640)
+        pack(file, path.name.removesuffix(".tar.gz"), made)
+    os.replace(fresh, path)
+
+
+def pack(file: BinaryIO, directory: str, made: Iterable[Part]) -> None:
+    """Write the parts as a compressed archive, in a directory of this name."""
+    now = int(time.time())
+    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) as archive:
+        for part in made:
+            data = part.content if isinstance(part.content, bytes) else part.content.encode(errors="replace")
+            member = tarfile.TarInfo(f"{directory}/{part.name}")
+            member.size, member.mtime, member.mode = len(data), now, 0o640
+            archive.addfile(member, io.BytesIO(data))
+
+
+def saved(directory: Path) -> list[Path]:
+    """Return the bundles in the directory, the oldest first."""
+    try:
+        names = [name for name in os.listdir(directory) if _NAME.fullmatch(name)]
+    except OSError:
+        return []
+    return [directory / name for name in sorted(names, key=_order)]
+
+
+def _order(name: str) -> list[int]:
+    return [int(number) for number in re.findall(r"[0-9]+", name)]
+
+
+def prune(directory: Path, settings: Settings) -> None:
+    """Remove the oldest bundles over the limits, and what was left unfinished. Raises OSError."""
+    for name in os.listdir(directory):
+        if name.endswith(_UNFINISHED) and time.time() - (directory / name).stat().st_mtime > 3600:
+            (directory / name).unlink(missing_ok=True)
+    found = saved(directory)
+    sizes = {path: path.stat().st_size for path in found}
+    kept, room = 0, settings.max_mb * 1_000_000
+    for path in reversed(found):
+        room -= sizes[path]
+        if kept >= settings.keep or room < 0:
+            path.unlink(missing_ok=True)
+        else:
+            kept += 1
+
+
+def _make_directory(directory: Path) -> None:
+    with suppress(FileExistsError):
+        directory.mkdir(mode=0o750)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            _give_to_group(descriptor, 0o750)
+        finally:
+            os.close(descriptor)
+
+
+def _give_to_group(descriptor: int, mode: int) -> None:
+    os.fchmod(descriptor, mode)  # Whatever the umask is.
+    with suppress(KeyError):
+        if os.geteuid() == 0:
+            os.fchown(descriptor, 0, grp.getgrnam(_GROUP).gr_gid)

@@ -1,0 +1,69 @@
+"""What hooks are told: the variables of their environment."""
+
+from collections.abc import Iterable, Mapping
+
+from cmgr.config.settings import Config
+from cmgr.config.sources import HOOK_VARIABLE
+from cmgr.model.scope import holds_on
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.faults import Fault
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
+from cmgr.words import one_line
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_LONGEST = 64 * 1024
+"""Linux takes no variable longer than 128 KiB."""
+
+
+def environment(config: Config, hook: str, words: Mapping[str, str]) -> dict[str, str]:
+    """Return the whole environment of a hook.
+
+    Names and ids of containers are there as data: a hook that quotes its variables, as every shell script should, can
+    do nothing else with them.
+    """
+    told = {HOOK_VARIABLE: hook, **{f"{HOOK_VARIABLE}_{name}": value for name, value in words.items()}}
+    # With these, `cmgr status` in a hook asks this very service.
+    ours = {"CMGR_SOCKET": config.socket, "CMGR_STATE_DIR": config.state_dir}
+    plain = {"PATH": PATH, "LANG": "C.UTF-8", "HOME": "/", **ours}
+    return {**plain, **{name: one_line(value)[:_LONGEST] for name, value in told.items()}}
+
+
+def of_ring(node: Node, ring: Ring) -> dict[str, str]:
+    """Return what there is to tell of a ring in its episode."""
+    faults = [f for chip in ring.chips for f in node.faults.get(chip, {}).values() if _concerns(f, ring)]
+    holds = holds_on(node, ring)
+    return {
+        "EPISODE": str(ring.episode),
+        "RING": str(ring.id),
+        "CHIPS": numbers(ring.chips),
+        **of_faults(faults),
+        **of_containers((h.key, h.name) for h in holds),
+        "REASON": ring.reason,
+    }
+
+
+def _concerns(fault: Fault, ring: Ring) -> bool:
+    # Those that the reset has cured are what the episode is about, too.
+    return fault.level.handled and (fault.active or ring.began is None or fault.changed >= ring.began)
+
+
+def of_faults(faults: Iterable[Fault]) -> dict[str, str]:
+    found = tuple(faults)
+    codes = dict.fromkeys(f.code for f in sorted(found, key=lambda f: (-f.level, f.since)))
+    return {"FAULTY_CHIPS": numbers(f.chip for f in found), "CODES": " ".join(codes)}
+
+
+def of_containers(found: Iterable[tuple[ContainerKey, str]]) -> dict[str, str]:
+    """Return names and ids, in the same order. A blank in a name, which no real runtime allows, becomes a `_`."""
+    named = sorted(dict(found).items(), key=lambda item: (item[1], item[0]))
+    return {
+        "CONTAINERS": " ".join("_".join(name.split()) or "_" for _, name in named),
+        "CONTAINER_IDS": " ".join("_".join(key.id.split()) for key, _ in named),
+    }
+
+
+def numbers(chips: Iterable[ChipId]) -> str:
+    return " ".join(str(chip) for chip in sorted(set(chips)))

@@ -1,0 +1,209 @@
+"""An operator's hooks: which commands run at which step of a recovery, and what follows from how they end.
+
+Rules:
+1. A hook runs at least once for its step. After a crash of cmgr it may run again, and beside one that was left over.
+2. Each run is bounded, so that nothing waits for ever; only what the hook's own ring does waits for it at all.
+3. A file that cmgr may not run counts as a hook that says no, where a hook can say no.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from cmgr.config.settings import Config
+from cmgr.errors import ResetRefused, RuntimeDown
+from cmgr.model.scope import handled_faults
+from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.chips import ChipReport
+from cmgr.model.values.commands import ReadRing, ResetRing, StopContainer
+from cmgr.model.values.facts import Remarked
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
+from cmgr.service.around import Reports
+from cmgr.service.extras import hook_files, hook_words
+from cmgr.service.extras.hook_files import AFTER_EPISODE, AFTER_RESET, BEFORE_RESET, BEFORE_STOP, HOOKS
+from cmgr.service.extras.hook_run import run
+from cmgr.words import one_line
+
+AGAIN = 1.0
+"""A hook that called chips unwell is not asked again before so many seconds have passed."""
+
+_SHOWN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The step of a ring's episode that a hook is run for."""
+
+    hook: str
+    ring: Ring
+    words: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What `after_reset` said last of a ring, and when."""
+
+    resets: int
+    at: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """What was learned when the configuration was read: settings, and which hooks there are."""
+
+    config: Config
+    there: frozenset[str] = field(default_factory=frozenset)
+
+
+class Hooks:
+    """Runs hooks on the threads of those who have come to their steps. Any thread may call anything."""
+
+    def __init__(self, config: Config, node: Callable[[], Node], put: Callable[[Remarked], None]) -> None:
+        self._node = node
+        self._put = put
+        self._cut = threading.Event()
+        self._lock = threading.Lock()
+        self._gates: dict[int, threading.Event] = {}
+        self._verdicts: dict[int, _Verdict] = {}
+        self._said: dict[tuple[str, int], str] = {}
+        self._stage = _Stage(config)
+        self.configure(config)
+
+    def configure(self, config: Config) -> None:
+        """Look which hooks there are. One that comes later is found when the configuration is read again."""
+        found = (hook for hook in HOOKS if hook_files.commands(config.hooks.dir, hook))
+        self._stage = _Stage(config, frozenset(found))
+
+    def has(self, hook: str) -> bool:
+        return hook in self._stage.there
+
+    @property
+    def closed(self) -> bool:
+        return self._cut.is_set()
+
+    def close(self) -> None:
+        """Kill what runs; nothing is run any more."""
+        self._cut.set()
+
+    # The steps.
+
+    def before_stop(self, action: StopContainer) -> None:
+        """Let the first stop of an episode wait for the hook, and the others for the first."""
+        if not self.has(BEFORE_STOP):
+            return
+        node = self._node()
+        hold = node.holds.get(action.key)
+        ring = next((r for r in node.rings.values() if hold is not None and r.episode == hold.episode), None)
+        if ring is None or not ring.in_episode:
+            return
+        gate, mine = self._gate(node, ring.episode)
+        if mine:
+            try:
+                self.run(Step(BEFORE_STOP, ring, hook_words.of_ring(node, ring)))
+            finally:
+                gate.set()
+        gate.wait(self._stage.config.hooks.before_stop_timeout.total_seconds() + 5)
+        if self._cut.is_set():
+            # It was cut short: the next life of cmgr runs it again, and then stops the container.
+            raise RuntimeDown(f"cannot stop container {one_line(action.name)}: cmgr ends")
+
+    def _gate(self, node: Node, episode: int) -> tuple[threading.Event, bool]:
+        with self._lock:
+            known = self._gates.get(episode)
+            if known is None:
+                running = {r.episode for r in node.rings.values()}
+                self._gates = {e: g for e, g in self._gates.items() if e in running}
+                self._gates[episode] = threading.Event()
+            return self._gates[episode], known is None
+
+    def before_reset(self, action: ResetRing) -> None:
+        """Raise `ResetRefused` when the hook says no."""
+        if not self.has(BEFORE_RESET):
+            return
+        node = self._node()
+        ring = node.rings[action.ring]
+        words = {**hook_words.of_ring(node, ring), "REASON": action.reason}
+        why = self.run(Step(BEFORE_RESET, ring, words))
+        if why:
+            raise ResetRefused(why)
+
+    def after_reset(self, action: ReadRing, reports: Reports) -> tuple[ChipReport, ...]:
+        """Return the reports, with the hook's words where it says that the chips are not well yet."""
+        told = tuple(reports)
+        if not self.has(AFTER_RESET):
+            return told
+        node = self._node()
+        ring = node.rings[action.ring]
+        if not _sound(node, ring, told):
+            return told
+        why = self._verdict(node, ring)
+        return tuple(replace(report, unwell=why) for report in told) if why else told
+
+    def _verdict(self, node: Node, ring: Ring) -> str:
+        known = self._verdicts.get(ring.id)
+        if known and known.why and known.resets == len(ring.resets) and time.monotonic() - known.at < AGAIN:
+            return known.why
+        why = self.run(Step(AFTER_RESET, ring, hook_words.of_ring(node, ring)))
+        self._verdicts[ring.id] = _Verdict(len(ring.resets), time.monotonic(), why)
+        return why
+
+    def after_episode(self, ring: Ring, words: Mapping[str, str]) -> None:
+        """Run the hook; `ring` as it was in that episode."""
+        self.run(Step(AFTER_EPISODE, ring, words))
+
+    # Running.
+
+    def run(self, step: Step) -> str:
+        """Run the commands of this step one after the other, and return why the first that did not end well did not.
+
+        They share the hook's time. The others are not run then.
+        """
+        settings = self._stage.config.hooks
+        limit = settings.before_stop_timeout if step.hook == BEFORE_STOP else settings.timeout
+        until = time.monotonic() + limit.total_seconds()
+        told = hook_words.environment(self._stage.config, step.hook, step.words)
+        for path in hook_files.commands(settings.dir, step.hook):
+            if not hook_files.is_enabled(path):
+                continue
+            name = step.hook if path.name == step.hook else f"{step.hook}.d/{path.name}"
+            why = hook_files.objection(path, settings.dir)
+            if why:
+                return self._says(step, f"hook {name} is not run: {why}", loud=True)
+            ended = run(path, told, max(0.0, until - time.monotonic()), self._cut)
+            if not ended.well:
+                how = ended.why or _how(ended.code)
+                return self._says(step, f"hook {name} {how}{_shown(ended.output)}", loud=True)
+            self._says(step, f"hook {name} ended well after {ended.seconds:.2f} s{_shown(ended.output)}")
+        return ""
+
+    def _says(self, step: Step, text: str, *, loud: bool = False) -> str:
+        # One that is asked every second and always says the same is told of once.
+        with self._lock:
+            new = self._said.get((step.hook, step.ring.id)) != text
+            self._said[step.hook, step.ring.id] = text
+        if new:
+            self._put(Remarked(text, step.ring.id, step.ring.episode, loud))
+        return text
+
+
+def _sound(node: Node, ring: Ring, reports: Reports) -> bool:
+    """Return whether nothing is known against these chips, so that it is the hook's turn."""
+    if any(report.error or not report.booted for report in reports):
+        return False
+    # Where one of these is still reported the reset has failed, whatever the hook would say.
+    known = {(f.chip, f.code) for f in handled_faults(node, ring)}
+    return not any((r.chip, normal_code(f.code)) in known for r in reports for f in r.faults)
+
+
+def _how(code: int | None) -> str:
+    assert code is not None
+    return f"ended with code {code}" if code >= 0 else f"was ended by signal {-code}"
+
+
+def _shown(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    text = one_line(" | ".join(lines))
+    return f": {text[:_SHOWN]}…" if len(text) > _SHOWN else f": {text}" if text else ""

@@ -1,0 +1,141 @@
+"""What surrounds the recoveries of a service: alarms, hooks and bundles, put together from the configuration.
+
+Nothing of it decides anything, and a recovery goes on whatever becomes of it.
+"""
+
+import socket
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from cmgr.config import around as settings
+from cmgr.config.settings import Config
+from cmgr.errors import ResetRefused
+from cmgr.model.invariants import unsafe
+from cmgr.model.values.commands import Note, ResetRing
+from cmgr.model.values.facts import Remarked
+from cmgr.model.values.node import Node
+from cmgr.service.alarms import Alarm, Alarms
+from cmgr.service.around import Around
+from cmgr.service.extras.after_episode import Afterwards
+from cmgr.service.extras.bundle_parts import Sources
+from cmgr.service.extras.bundles import Bundles
+from cmgr.service.extras.hooks import Hooks
+from cmgr.service.extras.webhook import Receiver
+from cmgr.service.log.setup import Log
+
+CLOSE_SECONDS = 2.0
+"""How long the end of the service waits for alarms that have not been sent."""
+
+
+class Surroundings:
+    """One life of them. All but what `around` has is called on the deciding thread."""
+
+    def __init__(self, config: Config, sources: Sources, put: Callable[[Remarked], None], log: Log) -> None:
+        self._config = config
+        self._node = sources.node
+        self._log = log
+        self._receivers: tuple[Receiver, ...] = ()
+        self._alarms = Alarms(config.alarms.deaf_after, self._tell)
+        self._bug = ""
+        self._hooks = Hooks(config, sources.node, put)
+        self._afterwards = Afterwards(self._hooks, sources.database, sources.node, log)
+        self._bundles = Bundles(sources, lambda: self._config.bundles, put, log)
+
+    @property
+    def around(self) -> Around:
+        """What workers call around their orders."""
+        return Around(self._hooks.before_stop, self._before_reset, self._hooks.after_reset)
+
+    @property
+    def log(self) -> Log:
+        """The log through which they hear of what was decided."""
+        return _Overheard(self._log, (self._hear, self._afterwards.note))
+
+    def begin(self, now: datetime) -> None:
+        """Begin to tell and to run things: when the state of the last life is loaded, and before anything happens."""
+        self._receivers = self._opened(self._config.alarms)
+        self._afterwards.settle(now)
+
+    def configure(self, config: Config, now: datetime) -> None:
+        """Go on with another configuration. Alarms that wait for a receiver that stays as it is are kept."""
+        if config.alarms != self._config.alarms:
+            self._close_receivers(0)
+            self._alarms = Alarms(config.alarms.deaf_after, self._tell)
+            self._bug = ""
+            self._receivers = self._opened(config.alarms)
+        self._config = config
+        self._hooks.configure(config)
+        self._afterwards.settle(now)
+
+    def look(self, node: Node, ails: Sequence[str], now: datetime) -> None:
+        """Tell what is new. Does not block, does not raise."""
+        if not self._receivers or self._bug:
+            return
+        try:
+            self._alarms.look(node, ails, now)
+        except Exception as error:
+            # The deciding thread must outlive it: whoever recovers silently still recovers.
+            self._bug = f"alarms met a bug, and are off: {type(error).__name__} {error}"
+            self._log.bug("cannot look for alarms, which are off from now on: please report it", error)
+
+    def _hear(self, note: Note) -> None:
+        if self._receivers and not self._bug:
+            self._alarms.note(note)
+
+    def troubles(self) -> list[str]:
+        """Return what is wrong with them, a sentence each. Any thread."""
+        sending = (receiver.trouble() for receiver in self._receivers)
+        return [trouble for trouble in (self._bug, *sending) if trouble]
+
+    def close_hooks(self) -> None:
+        """Cut short what runs, so that nobody waits for it any more."""
+        self._hooks.close()
+        self._afterwards.close()
+
+    def close(self) -> None:
+        """Send what can still be sent. Blocks up to 2 s for each receiver, all at once."""
+        self._close_receivers(CLOSE_SECONDS)
+
+    def _before_reset(self, action: ResetRing) -> None:
+        self._hooks.before_reset(action)
+        self._bundles.save(action)
+        # Both take their time, in which somebody may have started a container on the ring.
+        why = unsafe(self._node(), action)
+        if why:
+            raise ResetRefused(why)
+
+    def _opened(self, alarms: settings.Alarms) -> tuple[Receiver, ...]:
+        host = socket.gethostname()
+        return tuple(Receiver(each, alarms, host, self._log) for each in alarms.receivers)
+
+    def _close_receivers(self, seconds: float) -> None:
+        for receiver in self._receivers:
+            receiver.end()
+        for receiver in self._receivers:
+            receiver.close(seconds)
+
+    def _tell(self, alarm: Alarm) -> None:
+        for receiver in self._receivers:
+            receiver.put(alarm)
+
+
+class _Overheard(Log):
+    """A log whose notes others hear, too."""
+
+    def __init__(self, log: Log, ears: Sequence[Callable[[Note], None]]) -> None:
+        self._log = log
+        self._ears = ears
+
+    def note(self, note: Note) -> None:
+        self._log.note(note)
+        for hear in self._ears:
+            hear(note)
+
+    def say(self, text: str) -> None:
+        self._log.say(text)
+
+    def warn(self, text: str) -> None:
+        self._log.warn(text)
+
+    def bug(self, text: str, error: BaseException) -> None:
+        self._log.bug(text, error)

@@ -1,0 +1,1 @@
+"""The log: journald, a file, the terminal."""

@@ -1,0 +1,123 @@
+"""The metrics of the running service, as the text that Prometheus reads. Nothing else knows prometheus_client."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cmgr.ports import Ailing, ChipDriver, Clock
+from cmgr.service.inbox import Inbox
+from cmgr.service.loop import Loop
+from cmgr.service.metrics.chips import Measuring
+from cmgr.service.metrics.look import Kind, Look, Metric
+from cmgr.service.metrics.tally import BOUNDS, Spread, Step, Tally, counted
+from cmgr.service.metrics_table import METRICS
+
+if TYPE_CHECKING:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+    from prometheus_client.registry import CollectorRegistry
+
+    Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+
+_LIMITS = (*map(str, BOUNDS), "+Inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where a look at the service is taken from. `describe` is what `cmgr status` says of the service."""
+
+    loop: Loop
+    inbox: Inbox
+    driver: ChipDriver
+    describe: Callable[[], Mapping[str, object]]
+    clock: Clock
+
+
+class Metrics:
+    """Counts on the deciding thread, tells on any other.
+
+    `outcomes`: how many episodes had ended how before this life.
+    """
+
+    def __init__(self, sources: Sources, outcomes: Mapping[str, int]) -> None:
+        self._sources = sources
+        # Frozen and replaced as a whole, like the node: whoever tells needs no lock against who counts.
+        self._tally = Tally(episodes=dict(outcomes))
+        self._measuring = Measuring(sources.driver)
+        self._lock = threading.Lock()
+        self._registry: CollectorRegistry | None = None
+
+    def after_step(self, step: Step) -> None:
+        """Count what was done. On the deciding thread; takes microseconds."""
+        self._tally = counted(self._tally, step)
+
+    def page(self) -> bytes:
+        """Return all metrics in Prometheus' text format 0.0.4. Blocks for as long as `Gauge.measure` may."""
+        # What follows takes 40 ms to import and some memory: it is not there before somebody asks for the first time.
+        from prometheus_client.exposition import generate_latest
+
+        return generate_latest(self._made())
+
+    def _made(self) -> "CollectorRegistry":
+        from prometheus_client.process_collector import ProcessCollector
+        from prometheus_client.registry import CollectorRegistry
+
+        with self._lock:
+            if self._registry is None:
+                self._registry = CollectorRegistry()
+                self._registry.register(self)
+                ProcessCollector(registry=self._registry)
+            return self._registry
+
+    def collect(self) -> Iterator["Family"]:
+        """Yield every metric with its samples, as prometheus_client wants them."""
+        look = self._look()
+        return (_family(metric, look) for metric in METRICS)
+
+    def _look(self) -> Look:
+        loop, inbox, driver = self._sources.loop, self._sources.inbox, self._sources.driver
+        node, now = loop.node, self._sources.clock.now()
+        return Look(
+            node=node,
+            tally=self._tally,
+            now=now,
+            # They differ when the machine's clock was set. What is less than a second is none of that.
+            ahead=round(time.time() - now.timestamp()),
+            service=self._sources.describe(),
+            driver_troubles=len(driver.trouble()) if isinstance(driver, Ailing) else 0,
+            writable=not loop.trouble,
+            bugs=loop.bugs,
+            queued=len(inbox),
+            merged=inbox.merged,
+            dropped=inbox.dropped,
+            measured=self._measuring.values(node),
+        )
+
+
+def _family(metric: Metric, look: Look) -> "Family":
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+    if metric.kind is Kind.HISTOGRAM:
+        histogram = HistogramMetricFamily(metric.name, metric.text, labels=metric.labels)
+        for labels, spread in metric.of(look):
+            assert isinstance(spread, Spread)
+            histogram.add_metric(labels, _buckets(spread), spread.seconds)
+        return histogram
+    made = CounterMetricFamily if metric.kind is Kind.COUNTER else GaugeMetricFamily
+    family = made(metric.name, metric.text, labels=metric.labels)
+    for labels, value in metric.of(look):
+        assert not isinstance(value, Spread)
+        family.add_metric([_text(label) for label in labels], value)
+    return family
+
+
+def _buckets(spread: Spread) -> list[tuple[str, float]]:
+    """Return the classes as Prometheus has them: each with all that is below it."""
+    sums = (sum(spread.counts[: place + 1]) for place in range(len(spread.counts)))
+    return [(limit, float(number)) for limit, number in zip(_LIMITS, sums, strict=True)]
+
+
+def _text(label: str) -> str:
+    # A driver's text may have bytes that are no text; one of them must not cost the whole page.
+    return label.encode("utf-8", "replace").decode()

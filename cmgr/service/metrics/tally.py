@@ -1,0 +1,205 @@
+"""What is counted for the metrics as the deciding thread goes on: a pure function from each step to the next tally.
+
+Rules:
+1. It is called after a step's commands were sent. It looks at what went into the step and what came of it, and nothing
+   else: no clock, no lock.
+2. A span begins with the event that was decided on, as the inbox stamped it, and ends with the event that ends it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from cmgr.model.values.commands import Action, CommandId, Note, NoteKind, StartContainer, StopContainer
+from cmgr.model.values.facts import (
+    ChipsListed,
+    ContainerRemoved,
+    ContainerSeen,
+    ContainerStarted,
+    ContainerStopped,
+    Event,
+    Fact,
+    FaultReported,
+    ReadNeeded,
+    RuntimeDown,
+    RuntimeUp,
+)
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import REBOOTING, Ring
+
+Key = TypeVar("Key")
+
+DRIVER = "driver"
+"""The source of what the chips' driver tells. What a runtime tells has the runtime's name."""
+
+BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
+"""The upper ends, in seconds, of the classes that spans are counted in; one more has no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How many spans fell into each class, and how many seconds they were in all."""
+
+    counts: tuple[int, ...] = (0,) * (len(BOUNDS) + 1)
+    seconds: float = 0.0
+
+    def with_one(self, span: timedelta) -> "Spread":
+        # A clock that was set back between two lives may make one negative.
+        seconds = max(0.0, span.total_seconds())
+        place = bisect_left(BOUNDS, seconds)
+        counts = (*self.counts[:place], self.counts[place] + 1, *self.counts[place + 1 :])
+        return Spread(counts, self.seconds + seconds)
+
+
+Counts = Mapping[str, int]
+Spreads = Mapping[str, Spread]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the deciding thread: what it took in, the node before and after, and what it sent and noted."""
+
+    events: Sequence[Event]
+    before: Node
+    after: Node
+    actions: Sequence[Action]
+    notes: Sequence[Note]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was counted so far.
+
+    By source: `events`, and `heard`, when the last came. By runtime: `stops` and `starts` that worked, and how many did
+    not. By result: `resets` (`cured`, `failed`, `refused`) and `heals` (`restarted`, `recovered`, `given_up`). By
+    outcome: `episodes` in all lives, `recoveries` in this one. `sent`: the stops and starts under way, and when they
+    were decided on.
+    """
+
+    events: Counts = field(default_factory=dict)
+    heard: Mapping[str, datetime] = field(default_factory=dict)
+    stops: Spreads = field(default_factory=dict)
+    starts: Spreads = field(default_factory=dict)
+    stops_failed: Counts = field(default_factory=dict)
+    starts_failed: Counts = field(default_factory=dict)
+    resets: Spreads = field(default_factory=dict)
+    heals: Counts = field(default_factory=dict)
+    episodes: Counts = field(default_factory=dict)
+    recoveries: Spreads = field(default_factory=dict)
+    sent: Mapping[CommandId, datetime] = field(default_factory=dict)
+
+
+def counted(tally: Tally, step: Step) -> Tally:
+    """Return the tally after the step."""
+    for event in step.events:
+        tally = _heard(tally, event)
+        if isinstance(event.fact, ContainerStopped | ContainerStarted):
+            tally = _answered(tally, event.at, event.fact)
+    orders = [a.id for a in step.actions if isinstance(a, StopContainer | StartContainer)]
+    if orders:
+        tally = replace(tally, sent={**tally.sent, **dict.fromkeys(orders, step.events[-1].at)})
+    for span, result in _resets(step):
+        tally = replace(tally, resets=_timed(tally.resets, result, span))
+    for result in _heals(step):
+        tally = replace(tally, heals=_one_more(tally.heals, result))
+    for span, outcome in _closed(step):
+        episodes, recoveries = _one_more(tally.episodes, outcome), _timed(tally.recoveries, outcome, span)
+        tally = replace(tally, episodes=episodes, recoveries=recoveries)
+    return tally
+
+
+def _heard(tally: Tally, event: Event) -> Tally:
+    source = _source(event.fact)
+    if not source:
+        return tally
+    return replace(tally, events=_one_more(tally.events, source), heard={**tally.heard, source: event.at})
+
+
+def _source(fact: Fact) -> str:
+    """Return who told it without being asked; nobody for answers, and for what cmgr tells itself."""
+    match fact:
+        case FaultReported() | ReadNeeded() | ChipsListed():
+            return DRIVER
+        case ContainerSeen():
+            return fact.container.key.runtime
+        case ContainerRemoved():
+            return fact.key.runtime
+        case RuntimeUp() | RuntimeDown():
+            return fact.runtime
+        case _:
+            return ""
+
+
+def _answered(tally: Tally, at: datetime, fact: ContainerStopped | ContainerStarted) -> Tally:
+    sent = tally.sent.get(fact.command)
+    if sent is None:
+        return tally
+    tally = replace(tally, sent={id_: t for id_, t in tally.sent.items() if id_ != fact.command})
+    runtime = fact.key.runtime
+    if fact.gone:
+        return tally  # There was nothing to stop or to start.
+    if isinstance(fact, ContainerStopped):
+        if fact.error:
+            return replace(tally, stops_failed=_one_more(tally.stops_failed, runtime))
+        return replace(tally, stops=_timed(tally.stops, runtime, at - sent))
+    if fact.error:
+        return replace(tally, starts_failed=_one_more(tally.starts_failed, runtime))
+    return replace(tally, starts=_timed(tally.starts, runtime, at - sent))
+
+
+def _resets(step: Step) -> Iterator[tuple[timedelta, str]]:
+    """Yield how long each reset took that is over now, from its order until it was known what it did."""
+    if step.before.rings is step.after.rings:
+        return
+    for id_, before in step.before.rings.items():
+        after = step.after.rings.get(id_)
+        if before.phase in REBOOTING and before.resets and after is not None and after.phase not in REBOOTING:
+            yield step.events[-1].at - before.resets[-1], _result(before, after)
+
+
+def _result(before: Ring, after: Ring) -> str:
+    if len(after.resets) < len(before.resets):
+        return "refused"  # It is not counted any more: nothing was reset.
+    return "failed" if after.failures > before.failures else "cured"
+
+
+def _heals(step: Step) -> Iterator[str]:
+    """Yield what came of each container that was to be healed, as far as that is known now."""
+    if step.before.holds is not step.after.holds:
+        for key, before in step.before.holds.items():
+            hold = step.after.holds.get(key)
+            if before.cause is Cause.HEAL and (result := _healed(before, hold)):
+                yield result
+    if step.before.healings is not step.after.healings:
+        for key, healing in step.after.healings.items():
+            known = step.before.healings.get(key)
+            if healing.given_up is not None and (known is None or known.given_up is None):
+                yield "given_up"
+
+
+def _healed(before: Hold, after: Hold | None) -> str:
+    if after is not None and after.cause is Cause.EPISODE:
+        return "recovered"
+    over = after is None or after.state is HoldState.RETURNING
+    return "restarted" if before.state is HoldState.STARTING and over else ""
+
+
+def _closed(step: Step) -> Iterator[tuple[timedelta, str]]:
+    """Yield how long each episode took that is over now."""
+    opened = {note.episode: note.at for note in step.notes if note.kind is NoteKind.OPENED}
+    for note in step.notes:
+        if note.kind is NoteKind.CLOSED and note.ring is not None:
+            ring = step.before.rings.get(note.ring)
+            began = opened.get(note.episode) or (ring.began if ring is not None else None)
+            yield note.at - (began or note.at), note.outcome
+
+
+def _one_more(counts: Mapping[Key, int], key: Key) -> dict[Key, int]:
+    return {**counts, key: counts.get(key, 0) + 1}
+
+
+def _timed(spreads: Spreads, key: str, span: timedelta) -> dict[str, Spread]:
+    return {**spreads, key: spreads.get(key, Spread()).with_one(span)}

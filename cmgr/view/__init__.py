@@ -1,0 +1,1 @@
+"""A node as people and programs are shown it."""

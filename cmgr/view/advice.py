@@ -1,0 +1,149 @@
+"""What takes longer than it should, and what a person can do: sentences, and commands ready to be typed."""
+
+import shlex
+from datetime import datetime, timedelta
+
+from cmgr.model.scope import handled_faults, observing, on_ring
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.holds import Hold, HoldState, one_word
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Phase, Ring
+from cmgr.words import Json, one_line, span
+
+STOPPING_LONG = timedelta(seconds=30)
+RECOVERING_LONG = timedelta(seconds=400)
+STARTING_LONG = timedelta(seconds=30)
+"""After so long a person is told to look: as long as in the reference."""
+
+RECOVERING = frozenset({Phase.LISTING, Phase.WAITING, Phase.RESETTING, Phase.VERIFYING})
+
+
+def called(node: Node, key: ContainerKey) -> str:
+    """Return what a command line calls this container: as little as tells it from the others, and one plain word.
+
+    A label can be the name, and what cmgr tells to type no shell may take apart: then it is the id.
+    """
+    name = _name(node, key)
+    others = [k for k in {*node.containers, *node.holds} if k != key and _name(node, k) == name]
+    if not one_word(name):
+        return shlex.quote(key.id[:12])
+    if not others:
+        return name
+    if key.namespace and all(o.namespace != key.namespace for o in others):
+        return shlex.quote(one_line(f"{key.namespace}/{name}"))
+    if all((o.runtime, o.namespace) != (key.runtime, key.namespace) for o in others):
+        return shlex.quote(one_line("/".join(filter(None, (key.runtime, key.namespace, name)))))
+    return shlex.quote(key.id)
+
+
+def _name(node: Node, key: ContainerKey) -> str:
+    container, hold = node.containers.get(key), node.holds.get(key)
+    return container.name if container is not None and container.name else hold.name if hold is not None else ""
+
+
+def named(node: Node, text: str) -> list[ContainerKey]:
+    """Return the containers, held or ailing, that a person may mean by this name, qualified name, or part of an id."""
+    held = [k for k, h in node.holds.items() if h.state is not HoldState.RETURNING]
+    held += [k for k, h in node.healings.items() if h.ails and k not in node.holds]
+    return _meant(node, held, text)
+
+
+def unheld(node: Node, text: str) -> list[Container]:
+    """Return the containers that a person may mean of all that are known, whether or not cmgr has to do with them."""
+    return [node.containers[key] for key in _meant(node, list(node.containers), text)]
+
+
+def _meant(node: Node, keys: list[ContainerKey], text: str) -> list[ContainerKey]:
+    found = [k for k in keys if text in _names(node, k)]
+    return found or [k for k in keys if text and k.id.startswith(text)]
+
+
+def _names(node: Node, key: ContainerKey) -> tuple[str, ...]:
+    name = _name(node, key)
+    return (
+        name,
+        f"{key.namespace}/{name}",
+        "/".join(filter(None, (key.runtime, key.namespace, name))),
+        f"{key.runtime}/{name}",
+    )
+
+
+def overdue(node: Node, now: datetime) -> list[Json]:
+    """Return a warning for each thing that takes longer than it should, with what to do about it."""
+    found = [_stopping(node, hold, now) for _, hold in sorted(node.holds.items())]
+    found += [_recovering(node, ring, now) for _, ring in sorted(node.rings.items())]
+    found += [_starting(ring, now) for _, ring in sorted(node.rings.items())]
+    return [warning for warning in found if warning is not None]
+
+
+def _stopping(node: Node, hold: Hold, now: datetime) -> Json | None:
+    known = node.containers.get(hold.key)
+    # It may have been held for long, and its present life have begun since.
+    length = now - max(hold.since, (known.since if known is not None else None) or hold.since)
+    if hold.state is not HoldState.STOPPING or observing(node) or length <= max(STOPPING_LONG, 2 * hold.grace):
+        return None
+    name = one_line(hold.name) or hold.key.id[:12]
+    return {
+        "subject": f"container {name}",
+        "text": f"has been stopping for {span(length)}: {one_line(hold.error) or 'its runtime has not answered'}",
+        "hint": f"look whether {hold.key.runtime} works and what {name} hangs in, end it by hand, "
+        f"or: cmgr forget {called(node, hold.key)}",
+    }
+
+
+def _recovering(node: Node, ring: Ring, now: datetime) -> Json | None:
+    length = now - (ring.began or now)
+    if ring.phase not in RECOVERING or observing(node) or length <= RECOVERING_LONG:
+        return None
+    return {
+        "subject": f"ring {ring.id}",
+        "text": f"has been in its episode for {span(length)} and is not reset or well yet: {one_line(ring.reason)}",
+        "hint": f"end what the reason names; or take the faulty chip out of use: cmgr isolate CHIP --reason WHY; "
+        f"every step: cmgr history {ring.episode}",
+    }
+
+
+def _starting(ring: Ring, now: datetime) -> Json | None:
+    length = now - (ring.since or now)
+    if ring.phase is not Phase.RESUMING or length <= STARTING_LONG:
+        return None
+    return {
+        "subject": f"ring {ring.id}",
+        "text": f"has been resuming for {span(length)}: {one_line(ring.reason)}",
+        "hint": f"look whether the runtime works and why the container does not start: cmgr history {ring.episode}",
+    }
+
+
+def isolation_hint(node: Node, chips: list[ChipId]) -> str:
+    """Return how these isolated chips come back into use."""
+    if not chips:
+        return ""
+    releases = ", ".join(f"cmgr release {chip}" for chip in chips)
+    if all(node.isolations[chip].by == "operator" for chip in chips):
+        return f"when the work on {listed(chips)} is done, type: {releases}"
+    return f"replace or repair {listed(chips)}, then type: {releases}"
+
+
+def ring_hint(node: Node, ring: Ring) -> str:
+    """Return what lets the ring's episode go on; nothing where time does, or what a container's own hint says."""
+    if idle_hint(node):
+        return idle_hint(node) if ring.in_episode else ""
+    if ring.phase is not Phase.WAITING or ring.blocked is None:
+        return ""
+    users = [c for c in on_ring(node, ring) if c.running and c.key not in ring.theirs]
+    spared = [called(node, c.key) for c in users if not c.enabled]
+    if spared:
+        return f"to have it reset, stop {', '.join(spared)} yourself"
+    faulty = [f.chip for f in handled_faults(node, ring)]
+    if not users or not faulty:
+        return ""
+    names = ", ".join(called(node, c.key) for c in users)
+    return f"to stop {names} too, and start it all again after the reset: cmgr reset {faulty[0]} --stop"
+
+
+def idle_hint(node: Node) -> str:
+    """Return how cmgr is made to act again."""
+    if node.maintenance is not None:
+        return "cmgr maintenance off"
+    return "set observe = false, then type: cmgr reload" if node.policy.observe else ""

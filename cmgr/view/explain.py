@@ -1,0 +1,110 @@
+"""What a fault code means, and in words what cmgr does about it."""
+
+from cmgr.errors import ConfigError
+from cmgr.model.policy import LevelPolicy, OnIsolate, Policy, Strategy
+from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.faults import Level
+from cmgr.model.values.node import Node
+from cmgr.view.rules import counters, rules
+from cmgr.words import Json, joined, span
+
+SCOPES = {
+    Strategy.NEVER: "",
+    Strategy.SINGLE: "the containers on the faulty chip",
+    Strategy.RING: "the containers on any chip of its ring",
+}
+
+
+def explain(code: str, node: Node) -> Json:
+    """Return the code's level, where that comes from, what could raise it, and what is done about it.
+
+    `level` is None where the driver's own severity decides; `chips` are those that have it, or counters of it, now.
+    Of the node the policy, the catalog, faults and tallies are looked at. Raises `ConfigError` for what is no code.
+    """
+    normal = normal_code(code)
+    if normal is None:
+        raise ConfigError(
+            f"cannot explain {code[:40]!r}: this is not a fault code",
+            hint="a fault code is 1 to 8 hexadecimal digits and not zero, for example 80E24E00",
+        )
+    catalog, policy = node.catalog, node.policy
+    verdict = catalog.judge(normal, None)
+    by_severity = not verdict.known and not isinstance(catalog.unknown, Level)
+    return {
+        "code": normal,
+        "level": None if by_severity else verdict.level.name,
+        "origin": "in no table; the driver's severity decides" if by_severity else verdict.origin,
+        "known": verdict.known,
+        "meaning": verdict.meaning,
+        "rules": rules(normal, node),
+        "chips": counters(normal, node),
+        "does": [*_observed(policy), *(_by_severity(policy) if by_severity else what(verdict.level, policy))],
+    }
+
+
+def _observed(policy: Policy) -> list[str]:
+    return ["observe = true: what follows is recorded and not done"] if policy.observe else []
+
+
+def _by_severity(policy: Policy) -> list[str]:
+    return [
+        f"severity {told}, as {level.name}: {joined(what(level, policy))}"
+        for told, level in (
+            ("minor or less", Level.NotHandleFault),
+            ("major, critical or not told", Level.SeparateNPU),
+        )
+    ]
+
+
+def what(level: Level, policy: Policy) -> list[str]:
+    """Return what is done about a fault of this level."""
+    rule = policy.levels[level]
+    if rule.observe:
+        return [f"it is recorded and shown, and nothing else: levels.{level.name}.observe is set"]
+    if level is Level.SeparateNPU:
+        return _isolation(policy)
+    if not rule.stop and not rule.reset:
+        return ["it is recorded and shown; nothing is stopped and nothing is reset"]
+    lines = [_stop(rule, policy.strategy)]
+    if rule.reset:
+        lines += _reset(rule, policy)
+    if rule.stop and policy.strategy is not Strategy.NEVER:
+        lines.append("starts the containers again once the ring is healthy")
+    return lines
+
+
+def _stop(rule: LevelPolicy, strategy: Strategy) -> str:
+    if not rule.stop:
+        return "stops no container"
+    if strategy is Strategy.NEVER:
+        return "stops no container (strategy never), unless its label cmgr.strategy says otherwise"
+    when = f"after the fault has lasted {span(rule.stop_after)}" if rule.stop_after else "at once"
+    return f"stops {SCOPES[strategy]} {when} (strategy {strategy})"
+
+
+def _reset(rule: LevelPolicy, policy: Policy) -> list[str]:
+    if rule.reset_after:
+        when = f"when the fault has lasted {span(rule.reset_after)} and nobody uses it"
+    else:
+        when = "as soon as nobody uses it"
+    if rule.idle:
+        when += f", and has not for {span(rule.idle)}"
+    limit, number = policy.reset, policy.reset.attempts
+    tries = "1 reset" if number == 1 else f"{number} resets"
+    return [
+        f"resets the chip's ring {when}",
+        f"isolates the chip instead when {tries} in {span(limit.window)} did not cure it",
+    ]
+
+
+def _isolation(policy: Policy) -> list[str]:
+    rule = policy.isolation
+    left = rule.on_isolate is OnIsolate.LEAVE
+    return [
+        "isolates the chip: it is never reset, and cmgr starts nothing on it",
+        "leaves its containers running (isolation.on_isolate = leave)"
+        if left
+        else "stops its containers (isolation.on_isolate = stop)",
+        f"ends the isolation when the chip has reported no such fault for {span(rule.release_after)}, "
+        "or by cmgr release CHIP",
+    ]

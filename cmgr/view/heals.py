@@ -1,0 +1,75 @@
+"""Healing as a person or a program reads it: what ails a container, how often it was restarted, and when it is next."""
+
+from datetime import datetime
+
+from cmgr.model.scope import why_idle
+from cmgr.model.values.containers import UNHEALTHY, Container, ContainerKey
+from cmgr.model.values.healing import Healing, ailment, limit_of
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.view.advice import called
+from cmgr.words import Json, joined, span, stamp, stamp_or_none
+
+
+def heal(node: Node, key: ContainerKey) -> Json | None:
+    """Return where the container stands, or None when it does not wish to be healed."""
+    container, healing = node.containers.get(key), node.healings.get(key)
+    if healing is None and (container is None or container.heal is None):
+        return None
+    healing = healing or Healing(key)
+    return {
+        "restarts": len(healing.times),
+        "limit": limit_of(node.policy.heal, container.heal if container is not None else None),
+        "window_seconds": node.policy.heal.window.total_seconds(),
+        "since": stamp_or_none(healing.since),
+        "next": stamp_or_none(_next(healing)),
+        "given_up": stamp_or_none(healing.given_up),
+    }
+
+
+def health(container: Container | None) -> str:
+    """Return what the container's own check says; nothing while it does not run, and where there is none."""
+    return container.health if container is not None and container.running else ""
+
+
+def ails(node: Node, key: ContainerKey) -> Healing | None:
+    """Return what is remembered of the container while it ails."""
+    healing = node.healings.get(key)
+    return healing if healing is not None and healing.ails else None
+
+
+def of_running(node: Node, container: Container) -> tuple[str, str]:
+    """Return what there is to say of the health of a container that runs, and what to type."""
+    healing = node.healings.get(container.key)
+    if healing is None or not healing.ails:
+        spared = healing is not None and healing.spared and healing.life == container.run
+        left = ": left as it is, which a person ordered" if spared else ""
+        return (f"{container.health}{left}" if container.health == UNHEALTHY else ""), ""
+    name = called(node, container.key)
+    if healing.given_up is not None:
+        return _counted(node, container.key, healing), f"mend the cause, then type: cmgr resume {name}"
+    idle = why_idle(node)
+    return joined([_counted(node, container.key, healing), f"{idle}: it is not restarted" if idle else ""]), ""
+
+
+def of_held(node: Node, hold: Hold) -> str:
+    """Return why a container is held to be healed; nothing of any other."""
+    healing = node.healings.get(hold.key)
+    return _counted(node, hold.key, healing, hold) if hold.cause is Cause.HEAL and healing is not None else ""
+
+
+def _counted(node: Node, key: ContainerKey, healing: Healing, hold: Hold | None = None) -> str:
+    container = node.containers.get(key)
+    what = (ailment(container, healing) if container is not None else "") or UNHEALTHY
+    spent, limit = len(healing.times), limit_of(node.policy.heal, container.heal if container is not None else None)
+    within = span(node.policy.heal.window)
+    if healing.given_up is not None:
+        return f"{what}; given up after {spent} of {limit} restarts within {within}"
+    waits = hold is None or (hold.state is HoldState.STOPPED and hold.tries == 0)
+    due = _next(healing) if waits else None
+    return f"{what}; restarted {spent} of {limit} times within {within}" + (f", next at {stamp(due)}" if due else "")
+
+
+def _next(healing: Healing) -> datetime | None:
+    """Return when its next restart is due, unless that is under way."""
+    return None if healing.counted else healing.due

@@ -1,0 +1,79 @@
+"""The rules that can raise a code, and what they count and have raised now, as JSON and in words."""
+
+from cmgr.model.faults.escalation import ends_at, within
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import FaultCode
+from cmgr.model.values.node import Node
+from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
+from cmgr.words import Json, span, stamp, stamp_or_none
+
+
+def rules(code: FaultCode, node: Node) -> list[Json]:
+    """Return the rules that can raise this code, each with a sentence."""
+    frequency, duration = node.catalog.rules.frequency.get(code), node.catalog.rules.duration.get(code)
+    found: list[Json] = []
+    if duration is not None:
+        found.append({"kind": RuleKind.DURATION.value, "level": duration.level.name, "text": _duration(duration)})
+    if frequency is not None:
+        text = _frequency(frequency, lasting=duration is not None)
+        found.append({"kind": RuleKind.FREQUENCY.value, "level": frequency.level.name, "text": text})
+    return found
+
+
+def _duration(rule: DurationRule) -> str:
+    return (
+        f"when it has lasted {span(rule.fault_timeout)} it is raised to {rule.level.name}, until it has stayed away "
+        f"for {span(rule.recover_timeout)}"
+    )
+
+
+def _frequency(rule: FrequencyRule, *, lasting: bool) -> str:
+    counted = "when it lasted so" if lasting else "when it came"
+    ends = "only a person ends that" if rule.release is None else f"until it has stayed away for {span(rule.release)}"
+    return (
+        f"{counted} {rule.times} times on one chip within {span(rule.window)} it is raised to {rule.level.name}, {ends}"
+    )
+
+
+def counters(code: FaultCode, node: Node) -> list[Json]:
+    """Return what is counted and raised of this code on each chip that has anything of it."""
+    chips = {c for c, known in node.faults.items() if any(f.active and f.code == code for f in known.values())}
+    chips |= {chip for chip, known in node.tallies if known == code}
+    return [_counter(node, chip, code) for chip in sorted(chips)]
+
+
+def _counter(node: Node, chip: ChipId, code: FaultCode) -> Json:
+    tally = node.tallies.get((chip, code), Tally(chip, code))
+    active = [f for f in node.faults.get(chip, {}).values() if f.active and f.code == code]
+    rule = node.catalog.rules.frequency.get(code)
+    latest = max((t for t in (tally.last, tally.recovered) if t is not None), default=None)
+    counted = () if rule is None or latest is None else within(tally, rule, latest)
+    return {
+        "chip": chip,
+        "active": bool(active),
+        "level": max(f.level for f in active).name if active else None,
+        "counted": len(counted),
+        "times": None if rule is None else rule.times,
+        "first": stamp_or_none(min(counted, default=None)),
+        "raised": [_raise(node, tally, raised) for raised in tally.raised],
+    }
+
+
+def _raise(node: Node, tally: Tally, raised: Raise) -> Json:
+    return {
+        "kind": raised.kind.value,
+        "level": raised.level.name,
+        "since": stamp(raised.since),
+        "reason": f"it {raised.reason}",
+        "ends": stamp_or_none(ends_at(node, tally, raised)),
+        "manual": raised.manual,
+    }
+
+
+def raised_by(node: Node, chip: ChipId, code: FaultCode) -> str:
+    """Return why the code is graver on this chip than its table says, or nothing."""
+    tally = node.tallies.get((chip, code))
+    if tally is None or not tally.raised:
+        return ""
+    gravest = max(tally.raised, key=lambda r: r.level)
+    return f"it {gravest.reason} ({gravest.kind})"
