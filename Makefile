@@ -6,16 +6,22 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := cmgr tests bench
 
-.PHONY: help demo check test bench reliability fmt generated golden clean deb rpm test-packages
+NOT_HERE := --ignore=tests/packages --ignore=tests/power
+SIDE_BY_SIDE := -n auto --dist worksteal -m "not alone" $(NOT_HERE)
+
+.PHONY: help demo check quick test bench recording reliability fmt generated golden clean deb rpm test-packages test-shipped test-newest
 
 help:
 	@echo "make demo    the whole cycle before your eyes, in under a minute"
+	@echo "make quick   the tests to run all day: minutes, and neither root nor a daemon"
 	@echo "make test    the whole test suite; installs what it needs"
 	@echo "make check   format, lint, types, layers"
-	@echo "make bench   the numbers of the README, measured here"
+	@echo "make bench   the numbers of docs/performance.md, measured here and written there with their pictures"
 	@echo "make reliability  every proof of docs/reliability.md, and its figures written there"
 	@echo "make deb     the Debian package in dist/, for this machine or with ARCH=x86_64, ARCH=aarch64; make rpm: the other"
 	@echo "make test-packages  both packages for both architectures, built and tried on machines made for it"
+	@echo "make test-shipped  the core suites on the interpreter of the package in dist/"
+	@echo "make test-newest  the newest Docker and containerd of Debian's suites, instead of this machine's"
 	@echo "make fmt     format the code; make generated, make golden: rewrite generated and expected texts"
 
 demo: $(STAMP)
@@ -27,9 +33,13 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+quick: $(STAMP)
+	CMGR_WALKS=$${CMGR_WALKS:-20} CMGR_FUZZ=$${CMGR_FUZZ:-0.2} $(BIN)/pytest $(SIDE_BY_SIDE)
+
 test: $(STAMP)
 	@sh tests/support/install.sh
-	$(BIN)/pytest --ignore=tests/packages
+	@sh tests/support/again.sh $(BIN)/pytest $(SIDE_BY_SIDE)
+	@sh tests/support/again.sh $(BIN)/pytest -m alone $(NOT_HERE)
 
 deb rpm: $(STAMP)
 	@sh packaging/build.sh $@
@@ -37,15 +47,33 @@ deb rpm: $(STAMP)
 test-packages: $(STAMP)
 	@sh tests/support/install.sh packages
 	@for arch in x86_64 aarch64; do ARCH=$$arch sh packaging/build.sh deb rpm || exit; done
-	$(BIN)/pytest tests/packages
+	@sh tests/support/again.sh $(BIN)/pytest tests/packages tests/power
+
+# The core once more, on the interpreter and the libraries that the packages in dist/ bring along.
+test-shipped: $(STAMP)
+	@CMGR_WALKS=$${CMGR_WALKS:-20} sh tests/support/shipped.sh build/shipped $(SIDE_BY_SIDE) \
+		$(addprefix tests/,model store config view service drivers runtimes metrics)
+
+# What cmgr asks of a daemon, and whole episodes. They are unpacked, not installed.
+test-newest: $(STAMP)
+	@sh tests/support/install.sh
+	@sh tests/support/newest.sh build/newest
+	@PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" sh tests/support/again.sh \
+		$(BIN)/pytest -m "docker or containerd" tests/runtimes tests/system/test_clients.py tests/system/test_episodes.py \
+		tests/system/test_containerd_episodes.py
 
 bench: $(STAMP)
 	@sh tests/support/install.sh
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench --page
+
+recording: $(STAMP)
+	$(BIN)/python -m tests.docs.recording
 
 reliability: $(STAMP)
-	@sh tests/support/install.sh
-	CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof
+	@sh tests/support/install.sh power
+	CMGR_SOAK=$${CMGR_SOAK:-1000} CMGR_CUTS=$${CMGR_CUTS:-20} CMGR_REBOOTS=$${CMGR_REBOOTS:-10} \
+		CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof
 	$(BIN)/python -m tests.support.figures build/reliability.json
 
 fmt: $(STAMP)
@@ -56,6 +84,7 @@ generated: $(STAMP)
 	$(BIN)/python -m tests.config.regenerate
 	$(BIN)/python -m tests.docs.generated
 	$(BIN)/python -m tests.docs.metrics
+	$(BIN)/python -m tests.docs.json_page
 	$(BIN)/python -m tests.docs.logs
 	$(BIN)/python -m tests.docs.migration
 	$(BIN)/python -m tests.docs.man_pages

@@ -1,11 +1,11 @@
-"""`python -m bench`: measure everything in one run. `--markdown` prints the last run's table for the README."""
+"""`python -m bench`: measure everything in one run. `--page` writes the last run's figures into docs/performance.md."""
 
 import argparse
 import sys
 import time
 from collections.abc import Callable, Mapping
 
-from bench import alone, ascend, containerd, cycles, figures, idle, storm
+from bench import alone, ascend, containerd, cycles, figures, idle, pictures, storm
 from bench.figures import Figure
 from bench.site import Site
 
@@ -21,13 +21,15 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--markdown", action="store_true", help="print the table of the last run, measure nothing")
+    parser.add_argument("--page", action="store_true", help="write the page and its pictures, measure nothing")
     parser.add_argument("--only", choices=PARTS, help="measure this part only, and save nothing")
     given = parser.parse_args()
-    if given.markdown:
-        print(figures.markdown(*figures.load()))
+    if given.page:
+        machine, found = figures.load()
+        figures.write(machine, found)
+        pictures.draw(found)
         return 0
-    found: list[Figure] = []
+    found = []
     began = time.monotonic()
     with Site() as site:
         for name in [given.only] if given.only else PARTS:

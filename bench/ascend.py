@@ -16,6 +16,9 @@ from tests.fakes.dcmi.build import CannotBuild, Workshop
 from tests.fakes.dcmi.standin import FakeChip, Standin
 
 DISTINCT = 400
+BESIDE = 20
+UNTOLD = 5
+NEVER_MS = 3_600_000
 PART = 'driver = "dcmi"'
 
 
@@ -31,6 +34,8 @@ def run(site: Site) -> list[Figure]:
         return [
             *_figures("1 container", single),
             *_figures("8 containers", ring),
+            *_beside_one_that_never_boots(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
+            *_untold(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
             *_storm(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
             *_idle(site, _machine(workshop, hosts.host_910b(idle.CHIPS))),
         ]
@@ -75,6 +80,43 @@ def _figures(case: str, cycles: Sequence[Cycle]) -> list[Figure]:
         Figure(PART, f"{case}: first stop to the last, p50", quantile(spread, 0.5), "ms", 30, n),
         Figure(PART, f"{case}: cmgr's own share of the recovery, median", quantile(overhead, 0.5), "ms", 150, n),
     ]
+
+
+def _beside_one_that_never_boots(site: Site, machine: Standin) -> list[Figure]:
+    with ExitStack() as stack:
+        service, records = _service(site, machine, "singleRecover", stack)
+        machine.set("boot_ms", NEVER_MS)
+        machine.fault(0, weather.REAL)
+        records.wait(0, lambda calls: bool(of(calls, "reset")), "chip 0 was reset")
+        machine.set("boot_ms", int(BOOT_SECONDS * 1000))
+        running = []
+        for number in range(BESIDE):
+            chip, mark = 1 + number % (CHIPS - 1), records.mark()
+            machine.fault(chip, weather.REAL)
+            records.wait(mark, lambda calls: bool(of(calls, "start")), f"chip {chip} faulted, its container started")
+            service.until(lambda: service.phases() == {"verifying": 1, "healthy": CHIPS - 1}, "end this episode")
+            running.append(measured(records.since(mark)).running * 1000)
+        what = "another ring while one never boots: fault to running again"
+        n, reference = len(running), "131 s"
+        return [
+            Figure(PART, f"{what}, p50", quantile(running, 0.5), "ms", 1000, n, reference),
+            Figure(PART, f"{what}, max", max(running), "ms", None, n),
+        ]
+
+
+def _untold(site: Site, machine: Standin) -> list[Figure]:
+    with ExitStack() as stack:
+        service, records = _service(site, machine, "singleRecover", stack)
+        waited = []
+        for chip in range(UNTOLD):
+            mark, began = records.mark(), time.monotonic()
+            machine.set("lose", 1)
+            machine.fault(chip, weather.REAL)
+            records.wait(mark, lambda calls: bool(of(calls, "start")), f"chip {chip} faulted, its container started")
+            service.until(service.all_well, "end the episode")
+            waited.append((of(records.since(mark), "stop")[0].begin - began) * 1000)
+        what = "a fault of which the driver does not tell: to the first stop, max"
+        return [Figure(PART, what, max(waited), "ms", 5000, len(waited), "never")]
 
 
 def _storm(site: Site, machine: Standin) -> list[Figure]:

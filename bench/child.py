@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 
@@ -85,9 +85,9 @@ class TimedRuntime:
         self._note(Call("stop", _name(key), begin, time.monotonic()))
         return halt
 
-    def start(self, key: ContainerKey, restart_policy: str) -> str:
+    def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
         begin = time.monotonic()
-        run = self._inner.start(key, restart_policy)
+        run = self._inner.start(key, restart_policy, frozen=frozen)
         self._note(Call("start", _name(key), begin, time.monotonic()))
         return run
 
@@ -115,8 +115,8 @@ def main() -> int:
                 threading.Thread(target=_weather, args=(chips,), name="weather", daemon=True).start()
             return TimedDriver(chips, note)
 
-        def _open_runtimes(self) -> tuple[Runtime, ...]:
-            runtimes = super()._open_runtimes()
+        def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
+            runtimes = super()._open_runtimes(known)
             return tuple(r if r.name == "docker" else TimedRuntime(r, note) for r in runtimes)
 
     log = logs.set_up(config.log.level, config.log.file)

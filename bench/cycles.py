@@ -9,7 +9,7 @@ from bench.records import Call, Records, covered, of
 from bench.service import BOOT_SECONDS, Service
 from bench.site import Site
 from bench.weather import REAL
-from cmgr.service.client import ask
+from cmgr.service.door.client import order
 
 CHIPS = 8
 COUNT = 40
@@ -17,12 +17,17 @@ COUNT = 40
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """One recovery, in seconds from the driver's callback; `overhead` is what neither runtime nor driver needed."""
+    """One recovery, in seconds from the driver's callback; `overhead` is what neither runtime nor driver needed.
+
+    `stopping`, `starting`: how long at least one stop, one start was under way.
+    """
 
     first_stop: float
     last_stop: float
     running: float
     overhead: float
+    stopping: float
+    starting: float
 
 
 def run(site: Site) -> list[Figure]:
@@ -47,7 +52,7 @@ def _cycles(site: Site, strategy: str, ring: int, stopped: int) -> list[Cycle]:
 def recovery(service: Service, records: Records, chip: int, stopped: int) -> Cycle:
     """Let a simulated chip fault, and return what the recovery took when it is over."""
     mark = records.mark()
-    ask(service.socket, "inject", chip=chip, code=REAL, assertion="occurred")
+    order(service.socket, "inject", chip=chip, code=REAL, assertion="occurred")
     records.wait(mark, lambda calls: len(of(calls, "start")) >= stopped, f"chip {chip} faulted, containers started")
     service.until(service.all_well, "end the episode")
     return measured(records.since(mark))
@@ -60,15 +65,16 @@ def measured(calls: Sequence[Call]) -> Cycle:
     assert all(call.status in (0, 204) for call in (*stops, *starts)), f"the runtime did it all: {calls}"
     (reset,) = of(calls, "reset")
     running = max(call.end for call in starts) - fault.begin
-    others = covered(stops) + covered(starts) + (reset.end - reset.begin) + BOOT_SECONDS
-    return Cycle(stops[0].begin - fault.begin, stops[-1].begin - fault.begin, running, running - others)
+    stopping, starting = covered(stops), covered(starts)
+    own = running - (stopping + starting + (reset.end - reset.begin) + BOOT_SECONDS)
+    return Cycle(stops[0].begin - fault.begin, stops[-1].begin - fault.begin, running, own, stopping, starting)
 
 
 def _first_stop(case: str, cycles: Sequence[Cycle], reference: str) -> list[Figure]:
     values = [c.first_stop * 1000 for c in cycles]
     part = "Fault callback to the first stop request at the runtime"
     return [
-        Figure(part, f"{case}: p50", quantile(values, 0.5), "ms", 5, len(values), reference),
+        Figure(part, f"{case}: p50", quantile(values, 0.5), "ms", 5, len(values), reference, tuple(values)),
         Figure(part, f"{case}: p99", quantile(values, 0.99), "ms", 25, len(values)),
     ]
 
@@ -88,5 +94,9 @@ def _overhead(case: str, cycles: Sequence[Cycle], reference: str) -> list[Figure
     return [
         Figure(part, f"{case}: cmgr's own share, median", quantile(overhead, 0.5), "ms", 150, n),
         Figure(part, f"{case}: cmgr's own share, p90", quantile(overhead, 0.9), "ms", None, n),
+        *(
+            Figure(part, f"{case}: {name}, median", quantile([s * 1000 for s in seconds], 0.5), "ms", None, n)
+            for name, seconds in (("stops", [c.stopping for c in cycles]), ("starts", [c.starting for c in cycles]))
+        ),
         Figure(part, f"{case}: in all, median", quantile(whole, 0.5), "ms", None, n, reference),
     ]

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 FILE = Path(__file__).parent / "results.json"
+PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Figure:
     most: float | None = None
     n: int = 1
     reference: str = ""
+    values: tuple[float, ...] = ()
+    """Every single measurement, where a picture shows it."""
 
     @property
     def kept(self) -> bool:
@@ -43,8 +46,9 @@ def save(machine: Mapping[str, str], figures: Sequence[Figure]) -> None:
 def load() -> tuple[Mapping[str, str], list[Figure]]:
     """Return what the last run saved. Raises `FileNotFoundError`."""
     told = json.loads(FILE.read_text())
-    names = Figure.__slots__
-    return told["machine"], [Figure(**{name: row[name] for name in names}) for row in told["figures"]]
+    names = [name for name in Figure.__slots__ if name != "values"]
+    rows = told["figures"]
+    return told["machine"], [Figure(**{name: row[name] for name in names}, values=tuple(row["values"])) for row in rows]
 
 
 NOTES = (
@@ -83,13 +87,23 @@ def table(machine: Mapping[str, str], figures: Sequence[Figure]) -> str:
 
 
 def markdown(machine: Mapping[str, str], figures: Sequence[Figure]) -> str:
-    """Return everything as a table for a README."""
+    """Return everything as a table for docs/performance.md."""
     lines = [", ".join(f"{name} {value}" for name, value in machine.items()), ""]
     lines += ["| | measured | must be | | n | reference |", "|---|---|---|---|---|---|"]
     for figure, row in zip(figures, rows(figures), strict=True):
         lines.append("| " + " | ".join((f"{figure.part}: {row[0]}", *row[1:])) + " |")
     lines += ["", *NOTES]
     return "\n".join(lines)
+
+
+def write(machine: Mapping[str, str], figures: Sequence[Figure], page: Path = PAGE) -> None:
+    """Write the table into its place in the page."""
+    text = page.read_text()
+    before, begin, rest = text.partition("<!-- bench -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    if not (begin and end):
+        raise ValueError(f"{page} has no place for the figures")
+    page.write_text(f"{before}{begin}{markdown(machine, figures)}\n{end}{after}")
 
 
 def _joined(row: Sequence[str], widths: Sequence[int]) -> str:

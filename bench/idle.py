@@ -1,4 +1,4 @@
-"""What the service needs when nothing happens, and meanwhile how long commands and starts take."""
+"""Measures what the service needs when nothing happens, and meanwhile how long commands and starts take."""
 
 import subprocess
 import threading

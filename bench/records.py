@@ -1,4 +1,4 @@
-"""What happened when, on the monotonic clock that all processes of a machine share."""
+"""The record of what happened when, on the monotonic clock that all processes of a machine share."""
 
 import json
 import os

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench.records import Records
-from cmgr.service.client import ask
+from cmgr.service.door.client import get
 
 RESET_SECONDS = 0.2
 BOOT_SECONDS = 0.3
@@ -24,7 +25,7 @@ PRETENDED_STOP, PRETENDED_START = "100ms", "240ms"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What the service runs on. Chip i is used by containers i, i + chips and so on.
+    """The ground that the service runs on. Chip i is used by containers i, i + chips and so on.
 
     `docker`: the daemon's socket; empty: pretended containers. `library`: the driver's for Ascend chips, which says
     itself what chips there are; empty: simulated ones. `containerd`: its socket, instead of Docker's.
@@ -121,11 +122,15 @@ class Service:
         self.process.stdin.flush()
 
     def status(self) -> dict[str, Any]:
-        return ask(self.socket, "status")
+        return get(self.socket, "status")
 
     def all_well(self) -> bool:
         """Return whether no ring is in an episode."""
-        return all(ring["phase"] == "healthy" for ring in self.status()["rings"])
+        return self.phases().keys() == {"healthy"}
+
+    def phases(self) -> Counter[str]:
+        """Return how many rings are in each phase."""
+        return Counter(ring["phase"] for ring in self.status()["rings"])
 
     def until(self, true: Callable[[], bool], why: str, within: float = 60.0) -> None:
         """Return when it is true. Raises `TimeoutError`."""
@@ -180,6 +185,8 @@ def _settings(folder: Path, plan: Plan) -> Iterator[str]:
     if plan.containerd:
         yield f"containerd.address = {json.dumps(plan.containerd)}"
     yield 'metrics.listen = ""'
+    # Measured is until everything runs again: nobody waits to see whether it lasts.
+    yield 'retry.settle = "0s"'
     # The same ring is reset again and again here.
     yield "reset.attempts = 100"
     yield 'reset.window = "1m"'

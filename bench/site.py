@@ -72,6 +72,11 @@ class Site:
             finally:
                 client.close()
 
+        # The case before may have left one stopped, on a chip that never booted.
+        client = docker.client()
+        for stopped in client.containers(all=True, filters={"status": "exited"}):
+            client.start(stopped["Id"])
+        client.close()
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(run, range(len(names), count)))
 

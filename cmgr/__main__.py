@@ -15,8 +15,9 @@ def main() -> int:
     from cmgr.cli import main as run
 
     code = run()
-    if "cmgr.drivers.dcmi.driver" in sys.modules:
-        # Threads of libdcmi may call back at any time, also while the interpreter is being taken down.
+    drivers = {name for name in sys.modules if name.startswith("cmgr.drivers.") and name.endswith(".driver")}
+    if drivers - {"cmgr.drivers.sim.driver"}:
+        # Threads of a vendor's library may call back at any time, also while the interpreter is being taken down.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

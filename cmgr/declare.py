@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 
 class Form(Enum):
-    """What a text must look like."""
+    """The form that a text must have."""
 
     TEXT = auto()
     PATH = auto()
@@ -18,10 +18,11 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What the documentation and the checks know of a setting.
+    """A setting as the documentation and the checks know it.
 
     `within`: the least and the greatest value, durations as text. `choices`: the words that a text, or each text of
-    a list, may be. `empty`: the text may be empty, as it always may where its default is.
+    a list, may be. `empty`: the text may be empty, as it always may where its default is. `around`: what is in this
+    group of settings stands in the table around it, as if there were no group.
     """
 
     sentence: str
@@ -29,3 +30,4 @@ class Meta:
     choices: tuple[str, ...] = ()
     form: Form = Form.TEXT
     empty: bool = False
+    around: bool = False

@@ -2,12 +2,16 @@
 
 CmgrError                 what failed, one sentence that begins with "cannot"; hint: what to do next
 ├─ ConfigError            a configuration, fault table or order is wrong; lists every mistake
+│  └─ BadRequest          what was asked of the service cannot be understood
+├─ NotThere               what is named is not there: a chip, a container, an episode, a path
 ├─ DriverError            a chip call failed
 │  ├─ DriverMissing       the driver's library or device is not there
 │  └─ ResetRefused        the last look before a reset found a reason against it
 ├─ ContainerError         a container runtime call failed
 │  ├─ RuntimeDown         the runtime cannot be reached, so the order was not given
+│  ├─ RuntimeAils         the runtime itself failed: that counts as no try of a start
 │  └─ ContainerGone       there is no such container (for a stop that is success)
+├─ Unsure                 nobody answered in time: whether it was done is not known
 ├─ StoreError             the database cannot be read or written
 │  ├─ StoreTooNew         it was written by a newer cmgr
 │  └─ StoreBusy           another cmgr uses it
@@ -19,7 +23,7 @@ Classes differ where the receiver acts differently, and nowhere else.
 
 
 class CmgrError(Exception):
-    """What failed ("cannot …"), and what to do about it."""
+    """A failure ("cannot …"), and what to do about it."""
 
     exit_code = 1
 
@@ -35,6 +39,18 @@ class ConfigError(CmgrError):
     def __init__(self, message: str, *, mistakes: tuple[str, ...] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.mistakes = mistakes
+
+
+class BadRequest(ConfigError):
+    """The service cannot understand what it is asked."""
+
+
+class NotThere(CmgrError):
+    """There is nothing of the name that was given."""
+
+
+class Unsure(CmgrError):
+    """Whether what was asked for was done is not known; it may be done yet."""
 
 
 class DriverError(CmgrError):
@@ -55,6 +71,10 @@ class ContainerError(CmgrError):
 
 class RuntimeDown(ContainerError):
     """The runtime's daemon cannot be reached: it never got the order."""
+
+
+class RuntimeAils(ContainerError):
+    """The runtime itself failed, which is no fault of the container's; whether the order was carried out is open."""
 
 
 class ContainerGone(ContainerError):

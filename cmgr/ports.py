@@ -1,4 +1,4 @@
-"""What cmgr needs of the world: a chip driver, container runtimes, a store, a clock.
+"""The world as cmgr needs it: a chip driver, container runtimes, a store, a clock.
 
 Read together these four interfaces are the best summary of what cmgr does. They are implemented in `drivers`,
 `runtimes`, `store` and `service.clock`; each implementation must pass the contract suite of its port under `tests/`.
@@ -25,10 +25,10 @@ from cmgr.model.values.faults import Assertion
 from cmgr.model.values.node import Node
 
 DriverFact = FaultReported | ReadNeeded | ChipsListed
-"""What a driver tells on its own."""
+"""Facts that a driver tells on its own."""
 
 RuntimeFact = RuntimeUp | RuntimeDown | ContainerSeen | ContainerRemoved
-"""What a runtime tells on its own."""
+"""Facts that a runtime tells on its own."""
 
 
 class Clock(Protocol):
@@ -48,7 +48,7 @@ class ChipDriver(Protocol):
     def watch(self, tell: Callable[[DriverFact], None]) -> None:
         """Call `tell` for each fault event from now on, on foreign threads; it neither blocks nor raises.
 
-        Returns at once; called once. Present faults may or may not be told again: `read` is the truth.
+        Returns at once; called once. Present faults are told again or not: `read` is the truth.
         Raises `DriverError`.
         """
 
@@ -106,6 +106,7 @@ class Gauge(Protocol):
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         """Return what is known and measured of each chip by name, a unit at the name's end; nothing when it is silent.
 
+        `service.metrics.chips` says the forms of those names that become metrics.
         Any thread. Blocks up to 3 s, then leaves out the rest. Safe to repeat. Does not raise.
         """
 
@@ -129,13 +130,13 @@ class Runtime(Protocol):
     name: str
 
     def list(self) -> tuple[Container, ...]:
-        """Return every container whose definition asks for chips, running or not, `chips` left empty.
+        """Return every container that asks for chips or has a label of cmgr's, running or not, `chips` left empty.
 
         Blocks up to 30 s. Safe to repeat. Raises `RuntimeDown` or `ContainerError`.
         """
 
     def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
-        """Tell every change of a container that asks for chips from now on, and the runtime's comings and goings.
+        """Tell every change of such a container from now on, and the runtime's comings and goings.
 
         Returns at once; called once. `tell` is called on a foreign thread and neither blocks nor raises. Reconnects
         for ever, with growing delays; `RuntimeUp` is told each time that events flow.
@@ -148,11 +149,12 @@ class Runtime(Protocol):
         `ContainerError`.
         """
 
-    def start(self, key: ContainerKey, restart_policy: str) -> str:
+    def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
         """Start the container, put `restart_policy` back, and return the word for its new life.
 
-        `containers.NO_RESTART` leaves its restart policy as it is: there was none to put back.
-        One that runs already is success. Blocks up to 60 s. Safe to repeat. Raises as `stop`.
+        `containers.NO_RESTART` leaves its restart policy as it is: there was none to put back. With `frozen` it is
+        frozen then; without it nothing is thawed.
+        A container that runs already is success. Blocks up to 60 s. Safe to repeat. Raises as `stop`.
         """
 
     def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:

@@ -18,9 +18,9 @@ def stamp_or_none(at: datetime | None) -> str | None:
 
 def span(length: timedelta) -> str:
     """Return a length of time in its one or two largest units: `450 ms`, `60 s`, `2 min`, `1 h 30 min`, `3 d`."""
-    if length < timedelta(seconds=1):
-        return f"{max(0, round(length / timedelta(milliseconds=1)))} ms"
-    seconds = round(length.total_seconds())
+    if timedelta() < length < timedelta(seconds=1):
+        return f"{round(length / timedelta(milliseconds=1))} ms"
+    seconds = max(0, round(length.total_seconds()))
     if seconds < 120:
         return f"{seconds} s"
     for size, unit, part, part_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
@@ -33,6 +33,11 @@ def span(length: timedelta) -> str:
 
 def times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
+
+
+def counted(count: int, word: str) -> str:
+    """Return `1 chip`, `2 chips`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def one_line(text: str) -> str:

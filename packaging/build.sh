@@ -2,5 +2,17 @@
 # Builds the packages that are named (deb, rpm) for $ARCH, this machine's unless told, and prints their paths.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh"
+# What any step needs is looked for first: compiling takes minutes.
+tools="apt-get dpkg-source gcc make perl tclsh python3 xz bzip2 patch gzip cpio $ARCH-linux-gnu-strip"
+for format; do
+    case $format in
+    deb) tools="$tools dpkg-deb" ;;
+    rpm) tools="$tools rpmbuild" ;;
+    *) die "there is no format $format: deb and rpm are" ;;
+    esac
+done
+# shellcheck disable=SC2086
+need $tools
 sh "$here/tree.sh" >/dev/null
 for format; do sh "$here/$format/build.sh"; done

@@ -20,9 +20,9 @@ aarch64) deb_arch=arm64 ;;
 esac
 
 need() {
-    for tool; do
-        command -v "$tool" >/dev/null 2>&1 || die "$tool is missing (sh tests/support/install.sh packages installs it on Debian)"
-    done
+    missing=""
+    for tool; do command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"; done
+    [ -z "$missing" ] || die "missing:$missing (sh tests/support/install.sh packages installs them on Debian)"
 }
 
 # The one place of the version is cmgr/__init__.py. Both formats want 1.0rc1 written 1.0~rc1, so that 1.0 is newer.

@@ -4,7 +4,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
-need python3 gzip "$ARCH-linux-gnu-strip"
+need python3 gzip cpio "$ARCH-linux-gnu-strip"
 
 python=$(sh "$here/python/build.sh")
 native_python=$(ARCH=$(uname -m) sh "$here/python/build.sh" 2>/dev/null)/bin/python3.11

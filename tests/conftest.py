@@ -1,6 +1,7 @@
-"""What tests of every layer share."""
+"""The fixtures that tests of every layer share."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -12,7 +13,13 @@ from tests.support.dockerd import Dockerd
 
 D = TypeVar("D", Dockerd, Containerd)
 
-pytest_plugins = ["tests.support.figures"]
+pytest_plugins = ["tests.support.figures", "tests.support.kinds"]
+
+
+def pytest_configure() -> None:
+    # A shell has what it runs in the background ignore Ctrl-C, children included: no test could send it.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """The command line. Errors are printed here and nowhere else, and no traceback reaches a user."""
 
 import io
-import re
 import sys
 from collections.abc import Sequence
 
@@ -9,20 +8,6 @@ from cmgr.errors import CmgrError, ConfigError, chain
 
 INTERRUPTED = 130
 USAGE = 2
-
-_WORDS = (
-    (r"is not a valid int(?: range)?", "is not a whole number"),
-    (r"is not in the range x>=(\d+)", r"is less than \1"),
-    (r"^Invalid value: ", ""),
-    (r"^Invalid value for '\[?([^']+?)\]?'(?: / '[^']+')?: ", r"\1: "),
-    (r"^Missing (?:argument|option) '([^']+)'(?: / '[^']+')?\..*", r"\1 is missing"),
-    (r"^No such command ", "there is no command "),
-    (r"^No such option: ", "there is no option "),
-    (r"^Got unexpected extra argument(?:s|\(s\))? \((.*)\)", r"not expected here: \1"),
-    (r"^Option '([^']+)' requires an argument", r"\1 needs a value"),
-    (r"\.$", ""),
-)
-"""How typer and click word what is wrong, and how cmgr does. What is not here is told as they do."""
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -42,14 +27,14 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _run(args: list[str]) -> int:
-    from cmgr.cli.app import app
+    from cmgr.cli.app import app_of
     from cmgr.cli.text import out
 
     # A name that the terminal's character set does not have must not end a command.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = app(args, prog_name="cmgr", standalone_mode=False)
+        code = app_of(args)(args, prog_name="cmgr", standalone_mode=False)
         out.flush()
     except SystemExit as end:
         # Completion scripts, and typer on a pipe that nobody reads.
@@ -78,33 +63,15 @@ def _other(error: Exception) -> int:
 
     if isinstance(error, typer.Abort):
         return INTERRUPTED
-    refusal = getattr(error, "format_message", None)
-    if callable(refusal):
-        return _usage(error, str(refusal()))
+    show = getattr(error, "show", None)
+    if callable(show):  # The refusals of typer and of click, which show themselves with the usage.
+        show()
+        return USAGE
     if sys.flags.dev_mode:
         raise error
     _say(f"cmgr: cannot go on: {type(error).__name__}: {chain(error)}")
     _say("hint: this is a bug in cmgr; please report it with what python3 -X dev -m cmgr … shows")
     return 1
-
-
-def _usage(error: Exception, message: str) -> int:
-    context = getattr(error, "ctx", None)
-    path = getattr(context, "command_path", "cmgr")
-    if type(error).__name__ == "NoArgsIsHelpError":
-        _say(message)
-        return USAGE
-    _say(f"cmgr: cannot understand the command line: {_plainly(message)}")
-    _say(f"hint: {path} --help")
-    return USAGE
-
-
-def _plainly(message: str) -> str:
-    """Return what typer says in the words of cmgr's errors, on one line."""
-    message = " ".join(message.split())
-    for theirs, ours in _WORDS:
-        message = re.sub(theirs, ours, message)
-    return message
 
 
 def _say(text: str) -> None:

@@ -1,5 +1,7 @@
-"""The commands that let something happen: run, inject."""
+"""The commands that let something happen: run, inject, give-back."""
 
+import json
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,17 +10,20 @@ import typer
 from cmgr.cli import complete, source
 from cmgr.cli.options import Common
 from cmgr.cli.text import out
-from cmgr.service.client import ask
+from cmgr.errors import CmgrError
+from cmgr.service.door.client import order
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
+    from cmgr.view import shapes
+
+CHECK_SECONDS = 25.0
+"""Shorter than whoever asks for it waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions(Common):
-    driver: Annotated[
-        str | None, typer.Option("--driver", metavar="NAME", help="Overrides driver: auto, dcmi or sim.")
-    ] = None
+    driver: Annotated[str | None, typer.Option("--driver", metavar="NAME", help="Overrides the setting driver.")] = None
     runtime: Annotated[
         list[str] | None,
         typer.Option(
@@ -56,6 +61,11 @@ class InjectOptions(Common):
     once: Annotated[bool, typer.Option("--once", help="A fault that passes at once.")] = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveBackOptions(Common):
+    """Nothing but what every command has."""
+
+
 def run(options: RunOptions) -> int:
     """Run the service in the foreground.
 
@@ -73,7 +83,24 @@ def run(options: RunOptions) -> int:
 
     # The watchdog's SIGABRT: every thread says where it is.
     faulthandler.enable()
-    return daemon.run(config, read)
+    return daemon.run(config, read, lambda: _looked(options))
+
+
+def _looked(options: RunOptions) -> "shapes.Check":
+    """Return what `cmgr check` finds, in a process of its own: it loads the driver's library once more."""
+    import subprocess
+
+    paths = {"--config": options.config, "--state-dir": options.state_dir, "--socket": options.socket}
+    given = [word for name, path in paths.items() if path is not None for word in (name, str(path))]
+    # As this very program was called, which is not the same in a package and out of it.
+    own = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
+    command = [sys.executable, *own, "check", "--json", *given]
+    try:
+        ended = subprocess.run(command, capture_output=True, check=False, timeout=CHECK_SECONDS)  # noqa: S603
+        found: shapes.Check = json.loads(ended.stdout)
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        raise CmgrError("cannot check", hint="cmgr check") from error
+    return found
 
 
 def inject(options: InjectOptions) -> int:
@@ -92,7 +119,23 @@ def inject(options: InjectOptions) -> int:
             f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00"
         )
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
-    ask(source.socket_of(options), "inject", chip=options.chip, code=code, assertion=str(assertion))
+    order(source.socket_of(options), "inject", chip=options.chip, code=code, assertion=str(assertion))
     happened = "occurred and passed at once" if assertion is Assertion.ONCE else str(assertion)
     out.lines([f"chip {options.chip}: fault {code} {happened}"])
     return 0
+
+
+def give_back(options: GiveBackOptions) -> int:
+    """Give back what is held, before cmgr is removed.
+
+    The service must be stopped. Each held container gets its restart policy back, and is started where its chips are
+    well. The others are listed.
+    """
+    from cmgr.service.giving_back import give_back
+
+    left = False
+    for given in give_back(source.configuration(options)):
+        left = left or bool(given.left)
+        advice = f": {given.left}; start it yourself when that is over" if given.left else ""
+        out.lines([f"{given.text}{advice}"])
+    return int(left)

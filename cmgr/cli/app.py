@@ -1,29 +1,16 @@
 """The commands by name."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from cmgr import __version__
-from cmgr.cli import act, bundle, migrate, orders, past, show
-from cmgr.cli.check import check
-from cmgr.cli.demo import demo
 from cmgr.cli.options import Output, command
 from cmgr.cli.text import out
 
-T = TypeVar("T")
-
-app = typer.Typer(
-    name="cmgr",
-    help="Recovers containers from faults of the accelerator chips they use.",
-    epilog="Exit codes: 0 fine, 1 failed, 2 usage, 3 the service is not running, 4 status --check: something is wrong.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+EPILOG = "Exit codes: 0 fine, 1 failed, 2 usage, 3 the service is not running, 4 status --check: something is wrong."
 
 
 def version(options: Output) -> int:
@@ -41,7 +28,6 @@ def _version_told(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def root(
     _told: Annotated[
         bool,
@@ -51,33 +37,52 @@ def root(
     """Recovers containers from faults of the accelerator chips they use."""
 
 
-class _Command(TyperCommand):
-    """A command whose usage names what is needed as manual pages do: CHIP, where typer writes {CHIP}."""
+COMMANDS = {
+    "status": ("show", "status", "StatusOptions"),
+    "chips": ("show", "chips", "ChipsOptions"),
+    "faults": ("show", "faults", "FaultsOptions"),
+    "history": ("past", "history", "HistoryOptions"),
+    "events": ("past", "events", "EventsOptions"),
+    "explain": ("show", "explain", "ExplainOptions"),
+    "inject": ("act", "inject", "InjectOptions"),
+    "reset": ("orders", "reset", "ResetOptions"),
+    "isolate": ("orders", "isolate", "IsolateOptions"),
+    "release": ("orders", "release", "ReleaseOptions"),
+    "resume": ("orders", "resume", "ResumeOptions"),
+    "forget": ("orders", "forget", "ForgetOptions"),
+    "maintenance": ("orders", "maintenance", "MaintenanceOptions"),
+    "acknowledge": ("orders", "acknowledge", "AcknowledgeOptions"),
+    "reload": ("orders", "reload", "ReloadOptions"),
+    "check": ("check.check", "check", "CheckOptions"),
+    "migrate": ("migrate", "migrate", "MigrateOptions"),
+    "bundle": ("bundle", "bundle", "BundleOptions"),
+    "give-back": ("act", "give_back", "GiveBackOptions"),
+    "run": ("act", "run", "RunOptions"),
+    "demo": ("demo.demo", "demo", "DemoOptions"),
+    "version": ("app", "version", "Output"),
+}
+"""Each command's module, function and options."""
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
+def app_of(words: Sequence[str] = ()) -> typer.Typer:
+    """Return the command line with the command that these words begin with, or with all.
 
-def _add(name: str, work: Callable[[T], int], options: type[T]) -> None:
-    app.command(name, cls=_Command)(command(work, options))
-
-
-_add("status", show.status, show.StatusOptions)
-_add("chips", show.chips, show.ChipsOptions)
-_add("faults", show.faults, show.FaultsOptions)
-_add("history", past.history, past.HistoryOptions)
-_add("explain", show.explain, show.ExplainOptions)
-_add("inject", act.inject, act.InjectOptions)
-_add("reset", orders.reset, orders.ResetOptions)
-_add("isolate", orders.isolate, orders.IsolateOptions)
-_add("release", orders.release, orders.ReleaseOptions)
-_add("resume", orders.resume, orders.ResumeOptions)
-_add("forget", orders.forget, orders.HeldOptions)
-_add("maintenance", orders.maintenance, orders.MaintenanceOptions)
-_add("reload", orders.reload, orders.ReloadOptions)
-_add("check", check.check, check.CheckOptions)
-_add("migrate", migrate.migrate, migrate.MigrateOptions)
-_add("bundle", bundle.bundle, bundle.BundleOptions)
-_add("run", act.run, act.RunOptions)
-_add("demo", demo.demo, demo.DemoOptions)
-_add("version", version, Output)
+    To load them all takes longer than most of them need.
+    """
+    # Whoever completes a line gives no words, and may mean any command.
+    names = words[:1] if words and words[0] in COMMANDS else COMMANDS
+    app = typer.Typer(
+        name="cmgr",
+        help="Recovers containers from faults of the accelerator chips they use.",
+        epilog=EPILOG,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+    app.callback()(root)
+    for name in names:
+        module, work, options = COMMANDS[name]
+        loaded = import_module(f"cmgr.cli.{module}")
+        app.command(name)(command(getattr(loaded, work), getattr(loaded, options)))
+    return app

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from cmgr import __version__
+from cmgr import __version__, atomic
 from cmgr.cli import past, source
 from cmgr.cli.options import Common
 from cmgr.cli.text import out
@@ -27,7 +27,6 @@ TIMELINES = 20
 SAVED = 5
 """So many episodes, timelines of episodes, and saved bundles are in it: the newest."""
 
-_NOTES = 10_000
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -58,30 +57,18 @@ def bundle(options: BundleOptions) -> int:
 @contextmanager
 def _file(path: Path, force: bool) -> Iterator[BinaryIO]:
     """Give a file that becomes the one of this path when all is written, and that only its owner can read."""
-    descriptor, written = _created(path, force)
-    try:
-        with open(descriptor, "wb") as file:
-            yield file
-        os.replace(written, path)
-    except BaseException as error:
-        with suppress(OSError):
-            written.unlink()
-        if isinstance(error, OSError):
-            raise CmgrError(f"cannot write {path}: {error.strerror or error}") from None
-        raise
-
-
-def _created(path: Path, force: bool) -> tuple[int, Path]:
-    """Make the file to write into: the one itself, so that nobody else's is overwritten, or one beside it."""
-    if os.path.isdir(path):  # Unlike that of Path it says no where one may not look.
+    if os.path.isdir(path):  # Unlike that of Path it says no where looking is not allowed.
         raise CmgrError(f"cannot write {path}: it is a directory")
-    written = path.with_name(f".{path.name}.{os.getpid()}") if force else path
+    taken = CmgrError(f"cannot write {path}: it is there already", hint="name another, or add --force")
+    if not force and os.path.lexists(path):
+        raise taken
     try:
-        return os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), written
+        with atomic.written(path, 0o600, replace=force) as file:
+            yield file
     except FileExistsError:
-        raise CmgrError(f"cannot write {path}: it is there already", hint="name another, or add --force") from None
+        raise taken from None
     except OSError as error:
-        raise CmgrError(f"cannot write {path}: {error.strerror}") from None
+        raise CmgrError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def _parts(options: BundleOptions) -> "Iterator[Part]":
@@ -89,7 +76,9 @@ def _parts(options: BundleOptions) -> "Iterator[Part]":
 
     makers: Mapping[str, Callable[[], object]] = {
         "about.json": _about,
-        **{f"{do}.json": _reader(options, do) for do in ("status", "chips", "faults")},
+        "status.json": lambda: _told(source.read(options, "status")),
+        "chips.json": lambda: _told(source.read(options, "chips")),
+        "faults.json": lambda: _told(source.read(options, "faults")),
         "faults-history.json": lambda: _past_faults(options),
         "history.json": lambda: past.episodes(options, EPISODES),
         "timelines.json": lambda: _timelines(options),
@@ -113,12 +102,8 @@ def _tried(make: Callable[[], object]) -> object:
         return {"error": chain(error), "hint": error.hint}
 
 
-def _reader(options: BundleOptions, do: str) -> Callable[[], object]:
-    def read() -> object:
-        told = source.read(options, do)
-        return {"origin": told.origin, **told.value}
-
-    return read
+def _told(told: source.Told[source.Document]) -> object:
+    return {"origin": told.origin, **told.value}
 
 
 def _about() -> object:
@@ -154,11 +139,11 @@ def _past_faults(options: BundleOptions) -> object:
 
 
 def _timelines(options: BundleOptions) -> object:
-    from cmgr.cli import timeline
+    from cmgr.service.door.records import MOST_NOTES, timeline
 
     with source.opened(options) as database:
         return {
-            str(episode.number): [timeline.note_json(n, episode.began) for n in database.notes(episode.number, _NOTES)]
+            str(episode.number): timeline(database.notes(episode.number, MOST_NOTES), episode.began)
             for episode in database.episodes(TIMELINES)
         }
 
@@ -166,9 +151,10 @@ def _timelines(options: BundleOptions) -> object:
 def _settings(config: "Config") -> object:
     """Return every setting. None of them is a secret but the path of a receiver's address, which may be one."""
     told = asdict(config)
+    told |= told.pop("drivers")  # In the file the table of each stands by its own name.
     for receiver in told["alarms"]["receivers"]:
         receiver["url"] = "/".join(str(receiver["url"]).split("/")[:3])
-    # What JSON does not know, such as durations, becomes text.
+    # Values that JSON does not know, such as durations, become text.
     return json.loads(json.dumps(told, default=str))
 
 

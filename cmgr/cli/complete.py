@@ -1,15 +1,19 @@
-"""What the shell offers where a chip or a container is to be typed: asked of the service, fast and silently."""
+"""Completion of chips and containers on the command line: asked of the service, fast and silently."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from cmgr.cli import source
 from cmgr.cli.options import Common
-from cmgr.cli.reading import ails, rows
+from cmgr.cli.text.reading import ails
 from cmgr.errors import CmgrError
-from cmgr.service.client import ask_briefly
+from cmgr.service.door.client import BRIEFLY, status
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 Offer = list[tuple[str, str]]
 """Each word with what it is."""
@@ -17,26 +21,35 @@ Offer = list[tuple[str, str]]
 
 def chips(ctx: typer.Context, incomplete: str) -> Offer:
     """Offer every chip."""
-    found = rows(_status(ctx), "chips")
-    return [o for c in found if (o := (str(c["id"]), str(c["reason"]) or "healthy"))[0].startswith(incomplete)]
+    return _offer(incomplete, ((str(c["id"]), c["reason"] or "healthy") for s in _status(ctx) for c in s["chips"]))
 
 
 def isolated(ctx: typer.Context, incomplete: str) -> Offer:
     """Offer the isolated chips."""
-    found = [c for c in rows(_status(ctx), "chips") if c["isolated"]]
-    return [o for c in found if (o := (str(c["id"]), str(c["reason"])))[0].startswith(incomplete)]
+    found = [c for s in _status(ctx) for c in s["chips"] if c["isolated"]]
+    return _offer(incomplete, ((str(c["id"]), c["reason"]) for c in found))
 
 
 def held_containers(ctx: typer.Context, incomplete: str) -> Offer:
     """Offer the containers that are held or ail, by as much as tells them apart."""
-    found = [c for c in rows(_status(ctx), "containers") if c["held"] or ails(c)]
-    return [o for c in found if (o := (str(c["called"]), str(c["status"])))[0].startswith(incomplete)]
+    found = [c for s in _status(ctx) for c in s["containers"] if c["held"] or ails(c)]
+    return _offer(incomplete, ((c["called"], c["status"]) for c in found))
 
 
-def _status(ctx: typer.Context) -> Mapping[str, object]:
+def troubles(ctx: typer.Context, incomplete: str) -> Offer:
+    """Offer the troubles that stay until a person acknowledges them."""
+    return _offer(incomplete, ((t["id"], t["text"]) for s in _status(ctx) for t in s["troubles"] if t["stays"]))
+
+
+def _offer(incomplete: str, found: Iterable[tuple[str, str]]) -> Offer:
+    return [each for each in found if each[0].startswith(incomplete)]
+
+
+def _status(ctx: typer.Context) -> "list[shapes.Status]":
+    """Return the picture, or nothing where the service does not give it at once."""
     given = {name: ctx.params.get(name) for name in ("config", "socket")}
     paths = {name: Path(str(value)) for name, value in given.items() if value is not None}
     try:
-        return ask_briefly(source.socket_of(Common(**paths)), "status")
+        return [status(source.socket_of(Common(**paths)), BRIEFLY)]
     except (CmgrError, OSError):
-        return {}  # Whoever presses Tab wants no error in the middle of the line.
+        return []  # An error in the middle of the line would disturb more than it helps.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cmgr import atomic
 from cmgr.cli import source
 from cmgr.cli.text import out, render
 from cmgr.errors import CmgrError, ConfigError, chain, sentence
@@ -149,7 +150,7 @@ def _overlooked(units: Sequence[Path]) -> Iterator[str]:
 def _with_faults(
     options: MigrateOptions, migration: "Migration", directory: Path, mistakes: list[str]
 ) -> "tuple[Migration, FaultFile | None]":
-    from cmgr.config import files
+    from cmgr import trust
     from cmgr.config.tables import table
     from cmgr.migration import migrate as of
 
@@ -160,7 +161,7 @@ def _with_faults(
     target = directory / (TABLE.with_suffix(".toml") if path.suffix == ".toml" else TABLE)
     try:
         # By the same rule and the same loader as faults.file.
-        text = files.read(str(path))
+        text = trust.read(str(path))
         read = table.parse_table(text, str(path))
     except ConfigError as error:
         several = len(error.mistakes) > 1
@@ -192,24 +193,10 @@ def _write(texts: Mapping[Path, str], force: bool) -> None:
 
 
 def _put(path: Path, text: str, force: bool) -> None:
-    import tempfile
-
-    descriptor, name = tempfile.mkstemp(prefix=".cmgr-", dir=path.parent)
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:
-            os.fchmod(descriptor, MODE)
-            with suppress(PermissionError):  # Only root and its members may give a file to a group.
-                os.fchown(descriptor, -1, _group(path))
-            file.write(text)
-            file.flush()
-            os.fsync(descriptor)
-        if force:
-            os.replace(name, path)
-        else:
-            os.link(name, path)  # Unlike a rename, that replaces nothing.
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
+    with atomic.written(path, MODE, replace=force) as file:
+        with suppress(PermissionError):  # Only root and its members may give a file to a group.
+            os.fchown(file.fileno(), -1, _group(path))
+        file.write(text.encode())
 
 
 def _group(path: Path) -> int:

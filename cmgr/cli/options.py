@@ -1,4 +1,4 @@
-"""What can be said on the command line: each command's options as one frozen value."""
+"""The options of each command as one frozen value."""
 
 import inspect
 from collections.abc import Callable
@@ -19,7 +19,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configured:
-    """What every command takes that reads the configuration."""
+    """Options of every command that reads the configuration."""
 
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="The configuration; else /etc/cmgr/cmgr.toml.")
@@ -28,7 +28,7 @@ class Configured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Common(Configured):
-    """What every command takes that asks the service or the database."""
+    """Options of every command that asks the service or the database."""
 
     state_dir: Annotated[
         Path | None, typer.Option("--state-dir", metavar="DIR", help="Overrides state_dir, where the database is.")
@@ -52,13 +52,13 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Showing(Common, Output):
-    """What every command takes that shows something of the service."""
+    """Options of every command that shows something of the service."""
 
 
 def command(work: Callable[[T], int], options: type[T]) -> Callable[..., None]:
     """Return the function that typer reads a command from: one option for each field, `work`'s text as help.
 
-    What `work` returns is the exit code.
+    `work` returns the exit code.
     """
 
     def given(**values: Any) -> None:

@@ -1,19 +1,22 @@
 """The commands by which a person orders something of chips, containers, and the service."""
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from cmgr.cli import complete, reading, source
+from cmgr.cli import complete, source
 from cmgr.cli.options import Common
-from cmgr.cli.text import out, render
-from cmgr.cli.text.render import Face, counted
+from cmgr.cli.text import out, reading, render
+from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError
-from cmgr.service.client import ask
+from cmgr.service.door.client import order, status
+from cmgr.words import counted
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +46,17 @@ class ResetOptions(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldOptions(Common):
+class ForgetOptions(Common):
     container: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="CONTAINER", help="Its name, NAMESPACE/NAME, or id.", autocompletion=complete.held_containers
         ),
-    ]
+    ] = None
+    runtime: Annotated[
+        str | None,
+        typer.Option("--runtime", metavar="NAME", help="A runtime that is gone for good, with its containers."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +81,17 @@ class Switch(StrEnum):
 class MaintenanceOptions(Common):
     switch: Annotated[Switch, typer.Argument(metavar="on|off", help="Whether it begins or ends.")]
     length: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="It ends by itself after that: 2h, 30m.")
+        str | None, typer.Option("--for", metavar="TIME", help="It ends by itself after that: 30m, 2d; else after 4h.")
     ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcknowledgeOptions(Common):
+    trouble: Annotated[
+        str | None,
+        typer.Argument(metavar="TROUBLE", help="As cmgr status names it.", autocompletion=complete.troubles),
+    ] = None
+    all_: Annotated[bool, typer.Option("--all", help="Every trouble that waits for it.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +104,8 @@ def release(options: ReleaseOptions) -> int:
 
     Faults that the chip still reports count again from now on.
     """
-    told = ask(source.socket_of(options), "release", chip=options.chip)
-    if told.get("isolated"):
+    told = cast("shapes.Released", order(source.socket_of(options), "release", chip=options.chip))
+    if told["isolated"]:
         raise CmgrError(f"cannot release chip {options.chip}: {told['reason']}", hint="it is isolated anew; cmgr chips")
     out.told([f"chip {options.chip}: released"])
     return 0
@@ -98,12 +114,12 @@ def release(options: ReleaseOptions) -> int:
 def isolate(options: IsolateOptions) -> int:
     """Take a chip out of use, until cmgr release.
 
-    It is not reset for its faults, and cmgr starts nothing on it. What runs on it goes on, unless isolation.on_isolate
+    It is not reset for its faults, and cmgr starts nothing on it. Its containers go on, unless isolation.on_isolate
     is stop.
     """
-    told = ask(source.socket_of(options), "isolate", chip=options.chip, reason=options.reason)
+    answer = order(source.socket_of(options), "isolate", chip=options.chip, reason=options.reason)
     lines = [f"chip {options.chip}: isolated; cmgr release {options.chip} ends it"]
-    users = _names(told.get("containers"))
+    users = cast("shapes.Isolated", answer)["containers"]
     out.told([*lines, f"on it: {', '.join(users)}"] if users else lines)
     return 0
 
@@ -115,11 +131,10 @@ def reset(options: ResetOptions) -> int:
     """
     path = source.socket_of(options)
     if options.stop and not options.yes:
-        _confirm(reading.users_of_ring(ask(path, "status"), options.chip), options.chip)
-    told = ask(path, "reset", chip=options.chip, stop=options.stop)
-    chips = render.numbers(told.get("chips"))
-    lines = [f"chip {options.chip}: the reset of ring {told.get('ring')} (chips {chips}) is ordered"]
-    users = _names(told.get("containers"))
+        _confirm(reading.users_of_ring(status(path), options.chip), options.chip)
+    told = cast("shapes.ResetOrdered", order(path, "reset", chip=options.chip, stop=options.stop))
+    chips, users = render.numbers(told["chips"]), told["containers"]
+    lines = [f"chip {options.chip}: the reset of ring {told['ring']} (chips {chips}) is ordered"]
     lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
     out.told([*lines, "cmgr status shows how it goes"])
     return 0
@@ -145,53 +160,80 @@ def resume(options: ResumeOptions) -> int:
     if options.all_ is (options.container is not None):
         raise typer.BadParameter("give a CONTAINER or --all")
     if options.all_:
-        return _resume_all(ask(source.socket_of(options), "resume", all=True))
-    told = ask(source.socket_of(options), "resume", container=options.container)
-    out.told([f"{told.get('container', options.container)}: will be started as soon as its chips allow"])
+        return _resume_all(cast("shapes.AllResumed", order(source.socket_of(options), "resume", all=True)))
+    told = cast("shapes.Resumed", order(source.socket_of(options), "resume", container=options.container))
+    out.told([f"{told['container']}: will be started as soon as its chips allow"])
     return 0
 
 
-def _resume_all(told: Mapping[str, object]) -> int:
-    kept, names = render.numbers(told.get("rings")), _names(told.get("containers"))
+def _resume_all(told: "shapes.AllResumed") -> int:
+    kept, names = render.numbers(told["rings"]), told["containers"]
     lines = [f"kept back no longer: ring {kept}"] if kept else []
     lines += [f"{name}: will be started as soon as its chips allow" for name in names]
     out.lines(lines)
     return 0
 
 
-def forget(options: HeldOptions) -> int:
+def forget(options: ForgetOptions) -> int:
     """Give a held container back to you.
 
-    cmgr puts its restart policy back, leaves it as it is, and does not start it any more.
+    cmgr puts its restart policy back, leaves it as it is, and does not start it any more. With --runtime nothing waits
+    any more for a runtime that does not answer: its containers are forgotten. Should it answer again, it counts again.
     """
-    told = ask(source.socket_of(options), "forget", container=options.container)
-    out.told([f"{told.get('container', options.container)}: forgotten; {_left_as(told)}"])
+    if (options.container is None) is (options.runtime is None):
+        raise typer.BadParameter("give a CONTAINER or --runtime")
+    if options.runtime is not None:
+        answer = order(source.socket_of(options), "forget", runtime=options.runtime)
+        return _forget_runtime(cast("shapes.RuntimeForgotten", answer))
+    told = cast("shapes.Forgotten", order(source.socket_of(options), "forget", container=options.container))
+    out.told([f"{told['container']}: forgotten; {_left_as(told)}"])
     return 0
 
 
-def _left_as(told: Mapping[str, object]) -> str:
-    if told.get("under_way"):
+def _forget_runtime(told: "shapes.RuntimeForgotten") -> int:
+    names = told["containers"]
+    lost = [f"no longer held, and started by nobody: {', '.join(names)}"] if names else []
+    out.told([f"{told['runtime']}: forgotten; nothing waits for it any more", *lost])
+    return 0
+
+
+def _left_as(told: "shapes.Forgotten") -> str:
+    if told["under_way"]:
         return "its stop or start that is under way takes its course, and cmgr does nothing more to it"
-    return "it runs" if told.get("running") else "it is down, and stays so until somebody starts it"
+    return "it runs" if told["running"] else "it is down, and stays so until somebody starts it"
 
 
 def maintenance(options: MaintenanceOptions) -> int:
     """Let cmgr record recoveries and act on none, or act again.
 
-    What is held when it begins stays down until it ends. Then what is true at that moment is acted on.
+    It ends by itself after 4 h, or after what --for says. Containers held when it begins stay down until it ends. Then
+    what is true at that moment is acted on.
     """
     on = options.switch is Switch.ON
     if options.length is not None and not on:
         raise typer.BadParameter("--for goes with on")
     seconds = None if options.length is None else source.length("--for", options.length).total_seconds()
-    told = ask(source.socket_of(options), "maintenance", on=on, seconds=seconds)
-    if not on:
+    answer = order(source.socket_of(options), "maintenance", on=on, seconds=seconds)
+    told = cast("shapes.MaintenanceOrdered", answer)
+    if not told["until"]:
         out.told(["maintenance is over: what is true now is acted on"])
         return 0
-    until = f"until {Face(source.now()).when(told['until'])}" if told.get("until") else "until cmgr maintenance off"
-    held = _names(told.get("held"))
+    until = Face(source.now()).when(told["until"])
+    held = told["held"]
     stay = [f"{counted(len(held), 'held container')} down until then: {', '.join(held)}"] if held else []
-    out.told([f"maintenance {until}: recoveries are recorded, and none is acted on", *stay])
+    out.told([f"maintenance until {until}: recoveries are recorded, and none is acted on", *stay])
+    return 0
+
+
+def acknowledge(options: AcknowledgeOptions) -> int:
+    """Say that you have seen to a trouble.
+
+    Most troubles end when they are over. One whose end nobody can see, such as a damaged database, is told until this.
+    """
+    if options.all_ is (options.trouble is not None):
+        raise typer.BadParameter("give a TROUBLE or --all")
+    answer = order(source.socket_of(options), "acknowledge", trouble=options.trouble, all=options.all_)
+    out.told([f"{name}: acknowledged" for name in cast("shapes.Acknowledged", answer)["troubles"]])
     return 0
 
 
@@ -200,13 +242,9 @@ def reload(options: ReloadOptions) -> int:
 
     One with mistakes changes nothing: every mistake is told.
     """
-    told = ask(source.socket_of(options), "reload")
-    changed, later = _names(told.get("changed")), _names(told.get("after_restart"))
+    told = cast("shapes.Reloaded", order(source.socket_of(options), "reload"))
+    changed, later = told["changed"], told["after_restart"]
     lines = [f"in force now: {', '.join(changed)}"] if changed else []
     lines += [f"in force only after systemctl restart cmgr: {', '.join(later)}"] if later else []
     out.told(lines or ["configuration and fault tables were read again: no setting has changed"])
     return 0
-
-
-def _names(value: object) -> list[str]:
-    return [str(name) for name in cast("list[object]", value)] if isinstance(value, list) else []

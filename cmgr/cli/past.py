@@ -1,17 +1,20 @@
-"""The command that shows the past: history."""
+"""The commands that show what was decided: history, and events as they come."""
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cmgr.cli import reading, show, source, timeline
+from cmgr.cli import show, source
 from cmgr.cli.options import Common, Showing
-from cmgr.cli.text import out
-from cmgr.errors import CmgrError
-from cmgr.words import Json
+from cmgr.cli.text import out, timeline
+from cmgr.service.door.client import follow
 
-NOTES = 10_000
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
 LIMIT = 20
 
 
@@ -29,6 +32,11 @@ class HistoryOptions(Showing):
     ] = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventsOptions(Showing):
+    pass
+
+
 def history(options: HistoryOptions) -> int:
     """Show the episodes, or the timeline of one.
 
@@ -36,42 +44,69 @@ def history(options: HistoryOptions) -> int:
     """
     if options.all and options.episode is not None:
         raise typer.BadParameter("--all and EPISODE exclude each other")
+    if options.episode is not None:
+        whole = _episode(options, options.episode)
+        _emit(options, whole, timeline.episode(whole, show.page()))
+        return 0
     limit = options.limit or LIMIT
     if options.all:
-        told = _lines(options, limit)
+        lines = _lines(options, limit)
+        shown = len(lines["notes"])
+        _emit(options, lines, timeline.all_notes(lines, show.page()))
     else:
-        told = episodes(options, limit) if options.episode is None else _episode(options, options.episode)
-    if options.as_json:
-        out.as_json(told)
-    elif options.all:
-        out.lines(timeline.all_notes(told, show.page()))
-    elif options.episode is None:
-        out.lines(timeline.episodes(told, show.page()))
-    else:
-        out.lines(timeline.episode(told, show.page()))
-    if options.limit is None and options.episode is None and any(len(reading.rows(told, k)) == LIMIT for k in told):
+        found = episodes(options, limit)
+        shown = len(found["episodes"])
+        _emit(options, found, timeline.episodes(found, show.page()))
+    if options.limit is None and shown == LIMIT:
         out.remark(f"the newest {LIMIT}; --limit N shows more")
     return 0
 
 
-def episodes(common: Common, limit: int) -> Json:
+def _emit(options: HistoryOptions, told: Mapping[str, object], lines: Sequence[str]) -> None:
+    if options.as_json:
+        out.as_json(told)
+    else:
+        out.lines(lines)
+
+
+def episodes(common: Common, limit: int) -> "shapes.Episodes":
     """Return the newest episodes, the newest first."""
-    now = source.now()
+    from cmgr.service.door import records
+
     with source.opened(common) as database:
-        return {"episodes": [timeline.episode_json(e, now) for e in database.episodes(limit)]}
+        return records.episodes(database, limit, source.now())
 
 
-def _lines(options: HistoryOptions, limit: int) -> Json:
+def _lines(options: HistoryOptions, limit: int) -> "shapes.History":
+    from cmgr.service.door import records
+
     with source.opened(options) as database:
-        return {"notes": [timeline.line_json(note) for note in database.notes(None, limit)]}
+        return records.lines(database, limit)
 
 
-def _episode(options: HistoryOptions, number: int) -> Json:
+def _episode(options: HistoryOptions, number: int) -> "shapes.Timeline":
+    from cmgr.service.door import records
+
     with source.opened(options) as database:
-        episode = database.episode(number)
-        if episode is None:
-            raise CmgrError(
-                f"cannot show episode {number}: there is none", hint="cmgr history lists those that are kept"
-            )
-        notes = [timeline.note_json(note, episode.began) for note in database.notes(number, NOTES)]
-        return {"episode": timeline.episode_json(episode, source.now()), "notes": notes}
+        return records.episode(database, number, source.now())
+
+
+def events(options: EventsOptions) -> int:
+    """Show what is decided as it happens, until Ctrl-C.
+
+    One line for each line that cmgr history shows later.
+    """
+    try:
+        for line in follow(source.socket_of(options), "events"):
+            if line is None:
+                if out.nobody_reads():
+                    return 0
+            elif options.as_json:
+                out.lines([line.decode()])
+            else:
+                out.lines([timeline.event(json.loads(line), show.page())])
+            out.flush()
+    except KeyboardInterrupt:
+        # The usual way to end it: no failure.
+        pass
+    return 0

@@ -1,18 +1,22 @@
 """The commands that show the present: status, chips, faults, explain."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from cmgr.cli import reading, source
+from cmgr.cli import source
 from cmgr.cli.options import Showing
-from cmgr.cli.text import out, texts, watch
+from cmgr.cli.text import out, reading, texts, watch
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError, ServiceDown
-from cmgr.service.client import ask
+from cmgr.service.door.client import get
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 TROUBLED = 4
 
@@ -30,7 +34,10 @@ class StatusOptions(Showing):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChipsOptions(Showing):
     available: Annotated[
-        bool, typer.Option("--available", help="Print the ids of healthy unused chips, for ASCEND_VISIBLE_DEVICES=.")
+        bool,
+        typer.Option(
+            "--available", help="Print the ids of healthy unused chips, as a container's environment has them."
+        ),
     ] = False
     count: Annotated[
         int | None, typer.Option("--count", min=1, metavar="N", help="With --available: that many, or an error.")
@@ -57,7 +64,7 @@ def page() -> texts.Page:
 def status(options: StatusOptions) -> int:
     """Show whether all is well, and if not why.
 
-    What cmgr does about it, what it waits for, and what you can do.
+    It says what cmgr does about it, what it waits for, and what you can do.
     """
     if options.watch:
         if options.check:
@@ -103,16 +110,17 @@ def explain(options: ExplainOptions) -> int:
             f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00"
         )
     try:
-        told = source.Told(ask(source.socket_of(options), "explain", code=options.code), source.SERVICE)
+        answer = get(source.socket_of(options), f"explain/{options.code}")
+        told = source.Told(cast("shapes.Explanation", answer), source.SERVICE)
     except ServiceDown:
         from cmgr.cli import stored
 
-        told = source.Told(stored.explain(options, options.code), source.CONFIGURATION)
+        told = source.Told(stored.explain(source.configuration(options), options.code), source.CONFIGURATION)
     _emit(options, told, texts.explanation(told.value, page()))
     return 0
 
 
-def _emit(options: Showing, told: source.Told, lines: Sequence[str]) -> None:
+def _emit(options: Showing, told: source.Told[source.Document], lines: Sequence[str]) -> None:
     """Write the answer as it was asked for, and who gave it where that is not who is usually asked."""
     if told.origin not in (source.SERVICE, source.HISTORY):
         out.remark(told.origin)
@@ -124,16 +132,16 @@ def _emit(options: Showing, told: source.Told, lines: Sequence[str]) -> None:
 
 def _available(options: ChipsOptions) -> int:
     # Only the service knows which processes are on a chip, so the database is no substitute here.
-    told = ask(source.socket_of(options), "chips")
-    free = [chip["id"] for chip in reading.rows(told, "chips") if chip.get("available")]
-    wanted = options.count
-    if wanted is not None and len(free) < wanted:
-        raise CmgrError(
-            f"cannot find {wanted} healthy unused chips: there are {len(free)}", hint="cmgr chips shows who uses which"
-        )
+    told = cast("shapes.Chips", get(source.socket_of(options), "chips"))
+    free = {chip["id"]: chip["ring"] for chip in told["chips"] if chip["available"]}
+    hint = "cmgr chips shows who uses which"
     if not free:
-        out.remark("no chip is healthy and unused: cmgr chips shows who uses which")
-    chosen = free if wanted is None else free[:wanted]
+        # An empty line would start a container without any chip.
+        raise CmgrError("cannot find a chip that is healthy and unused", hint=hint)
+    wanted = len(free) if options.count is None else options.count
+    if len(free) < wanted:
+        raise CmgrError(f"cannot find {wanted} healthy unused chips: there are {len(free)}", hint=hint)
+    chosen = _of_few_rings(free, wanted)
     if options.as_json:
         out.as_json({"available": chosen})
     else:
@@ -141,7 +149,22 @@ def _available(options: ChipsOptions) -> int:
     return 0
 
 
-def _past_faults(options: FaultsOptions, since: datetime | None) -> source.Told:
+def _of_few_rings(free: Mapping[int, int], count: int) -> list[int]:
+    """Return so many of these chips, of which each has its ring.
+
+    They are of one ring if one has so many, of the fullest of those; else they are those of the emptiest rings.
+    """
+    rings: dict[int, list[int]] = {}
+    for chip, ring in free.items():
+        rings.setdefault(ring, []).append(chip)
+    enough = [chips for chips in rings.values() if len(chips) >= count]
+    if enough:
+        return sorted(min(enough, key=len)[:count])
+    emptiest_first = sorted(rings.values(), key=len, reverse=True)
+    return sorted(list(chain.from_iterable(emptiest_first))[:count])
+
+
+def _past_faults(options: FaultsOptions, since: datetime | None) -> "source.Told[shapes.Faults]":
     from cmgr.cli import stored
 
     with source.opened(options) as database:

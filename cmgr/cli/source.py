@@ -6,16 +6,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from cmgr.cli.options import Common
 from cmgr.errors import CmgrError, ConfigError, ServiceDown
-from cmgr.service.client import GROUP_HINT, ask
-from cmgr.words import Json
+from cmgr.service.door.client import GROUP_HINT, get
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
     from cmgr.store.reader import Reader
+    from cmgr.view import shapes
+
+Document = TypeVar("Document", bound=Mapping[str, object])
 
 DEFAULT_CONFIG = "/etc/cmgr/cmgr.toml"
 DEFAULT_SOCKET = "/run/cmgr/cmgr.sock"
@@ -28,10 +30,10 @@ DATABASE = "from the database: the service is not running"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Told(Generic[Document]):
     """An answer, and in words who gave it."""
 
-    value: Json
+    value: Document
     origin: str
 
 
@@ -56,18 +58,19 @@ def socket_of(common: Common) -> str:
     """
     named: object = common.socket.absolute() if common.socket is not None else os.environ.get("CMGR_SOCKET")
     if named is None:
-        from cmgr.config import files, toml
+        from cmgr import trust
+        from cmgr.config.spelling import parse_toml
 
         path = str(common.config or os.environ.get("CMGR_CONFIG") or "")
         try:
-            text = files.read(path) if path else files.read_if_there(DEFAULT_CONFIG)
+            text = trust.read(path) if path else trust.read_if_there(DEFAULT_CONFIG)
         except ConfigError:
-            # Who may not read that file is told what the usual socket says: an answer, or to join the group.
+            # Somebody who cannot read that file hears from the usual socket: an answer, or to join the group.
             if path or os.access(DEFAULT_CONFIG, os.R_OK) or not _perhaps_there(DEFAULT_SOCKET):
                 raise
             return DEFAULT_SOCKET
-        named = toml.parse(text or "", path or DEFAULT_CONFIG).get("socket", DEFAULT_SOCKET)
-    # What is no path is told as the mistake that it is.
+        named = parse_toml(text or "", path or DEFAULT_CONFIG).get("socket", DEFAULT_SOCKET)
+    # A text that is no path is told as the mistake that it is.
     return str(named) if str(named).startswith("/") else configuration(common).socket
 
 
@@ -93,7 +96,7 @@ def opened(common: Common) -> "Iterator[Reader]":
 
 
 def _there(path: Path) -> bool:
-    """Return whether there is such a file. Raises `CmgrError` when that may not be looked at."""
+    """Return whether there is such a file. Raises `CmgrError` when looking is not allowed."""
     try:
         return path.exists()
     except PermissionError:
@@ -106,24 +109,30 @@ def database_of(config: "Config") -> Path:
     return Path(config.state_dir) / NAME
 
 
-def read(common: Common, do: str) -> Told:
+@overload
+def read(common: Common, do: Literal["status"]) -> "Told[shapes.Status]": ...
+@overload
+def read(common: Common, do: Literal["chips"]) -> "Told[shapes.Chips]": ...
+@overload
+def read(common: Common, do: Literal["faults"]) -> "Told[shapes.Faults]": ...
+def read(common: Common, do: str) -> Told[Any]:
     """Return the service's answer to this request, or what the database says in its stead when nobody answers."""
     try:
-        return Told(ask(socket_of(common), do), SERVICE)
+        return Told(get(socket_of(common), do), SERVICE)
     except ServiceDown:
         if not _there(database_of(configuration(common))):
             raise
         from cmgr.cli import stored
 
         with opened(common) as database:
-            return Told(stored.ANSWERS[do](common, database), DATABASE)
+            return Told(stored.ANSWERS[do](configuration(common), database), DATABASE)
 
 
 def length(option: str, text: str) -> timedelta:
     """Return the length of time that an option was given, such as 24h. Raises `typer.BadParameter`."""
     import typer
 
-    from cmgr.config.durations import duration
+    from cmgr.config.spelling import duration
 
     try:
         found: timedelta = duration(text)

@@ -1,58 +1,50 @@
-"""What the service would answer, made of the database and the configuration. Loaded only where it does not answer."""
+"""Answers in the service's stead, from the database and the configuration. Loaded only where it does not answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from cmgr.cli import source
-from cmgr.cli.options import Common
+from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.model.values.node import Node
+from cmgr.service.door import records
 from cmgr.store.reader import Reader
 from cmgr.view import status as view
-from cmgr.words import Json
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 
-def status(common: Common, database: Reader) -> Json:
-    config = source.configuration(common)
-    node = _node(common, database)
-    service = {
-        "state": "stopped",
-        "pid": None,
-        "since": None,
-        "driver": config.driver,
-        "runtimes": list(config.runtimes),
-        "strategy": str(config.strategy),
-        "observe": config.observe,
-        **view.maintenance(node),
-    }
-    return view.status(node, service, source.now())
+def status(config: Config, database: Reader) -> "shapes.Status":
+    own = view.Own("stopped", config.driver, tuple(config.runtimes))
+    return view.status(_node(config, database), own, datetime.now(UTC))
 
 
-def chips(common: Common, database: Reader) -> Json:
-    return {"chips": view.chips(_node(common, database))}
+def chips(config: Config, database: Reader) -> "shapes.Chips":
+    return {"chips": view.chips(_node(config, database))}
 
 
-def faults(_common: Common, database: Reader) -> Json:
+def faults(_config: Config, database: Reader) -> "shapes.Faults":
     return {"faults": view.faults(database.node())}
 
 
-ANSWERS: Mapping[str, Callable[[Common, Reader], Json]] = {"status": status, "chips": chips, "faults": faults}
+Answer = Callable[[Config, Reader], Mapping[str, object]]
+
+ANSWERS: Mapping[str, Answer] = {"status": status, "chips": chips, "faults": faults}
 """By the request that they stand in for."""
 
 
-def past_faults(database: Reader, since: datetime | None) -> Json:
+def past_faults(database: Reader, since: datetime | None) -> "shapes.Faults":
     """Return the active faults and those that cleared at `since` or later."""
-    node = database.node()
-    return {"faults": [view.fault_of_chip(node, fault) for fault in database.faults(since=since)]}
+    return records.faults(database.node(), database, since)
 
 
-def explain(common: Common, code: str) -> Json:
+def explain(config: Config, code: str) -> "shapes.Explanation":
     """Return what the configured tables say of the code. Raises `ConfigError`."""
-    config = source.configuration(common)
     return view.explain(code, Node(config.policy(), load_catalog(config)))
 
 
-def _node(common: Common, database: Reader) -> Node:
-    # What the strategy and the levels are is not in the database: they are what the configuration says today.
-    return replace(database.node(), policy=source.configuration(common).policy())
+def _node(config: Config, database: Reader) -> Node:
+    # Strategy and levels are not in the database: today's configuration has them.
+    return replace(database.node(), policy=config.policy())

@@ -1,4 +1,4 @@
-"""What can be set of what surrounds a recovery: alarms, hooks and diagnostic bundles."""
+"""Settings of what surrounds a recovery: alarms, hooks and diagnostic bundles."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -7,18 +7,18 @@ from typing import Annotated
 from cmgr.declare import Form, Meta
 
 FORMATS = ("json", "alertmanager")
-EVENTS = ("detected", "stopped", "reset", "recovered", "isolated", "gave_up", "deaf")
+EVENTS = ("detected", "stopped", "reset", "recovered", "isolated", "gave_up", "deaf", "down", "up", "trouble")
 
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """One that alarms are sent to."""
+    """A receiver of alarms."""
 
     url: Annotated[
         str,
         Meta("Where it is asked, without a password; for Alertmanager its own address alone.", form=Form.URL),
     ]
-    format: Annotated[str, Meta("What is sent: one JSON object for each event, or alerts.", choices=FORMATS)] = "json"
+    format: Annotated[str, Meta("The form: one JSON object for each event, or alerts.", choices=FORMATS)] = "json"
     events: Annotated[tuple[str, ...], Meta("The events that it is told of.", choices=EVENTS)] = EVENTS
     token_file: Annotated[
         str,
@@ -51,7 +51,13 @@ class Alarms:
             "How long a driver or runtime must have been out of hearing before that is an alarm.", within=("0s", "1h")
         ),
     ] = timedelta(seconds=30)
-    receivers: Annotated[tuple[Receiver, ...], Meta("Who is told of alarms.")] = ()
+    down_after: Annotated[
+        timedelta,
+        Meta(
+            "How long a container that ought to run must have been down before that is an alarm.", within=("0s", "24h")
+        ),
+    ] = timedelta(seconds=60)
+    receivers: Annotated[tuple[Receiver, ...], Meta("The receivers of alarms.")] = ()
 
 
 @dataclass(frozen=True, slots=True)

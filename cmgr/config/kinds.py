@@ -1,5 +1,6 @@
 """How the value of a setting is read from a file or a text, checked, and written again."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,13 +9,12 @@ from enum import StrEnum
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from cmgr.config.durations import duration, spelled
-from cmgr.config.words import either, quoted
+from cmgr.config.spelling import duration, either, quoted, spelled
 from cmgr.declare import Form, Meta
 from cmgr.model.values.catalog import normal_code
 
 _SOCKET_LENGTH = 107
-"""What fits into sockaddr_un (man 7 unix)."""
+"""The most bytes that sockaddr_un holds (man 7 unix)."""
 
 
 class Kind(Protocol):
@@ -22,7 +22,7 @@ class Kind(Protocol):
 
     @property
     def allowed(self) -> str:
-        """What a value may be: the rest of a sentence that begins with "must be"."""
+        """The allowed values: the rest of a sentence that begins with "must be"."""
 
     @property
     def brief(self) -> str:
@@ -182,7 +182,8 @@ class Text:
         return text
 
     def show(self, value: object) -> str:
-        return quoted(value)
+        # Whole, unlike what a message shows of it: a file is made of this. A printable text in JSON is one in TOML.
+        return json.dumps(value, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)

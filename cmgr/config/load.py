@@ -1,23 +1,52 @@
-"""The configuration, read from file, environment and flags, checked as a whole."""
+"""The configuration, read from file, environment and flags, checked as a whole.
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+A later source overrides an earlier one.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from cmgr.config import files, toml
-from cmgr.config.checks import contradictions
-from cmgr.config.kinds import Rows
-from cmgr.config.rows import rows
-from cmgr.config.schema import build, sections, settings
+from cmgr import trust
+from cmgr.config.kinds import Many, Rows
+from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings
 from cmgr.config.settings import Config
-from cmgr.config.sources import CONFIG_VARIABLE, Given, from_environment, from_file, from_flags
-from cmgr.config.words import counted
+from cmgr.config.sim import Sim
+from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted
 from cmgr.errors import ConfigError, chain
+from cmgr.words import counted
 
 DEFAULT_PATH = "/etc/cmgr/cmgr.toml"
 
 _NOTHING: Mapping[str, object] = MappingProxyType({})
+
+CONFIG_VARIABLE = "CMGR_CONFIG"
+"""Names the configuration file, where no flag does."""
+
+HOOK_VARIABLE = "CMGR_HOOK"
+"""This and what begins so is told to hooks, which may run `cmgr` themselves: it sets nothing."""
+
+_FORMER = frozenset({"log.max_size", "log.max_age", "log.max_files"})
+"""Settings of version 0.1.0 that do nothing any more: an upgrade must not keep the service from starting."""
+
+_ELSEWHERE: Mapping[str, str] = {
+    "levels.NotHandleFault": "; nothing is done about such faults",
+    "levels.SeparateNPU": "; chips with such faults are isolated, see isolation.on_isolate",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value that somebody gave a setting. `raw` is as TOML gives it."""
+
+    setting: Setting
+    raw: object
+    source: str
+
+    def mistake(self, allowed: str, key: str = "") -> str:
+        """Return the sentence that tells what is wrong with it."""
+        return f"{key or self.setting.key} = {quoted(self.raw)} ({self.source}): must be {allowed}"
 
 
 def load(path: str | None, *, environ: Mapping[str, str], overrides: Mapping[str, object] = _NOTHING) -> Config:
@@ -37,9 +66,9 @@ def load(path: str | None, *, environ: Mapping[str, str], overrides: Mapping[str
         mistakes, hint = [chain(error)], error.hint
     known = settings()
     said: list[Given | str] = [
-        *from_file(table, sections(), path or DEFAULT_PATH),
-        *from_environment(environ, known.values()),
-        *from_flags(overrides, known),
+        *_from_file(table, sections(), path or DEFAULT_PATH),
+        *_from_environment(environ, known.values()),
+        *_from_flags(overrides, known),
     ]
     values, wrong = _values(said)
     mistakes += wrong
@@ -55,15 +84,15 @@ def _whole(config: Config) -> Config:
         config = _with_script(config)
     except ConfigError as error:
         mistakes, hint = list(error.mistakes or (chain(error),)), error.hint
-    mistakes.extend(contradictions(config))
+    mistakes.extend(_contradictions(config))
     if mistakes:
         raise _refused(mistakes, hint)
     return config
 
 
 def _table(path: str | None) -> Mapping[str, Any]:
-    text = files.read(path) if path else files.read_if_there(DEFAULT_PATH)
-    return toml.parse(text or "", path or DEFAULT_PATH)
+    text = trust.read(path) if path else trust.read_if_there(DEFAULT_PATH)
+    return parse_toml(text or "", path or DEFAULT_PATH)
 
 
 def _values(said: Iterable[Given | str]) -> tuple[dict[str, object], list[str]]:
@@ -76,7 +105,7 @@ def _values(said: Iterable[Given | str]) -> tuple[dict[str, object], list[str]]:
         # A wrong value is a mistake also where a later source overrides it: it comes to light later otherwise.
         setting = item.setting
         if isinstance(setting.kind, Rows):
-            values[setting.key], wrong = rows(item, setting.kind)
+            values[setting.key], wrong = _rows(item, setting.kind)
             mistakes += wrong
             continue
         try:
@@ -90,10 +119,10 @@ def _with_script(config: Config) -> Config:
     path = config.sim.script_file
     if config.driver != "sim" or not path:
         return config
-    table = {"sim": toml.parse(files.read(path), path)}
+    table = {"sim": parse_toml(trust.read(path), path)}
     script = [section for section in sections() if section.key == "sim"]
     only = tuple(replace(s, settings=tuple(x for x in s.settings if x.key == "sim.script")) for s in script)
-    values, mistakes = _values(from_file(table, only, path))
+    values, mistakes = _values(_from_file(table, only, path))
     if mistakes:
         raise _refused(mistakes)
     events = values.get("sim.script", ())
@@ -107,4 +136,142 @@ def _refused(mistakes: list[str], hint: str = "") -> ConfigError:
         first = mistakes[0]
         message = first if first.startswith("cannot ") else f"cannot use the configuration: {first}"
         return ConfigError(message, mistakes=(first,), hint=hint)
-    return ConfigError(f"cannot use the configuration: {counted(mistakes)}", mistakes=tuple(mistakes), hint=hint)
+    return ConfigError(
+        f"cannot use the configuration: {counted(len(mistakes), 'mistake')}", mistakes=tuple(mistakes), hint=hint
+    )
+
+
+def _from_file(table: Mapping[str, Any], tables: Iterable[Section], source: str) -> Iterator[Given | str]:
+    """Yield what the file says, and a sentence for each mistake in its keys."""
+    known = {section.key: section for section in tables}
+    settings = {setting.key: setting for section in known.values() for setting in section.settings}
+
+    def walk(inner: Mapping[str, Any], at: str) -> Iterator[Given | str]:
+        for name, raw in inner.items():
+            key = f"{at}.{name}" if at else name
+            if key in _FORMER and "." not in name:
+                continue
+            # A quoted name with a dot in it ("docker.socket" = ...) is another name than the dotted key.
+            if "." in name or (key not in settings and key not in known):
+                yield _unknown(at, name, source, [*known, *settings])
+            elif key in settings:
+                yield Given(settings[key], raw, source)
+            elif isinstance(raw, dict):
+                yield from walk(raw, key)
+            else:
+                yield f"{key} ({source}): must be a table, written [{key}]"
+
+    return walk(table, "")
+
+
+def _unknown(at: str, name: str, source: str, keys: Iterable[str]) -> str:
+    """Return the sentence about a key that is none."""
+    key = f"{at}.{plain(name)}" if at else plain(name)
+    hint = _ELSEWHERE.get(key) or _ELSEWHERE.get(at) or did_you_mean(f"{at}.{name}" if at else name, keys)
+    return f"{key} ({source}): there is no such setting{hint}"
+
+
+def _from_environment(environ: Mapping[str, str], settings: Iterable[Setting]) -> Iterator[Given | str]:
+    """Yield what the variables say that begin with `CMGR_`."""
+    variables = {setting.variable: setting for setting in settings}
+    former = {PREFIX + key.replace(".", "_").upper() for key in _FORMER}
+    for name in sorted(environ):
+        setting = variables.get(name)
+        if setting is not None:
+            yield Given(setting, setting.kind.parse(environ[name]), f"environment variable {name}")
+        elif name.startswith(PREFIX) and name not in (CONFIG_VARIABLE, *former) and not _is_told(name):
+            yield f"{plain(name)} (environment): there is no such setting{did_you_mean(name, variables)}"
+
+
+def _is_told(name: str) -> bool:
+    return name == HOOK_VARIABLE or name.startswith(f"{HOOK_VARIABLE}_")
+
+
+def _from_flags(overrides: Mapping[str, object], settings: Mapping[str, Setting]) -> Iterator[Given | str]:
+    """Yield what the flags say. A flag that is None was not given."""
+    for key, value in overrides.items():
+        if value is None:
+            continue
+        if key not in settings:
+            at, _, name = key.rpartition(".")
+            yield _unknown(at, name, "flag", settings)
+            continue
+        kind = settings[key].kind
+        yield Given(settings[key], _plainly(kind.parse(value) if isinstance(value, str) else value, kind), "flag")
+
+
+def _plainly(value: object, kind: object) -> object:
+    # A flag may be repeated: --runtime docker --runtime sim.
+    return list(value) if isinstance(kind, Many | Rows) and isinstance(value, tuple) else value
+
+
+def _rows(given: Given, kind: Rows) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """Return the values of the good tables of the list, and a sentence for each mistake in the others."""
+    if not isinstance(given.raw, list) or not all(isinstance(item, dict) for item in given.raw):
+        heading = given.setting.key
+        return (), (given.mistake(f"a list of tables, each under a heading [[{heading}]] in the file"),)
+    settings = row(kind.of)
+    good: list[Any] = []
+    mistakes: list[str] = []
+    for number, table in enumerate(given.raw, start=1):
+        key = f"{given.setting.key}[{number}]"
+        wrong = tuple(_mistakes_of_row(table, settings, key, given.source))
+        mistakes.extend(wrong)
+        if not wrong:
+            good.append(kind.of(**{s.key: s.kind.take(table[s.key]) for s in settings if s.key in table}))
+    return tuple(good), tuple(mistakes)
+
+
+def _mistakes_of_row(table: dict[str, Any], settings: tuple[Setting, ...], key: str, source: str) -> Iterator[str]:
+    names = [setting.key for setting in settings]
+    for name in table:
+        if name not in names:
+            yield _unknown(key, name, source, [f"{key}.{known}" for known in names])
+    for setting in settings:
+        if setting.key in table:
+            try:
+                setting.kind.take(table[setting.key])
+            except ValueError as error:
+                given = Given(setting, table[setting.key], source)
+                yield given.mistake(str(error), f"{key}.{setting.key}")
+        elif setting.default is MISSING:
+            yield f"{key}.{setting.key} ({source}): is missing; it must be {setting.kind.allowed}"
+
+
+def _contradictions(config: Config) -> Iterator[str]:
+    """Yield a sentence for each."""
+    if "auto" in config.runtimes and len(config.runtimes) > 1:
+        yield "runtimes: auto stands alone; name the runtimes or leave it to auto"
+    for name, backoff, most in (
+        ("reset", config.reset.backoff, config.reset.backoff_max),
+        ("retry", config.retry.backoff, config.retry.backoff_max),
+        ("alarms", config.alarms.backoff, config.alarms.backoff_max),
+    ):
+        if backoff > most:
+            yield f"{name}.backoff: must not be longer than {name}.backoff_max"
+    for name, file in (("file", config.faults.file), ("rules", config.faults.rules)):
+        if file and not file.endswith((".json", ".toml")):
+            yield f'faults.{name} = "{file}": its name must end in .json or .toml'
+    if config.faults.mode == "replace" and not config.faults.file:
+        yield "faults.mode: replace needs the table in faults.file that replaces the built-in one"
+    if config.faults.rules_mode == "replace" and not config.faults.rules:
+        yield "faults.rules_mode: replace needs the file in faults.rules that replaces the shipped rules"
+    yield from _of_sim(config.sim)
+
+
+def _of_sim(sim: Sim) -> Iterator[str]:
+    if sim.rings and sum(sim.rings) != sim.chips:
+        yield f"sim.rings: must add up to sim.chips, which is {sim.chips}, and add up to {sum(sim.rings)}"
+    used = (
+        ("sim.silent", sim.silent),
+        ("sim.script", tuple(event.chip for event in sim.script)),
+        ("sim.processes", tuple(process.chip for process in sim.processes)),
+    )
+    for name, chips in used:
+        missing = sorted({chip for chip in chips if chip >= sim.chips})
+        if missing:
+            numbers = ", ".join(str(chip) for chip in missing)
+            yield f"{name}: there is no chip {numbers}; with sim.chips = {sim.chips} the last is {sim.chips - 1}"
+    names = [container.name for container in sim.containers]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"sim.containers: {name} is the name of more than one"

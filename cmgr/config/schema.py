@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from types import UnionType
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
-from cmgr.config.durations import duration
 from cmgr.config.kinds import Choice, Flag, Kind, Many, Rows, Text, Time, Whole
 from cmgr.config.settings import Config
-from cmgr.config.sizes import Bytes, Size, size
+from cmgr.config.spelling import duration
 from cmgr.declare import Meta
 
 PREFIX = "CMGR_"
@@ -56,6 +55,11 @@ def row(of: type) -> tuple[Setting, ...]:
     return sections(of)[0].settings
 
 
+def values(config: Config) -> dict[str, object]:
+    """Return the value of every setting by its key."""
+    return dict(_values(config, ""))
+
+
 def build(values: Mapping[str, object]) -> Config:
     """Return the configuration with these values, by key, and the defaults of the rest."""
     config = _build(Config(), values, "")
@@ -67,16 +71,36 @@ def _sections(of: type, key: str, sentence: str, default: object) -> Iterator[Se
     here: list[Setting] = []
     below: list[Section] = []
     for field in dataclasses.fields(of):
+        if get_origin(field.type) is not Annotated:
+            continue  # It is no setting.
         kind, meta = get_args(field.type)
-        name = f"{key}.{field.name}" if key else field.name
+        name = _name(key, field)
         value = _default(field) if default is None else getattr(default, field.name)
         if dataclasses.is_dataclass(kind):
             assert isinstance(kind, type)
-            below.extend(_sections(kind, name, meta.sentence, value))
+            inner = tuple(_sections(kind, name, meta.sentence, value))
+            below.extend(inner[1:] if meta.around else inner)
         else:
             here.append(Setting(name, _kind(kind, meta, value), meta, value))
     yield Section(key, sentence, tuple(here))
     yield from below
+
+
+def _values(of: Any, key: str) -> Iterator[tuple[str, object]]:
+    for field in dataclasses.fields(of):
+        if get_origin(field.type) is not Annotated:
+            continue  # It is no setting.
+        name, value = _name(key, field), getattr(of, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from _values(value, name)
+        else:
+            yield name, value
+
+
+def _name(key: str, field: dataclasses.Field[Any]) -> str:
+    if get_origin(field.type) is Annotated and get_args(field.type)[1].around:
+        return key
+    return f"{key}.{field.name}" if key else field.name
 
 
 def _default(field: dataclasses.Field[Any]) -> object:
@@ -100,10 +124,6 @@ def _kind(declared: Any, meta: Meta, default: object) -> Kind:
         return Whole(int(least), int(most))
     if declared is timedelta:
         return _time(meta, optional=False)
-    if declared is Bytes:
-        assert meta.within is not None
-        least, most = meta.within
-        return Size(size(str(least)), size(str(most)))
     return Text(meta, empty=meta.empty or default == "") if declared is str else Choice(declared)
 
 
@@ -116,7 +136,7 @@ def _time(meta: Meta, *, optional: bool) -> Time:
 def _build(default: Any, values: Mapping[str, object], key: str) -> Any:
     changed = {}
     for field in dataclasses.fields(default):
-        name = f"{key}.{field.name}" if key else field.name
+        name = _name(key, field)
         value = getattr(default, field.name)
         if dataclasses.is_dataclass(value):
             changed[field.name] = _build(value, values, name)

@@ -1,21 +1,41 @@
 """Every setting of cmgr: name, type, default, limits and what it is for, each said once."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cmgr.config.around import Alarms, Bundles, Hooks
-from cmgr.config.recovery_settings import Faults, Heal, Isolation, Levels, Limits, Reset, Retry
 from cmgr.config.sim import Sim
-from cmgr.config.sizes import Bytes
 from cmgr.declare import Form, Meta
-from cmgr.model.policy import NO_TIME, IsolationPolicy, LimitsPolicy, Policy, ResetPolicy, RetryPolicy, Strategy
+from cmgr.model.values.catalog import BY_SEVERITY
+from cmgr.model.values.faults import Level
+from cmgr.model.values.policy import (
+    HealPolicy,
+    IsolationPolicy,
+    Levels,
+    LimitsPolicy,
+    Policy,
+    ResetPolicy,
+    RetryPolicy,
+    Strategy,
+)
+from cmgr.vendor import vendors
 
-DRIVERS = ("auto", "dcmi", "nvml", "sim")
+DRIVERS = ("auto", *(vendor.name for vendor in vendors()), "sim")
 RUNTIMES = ("auto", "docker", "containerd", "sim")
+MODES = ("merge", "replace")
 LOG_LEVELS = ("trace", "debug", "info", "warning", "error")
 
-_LOG_SIZE = Bytes(20 << 20)
+if TYPE_CHECKING:
+    Drivers = Any
+else:
+    Drivers = make_dataclass(
+        "Drivers",
+        [(v.name, Annotated[v.settings, Meta(v.sentence)], field(default_factory=v.settings)) for v in vendors()],
+        frozen=True,
+        slots=True,
+    )
+    """The table of each driver of real chips, as its vendor declares it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +72,38 @@ class Containerd:
 
 
 @dataclass(frozen=True, slots=True)
-class Dcmi:
-    library: Annotated[
-        str, Meta("The driver's library libdcmi.so, with its whole path; empty: searched for.", form=Form.PATH)
+class Faults:
+    file: Annotated[
+        str, Meta("An operator's fault table, .json (the reference's format) or .toml; empty: none.", form=Form.PATH)
     ] = ""
-    call_timeout: Annotated[
-        timedelta, Meta("How long one chip may take over an answer before it counts as silent.", within=("100ms", "5s"))
-    ] = timedelta(seconds=2)
-    reset_timeout: Annotated[
-        timedelta, Meta("How long the driver may take over the call that resets a chip.", within=("1s", "1h"))
-    ] = timedelta(minutes=3)
-    out_of_band: Annotated[
-        bool, Meta("Whether a reset that failed is tried again through the out-of-band channel, where there is one.")
-    ] = False
-    booted: Annotated[int, Meta("The boot status of a chip that has booted.", within=(0, 65535))] = 16
-    settle: Annotated[
+    mode: Annotated[str, Meta("Whether that table is laid over the built-in one or replaces it.", choices=MODES)] = (
+        "merge"
+    )
+    unknown: Annotated[
+        str,
+        Meta(
+            "The level of a code in no table; severity follows the driver: minor or less is NotHandleFault, "
+            "major and critical are SeparateNPU.",
+            choices=(BY_SEVERITY, *Level.__members__),
+        ),
+    ] = BY_SEVERITY
+    rules: Annotated[
+        str,
+        Meta(
+            "An operator's rules of escalation, .json (the reference's format) or .toml; empty: none.", form=Form.PATH
+        ),
+    ] = ""
+    rules_mode: Annotated[
+        str, Meta("Whether those rules are laid over the shipped ones or replace them.", choices=MODES)
+    ] = "merge"
+    software_window: Annotated[
         timedelta,
-        Meta("How long after the call that resets a chip its boot status is not believed.", within=("0s", "10m")),
-    ] = NO_TIME
-    subscribe: Annotated[
-        timedelta, Meta("The wait between the first tries to hear of faults.", within=("10ms", "1m"))
-    ] = timedelta(seconds=1)
-    poll: Annotated[
-        timedelta, Meta("How often chips are polled while the driver tells of no faults.", within=("10ms", "1m"))
-    ] = timedelta(seconds=2)
+        Meta(
+            "Within how long the same code on two chips of one container is taken for the software's doing and not "
+            "counted; 0s: it always counts.",
+            within=("0s", "1h"),
+        ),
+    ] = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +131,13 @@ class Metrics:
 @dataclass(frozen=True, slots=True)
 class Log:
     level: Annotated[str, Meta("The least grave lines that are logged.", choices=LOG_LEVELS)] = "info"
-    file: Annotated[str, Meta("A file that is logged to as well; empty: the journal only.", form=Form.PATH)] = ""
-    max_size: Annotated[
-        Bytes, Meta("How large that file may become before a new one is begun.", within=("64K", "1G"))
-    ] = _LOG_SIZE
-    max_age: Annotated[timedelta, Meta("How long older files are kept.", within=("1h", "3650d"))] = timedelta(days=7)
-    max_files: Annotated[int, Meta("How many older files are kept.", within=(1, 1000))] = 30
+    file: Annotated[
+        str,
+        Meta(
+            "A file that is logged to as well, which logrotate is to rotate; empty: the journal only.",
+            form=Form.PATH,
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,31 +156,41 @@ class Config:
         str, Meta("Where the chips come from; auto takes the driver that works here.", choices=DRIVERS)
     ] = "auto"
     runtimes: Annotated[
-        tuple[str, ...], Meta("The container runtimes; auto takes those that answer here.", choices=RUNTIMES)
+        tuple[str, ...],
+        Meta(
+            "The container runtimes; auto takes those whose socket is there, or of which cmgr knows containers.",
+            choices=RUNTIMES,
+        ),
     ] = ("auto",)
     state_dir: Annotated[str, Meta("The directory of the database.", form=Form.PATH)] = "/var/lib/cmgr"
     socket: Annotated[str, Meta("The socket that the service answers on.", form=Form.SOCKET)] = "/run/cmgr/cmgr.sock"
     resync: Annotated[
         timedelta, Meta("How often runtimes and driver are asked for the whole truth.", within=("1s", "1h"))
     ] = timedelta(seconds=60)
+    sweep: Annotated[
+        timedelta,
+        Meta("How often every chip is asked for its faults, for those of which no event told.", within=("100ms", "1h")),
+    ] = timedelta(seconds=5)
     allow_injection: Annotated[bool, Meta("Whether faults may be pretended on real chips.")] = False
-    docker: Annotated[Docker, Meta("Docker.")] = field(default_factory=Docker)
-    containerd: Annotated[Containerd, Meta("containerd.")] = field(default_factory=Containerd)
-    dcmi: Annotated[Dcmi, Meta("The driver of Ascend chips.")] = field(default_factory=Dcmi)
+    docker: Annotated[Docker, Meta("Docker.")] = Docker()
+    containerd: Annotated[Containerd, Meta("containerd.")] = Containerd()
+    drivers: Annotated[Drivers, Meta("", around=True)] = field(default_factory=Drivers)
     sim: Annotated[Sim, Meta('Simulated chips, for driver = "sim".')] = field(default_factory=Sim)
-    faults: Annotated[Faults, Meta("The fault tables: which level a code has.")] = field(default_factory=Faults)
-    levels: Annotated[Levels, Meta("What is done about a fault of each level.")] = field(default_factory=Levels)
-    reset: Annotated[Reset, Meta("Resets of rings.")] = field(default_factory=Reset)
-    isolation: Annotated[Isolation, Meta("Chips that need a person or a clean period.")] = field(
-        default_factory=Isolation
+    faults: Annotated[Faults, Meta("The fault tables: which level a code has.")] = Faults()
+    levels: Annotated[Levels, Meta("The handling of a fault of each level.")] = field(default_factory=Levels)
+    reset: Annotated[ResetPolicy, Meta("Resets of rings.")] = field(default_factory=ResetPolicy)
+    isolation: Annotated[IsolationPolicy, Meta("Chips that need a person or a clean period.")] = field(
+        default_factory=IsolationPolicy
     )
-    limits: Annotated[Limits, Meta("How much is stopped before a person has looked.")] = field(default_factory=Limits)
-    retry: Annotated[Retry, Meta("Stops and starts that failed.")] = field(default_factory=Retry)
-    heal: Annotated[Heal, Meta("Containers with the label cmgr.heal=true that ail though their chips are well.")] = (
-        field(default_factory=Heal)
+    limits: Annotated[LimitsPolicy, Meta("How much is stopped before a person has looked.")] = field(
+        default_factory=LimitsPolicy
     )
-    history: Annotated[History, Meta("What is remembered.")] = field(default_factory=History)
-    metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = field(default_factory=Metrics)
+    retry: Annotated[RetryPolicy, Meta("Stops and starts that failed.")] = field(default_factory=RetryPolicy)
+    heal: Annotated[
+        HealPolicy, Meta("Containers with the label cmgr.heal=true that ail though their chips are well.")
+    ] = field(default_factory=HealPolicy)
+    history: Annotated[History, Meta("How much is remembered.")] = History()
+    metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = Metrics()
     alarms: Annotated[Alarms, Meta("Alarms: who is told of what happens, over HTTP.")] = field(default_factory=Alarms)
     hooks: Annotated[Hooks, Meta("Hooks: commands of yours that run at steps of a recovery.")] = field(
         default_factory=Hooks
@@ -159,27 +198,18 @@ class Config:
     bundles: Annotated[Bundles, Meta("Bundles: what is saved for a diagnosis before each reset.")] = field(
         default_factory=Bundles
     )
-    log: Annotated[Log, Meta("The log.")] = field(default_factory=Log)
+    log: Annotated[Log, Meta("The log.")] = Log()
 
     def policy(self) -> Policy:
         """Return the part that decisions depend on."""
-        reset = self.reset
         return Policy(
             strategy=self.strategy,
             observe=self.observe,
-            levels=self.levels.policy(),
-            reset=ResetPolicy(
-                attempts=reset.attempts,
-                window=reset.window,
-                backoff=reset.backoff,
-                backoff_max=reset.backoff_max,
-                boot_timeout=reset.boot_timeout,
-                at_once=reset.at_once,
-                widen_after=reset.widen_after,
-            ),
-            isolation=IsolationPolicy(self.isolation.on_isolate, self.isolation.release_after),
-            retry=RetryPolicy(self.retry.starts, self.retry.backoff, self.retry.backoff_max),
-            limits=LimitsPolicy(self.limits.rings_at_once, self.limits.episodes_per_hour),
-            heal=self.heal.policy(),
+            levels=self.levels.policies(),
+            reset=self.reset,
+            isolation=self.isolation,
+            retry=self.retry,
+            limits=self.limits,
+            heal=self.heal,
             software_window=self.faults.software_window,
         )

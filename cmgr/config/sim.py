@@ -1,13 +1,13 @@
-"""What can be set of the simulated chips and of the pretended containers on them."""
+"""Settings of the simulated chips and of the pretended containers on them."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
 from cmgr.declare import Form, Meta
-from cmgr.model.policy import NO_TIME, Strategy
 from cmgr.model.values.containers import DEFAULT_GRACE
 from cmgr.model.values.faults import Assertion, Severity
+from cmgr.model.values.policy import NO_TIME, Strategy
 
 MAX_CHIPS = 64
 MODULE = "1.0.0.0"
@@ -21,7 +21,7 @@ class SimEvent:
     chip: Annotated[int, Meta("The chip that it happens on.", within=(0, MAX_CHIPS - 1))]
     code: Annotated[str, Meta("The fault's code.", form=Form.CODE)]
     after: Annotated[timedelta, Meta("When, counted from the start of the service.", within=("0s", "30d"))] = NO_TIME
-    assertion: Annotated[Assertion, Meta("What happens to the fault.")] = Assertion.OCCURRED
+    assertion: Annotated[Assertion, Meta("Whether the fault comes, goes, or both at once.")] = Assertion.OCCURRED
     module: Annotated[str, Meta("The module that the fault concerns.", form=Form.MODULE)] = MODULE
     severity: Annotated[int, Meta("How grave the driver calls it, from suggestion to critical.", within=(0, 3))] = (
         SEVERITY

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from dataclasses import MISSING
 
 from cmgr.config.kinds import Rows
-from cmgr.config.load import DEFAULT_PATH
+from cmgr.config.load import CONFIG_VARIABLE, DEFAULT_PATH
 from cmgr.config.schema import Section, Setting, row, sections
-from cmgr.config.sources import CONFIG_VARIABLE
 
 _WIDTH = 100
 
@@ -30,7 +29,7 @@ A variable of the environment overrides the file, a flag overrides both. The val
 quotes, a list with commas. Durations are written `500ms`, `60s`, `5m`, `2h30m` or `90d`.
 
 After a change: `cmgr check`, then `cmgr reload`, which says what is in force now, and what only after a restart of the
-service ([commands.md](commands.md#cmgr-reload)). What levels, limits and isolation mean: [levels.md](levels.md).
+service ([commands.md](commands.md#cmgr-reload)). [levels.md](levels.md) says what levels, limits and isolation mean.
 """
 
 

@@ -2,50 +2,43 @@
 
 from typing import TYPE_CHECKING
 
-from cmgr.config.settings import DRIVERS, Config
 from cmgr.errors import DriverError, DriverMissing, chain
 from cmgr.ports import ChipDriver
+from cmgr.vendor import Vendor, vendors
 
 if TYPE_CHECKING:
+    from cmgr.config.settings import Config
     from cmgr.drivers.pretending import RealDriver
 
-_REAL = tuple(name for name in DRIVERS if name not in ("auto", "sim"))
 
-
-def open_driver(config: Config) -> ChipDriver:
+def open_driver(config: "Config") -> ChipDriver:
     """Return the driver that the configuration names. Raises `DriverMissing` or `DriverError`.
 
     `auto` takes only real chips: simulated ones would look like a machine that is well.
     """
-    # Each driver is imported only where it is used: its libraries may not be there.
+    # Each driver is imported only where it is used: its libraries are not there everywhere.
     if config.driver == "sim":
         from cmgr.drivers.sim.driver import SimDriver
 
-        return SimDriver(config.sim)
+        return SimDriver(config.sim, config.sweep)
     if config.driver != "auto":
-        return _open_real(config.driver, config)
+        (named,) = (vendor for vendor in vendors() if vendor.name == config.driver)
+        return _open_real(named, config)
     refusals, hints = [], []
-    for name in _REAL:
+    for vendor in vendors():
         try:
-            return _open_real(name, config)
+            return _open_real(vendor, config)
         except DriverError as error:
-            refusals.append(f"{name}: {chain(error)}")
+            refusals.append(f"{vendor.name}: {chain(error)}")
             hints.append(error.hint)
+    hints.append('set driver = "sim" for simulated chips')
     why = "; ".join(refusals)
     raise DriverMissing(f"cannot find a chip driver ({why})", hint="; ".join(dict.fromkeys(h for h in hints if h)))
 
 
-def _open_real(name: str, config: Config) -> ChipDriver:
-    if name == "dcmi":
-        from cmgr.drivers.dcmi.driver import DcmiDriver
-
-        return _opened(DcmiDriver(config.dcmi, config.resync), config)
-    hint = 'set driver = "sim" for simulated chips'
-    raise DriverMissing(f"cannot use driver {name}: not in this version", hint=hint)
-
-
-def _opened(real: "RealDriver", config: Config) -> ChipDriver:
+def _open_real(vendor: Vendor, config: "Config") -> ChipDriver:
     """Return the driver, one that can pretend faults where the configuration allows that."""
+    real: RealDriver = vendor.open(config)
     if not config.allow_injection:
         return real
     from cmgr.drivers.pretending import PretendingDriver

@@ -1,7 +1,7 @@
 """Calls into a C library that may never come back: each is bounded in time, whatever the library does.
 
 Rules:
-1. Calls go in one after the other, because nobody knows whether the library stands more than one at a time. One that
+1. Calls go in one after the other, because nobody knows whether the library stands more than one at a time. A call that
    takes longer than `GIVE_WAY` no longer keeps the others out: better two at a time than a machine that waits.
 2. A call that exceeds its limit is given up with its thread. Until it returns, its owner is *stuck*: whatever else
    would be called for the same owner fails at once. Others are served by a new thread.
@@ -16,6 +16,15 @@ from cmgr.errors import DriverError
 
 GIVE_WAY = 0.5
 """Seconds after which a call lets others in beside it."""
+
+READ_SECONDS = 4.5
+"""The longest that a driver's `read` takes in all; the port says 5 s."""
+
+MEASURE_SECONDS = 2.5
+"""The longest that a driver's `measure` takes in all."""
+
+BEGIN = 10
+"""So many times as long as over an answer the library may take to be loaded and to begin."""
 
 T = TypeVar("T")
 
@@ -35,9 +44,10 @@ class _Job:
 
 
 class Caller:
-    """Runs functions on threads of its own. Any thread may call."""
+    """Runs functions on threads of its own. Any thread may call. `library`: what errors call the library."""
 
-    def __init__(self, give_way: float = GIVE_WAY) -> None:
+    def __init__(self, library: str, give_way: float = GIVE_WAY) -> None:
+        self._library = library
         self._give_way = give_way
         self._changed = threading.Condition()
         self._inside: _Job | None = None
@@ -57,9 +67,9 @@ class Caller:
             if not self._changed.wait_for(lambda: job.done or self._closed, seconds):
                 self._stuck[owner] = job
                 self._leave(job)
-                raise Hangs(f"cannot wait for libdcmi: it has not answered for {seconds:g} s")
+                raise Hangs(f"cannot wait for {self._library}: it has not answered for {seconds:g} s")
             if not job.done:
-                raise Hangs("cannot wait for libdcmi: the driver was closed")
+                raise Hangs(f"cannot wait for {self._library}: the driver was closed")
         if job.error is not None:
             raise job.error
         return cast("T", job.result)
@@ -70,16 +80,16 @@ class Caller:
             return tuple(sorted(self._stuck))
 
     def close(self) -> None:
-        """Let everybody who waits go. What is inside the library stays there: nobody can call it back."""
+        """Let everybody who waits go. A thread that is inside the library stays there: nobody can call it back."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def _check(self, owner: str) -> None:
         if self._closed:
-            raise Hangs("cannot wait for libdcmi: the driver was closed")
+            raise Hangs(f"cannot wait for {self._library}: the driver was closed")
         if owner in self._stuck:
-            raise Hangs("cannot ask libdcmi: it has not come back from an earlier call about this chip")
+            raise Hangs(f"cannot ask {self._library}: it has not come back from an earlier call about this chip")
 
     def _enter(self, job: _Job) -> None:
         while self._inside is not None and not self._closed:
@@ -100,7 +110,7 @@ class Caller:
         if self._idle >= len(self._jobs):
             self._changed.notify_all()
             return
-        threading.Thread(target=self._serve, name="dcmi-call", daemon=True).start()
+        threading.Thread(target=self._serve, name="driver-call", daemon=True).start()
 
     def _serve(self) -> None:
         with self._changed:

@@ -1,66 +1,55 @@
-"""Where libdcmi.so is looked for, and when it may be loaded: never what somebody else could have written."""
+"""Where a driver's library is looked for, and when it may be loaded: never what somebody else could have written."""
 
 import os
-import stat
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cmgr.drivers import elf as dcmi_elf
-from cmgr.drivers.dcmi.abi import LIBRARY
+from cmgr import trust
+from cmgr.drivers import elf
 from cmgr.errors import DriverMissing
-
-INSTALLED = (
-    "/usr/local/dcmi",
-    "/usr/local/Ascend/driver/lib64/driver",
-    "/usr/local/Ascend/driver/lib64",
-    "/usr/lib64",
-    "/usr/lib",
-)
-"""Where the driver's packages put it."""
+from cmgr.vendor import Place
 
 LDCONFIG = ("/sbin/ldconfig", "/usr/sbin/ldconfig")
 
 _LONGEST = 1024
-_DEEPEST = 20
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _LDCONFIG_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A place that was looked at. `refusal` empty: this is the library; `path` is free of links then."""
+class Wanted:
+    """A library. `setting`: that which names it. `package`: what it comes with. `installed`: where that puts it."""
 
-    path: str
-    origin: str
-    refusal: str = ""
-    hint: str = ""
+    name: str
+    setting: str
+    package: str
+    installed: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What decides where to look. `uid`: whose files are as good as root's; 0 for a service of root's."""
+    """Decides where to look. `uid`: whose files are as good as root's; 0 for a service of root's."""
 
+    wanted: Wanted
     configured: str = ""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    installed: Sequence[str] = INSTALLED
     cache: str | None = None
     uid: int | None = None
 
 
-def search(where: Where) -> tuple[Candidate, ...]:
+def search(where: Where) -> tuple[Place, ...]:
     """Return every place that was looked at and has a file of that name, up to the first that may be loaded.
 
     A library that the configuration names is the only candidate.
     """
     uid = os.geteuid() if where.uid is None else where.uid
-    looked: list[Candidate] = []
+    looked: list[Place] = []
     for candidate in _candidates(where):
         if candidate.refusal or candidate.path in [c.path for c in looked]:
             looked += [candidate] if candidate.refusal else []
             continue
-        looked.append(_judged(candidate, uid))
+        looked.append(_judged(candidate, where.wanted, uid))
         if not looked[-1].refusal:
             break
     return tuple(looked)
@@ -72,43 +61,45 @@ def find(where: Where) -> str:
     for candidate in looked:
         if not candidate.refusal:
             return candidate.path
+    name = where.wanted.name
     if not looked:
-        hint = "install the Ascend driver, or name the library: dcmi.library"
+        hint = f"install {where.wanted.package}, or name the library: {where.wanted.setting}"
         raise DriverMissing(
-            f"cannot find {LIBRARY} in LD_LIBRARY_PATH, the loader's cache, or the usual places", hint=hint
+            f"cannot find {name} in LD_LIBRARY_PATH, the loader's cache, or the usual places", hint=hint
         )
     why = "; ".join(f"{c.path} ({c.origin}): {c.refusal}" for c in looked)
     hints = dict.fromkeys(c.hint for c in looked if c.hint)
-    raise DriverMissing(f"cannot load {LIBRARY}: {why}", hint="; ".join(hints))
+    raise DriverMissing(f"cannot load {name}: {why}", hint="; ".join(hints))
 
 
-def _candidates(where: Where) -> Iterator[Candidate]:
+def _candidates(where: Where) -> Iterator[Place]:
+    wanted = where.wanted
     if where.configured:
         if not os.path.lexists(where.configured):
-            yield Candidate(where.configured, "dcmi.library", "there is no such file", "correct dcmi.library")
+            yield Place(where.configured, wanted.setting, "there is no such file", f"correct {wanted.setting}")
         else:
-            yield Candidate(where.configured, "dcmi.library")
+            yield Place(where.configured, wanted.setting)
         return
-    yield from _in_library_path(where.environ.get("LD_LIBRARY_PATH", ""))
+    yield from _in_library_path(where.environ.get("LD_LIBRARY_PATH", ""), wanted)
     cache = _ldconfig() if where.cache is None else where.cache
-    for path in cached(cache):
-        yield Candidate(path, "the loader's cache")
-    for directory in where.installed:
-        path = f"{directory}/{LIBRARY}"
+    for path in cached(cache, wanted.name):
+        yield Place(path, "the loader's cache")
+    for directory in wanted.installed:
+        path = f"{directory}/{wanted.name}"
         if os.path.lexists(path):
-            yield Candidate(path, "the usual places")
+            yield Place(path, "the usual places")
 
 
-def _in_library_path(value: str) -> Iterator[Candidate]:
+def _in_library_path(value: str, wanted: Wanted) -> Iterator[Place]:
     origin = "LD_LIBRARY_PATH"
     if len(value) > _LONGEST:
-        yield Candidate(origin, origin, f"longer than {_LONGEST} characters", "shorten it, or set dcmi.library")
+        yield Place(origin, origin, f"longer than {_LONGEST} characters", f"shorten it, or set {wanted.setting}")
         return
     for directory in value.split(":"):
-        path = f"{directory}/{LIBRARY}"
+        path = f"{directory}/{wanted.name}"
         # An empty or relative one would mean the working directory, which is nobody's to trust.
         if directory.startswith("/") and len(path) <= _LONGEST and os.path.lexists(path):
-            yield Candidate(path, origin)
+            yield Place(path, origin)
 
 
 def _ldconfig() -> str:
@@ -125,41 +116,33 @@ def _ldconfig() -> str:
     return ran.stdout.decode(errors="replace")
 
 
-def cached(listing: str) -> tuple[str, ...]:
-    """Return the library's paths in what `ldconfig -p` prints."""
+def cached(listing: str, name: str) -> tuple[str, ...]:
+    """Return the paths of the library of that name in what `ldconfig -p` prints."""
     found = []
     for line in listing.splitlines():
-        name, arrow, path = line.partition(" => ")
-        if arrow and name.split(" (")[0].strip() == LIBRARY:
+        said, arrow, path = line.partition(" => ")
+        if arrow and said.split(" (")[0].strip() == name:
             found.append(path.strip())
     return tuple(found)
 
 
-def _judged(candidate: Candidate, uid: int) -> Candidate:
+def _judged(candidate: Place, wanted: Wanted, uid: int) -> Place:
     """Return the candidate with what speaks against it."""
     path = Path(candidate.path)
     try:
-        if path.is_symlink() and path.lstat().st_uid not in (0, uid):
-            return _refused(candidate, f"it is a link of uid {path.lstat().st_uid}", f"chown -h root {path}")
         resolved = path.resolve(strict=True)
-        if not stat.S_ISREG(resolved.stat().st_mode):
+        if not resolved.is_file():
             return _refused(candidate, "it is not a file", "name the library itself")
-        if len(resolved.parents) > _DEEPEST:
-            return _refused(candidate, f"it lies deeper than {_DEEPEST} directories", "move it")
-        for each in (resolved, *resolved.parents):
-            status = each.stat()
-            if status.st_uid not in (0, uid):
-                return _refused(candidate, f"{each} belongs to uid {status.st_uid}", f"chown root {each}")
-            if status.st_mode & _OTHERS_WRITE:
-                mode = stat.S_IMODE(status.st_mode)
-                return _refused(candidate, f"others can write {each} (mode {mode:04o})", f"chmod go-w {each}")
-        if dcmi_elf.is_cut(resolved):
-            return _refused(candidate, "it is cut short", "install the Ascend driver again")
+        found = trust.weakness(path, itself=True, sticky=False, uid=uid)
+        if found is not None:
+            return _refused(candidate, found.reason, found.hint)
+        if elf.is_cut(resolved):
+            return _refused(candidate, "it is cut short", f"install {wanted.package} again")
     except (OSError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         return _refused(candidate, f"it cannot be looked at: {reason}", "run as root")
-    return Candidate(str(resolved), candidate.origin)
+    return Place(str(resolved), candidate.origin)
 
 
-def _refused(candidate: Candidate, refusal: str, hint: str) -> Candidate:
-    return Candidate(candidate.path, candidate.origin, refusal, hint)
+def _refused(candidate: Place, refusal: str, hint: str) -> Place:
+    return Place(candidate.path, candidate.origin, refusal, hint)

@@ -17,7 +17,7 @@ from cmgr.ports import Ailing, ChipDriver, Describing, DriverFact, Gauge
 
 
 class RealDriver(ChipDriver, Ailing, Describing, Gauge, Protocol):
-    """What every driver of real chips is."""
+    """A driver of real chips."""
 
 
 class PretendingDriver:

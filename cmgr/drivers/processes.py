@@ -1,13 +1,21 @@
-"""Who a process is: its name and the container that it runs in, from /proc."""
+"""The identity of a process: its name and the container that it runs in, from /proc."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
-from cmgr.drivers.dcmi.calls import Holder
 from cmgr.model.values.chips import Process
 
 _ID = re.compile(r"(?:^|[/:-])(?:docker-|cri-containerd-|nerdctl-|libpod-)?([0-9a-f]{64})(?:\.scope)?(?=/|$)")
 """A container's id in a path of the kernel's control groups, as each runtime writes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A process on a chip, as the driver numbers it. `memory` in bytes."""
+
+    pid: int
+    memory: int
 
 
 def container_of(cgroups: str) -> str:
@@ -35,7 +43,7 @@ def _named(cgroups: str) -> str:
 
 
 def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:
-    """Return the process with all that /proc tells of it. One that is gone, or not ours to see, has no name."""
+    """Return the process with all that /proc tells of it. A process that is gone, or not ours to see, has no name."""
     directory = proc / str(holder.pid)
     name, cgroups = _read(directory / "comm"), _read(directory / "cgroup")
     return Process(holder.pid, name.strip(), holder.memory, container_of(cgroups))

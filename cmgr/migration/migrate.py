@@ -32,7 +32,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """What a reference installation becomes.
+    """The result of a migration.
 
     `differs`: what cmgr will do otherwise. `dropped`: what has no counterpart, with the reason. `fault_file`: the
     fault table that the reference reads, if any. `mistakes`: why there can be no configuration, as far as any.
@@ -163,10 +163,6 @@ def _of_log(flags: Mapping[str, Flag], numbers: Mapping[str, int]) -> Iterator[C
     if any(name in flags for name in ("logPath", "maxAge", "maxBackups")):
         why = str(flags["logPath"]) if "logPath" in flags else f"no -logPath, which is {DEFAULT_LOG} then"
         yield Chosen("log.file", OUR_LOG, f"{why}; a file of cmgr's own, where its unit may write")
-    if "maxAge" in numbers:
-        yield Chosen("log.max_age", f"{numbers['maxAge']}d", str(flags["maxAge"]))
-    if "maxBackups" in numbers:
-        yield Chosen("log.max_files", numbers["maxBackups"], str(flags["maxBackups"]))
 
 
 def _fault_file(flag: Flag | None, unit: Unit) -> str:
@@ -182,7 +178,7 @@ def _differs(flags: Mapping[str, Flag]) -> Iterator[str]:
     if value.get("ctrStrategy") == "singleRecover":
         yield (
             "where the other chips of a ring are in use, its reset waits until they are free, and cmgr status says so; "
-            "strategy ringRecover or reset.widen_after stops their containers too"
+            "after 10 minutes of that their containers are stopped too, and started again (reset.widen_after)"
         )
     if "containerd" in (value.get("runtimeType"), value.get("runtimeMode")):
         yield (
@@ -196,6 +192,9 @@ def _differs(flags: Mapping[str, Flag]) -> Iterator[str]:
         yield 'the reference knew one runtime at a time; runtimes = ["auto"] takes in containerd too, where it answers'
     if value.get("logLevel") == "3":
         yield "there is no level critical: error is the gravest"
+    for name, word in (("maxAge", "maxage"), ("maxBackups", "rotate")):
+        if name in value:
+            yield f"-{name} {value[name]}: logrotate rotates cmgr's log file; set {word} in /etc/logrotate.d/cmgr"
     if not {"logPath", "maxAge", "maxBackups"} & set(value):
         yield f"the log goes to the journal (journalctl -t cmgr), not to {DEFAULT_LOG}; log.file adds a file"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from cmgr.config.words import quoted
+from cmgr.config.spelling import quoted
 
 PROGRAM = "container-manager"
 
@@ -39,7 +39,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """What is given to `container-manager run`.
+    """The arguments of `container-manager run`.
 
     `before`: words in front of the program (nice, env). `ignored`: words that the reference stops reading at.
     """

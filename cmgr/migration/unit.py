@@ -1,8 +1,8 @@
-"""What else stands in a reference's unit, in words: settings of systemd that cmgr's own unit has or has not."""
+"""Words for all else that stands in a reference's unit: settings of systemd that cmgr's own unit has or has not."""
 
 from collections.abc import Iterator
 
-from cmgr.config.words import quoted
+from cmgr.config.spelling import quoted
 from cmgr.migration.unit_file import Assignment, Unit, words
 
 _READ = (("Service", "ExecStart"), ("Service", "EnvironmentFile"), ("Service", "WorkingDirectory"))

@@ -1,4 +1,4 @@
-"""What must always hold (ARCHITECTURE.md), as questions that tests and the running service ask."""
+"""The invariants of ARCHITECTURE.md, as questions that tests and the running service ask."""
 
 from cmgr.model.scope import Block, on_ring, start_blocker
 from cmgr.model.values.commands import Command, ResetRing, StartContainer, StopContainer

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import assert_never
 
 from cmgr.model.containers import healing as heals
-from cmgr.model.containers.sightings import hand_back
+from cmgr.model.containers.sightings import hand_back, runtime_forgotten
 from cmgr.model.faults import escalation
 from cmgr.model.faults.books import escalate
 from cmgr.model.faults.isolation import isolate, separate
@@ -13,8 +13,10 @@ from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint
 from cmgr.model.recovery.ordered_resets import reset_ordered
 from cmgr.model.turn import Turn
+from cmgr.model.values import standing
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.facts import (
+    AcknowledgeOrdered,
     ForgetOrdered,
     IsolateOrdered,
     MaintenanceOrdered,
@@ -23,10 +25,10 @@ from cmgr.model.values.facts import (
     ResetOrdered,
     ResumeAllOrdered,
     ResumeOrdered,
+    RuntimeForgetOrdered,
 )
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
-from cmgr.model.values.standing import not_ahead
 
 
 def ordered(turn: Turn, fact: Ordered) -> None:
@@ -44,8 +46,12 @@ def ordered(turn: Turn, fact: Ordered) -> None:
             reset_ordered(turn, fact)
         case ForgetOrdered():
             _forget(turn, fact)
+        case RuntimeForgetOrdered():
+            runtime_forgotten(turn, fact)
         case MaintenanceOrdered():
             maintenance_ordered(turn, fact)
+        case AcknowledgeOrdered():
+            _acknowledge(turn, fact)
         case _:
             assert_never(fact)
 
@@ -57,7 +63,7 @@ def after_restart(node: Node, at: datetime) -> Node:
     return replace(
         heals.after_restart(node, at),
         reset_orders=orders,
-        maintenance=not_ahead(node.maintenance, at),
+        maintenance=standing.after_restart(node.maintenance, at),
         restraint=restraint.not_ahead(node.restraint, node.rings, at),
     )
 
@@ -66,6 +72,8 @@ def _resume(turn: Turn, fact: ResumeOrdered) -> None:
     """Forget the failures of a container that is held or ails, and wait no longer before the next try."""
     hold, healing = turn.node.holds.get(fact.key), turn.node.healings.get(fact.key)
     heals.begin_anew(turn, fact.key)
+    if hold is not None and hold.state is HoldState.SETTLING:
+        return  # It runs.
     if hold is None:
         container = turn.node.containers.get(fact.key)
         if healing is not None and container is not None:
@@ -89,6 +97,12 @@ def _resume_all(turn: Turn, fact: ResumeAllOrdered) -> None:
         _resume(turn, ResumeOrdered(key, fact.who))
 
 
+def _acknowledge(turn: Turn, fact: AcknowledgeOrdered) -> None:
+    for trouble in [t for t in turn.node.troubles.values() if t.id in fact.troubles]:
+        turn.end_trouble(*trouble.key)
+        turn.note(NoteKind.ACTION, f"{fact.who} has acknowledged: {trouble.words}")
+
+
 def _release(turn: Turn, fact: ReleaseOrdered) -> None:
     """End the chip's isolation, and begin its ring's budget anew."""
     if fact.chip not in turn.node.isolations:
@@ -98,7 +112,7 @@ def _release(turn: Turn, fact: ReleaseOrdered) -> None:
     if ring is not None:  # Else it was taken out for good.
         turn.put_ring(replace(ring, resets=()))
     turn.note(NoteKind.ISOLATION, f"chip {fact.chip} is released by {fact.who}", ring, chip=fact.chip)
-    # What rules have raised is forgiven; a fault whose own level isolates does so again while it is there.
+    # Raises by rules are forgiven; a fault whose own level isolates does so again while it is there.
     escalation.forgive(turn, fact.chip)
     escalate(turn)
     if ring is not None:
@@ -118,11 +132,14 @@ def _isolate(turn: Turn, fact: IsolateOrdered) -> None:
 
 
 def _forget(turn: Turn, fact: ForgetOrdered) -> None:
-    """End the hold. What is under way of ours takes its course; nothing more is done to the container."""
+    """End the hold, and that it is wanted. Our orders under way take their course; nothing more is done to it."""
     hold, container = turn.node.holds.get(fact.key), turn.node.containers.get(fact.key)
-    if hold is None and container is not None and fact.key in turn.node.healings:
+    missed = container is not None and container.wanted and not container.running
+    if hold is None and container is not None and (missed or fact.key in turn.node.healings):
         text = f"{fact.who} ordered that {container.name} is left as it is"
         turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
+    if container is not None and (missed or (hold is not None and hold.state is not HoldState.RETURNING)):
+        turn.put_container(replace(container, wanted=False))
     heals.spare(turn, fact.key)
     if hold is None or hold.state is HoldState.RETURNING:
         return

@@ -9,13 +9,20 @@ from datetime import datetime
 from typing import assert_never
 
 from cmgr.model.containers.healing import tend
-from cmgr.model.containers.holding import container_started, container_stopped, keep, restart_policy_set
+from cmgr.model.containers.holding import (
+    container_started,
+    container_stopped,
+    keep,
+    order_times,
+    output_read,
+    restart_policy_set,
+)
 from cmgr.model.containers.sightings import (
     container_removed,
     container_seen,
     containers_listed,
-    runtime_down,
-    runtime_up,
+    runtime_told,
+    users_seen,
 )
 from cmgr.model.faults.arrivals import chips_listed, refitted
 from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
@@ -23,7 +30,6 @@ from cmgr.model.faults.isolation import release_at, release_due
 from cmgr.model.faults.readings import read_needed, ring_read
 from cmgr.model.maintenance import maintenance_due
 from cmgr.model.orders import after_restart, ordered
-from cmgr.model.policy import Policy
 from cmgr.model.recovery.ordered_resets import lapse_orders
 from cmgr.model.recovery.recovery import advance
 from cmgr.model.recovery.resetting import reset_done, verify
@@ -43,6 +49,7 @@ from cmgr.model.values.facts import (
     Fact,
     FaultReported,
     Ordered,
+    OutputRead,
     ReadNeeded,
     Reconfigured,
     Remarked,
@@ -52,13 +59,17 @@ from cmgr.model.values.facts import (
     Resync,
     RingRead,
     RuntimeDown,
+    RuntimeFound,
     RuntimeUp,
     Tick,
+    TroubleMet,
 )
 from cmgr.model.values.faults import Isolation
 from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.life import reborn
 from cmgr.model.values.node import ChipFaults, Node, RuntimeState
-from cmgr.model.values.rings import AFTER_RESTART, REBOOTING, Phase, Ring, reborn, resets_within
+from cmgr.model.values.policy import Policy
+from cmgr.model.values.rings import AFTER_RESTART, REBOOTING, Phase, Ring, resets_within
 
 MOST_ROUNDS = 16
 """Steps lead forward only, so they come to an end; should that be wrong, the next event goes on."""
@@ -80,17 +91,15 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
         case FaultReported():
             fault_reported(turn, fact)
         case RingRead():
-            ring_read(turn, fact)
+            _ring_read(turn, fact)
         case ReadNeeded():
             read_needed(turn, fact)
         case ChipsListed():
             chips_listed(turn, fact)
         case ResetDone():
             reset_done(turn, fact)
-        case RuntimeUp():
-            runtime_up(turn, fact)
-        case RuntimeDown():
-            runtime_down(turn, fact)
+        case RuntimeFound() | RuntimeUp() | RuntimeDown():
+            runtime_told(turn, fact)
         case ContainerSeen():
             container_seen(turn, fact.container)
         case ContainerRemoved():
@@ -103,22 +112,34 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             container_started(turn, fact)
         case RestartPolicySet():
             restart_policy_set(turn, fact)
+        case OutputRead():
+            output_read(turn, fact)
         case Restarted():
             _restarted(turn, fact)
         case Reconfigured():
             _reconfigured(turn, fact)
         case Resync():
             _resync(turn)
-        case Tick() | Remarked():
-            _remarked(turn, fact)  # What is due is found by looking.
+        case Tick() | Remarked() | TroubleMet():
+            _told(turn, fact)
         case _:
             assert_never(fact)
 
 
-def _remarked(turn: Turn, fact: Tick | Remarked) -> None:
-    if isinstance(fact, Remarked):
-        kind = NoteKind.WARNING if fact.loud else NoteKind.RESULT
-        turn.commands.append(Note(turn.at, kind, fact.text, fact.ring, fact.episode))
+def _told(turn: Turn, fact: Tick | Remarked | TroubleMet) -> None:
+    match fact:
+        case Remarked():
+            kind = NoteKind.WARNING if fact.loud else NoteKind.RESULT
+            turn.commands.append(Note(turn.at, kind, fact.text, fact.ring, fact.episode))
+        case TroubleMet():
+            turn.remember_trouble(fact.trouble)
+        case Tick():
+            pass  # Nothing follows from it: whatever is due is found by looking.
+
+
+def _ring_read(turn: Turn, fact: RingRead) -> None:
+    if ring_read(turn, fact):
+        users_seen(turn, fact.reports)
 
 
 def _reconfigured(turn: Turn, fact: Reconfigured) -> None:
@@ -146,7 +167,7 @@ def _moves(turn: Turn) -> bool:
     """Let every ring and every hold go one step on. Return whether one did."""
     rings, holds = turn.node.rings, turn.node.holds
     for ring in rings:
-        advance(turn, turn.node.rings[ring])
+        advance(turn, turn.ring(ring))
     keep(turn)
     tend(turn)
     return turn.node.rings is not rings or turn.node.holds is not holds
@@ -160,8 +181,8 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
     node = replace(
         turn.node,
         chips=chips,
-        runtimes={name: RuntimeState(name) for name in fact.runtimes},
-        holds={k: _hold_after_restart(h) for k, h in turn.node.holds.items()},
+        runtimes={name: RuntimeState(name) for name in fact.runtimes if name not in turn.node.gone},
+        holds={k: _hold_after_restart(h, turn.at + turn.node.policy.retry.settle) for k, h in turn.node.holds.items()},
         faults={c: _not_ahead(known, turn.at) for c, known in turn.node.faults.items() if c in chips},
         isolations={c: _isolation_not_ahead(i, turn.at) for c, i in turn.node.isolations.items()},
         reports={},
@@ -172,14 +193,18 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         stored = _shifted_back(node.rings.get(ring_id, Ring(ring_id, ())), turn.at)
         rings[ring_id] = replace(reborn(stored), chips=members.get(ring_id, ()))
     containers = {
-        k: replace(c, seen=None, chips=resolve(c.claims, chips)[0], since=min(c.since or turn.at, turn.at))
+        k: replace(
+            reborn(c),
+            chips=resolve(c.claims, chips)[0] | (c.used & chips.keys()),
+            since=min(c.since or turn.at, turn.at),
+        )
         for k, c in node.containers.items()
         if k.runtime in fact.runtimes  # Of the others nobody will ever say that they stopped.
     }
     holds = refitted(node.holds, containers)
     turn.node = after_restart(replace(node, rings=rings, containers=containers, holds=holds), turn.at)
     relevel(turn)
-    for name in fact.runtimes:
+    for name in turn.node.runtimes:
         turn.ask_list(name, "cmgr was started", not_older=turn.at)
     for ring in rings.values():
         _ring_restarted(turn, ring)
@@ -206,11 +231,13 @@ def _ring_restarted(turn: Turn, ring: Ring) -> None:
     turn.ask_read(ring, "cmgr was started", not_older=turn.at)
 
 
-def _hold_after_restart(hold: Hold) -> Hold:
+def _hold_after_restart(hold: Hold, settled: datetime) -> Hold:
+    if hold.state is HoldState.SETTLING:
+        return replace(hold, retry_at=min(hold.retry_at or settled, settled))  # The clock may have been set back.
     if hold.state is HoldState.STOPPING:
         # Our stop may have been under way: from here on nothing else can be said to have stopped it.
-        return replace(hold, command=None, tries=max(hold.tries, 1), retry_at=None)
-    return replace(hold, command=None, retry_at=None)
+        return replace(reborn(hold), tries=max(hold.tries, 1), retry_at=None)
+    return replace(reborn(hold), retry_at=None)
 
 
 def _not_ahead(known: ChipFaults, at: datetime) -> ChipFaults:
@@ -263,13 +290,14 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
             times.append(ring.deadline)
             times += _stop_times(node, ring)
     times += [h.retry_at for h in node.holds.values() if h.command is None]
+    times += order_times(node)
     times += [h.due for h in node.healings.values() if h.key not in node.holds]
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]
     times += [release_at(node, i) for i in node.isolations.values()]
     times += [t.due for t in node.tallies.values()]
     times += [o.lapses for o in node.reset_orders.values() if not o.done]
     times.append(node.maintenance.until if node.maintenance is not None else None)
-    # What is past and still there waits for something other than time.
+    # A deadline that is past and still there waits for something other than time.
     return min((t for t in times if t is not None and t > after), default=None)
 
 

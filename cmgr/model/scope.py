@@ -1,17 +1,18 @@
 """Questions that decisions ask of a node: which faults count, who is in scope, what keeps a hold from starting."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
-from cmgr.model.policy import OnIsolate, Strategy
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Fault, Level
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
-from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.policy import OnIsolate, ResetPolicy, Strategy
+from cmgr.model.values.rings import Phase, Ring, resets_within
+from cmgr.words import counted, span
 
 
 def active_faults(node: Node, chip: ChipId) -> list[Fault]:
@@ -51,6 +52,18 @@ def handled_faults(node: Node, ring: Ring) -> list[Fault]:
 def used_chips(node: Node, ring: Ring) -> tuple[ChipId, ...]:
     """Return the chips of the ring that are not isolated."""
     return tuple(c for c in ring.chips if c not in node.isolations)
+
+
+def is_spent(node: Node, ring: Ring, at: datetime) -> bool:
+    """Return whether the ring's budget of resets is used up."""
+    policy = node.policy.reset
+    return len(resets_within(ring, at, policy.window)) >= policy.attempts
+
+
+def spent_words(policy: ResetPolicy) -> str:
+    """Return in words that the budget is used up."""
+    resets, are = counted(policy.attempts, "reset"), "is" if policy.attempts == 1 else "are"
+    return f"{resets} of its ring within {span(policy.window)} {are} used up"
 
 
 def stop_due(node: Node, fault: Fault) -> datetime | None:
@@ -95,10 +108,23 @@ def on_ring(node: Node, ring: Ring) -> Iterator[Container]:
     yield from sorted(found, key=lambda c: (c.name, c.key))
 
 
+def unclear_users(node: Node) -> list[Container]:
+    """Return the running containers of which nobody knows which chips they use, by name."""
+    return sorted((c for c in node.containers.values() if c.unclear), key=lambda c: (c.name, c.key))
+
+
+def is_spared(node: Node, container: Container) -> bool:
+    """Return whether cmgr would stop it but for this: a stop would remove it, and nothing of its own agrees to that."""
+    removed = container.auto_remove and container.strategy is None
+    return removed and container.enabled and node.policy.strategy is not Strategy.NEVER
+
+
 def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool:
     """Return whether the scope means that cmgr stops this container of the ring."""
     if not container.enabled or container.key in ring.theirs:
         return False
+    if container.auto_remove and container.strategy is None:
+        return False  # Its runtime would remove it when it is stopped.
     if is_cleared_by_order(node, ring):
         return True
     strategy = strategy_of(node, container)
@@ -122,12 +148,23 @@ def died_of_it(node: Node, ring: Ring, container: Container, since: datetime | N
     if container.exit is None or not container.exit.by_itself or since is None:
         return False
     if container.seen is None:
-        return False  # What the last life knew may be long over.
+        return False  # The last life's knowledge is perhaps long out of date.
     if ring.id in node.reset_orders and not handled_faults(node, ring):
         return False  # A person wanted the reset: there is no fault to die of.
     # The runtime's clock may be ahead of ours: nobody dies after cmgr was told of it.
     at = min(container.exit.at, container.since or container.exit.at)
+    if at < since and not _was_close(node, ring, container):
+        return False
     return at >= since - node.policy.death_window
+
+
+def _was_close(node: Node, ring: Ring, container: Container) -> bool:
+    """Return whether a fault of the ring can have killed the container before it was told: it is on a bad chip.
+
+    A container that is stopped with its whole ring needs all of it, and dies with any of it.
+    """
+    bad = {f.chip for f in handled_faults(node, ring)} | {c for c in ring.chips if c in node.isolations}
+    return strategy_of(node, container) is Strategy.RING or ring.widened or not bad.isdisjoint(container.chips)
 
 
 def is_cleared_by_order(node: Node, ring: Ring) -> bool:
@@ -144,7 +181,7 @@ def holds_on(node: Node, ring: Ring) -> list[Hold]:
 
 
 class Block(Enum):
-    """What kind of thing keeps a hold from starting.
+    """The kind of obstacle that keeps a hold from starting.
 
     `ANSWER`: a driver or runtime that was asked. `CHIP`: it waits beyond the end of the episode that made it.
     """
@@ -185,27 +222,25 @@ def _chip_blocker(node: Node, chip: ChipId) -> str:
     if known is None:
         return f"chip {chip} is not there"
     ring = node.rings[known.ring]
+    if chip not in node.isolations and ring.phase not in (Phase.HEALTHY, Phase.RESUMING):
+        return f"ring {ring.id} is {ring.phase}: {ring.reason}"
+    return chip_words(node, chip, blocking_faults(node, chip))
+
+
+def chip_words(node: Node, chip: ChipId, faults: Sequence[Fault]) -> str:
+    """Return in words what speaks against the chip, of these faults the first; or nothing."""
     if chip in node.isolations:
         return f"chip {chip} is isolated: {node.isolations[chip].reason}"
-    if ring.phase not in (Phase.HEALTHY, Phase.RESUMING):
-        return f"ring {ring.id} is {ring.phase}: {ring.reason}"
-    if why := down_since_reset(node, chip):
-        return why
-    if faults := blocking_faults(node, chip):
-        return f"chip {chip} reports {faults[0].code} ({faults[0].level.name})"
-    return ""
-
-
-def down_since_reset(node: Node, chip: ChipId) -> str:
-    """Return in words that the chip has not come up since its ring was reset, or nothing."""
-    return f"chip {chip} has not come up since its last reset" if chip in node.down else ""
+    if chip in node.down and chip in node.chips:
+        return f"chip {chip} has not come up since its last reset"
+    return f"chip {chip} has fault {faults[0].code} ({faults[0].level.name})" if faults else ""
 
 
 def is_starting(node: Node, hold: Hold) -> bool:
     """Return whether the hold's container is on its way up, so that its ring's episode waits for it."""
-    if hold.failed or hold.state is HoldState.RETURNING:
+    if hold.failed or hold.state in (HoldState.RETURNING, HoldState.SETTLING):
         return False
     if hold.command is not None or (hold.state is HoldState.STOPPING and not observing(node)):
         return True
-    # One that is to be healed has a time of its own.
+    # A container that is to be healed has a time of its own.
     return hold.cause is Cause.EPISODE and start_blocker(node, hold).kind is not Block.CHIP

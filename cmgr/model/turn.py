@@ -6,17 +6,25 @@ The one mutable thing in the model. It is made by `reduce`, handed down, and nev
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from cmgr.model.policy import backed_off
 from cmgr.model.values.chips import ChipId, ChipReport, RingId
-from cmgr.model.values.commands import Command, CommandId, ListContainers, Note, NoteKind, ReadRing
+from cmgr.model.values.commands import (
+    Command,
+    CommandId,
+    ListContainers,
+    Note,
+    NoteKind,
+    ReadRing,
+)
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultCode, Isolation
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import Node, RuntimeState
+from cmgr.model.values.policy import backed_off
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, entered
 from cmgr.model.values.rules import Tally
 from cmgr.model.values.standing import ResetOrder
+from cmgr.model.values.troubles import Trouble, TroubleKind
 
 LIST_BACKOFF = timedelta(seconds=1)
 LIST_BACKOFF_MAX = timedelta(seconds=10)
@@ -35,6 +43,10 @@ class Turn:
         self.at = at
         self.commands: list[Command] = []
         self.raised: set[tuple[ChipId, FaultCode]] = set()
+
+    def ring(self, ring: RingId) -> Ring:
+        """Return the ring as it is now: a value taken before another call may be yesterday's."""
+        return self.node.rings[ring]
 
     def put_ring(self, ring: Ring) -> Ring:
         if self.node.rings.get(ring.id) == ring:
@@ -86,7 +98,7 @@ class Turn:
         self.node = replace(self.node, reports={**self.node.reports, report.chip: report}, down=down)
 
     def _is_down(self, report: ChipReport) -> bool:
-        """Return whether this read-out leaves the chip down since a reset. One that was always so is none of ours."""
+        """Return whether this read-out leaves the chip down since a reset, and was not always so."""
         ring = self.ring_of(report.chip)
         if report.is_up or ring is None:
             return False
@@ -110,6 +122,25 @@ class Turn:
         if ring in self.node.reset_orders:
             kept = {r: o for r, o in self.node.reset_orders.items() if r != ring}
             self.node = replace(self.node, reset_orders=kept)
+
+    def remember_trouble(self, trouble: Trouble) -> None:
+        """Have it told until `end_trouble`, or until a person acknowledges it. A known one keeps its beginning.
+
+        It is said in the timeline when it is new, or its few words are.
+        """
+        known = self.node.troubles.get(trouble.key)
+        met = replace(trouble, since=known.since if known is not None else trouble.since or self.at)
+        if known == met:
+            return
+        self.node = replace(self.node, troubles={**self.node.troubles, met.key: met})
+        if known is None or known.text != met.text:
+            self.note(NoteKind.WARNING, met.words, self.node.rings.get(met.ring) if met.ring is not None else None)
+
+    def end_trouble(self, kind: TroubleKind, about: str) -> None:
+        """Tell of it no more: it is over. A trouble that is not known is none."""
+        if (kind, about) in self.node.troubles:
+            kept = {key: trouble for key, trouble in self.node.troubles.items() if key != (kind, about)}
+            self.node = replace(self.node, troubles=kept)
 
     def command_id(self, kind: str) -> CommandId:
         """Return an id that no other command ever had or will have."""
@@ -138,7 +169,7 @@ class Turn:
     def ask_list(self, name: str, reason: str, not_older: datetime) -> None:
         """Have the runtime listed, unless it is to be left in peace.
 
-        One question at a time: what an answer under way is too old for is asked when that is in. Who asks faster than
+        One question at a time: what an answer under way is too old for is asked when that is in. Asking faster than
         it answers would otherwise never hear anything, and fill the queue of commands.
         """
         state = self.node.runtimes[name]

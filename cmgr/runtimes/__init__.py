@@ -1,15 +1,15 @@
 """Container runtimes behind one interface (`ports.Runtime`): Docker, containerd, and pretended containers."""
 
-import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cmgr.config.settings import Containerd, Docker
-from cmgr.errors import ConfigError, ContainerError, RuntimeDown
+from cmgr.config.settings import Config, Containerd, Docker
+from cmgr.config.sim import Sim
+from cmgr.errors import ConfigError, RuntimeDown
 from cmgr.ports import Runtime
-from cmgr.runtimes.sim.world import Pretended
+from cmgr.runtimes.sim.world import pretended
 
 if TYPE_CHECKING:
     from cmgr.runtimes.containerd.runtime import ContainerdRuntime
@@ -17,76 +17,46 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 
-_LOOK = 2.0
-"""How many seconds a runtime has to answer before `auto` leaves it out."""
 
+def open_runtimes(config: Config, known: Collection[str] = ()) -> tuple[Runtime, ...]:
+    """Return the runtimes that the configuration names; none need answer yet.
 
-def open_runtimes(
-    names: Sequence[str],
-    *,
-    docker: Docker | None = None,
-    containerd: Containerd | None = None,
-    pretended: Sequence[Pretended] = (),
-    sim_file: Path | None = None,
-) -> tuple[Runtime, ...]:
-    """Return the runtimes so named; `auto` is every one that answers now. One that is named need not answer yet.
-
-    Without settings of its own a runtime has the usual ones. `pretended` and `sim_file` are for `sim` (see
-    `sim.SimRuntime`). Blocks up to 2 s for each that `auto` tries.
+    `auto` is each one whose socket is there, and each of the `known`: they were used here before, so that containers
+    of theirs may run although nobody answers just now.
     Raises `ConfigError` for a name that is none, and `RuntimeDown` when there is no runtime at all.
     """
-    docker, containerd = docker or Docker(), containerd or Containerd()
-    real: Mapping[str, Callable[[], DockerRuntime | ContainerdRuntime]] = {
-        "docker": partial(_docker, docker),
-        "containerd": partial(_containerd, containerd),
-    }
-    openers: Mapping[str, Callable[[], Runtime]] = {**real, "sim": partial(_sim, pretended, sim_file)}
-    for name in names:
+    openers = _openers(config)
+    for name in config.runtimes:
         if name != AUTO and name not in openers:
             raise ConfigError(f"cannot use container runtime {name!r}: it is none of {AUTO}, {', '.join(openers)}")
-    chosen = {name: openers[name]() for name in dict.fromkeys(names) if name != AUTO}
-    if AUTO in names:
-        sockets = {"docker": docker.socket, "containerd": containerd.address}
-        chosen |= _answering({name: real[name] for name in real if name not in chosen}, sockets, needed=not chosen)
-    return tuple(chosen.values())
+    wanted = [name for name in config.runtimes if name != AUTO]
+    if AUTO in config.runtimes:
+        sockets = _sockets(config)
+        wanted += [name for name, path in sockets.items() if name in known or path.is_socket()]
+        if not wanted:
+            nowhere = " or ".join(map(str, sockets.values()))
+            hint = 'install or start one, or name the one to wait for: runtimes = ["docker"]'
+            raise RuntimeDown(f"cannot find a container runtime: there is no socket at {nowhere}", hint=hint)
+    return tuple(openers[name]() for name in dict.fromkeys(wanted))
 
 
-def _answering(
-    openers: Mapping[str, Callable[[], "DockerRuntime | ContainerdRuntime"]],
-    sockets: Mapping[str, str],
-    *,
-    needed: bool,
-) -> dict[str, Runtime]:
-    """Return those that answer. Raises `RuntimeDown` when one is needed and none does."""
-    found: dict[str, Runtime] = {}
-    refusals: list[ContainerError] = []
-    for name, opener in openers.items():
-        try:
-            _listens(name, sockets[name])
-            runtime = opener()
-            try:
-                runtime.check(_LOOK)
-            except ContainerError:
-                runtime.close()
-                raise
-            found[name] = runtime
-        except ContainerError as exc:
-            refusals.append(exc)
-    if needed and not found:
-        hint = 'start one, or name the one to wait for: runtimes = ["docker"]'
-        # Docker is what most have: its reason says more.
-        raise RuntimeDown("cannot find a container runtime", hint=hint) from refusals[0]
-    return found
+def appeared(config: Config, opened: Collection[str]) -> tuple[Runtime, ...]:
+    """Return those of `auto` that are not opened, and whose socket is there by now. Any thread."""
+    sockets = _sockets(config) if AUTO in config.runtimes else {}
+    return tuple(_openers(config)[n]() for n, path in sockets.items() if n not in opened and path.is_socket())
 
 
-def _listens(name: str, path: str) -> None:
-    """Ask whether anybody listens there, before what it takes to talk to it is loaded. Raises `RuntimeDown`."""
-    try:
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(_LOOK)
-            probe.connect(path)
-    except OSError as exc:
-        raise RuntimeDown(f"cannot reach {name}: nothing answers at {path}: {exc.strerror or exc}") from None
+def _openers(config: Config) -> Mapping[str, Callable[[], Runtime]]:
+    return {
+        "docker": partial(_docker, config.docker),
+        "containerd": partial(_containerd, config.containerd),
+        "sim": partial(_sim, config.sim),
+    }
+
+
+def _sockets(config: Config) -> Mapping[str, Path]:
+    """Return where those of `auto` listen."""
+    return {"docker": Path(config.docker.socket), "containerd": Path(config.containerd.address)}
 
 
 # Imported where they are wanted: Docker's SDK takes 100 ms and 20 MB, containerd's gRPC as much again.
@@ -107,7 +77,8 @@ def _containerd(settings: Containerd) -> "ContainerdRuntime":
     return ContainerdRuntime(settings.address, settings.skip_namespaces, limits)
 
 
-def _sim(pretended: Sequence[Pretended], file: Path | None) -> Runtime:
+def _sim(settings: Sim) -> Runtime:
     from cmgr.runtimes.sim.runtime import SimRuntime
 
-    return SimRuntime(pretended, path=file)
+    file = Path(settings.world + ".containers") if settings.world else None
+    return SimRuntime(tuple(map(pretended, settings.containers)), path=file)

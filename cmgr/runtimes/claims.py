@@ -1,45 +1,37 @@
 """Which chips a container asks for, read from everything in its definition that can say so.
 
-Pure, and the same for every runtime. A claim is what `chips.resolve` takes: a physical id in decimal digits,
-`chips.ALL_CHIPS`, or a serial, uuid or bus id. What cannot be read becomes a warning that names where it stands; it
-never hides the other claims and is never taken for chip 0.
+Pure, but for `majors_here`. The same for every runtime and every make of chips; how one make is asked for, its
+`vendor.Notation` says. A claim is what `chips.resolve` takes: a physical id in decimal digits, `chips.ALL_CHIPS`, or a
+serial, uuid or bus id. An unreadable item becomes a warning that names where it stands; it never hides the other claims
+and is never taken for chip 0.
 """
 
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from cmgr.model.values.chips import ALL_CHIPS
-
-ASCEND = "ASCEND_VISIBLE_DEVICES"
-NVIDIA = "NVIDIA_VISIBLE_DEVICES"
+from cmgr.model.values.chips import ALL_CHIPS, UNCLEAR
+from cmgr.vendor import Notation, notations
 
 _MOST = 4096
 """No machine has as many chips: a larger number is a mistake, and a range up to it would fill the memory."""
 
 _CONTROL = 192
-"""Minor numbers from here on are control devices: NVIDIA's are 254 and 255."""
+"""Minor numbers from here on are control devices, such as 254 and 255: no chip's."""
 
 _NONE = ("", "none", "void")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _RANGE = re.compile(r"([0-9]{1,4})\s*-\s*([0-9]{1,4})")
-_ASCEND_NAME = re.compile(r"ascend[0-9a-z]*-([0-9]{1,4})", re.IGNORECASE)
-_UUID = r"[0-9a-fA-F][0-9a-fA-F-]{3,63}"
-_GPU = re.compile(rf"GPU-{_UUID}")
-_BUS = re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]")
-# Parts of a GPU: by index ("0:1"), by its parent's uuid, or by a uuid of its own, which does not name the parent.
-_PART_BY_INDEX = re.compile(r"([0-9]{1,4}):[0-9]{1,4}")
-_PART_BY_PARENT = re.compile(rf"MIG-(GPU-{_UUID})/[0-9]{{1,4}}/[0-9]{{1,4}}")
-_PART = re.compile(rf"MIG-{_UUID}")
-_CHIP_NODE = re.compile(r"/dev/(?:davinci|nvidia)([0-9]{1,4})")
-_VIRTUAL_NODE = re.compile(r"/dev/vdavinci[0-9]+")
+_BUS = re.compile(r"([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])")
 _CDI = re.compile(r"([A-Za-z0-9.-]+)/([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
+_DEVICE = re.compile(r"(?m)^\s*([0-9]{1,4}) (\S+)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What one place of a definition says: the chips asked for, and a warning for each item that cannot be read."""
+    """One place of a definition: the chips asked for, and a warning for each item that cannot be read."""
 
     chips: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
@@ -54,10 +46,10 @@ class Request:
     count: int = 0
     capabilities: frozenset[str] = frozenset()
 
-    @property
-    def is_nvidia(self) -> bool:
-        """Return whether NVIDIA's part of Docker serves it."""
-        return self.driver == "nvidia" or (self.driver == "" and bool(self.capabilities & {"gpu", "nvidia"}))
+    def asks_in(self, notation: Notation) -> bool:
+        """Return whether the part of Docker serves it that knows this make of chips."""
+        any_driver = self.driver == "" and bool(self.capabilities & notation.capabilities)
+        return any_driver or self.driver in notation.requests
 
 
 def joined(parts: Iterable[Claims]) -> Claims:
@@ -68,16 +60,43 @@ def joined(parts: Iterable[Claims]) -> Claims:
     return Claims(chips, _few(warnings, "its definition", most=24))
 
 
-def from_environment(environment: Sequence[str], requests: Sequence[Request] = ()) -> Claims:
+def from_environment(
+    environment: Sequence[str], requests: Sequence[Request] = (), programs: Sequence[str] | None = None
+) -> Claims:
     """Return what `NAME=value` lines say; the last assignment of a name wins.
 
-    A request for NVIDIA chips makes Docker set that vendor's variable anew at each start, so that whatever the image
-    or the user had assigned does not count.
+    `programs`: the OCI runtime and the hooks that make the container, by name or path; None where nobody can tell. A
+    variable that only programs of its make give out counts where one of them is among these.
+    A device request makes Docker set the variable of that make anew at each start, so that whatever the image or the
+    user had assigned does not count.
     """
-    parts = [from_list(ASCEND, _assigned(environment, ASCEND))]
-    if not any(request.is_nvidia for request in requests):
-        parts.append(from_list(NVIDIA, _assigned(environment, NVIDIA)))
-    return joined(parts)
+    return joined(
+        _of_variables(notation, environment)
+        for notation in notations()
+        if not any(request.asks_in(notation) for request in requests) and _is_given(notation, programs)
+    )
+
+
+def _is_given(notation: Notation, programs: Sequence[str] | None) -> bool:
+    if notation.given_by is None or programs is None:
+        return True
+    return any(notation.given_by.fullmatch(posixpath.basename(program)) for program in programs)
+
+
+def _of_variables(notation: Notation, environment: Sequence[str]) -> Claims:
+    name = notation.variable
+    asked = _assigned(environment, name)
+    if notation.parts_if is None or not _has_word(environment, *notation.parts_if):
+        return from_list(name, asked)
+    names = [item.strip() for item in asked.split(",")]
+    numbered = [item for item in names if _NUMBER.fullmatch(item) or _RANGE.fullmatch(item)]
+    named = from_list(name, ",".join(item for item in names if item not in numbered))
+    warnings = [f"uses {item}, a part of a chip that cannot be told" for item in numbered]
+    return joined([named, Claims(frozenset({UNCLEAR} if numbered else ()), _few(warnings, name))])
+
+
+def _has_word(environment: Sequence[str], variable: str, word: str) -> bool:
+    return word in [option.strip().upper() for option in _assigned(environment, variable).split(",")]
 
 
 def _assigned(environment: Sequence[str], name: str) -> str:
@@ -90,7 +109,7 @@ def _assigned(environment: Sequence[str], name: str) -> str:
 
 
 def from_list(where: str, text: str) -> Claims:
-    """Return what a list of chips says: `0,1`, `0-3`, `Ascend910-0`, `GPU-…`, `all`, `none`."""
+    """Return what a list of chips says: `0,1`, `0-3`, `all`, `none`, and what any make of chips has besides."""
     if text.strip().casefold() in _NONE:
         return Claims()
     chips: set[str] = set()
@@ -112,14 +131,14 @@ def _item(item: str) -> frozenset[str] | None:
         return _numbers(item, item)
     if span := _RANGE.fullmatch(item):
         return _numbers(span[1], span[2])
-    for pattern in (_ASCEND_NAME, _PART_BY_INDEX):
-        if named := pattern.fullmatch(item):
-            return _numbers(named[1], named[1])
-    if part := _PART_BY_PARENT.fullmatch(item):
-        return frozenset({part[1]})
-    if _GPU.fullmatch(item) or _BUS.fullmatch(item) or _PART.fullmatch(item):
-        return frozenset({item})
-    return None
+    named = _first(item, (_BUS, *(pattern for notation in notations() for pattern in notation.items)))
+    if named is None:
+        return None
+    return _numbers(named[1], named[1]) if _NUMBER.fullmatch(named[1]) else frozenset({named[1]})
+
+
+def _first(text: str, patterns: Iterable[re.Pattern[str] | None]) -> re.Match[str] | None:
+    return next((found for pattern in patterns if pattern and (found := pattern.fullmatch(text))), None)
 
 
 def _numbers(first: str, last: str) -> frozenset[str] | None:
@@ -135,11 +154,13 @@ def from_devices(paths: Iterable[str]) -> Claims:
     for given in dict.fromkeys(paths):
         # POSIX keeps two leading slashes as they are; the kernel does not tell them from one.
         path = "/" + posixpath.normpath(given).lstrip("/")
-        if node := _CHIP_NODE.fullmatch(path):
+        if node := _first(path, (notation.node for notation in notations())):
             chips.add(str(int(node[1])))
-        elif _VIRTUAL_NODE.fullmatch(path):
+        elif _first(path, (notation.part for notation in notations())):
+            chips.add(UNCLEAR)
             warnings.append(f"uses {_shown(path)}, a part of a chip that cannot be told")
         elif path == "/dev":
+            chips.add(UNCLEAR)
             warnings.append("is given all of /dev, so it can reach every chip; which it uses cannot be told")
     return Claims(frozenset(chips), _few(warnings, "the devices"))
 
@@ -152,7 +173,7 @@ def from_requests(requests: Iterable[Request]) -> Claims:
 def _requested(request: Request) -> Claims:
     if request.driver == "cdi":
         return from_cdi(request.ids, "the device requests")
-    if not request.is_nvidia:
+    if not any(request.asks_in(notation) for notation in notations()):
         return Claims()
     if request.ids:
         return from_list("the device requests", ",".join(request.ids))
@@ -160,20 +181,21 @@ def _requested(request: Request) -> Claims:
         return Claims(frozenset({ALL_CHIPS}))
     if request.count >= _MOST:
         return Claims(warnings=(f"cannot read a device request for {_MOST} chips or more",))
-    # Docker hands out the first ones: moby daemon/nvidia_linux.go, countToDevices.
+    # Docker hands out the first ones.
     return Claims(frozenset(str(number) for number in range(request.count)))
 
 
 def from_cdi(names: Iterable[str], where: str) -> Claims:
-    """Return what CDI device names say: `huawei.com/npu=0`, `nvidia.com/gpu=all`. Other vendors' say nothing."""
+    """Return what CDI device names say: `vendor/class=0`, `vendor/class=all`. Those of no make of chips say nothing."""
     chips: set[str] = set()
     warnings = []
+    known = {notation.cdi for notation in notations()}
     for name in dict.fromkeys(names):
         parts = _CDI.fullmatch(name)
         vendor = parts[1].casefold() if parts else ""
-        if parts is None and ("huawei.com" in name or "nvidia.com" in name):
+        if parts is None and any(make in name for make in known):
             warnings.append(f"cannot read {_shown(name)} in {where}")
-        elif parts is not None and vendor in ("huawei.com", "nvidia.com"):
+        elif parts is not None and vendor in known:
             named = _item(parts[3])
             if named is None:
                 warnings.append(f"cannot read {_shown(name)} in {where}")
@@ -203,6 +225,7 @@ def from_numbers(numbers: Iterable[tuple[int, int]], majors: frozenset[int]) -> 
             continue
         if major < 0 or minor < 0:
             rule = f"{'*' if major < 0 else major}:{'*' if minor < 0 else minor}"
+            chips.add(UNCLEAR)
             warnings.append(f"may reach every chip by its device rule for {rule}; which it uses cannot be told")
         elif minor < _CONTROL:
             chips.add(str(minor))
@@ -211,8 +234,16 @@ def from_numbers(numbers: Iterable[tuple[int, int]], majors: frozenset[int]) -> 
 
 def chip_majors(table: str) -> frozenset[int]:
     """Return the chip drivers' major numbers from the text of `/proc/devices`."""
-    found = re.findall(r"(?m)^\s*([0-9]{1,4}) (?:devdrv-cdev|nvidia|nvidia-frontend)\s*$", table.partition("Block")[0])
-    return frozenset(int(major) for major in found)
+    drivers = frozenset[str]().union(*(notation.majors for notation in notations()))
+    return frozenset(int(major) for major, name in _DEVICE.findall(table.partition("Block")[0]) if name in drivers)
+
+
+def majors_here() -> frozenset[int]:
+    """Return the chip drivers' major numbers on this machine."""
+    try:
+        return chip_majors(Path("/proc/devices").read_text("ascii", "replace"))
+    except OSError:
+        return frozenset()
 
 
 def _few(warnings: list[str], where: str, most: int = 8) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Reading documents that a runtime gives: of any shape, so that what is odd counts as absent and never as an error."""
 
+import re
+import signal
 from collections.abc import Mapping
 
 Json = Mapping[str, object]
@@ -38,3 +40,17 @@ def ended(output: bytes) -> str:
     if len(output) > MOST_OUTPUT:
         output = output[-MOST_OUTPUT:].partition(b"\n")[2]
     return output.decode(errors="replace")
+
+
+def signal_number(name: str) -> int:
+    """Return the number of a stop signal as an image or a person writes it; SIGTERM where that is none."""
+    word = name.strip().upper()
+    word = word if word.startswith("SIG") else f"SIG{word}"
+    number = int(signal.SIGTERM)
+    if plain := re.fullmatch(r"SIG([0-9]{1,2})", word):
+        number = int(plain[1])
+    elif late := re.fullmatch(r"SIGRTM(IN\+|AX-)([0-9]{1,2})", word):
+        number = signal.SIGRTMIN + int(late[2]) if late[1] == "IN+" else signal.SIGRTMAX - int(late[2])
+    elif word in signal.Signals.__members__:
+        number = int(signal.Signals[word])
+    return number if 0 < number <= signal.SIGRTMAX else int(signal.SIGTERM)

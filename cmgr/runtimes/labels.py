@@ -1,12 +1,12 @@
-"""What a container's `cmgr.` labels wish for. Pure; a wish that cannot be read is a warning, and the default holds."""
+"""The wishes in a container's `cmgr.` labels. Pure; a wish that cannot be read is a warning, and the default holds."""
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from cmgr.model.policy import Strategy
 from cmgr.model.values.containers import Heal
+from cmgr.model.values.policy import Strategy
 
 STRATEGY = "cmgr.strategy"
 STOP_TIMEOUT = "cmgr.stop-timeout"
@@ -16,20 +16,32 @@ HEAL = "cmgr.heal"
 HEAL_LIMIT = "cmgr.heal-limit"
 HEAL_BACKOFF = "cmgr.heal-backoff"
 
+IGNORE = "ignore"
+"""The value of `ENABLE` for a container that can reach chips and uses none."""
+
 LONGEST_GRACE = timedelta(days=7)
-"""What is longer is cut to this: Docker counts in nanoseconds, and its count overflows where a century is no grace."""
+"""The longest grace. Docker counts nanoseconds and overflows near 292 years."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """`grace` and `strategy` are None where the labels do not say, `heal` where they do not wish it."""
+    """`grace` and `strategy` are None where the labels do not say, `heal` where they do not wish it.
+
+    `ignored`: the container uses no chip, whatever it could reach.
+    """
 
     strategy: Strategy | None = None
     grace: timedelta | None = None
     order: int = 0
     enabled: bool = True
+    ignored: bool = False
     heal: Heal | None = None
     warnings: tuple[str, ...] = ()
+
+
+def wished(labels: Mapping[str, str]) -> bool:
+    """Return whether anything is wished of cmgr."""
+    return any(label.startswith("cmgr.") for label in labels)
 
 
 def wishes(labels: Mapping[str, str], *, auto_remove: bool = False) -> Wishes:
@@ -54,6 +66,7 @@ def wishes(labels: Mapping[str, str], *, auto_remove: bool = False) -> Wishes:
         grace=min(timedelta(seconds=int(said[STOP_TIMEOUT])), LONGEST_GRACE) if STOP_TIMEOUT in said else None,
         order=int(said.get(ORDER, "0")),
         enabled=said.get(ENABLE, "true").casefold() == "true",
+        ignored=said.get(ENABLE, "true").casefold() == IGNORE,
         heal=_heal(said) if heals and not auto_remove else None,
         warnings=tuple(warnings[:8]),
     )
@@ -72,7 +85,7 @@ _TAKEN: Mapping[str, tuple[str, str]] = {
     STRATEGY: ("|".join(Strategy), ", ".join(Strategy)),
     STOP_TIMEOUT: ("[0-9]{1,9}", "a whole number of seconds"),
     ORDER: ("[+-]?[0-9]{1,6}", "a whole number"),
-    ENABLE: ("true|false", "true or false"),
+    ENABLE: (f"true|false|{IGNORE}", f"true, false or {IGNORE}"),
     HEAL: ("true|false", "true or false"),
     HEAL_LIMIT: ("[1-9][0-9]{0,3}", "a whole number from 1"),
     HEAL_BACKOFF: ("[1-9][0-9]{0,5}", "a whole number of seconds from 1"),

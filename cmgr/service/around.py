@@ -19,7 +19,7 @@ def _as_they_are(_action: ReadRing, reports: Reports) -> tuple[ChipReport, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What workers call around their orders, on their threads. Each may block, for a bounded time.
+    """The functions that workers call around their orders, on their threads. Each may block, for a bounded time.
 
     `before_stop` may raise `RuntimeDown` when the stop must not go out, `before_reset` raises `ResetRefused`.
     `after_reset` is asked about read-outs whose order says so, and returns them with what it has to add.

@@ -28,6 +28,15 @@ class SteadyClock:
         return datetime.now(UTC) - self.now()
 
 
+def history_ends(system: datetime, noted: datetime | None, lived: timedelta) -> datetime:
+    """Return the time from which the age of history is reckoned.
+
+    That is the system's, unless more time has passed by it than anybody knows of: a clock that was wrong at boot must
+    not make everything look old. `noted`: when an earlier life noted something last; `lived`: the length of this one.
+    """
+    return system if noted is None else min(system, noted + lived)
+
+
 def steadied(fact: Fact, drift: timedelta) -> Fact:
     """Return the fact with the moments that a runtime told by the system's clock in the time of a `SteadyClock`.
 

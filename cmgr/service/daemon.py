@@ -4,10 +4,11 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,26 +18,27 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_driver
 from cmgr.errors import ConfigError, StoreError, bare, chain
 from cmgr.model.values.catalog import Catalog
-from cmgr.model.values.facts import Fact, Reconfigured, Restarted
-from cmgr.model.values.node import Node
+from cmgr.model.values.facts import Fact, Reconfigured, Restarted, Resync, RuntimeFound, TroubleMet
+from cmgr.model.values.node import Node, known_runtimes
+from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, ChipDriver, Runtime
-from cmgr.runtimes import open_runtimes
-from cmgr.runtimes.sim.world import pretended
-from cmgr.service.answers import Answers
-from cmgr.service.clock import SteadyClock, steadied
-from cmgr.service.control import ControlServer, refuse_if_live
+from cmgr.runtimes import appeared, open_runtimes
+from cmgr.service.clock import SteadyClock, history_ends, steadied
+from cmgr.service.desk import Desk
+from cmgr.service.door.answers import Answers
+from cmgr.service.door.api import routes
 from cmgr.service.door.claim import claim
+from cmgr.service.door.control import ControlServer, refuse_if_live
 from cmgr.service.door.orders import Orders
+from cmgr.service.door.routes import Route
+from cmgr.service.door.scrapes import MetricsServer
 from cmgr.service.extras import bundle_parts
 from cmgr.service.extras.surroundings import Surroundings
-from cmgr.service.handover import Handover
 from cmgr.service.inbox import Inbox
 from cmgr.service.jobs import Jobs
 from cmgr.service.log import setup as logs
-from cmgr.service.log_file import Keep
 from cmgr.service.loop import Loop
 from cmgr.service.metrics.page import Metrics, Sources
-from cmgr.service.metrics_http import MetricsServer
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
 from cmgr.service.workers import Workers
@@ -46,6 +48,7 @@ from cmgr.view import status as view
 
 if TYPE_CHECKING:
     from cmgr.store.sqlite import SqliteStore
+    from cmgr.view import shapes
 
 TICK = timedelta(seconds=5)
 """How often the deciding thread shows that it lives, at the least."""
@@ -53,24 +56,27 @@ TICK = timedelta(seconds=5)
 CLOSE_SECONDS = 5.0
 
 
-def run(config: Config, reload: Reload | None = None) -> int:
+def _cannot_look() -> "shapes.Check":
+    raise ConfigError("cannot check: nobody has said how", hint="cmgr check")
+
+
+def run(config: Config, reload: Reload | None = None, look: "Callable[[], shapes.Check]" = _cannot_look) -> int:
     """Serve until SIGTERM or SIGINT, on this thread, which must be the main one. Return the exit code.
 
-    SIGHUP calls `reload` for a new configuration; one that is refused changes nothing. Raises `CmgrError` when the
-    service cannot start.
+    SIGHUP calls `reload` for a new configuration; one that is refused changes nothing. `look` is what `cmgr check`
+    does. Raises `CmgrError` when the service cannot start.
     """
     # Before the first file or directory is made.
     os.umask(0o027)
-    keep = Keep(config.log.max_size, config.log.max_age, config.log.max_files)
     try:
-        log = logs.set_up(config.log.level, config.log.file, keep)
+        log = logs.set_up(config.log.level, config.log.file)
     except OSError as error:
         raise ConfigError(f"cannot log to {config.log.file}", hint="check its directory and mode") from error
     sys.unraisablehook = lambda lost: log.bug("an error was lost in a callback", lost.exc_value or RuntimeError())
     with ExitStack() as stack:
         stack.callback(log.close)
         service = Service(config, log, stack)
-        service.serve(reload)
+        service.serve(reload, look)
         return 0
 
 
@@ -84,28 +90,29 @@ class Service:
         self._notifier = Notifier()
         self._clock = SteadyClock()
         self._since = self._clock.now()
-        self._state = "starting"
+        self._state: shapes.ServiceState = "starting"
         self._ails: tuple[str, ...] = ()
         # Before anything is opened: a second service on the same state or socket must change nothing.
         refuse_if_live(Path(config.socket))
         stack.callback(claim(Path(config.socket)).release)
         catalog = load_catalog(config, log.warn)
         self._store = self._open_store()
+        node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
         self._driver = self._open_driver()
-        self._runtimes = self._open_runtimes()
+        self._runtimes = {r.name: r for r in self._open_runtimes(known_runtimes(node))}
+        self._appeared = partial(appeared, config, self._runtimes)
+        stack.callback(self._close_runtimes)
         self._inbox = Inbox(self._clock)
         self._around = self._surroundings()
         self._workers = Workers(self._driver, self._runtimes, self._take, log.bug, self._around.around)
-        node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
-        self._loop = Loop(node, self._inbox, self._store, self._workers.submit, self._around.log)
+        self._loop = Loop(node, self._inbox, self._store, self._workers.submit, self._log)
+        self._loop.observers.append(self._around.observe)
         self._metrics = self._open_metrics()
 
     def _open_store(self) -> "SqliteStore":
         store = open_store(Path(self._config.state_dir) / NAME)
         self._stack.callback(store.close)
         self._damage = store.damage
-        if store.damage:
-            self._log.warn(f"{store.damage}: what was held before is not known any more, look at cmgr status")
         return store
 
     def _open_driver(self) -> ChipDriver:
@@ -113,49 +120,56 @@ class Service:
         self._stack.callback(driver.close)
         return driver
 
-    def _open_runtimes(self) -> tuple[Runtime, ...]:
-        config = self._config
-        runtimes = open_runtimes(
-            config.runtimes,
-            docker=config.docker,
-            containerd=config.containerd,
-            pretended=tuple(map(pretended, config.sim.containers)),
-            sim_file=Path(config.sim.world + ".containers") if config.sim.world else None,
-        )
-        for runtime in runtimes:
-            self._stack.callback(runtime.close)
-        return runtimes
+    def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
+        return open_runtimes(self._config, known)
+
+    def _close_runtimes(self) -> None:
+        for runtime in tuple(self._runtimes.values()):
+            runtime.close()
+
+    def _find_runtimes(self) -> None:
+        """Open what has come since. On the thread of the jobs."""
+        for runtime in self._appeared():
+            self._runtimes[runtime.name] = runtime  # Before anything can be asked of it.
+            self._inbox.put(RuntimeFound(runtime.name))
+            runtime.watch(self._take)
+
+    def _put_job(self, fact: Fact) -> None:
+        if isinstance(fact, Resync):
+            self._find_runtimes()
+        self._inbox.put(fact)
 
     def _open_metrics(self) -> MetricsServer | None:
         """Count from now on, to tell it later; not even that when metrics are switched off."""
         listen = self._config.metrics.listen
         if not listen:
             return None
-        sources = Sources(self._loop, self._inbox, self._driver, self.describe, self._clock)
+        sources = Sources(self._loop, self._inbox, self._driver, self.own, self._clock)
         metrics = Metrics(sources, self._store.outcomes())
-        self._loop.after_step = metrics.after_step
+        self._loop.observers.append(metrics.after_step)
         return MetricsServer(listen, metrics.page, self._log.bug, self._log.warn)
 
     def _surroundings(self) -> Surroundings:
-        runtimes = {runtime.name: runtime for runtime in self._runtimes}
         database = Path(self._config.state_dir) / NAME
-        sources = bundle_parts.Sources(self._driver, runtimes, database, lambda: self._loop.node, self._clock.now)
+        sources = bundle_parts.Sources(self._driver, self._runtimes, database, lambda: self._loop.node, self._clock.now)
         return Surroundings(self._config, sources, self._inbox.put, self._log)
 
-    def serve(self, reload: Reload | None) -> None:
+    def serve(self, reload: Reload | None, look: "Callable[[], shapes.Check]" = _cannot_look) -> None:
         """Begin, serve, and end."""
         reloader = Reloader(reload, self._accept, self._log, self._notifier)
-        answers = self._answers(reloader)
-        control = ControlServer(self._config.socket, answers.answer, report=self._log.bug)
-        jobs = Jobs(self._inbox.put, self._config.resync, self._tick(), self._clock.drift)
+        control = ControlServer(self._config.socket, self._routes(reloader, look), self._log.bug)
+        self._loop.observers.append(lambda step: control.tell(step.notes))
+        jobs = Jobs(self._put_job, self._config.resync, self._tick(), self._clock.drift)
         self._signals(reloader)
         # Before any event can come: everything else is decided against what this sets up.
         self._around.begin(self._clock.now())
         self._stack.callback(self._around.close)
-        self._inbox.put(Restarted(self._driver.chips(), tuple(r.name for r in self._runtimes)))
+        self._inbox.put(Restarted(self._driver.chips(), tuple(self._runtimes)))
+        if self._damage:
+            self._inbox.put(_damaged(self._damage))
         self._loop.step(self._inbox.take(None))
         self._driver.watch(self._inbox.put)
-        for runtime in self._runtimes:
+        for runtime in tuple(self._runtimes.values()):
             runtime.watch(self._take)
         control.start()
         self._stack.callback(control.close)
@@ -166,9 +180,9 @@ class Service:
             self._stack.callback(self._metrics.close)
         self._stack.callback(self._end)
         self._state = "ready"
-        # What lives now lives to the end: the collector need not look at it again and again.
+        # Objects that live now live to the end: the collector need not look at them again and again.
         gc.freeze()
-        chips, names = len(self._loop.node.chips), ", ".join(r.name for r in self._runtimes)
+        chips, names = len(self._loop.node.chips), ", ".join(self._runtimes)
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
         self._loop.run(self._clock, lambda: self._after_each(reloader), self._prune)
@@ -181,13 +195,19 @@ class Service:
         watchdog = timedelta(seconds=self._notifier.watchdog_seconds)
         return min(TICK, watchdog / 2) if watchdog else TICK
 
-    def _answers(self, reloader: Reloader) -> Answers:
+    def _routes(self, reloader: Reloader, look: "Callable[[], shapes.Check]") -> tuple[Route, ...]:
         def node() -> Node:
             return self._loop.node
 
-        handover = Handover(self._inbox, self._clock, lambda: self._loop.taken)
-        orders = Orders(node, self._clock.now, handover.give, lambda who: reloader.ask(who, self._inbox.nudge))
-        return Answers(self._config, self._driver, node, self.describe, self._clock.now, orders)
+        now, desk = self._clock.now, Desk(self._inbox)
+        self._loop.observers.append(desk.observe)
+
+        def read_anew(who: str) -> "shapes.Reloaded":
+            return reloader.ask(who, self._inbox.nudge)
+
+        orders = Orders(node, now, desk.give, read_anew, self._driver)
+        database = Path(self._config.state_dir) / NAME
+        return routes(Answers(self._driver, node, self.own, now, database, look), orders)
 
     def _signals(self, reloader: Reloader) -> None:
         def end(_number: int, _frame: object) -> None:
@@ -207,9 +227,16 @@ class Service:
         self._tell_ails()
         if self._store.damage != self._damage:
             self._damage = self._store.damage
-            self._log.warn(self._damage)
-        self._around.look(self._loop.node, self._ails, self._clock.now())
+            self._inbox.put(_damaged(self._damage))
+        self._around.look(self._loop.node, self._troubles(), self._clock.now())
+        self._correct_history()
         reloader.serve()
+
+    def _correct_history(self) -> None:
+        try:
+            self._store.correct(self._clock.drift())
+        except StoreError as error:
+            self._log.warn(chain(error))
 
     def _driver_troubles(self) -> tuple[str, ...]:
         return self._driver.trouble() if isinstance(self._driver, Ailing) else ()
@@ -231,7 +258,9 @@ class Service:
     def _prune(self) -> None:
         history = self._config.history
         try:
-            gone = self._store.prune(self._clock.now() - history.keep, history.max_notes)
+            system = self._clock.now() + self._clock.drift()
+            ends = history_ends(system, self._store.noted, self._clock.now() - self._since)
+            gone = self._store.prune(ends - history.keep, history.max_notes)
         except StoreError as error:
             self._log.warn(chain(error))
             return
@@ -246,32 +275,36 @@ class Service:
         self._around.close_hooks()
         self._workers.close(CLOSE_SECONDS, self._config.reset.boot_timeout.total_seconds())
         self._loop.drain()
-        self._around.look(self._loop.node, self._ails, self._clock.now())
+        self._around.look(self._loop.node, self._troubles(), self._clock.now())
 
-    def describe(self) -> Mapping[str, object]:
-        """Return what `cmgr status` says of the service itself. Any thread."""
-        node = self._loop.node
-        unwritten = bare(self._loop.trouble, "save")
-        troubles = [f"the database cannot be written: {unwritten}"] if unwritten else []
-        troubles += [f"cannot reach {r.name}: {r.why_down}" for r in node.runtimes.values() if r.why_down]
-        troubles += [f"{self._driver.name}: {ails}" for ails in self._driver_troubles()]
-        if self._metrics is not None and self._metrics.trouble():
-            troubles.append(self._metrics.trouble())
-        troubles += self._around.troubles()
-        if self._store.damage:
-            troubles.append(self._store.damage)
+    def _troubles(self) -> tuple[Trouble, ...]:
+        """Return what is wrong with the service and is not in the node. Any thread."""
+        found, unwritten, ails = [], bare(self._loop.trouble, "save"), self._driver_troubles()
+        if unwritten:
+            hint = f"df -h {self._config.state_dir}; dmesg"
+            text = "the database cannot be written"
+            found.append(Trouble(TroubleKind.DATABASE, "", text, unwritten, hint))
+        if ails:
+            text = f"driver {self._driver.name} is not well"
+            found.append(Trouble(TroubleKind.DRIVER, self._driver.name, text, "; ".join(ails), "cmgr check"))
+        if self._metrics is not None and (why := self._metrics.trouble()):
+            found.append(Trouble(TroubleKind.DEGRADED, "metrics", "metrics are not served", why, "cmgr check"))
+        if why := "; ".join(self._around.troubles()):
+            found.append(Trouble(TroubleKind.DEGRADED, "alarms", "alarms are not sent", why, "cmgr check"))
         if self._loop.bugs:
-            troubles.append(f"{self._loop.bugs} decisions met a bug: see the log, and please report it")
-        state = "degraded" if troubles and self._state == "ready" else self._state
-        return {
-            "state": state,
-            "version": __version__,
-            "pid": os.getpid(),
-            "since": self._since,
-            "driver": self._driver.name,
-            "runtimes": [r.name for r in self._runtimes],
-            "strategy": str(node.policy.strategy),
-            "observe": node.policy.observe,
-            **view.maintenance(node),
-            "troubles": troubles,
-        }
+            text = f"{self._loop.bugs} decisions met a bug"
+            found.append(Trouble(TroubleKind.BUG, "", text, "please report it", "journalctl -u cmgr -p err"))
+        return tuple(found)
+
+    def own(self) -> view.Own:
+        """Return what the service knows of itself. Any thread."""
+        node, ails = self._loop.node, self._troubles()
+        state = view.state_of_service(node, ails) if self._state == "ready" else self._state
+        return view.Own(
+            state, self._driver.name, tuple(node.runtimes), __version__, os.getpid(), self._since, ails
+        )  # fmt: skip
+
+
+def _damaged(what: str) -> TroubleMet:
+    hint = "look at cmgr status and at your containers"
+    return TroubleMet(Trouble(TroubleKind.DAMAGE, "database", "the database was damaged", what, hint, stays=True))

@@ -3,7 +3,7 @@
 Rules:
 1. Memory is bounded: facts that say again what is queued already are merged, and beyond a limit per chip its events are
    dropped and a reading of that chip is asked for instead, which finds whatever is still true.
-2. What one chip says cannot delay what another says by more than one batch.
+2. No chip's events delay another's by more than one batch.
 3. A signal handler may call `stop` and `nudge`, and nothing else.
 """
 

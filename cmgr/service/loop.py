@@ -1,6 +1,7 @@
 """The deciding thread: take events, reduce, save, send. It alone owns the node and the database."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
@@ -13,25 +14,33 @@ from cmgr.model.values.node import Node
 from cmgr.ports import Clock, Store
 from cmgr.service.inbox import Inbox
 from cmgr.service.log.setup import Log
-from cmgr.service.metrics.tally import Step
 from cmgr.service.workers import failed
 
 PRUNE_EVERY = timedelta(hours=1)
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the deciding thread: what it took in, the node before and after, and what it sent and noted."""
+
+    events: Sequence[Event]
+    before: Node
+    after: Node
+    actions: Sequence[Action]
+    notes: Sequence[Note]
+
+
 class Loop:
     """Runs until the inbox is stopped. `node` may be read from any thread: it is frozen, and replaced as a whole.
 
-    `after_step` is called on the deciding thread when a step's commands are sent, and must be quick.
+    Each of `observers` is called on the deciding thread when a step's commands are sent, and must be quick.
     """
 
     def __init__(self, node: Node, inbox: Inbox, store: Store, send: Callable[[Action], None], log: Log) -> None:
         self.node = node
         self.trouble = ""
         self.bugs = 0
-        self.taken: datetime | None = None
-        """Up to when facts were decided on and, where that was possible, written. Any thread may read it."""
-        self.after_step: Callable[[Step], None] | None = None
+        self.observers: list[Callable[[Step], None]] = []
         self._at: datetime | None = None
         self._inbox = inbox
         self._store = store
@@ -79,18 +88,16 @@ class Loop:
         for note in notes:
             self._log.note(note)
         self._observe(Step(events, before, node, actions, notes))
-        self.taken = max((event.at for event in events), default=self.taken)
 
     def _observe(self, step: Step) -> None:
-        if self.after_step is None:
-            return
-        try:
-            self.after_step(step)
-        except Exception as error:
-            # Nobody's recovery depends on what is counted.
-            self.bugs += 1
-            self.after_step = None
-            self._log.bug("cannot count any more what is done: please report it", error)
+        for observer in [*self.observers]:
+            try:
+                observer(step)
+            except Exception as error:
+                # Nobody's recovery depends on what is counted or followed.
+                self.bugs += 1
+                self.observers.remove(observer)
+                self._log.bug("cannot tell any more what is done: please report it", error)
 
     def _save(self, node: Node, actions: Sequence[Action], notes: Sequence[Note]) -> bool:
         try:

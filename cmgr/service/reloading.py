@@ -4,14 +4,19 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
-from cmgr.config.schema import settings
+from cmgr.config.schema import values
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.model.values.catalog import Catalog
+from cmgr.service.desk import awaited
 from cmgr.service.log.setup import Log
 from cmgr.service.systemd import Notifier
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 PATIENCE = 20.0
 
@@ -19,10 +24,9 @@ AT_ONCE = (
     *("strategy", "observe", "levels", "faults", "reset", "isolation", "limits", "retry", "heal", "history"),
     *("alarms", "hooks", "bundles"),
 )
-"""What takes effect without a restart: settings and tables of these names."""
+"""Settings and tables of these names take effect without a restart."""
 
 Reload = Callable[[], Config]
-Result = dict[str, object]
 
 
 class Reloader:
@@ -37,27 +41,21 @@ class Reloader:
         self._log = log
         self._notifier = notifier
         self._hung_up = False
-        self._waiting: SimpleQueue[tuple[Future[Result], str]] = SimpleQueue()
-        self._accepted: list[tuple[Future[Result], Result]] = []
+        self._waiting: SimpleQueue[tuple[Future[shapes.Reloaded], str]] = SimpleQueue()
+        self._accepted: list[tuple[Future[shapes.Reloaded], shapes.Reloaded]] = []
 
     def hang_up(self) -> None:
         """Have it read soon. For signal handlers, so without log and lock."""
         self._hung_up = True
 
-    def ask(self, who: str, nudge: Callable[[], None], patience: float = PATIENCE) -> Result:
+    def ask(self, who: str, nudge: Callable[[], None], patience: float = PATIENCE) -> "shapes.Reloaded":
         """Have it read now, and return what changed. Blocks up to 20 s. Raises `ConfigError`, `CmgrError`."""
         if self._read is None:
             raise CmgrError("cannot read the configuration again: this service was not started from one")
-        answer: Future[Result] = Future()
+        answer: Future[shapes.Reloaded] = Future()
         self._waiting.put((answer, who))
         nudge()
-        try:
-            return answer.result(patience)
-        except TimeoutError as error:
-            raise CmgrError(
-                f"cannot tell whether it is done: the service has not come to it within {patience:g} s",
-                hint="see journalctl -u cmgr",
-            ) from error
+        return awaited(answer, patience, "see journalctl -u cmgr")
 
     def serve(self) -> None:
         """Read it if somebody wants that. The deciding thread only, after everything that was accepted is decided."""
@@ -81,27 +79,21 @@ class Reloader:
             self._accepted = [(answer, result) for answer, _ in waiting]
         self._notifier.tell("READY=1")
 
-    def _drained(self) -> list[tuple[Future[Result], str]]:
+    def _drained(self) -> "list[tuple[Future[shapes.Reloaded], str]]":
         waiting = []
         with suppress(Empty):
             while True:
                 waiting.append(self._waiting.get_nowait())
         return waiting
 
-    def _reload(self, read: Reload, who: str) -> Result:
+    def _reload(self, read: Reload, who: str) -> "shapes.Reloaded":
         config = read()
         catalog = load_catalog(config, self._log.warn)
         before = self._accept(config, catalog, who)
-        changed = [key for key in settings() if _value(config, key) != _value(before, key)]
+        old = values(before)
+        changed = [key for key, value in values(config).items() if value != old[key]]
         later = [key for key in changed if key.partition(".")[0] not in AT_ONCE]
         self._log.say("the configuration was read again: policy and fault tables are in force")
         if later:
             self._log.warn(f"in force only after a restart: {', '.join(later)}")
         return {"changed": [key for key in changed if key not in later], "after_restart": later}
-
-
-def _value(config: Config, key: str) -> object:
-    value: object = config
-    for part in key.split("."):
-        value = getattr(value, part)
-    return value

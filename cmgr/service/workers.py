@@ -1,7 +1,7 @@
 """The threads that carry actions out. Each action is answered by exactly one fact, whatever happens."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,11 +9,12 @@ from functools import partial
 from types import MappingProxyType
 from typing import assert_never
 
-from cmgr.errors import CmgrError, ContainerGone, ResetRefused, RuntimeDown, sentence
+from cmgr.errors import CmgrError, ContainerGone, ResetRefused, RuntimeAils, RuntimeDown, sentence
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.commands import (
     Action,
     ListContainers,
+    ReadOutput,
     ReadRing,
     ResetRing,
     SetRestartPolicy,
@@ -25,11 +26,12 @@ from cmgr.model.values.facts import (
     ContainersListed,
     ContainerStarted,
     ContainerStopped,
+    OutputRead,
     ResetDone,
     RestartPolicySet,
     RingRead,
 )
-from cmgr.ports import ChipDriver, Runtime
+from cmgr.ports import ChipDriver, Diagnosing, Runtime
 from cmgr.service.around import Around
 from cmgr.service.pool import Pool
 
@@ -39,6 +41,9 @@ RUNTIME_THREADS = 128
 RING_THREADS = 64
 """A reset, and the look afterwards, may have to wait for an operator's hook: no other ring's may wait with it."""
 
+OUTPUT_LINES = 5
+"""How many lines of a container that did not stay up are told."""
+
 Report = Callable[[str, BaseException], None]
 
 
@@ -47,18 +52,18 @@ class _Closing(Exception):
 
 
 class Workers:
-    """Carries actions out on threads and puts the answers with `put`."""
+    """Carries actions out on threads and puts the answers with `put`. `runtimes`, by name, may become more."""
 
     def __init__(
         self,
         driver: ChipDriver,
-        runtimes: Sequence[Runtime],
+        runtimes: Mapping[str, Runtime],
         put: Callable[[Answer], None],
         report: Report,
         around: Around | None = None,
     ) -> None:
         self._driver = driver
-        self._runtimes: Mapping[str, Runtime] = {r.name: r for r in runtimes}
+        self._runtimes = runtimes
         self._put = put
         self._report = report
         self._around = around or Around()
@@ -122,13 +127,20 @@ class Workers:
                 halt = self._runtimes[action.key.runtime].stop(action.key, action.grace)
                 return ContainerStopped(action.id, action.key, halt.run, before=halt.before)
             case StartContainer():
-                run = self._runtimes[action.key.runtime].start(action.key, action.restart_policy)
+                runtime = self._runtimes[action.key.runtime]
+                run = runtime.start(action.key, action.restart_policy, frozen=action.frozen)
                 return ContainerStarted(action.id, action.key, run)
             case SetRestartPolicy():
                 self._runtimes[action.key.runtime].set_restart_policy(action.key, action.restart_policy)
                 return RestartPolicySet(action.id, action.key)
+            case ReadOutput():
+                return OutputRead(action.id, action.key, self._output(action))
             case _:
                 assert_never(action)
+
+    def _output(self, action: ReadOutput) -> str:
+        runtime = self._runtimes[action.key.runtime]
+        return runtime.output(action.key, OUTPUT_LINES) if isinstance(runtime, Diagnosing) else ""
 
     def _read(self, action: ReadRing) -> tuple[ChipReport, ...]:
         with self._turn():
@@ -160,9 +172,10 @@ _VERB: Mapping[type[Action], str] = MappingProxyType(
         StopContainer: "stop",
         StartContainer: "start",
         SetRestartPolicy: "set",
+        ReadOutput: "read",
     }
 )
-"""What errors about an action say that they cannot do."""
+"""The words for each action in errors: "cannot …"."""
 
 
 def failed(action: Action, error: BaseException) -> Answer:
@@ -176,13 +189,19 @@ def failed(action: Action, error: BaseException) -> Answer:
         case ResetRing():
             return ResetDone(action.id, action.ring, why, refused=isinstance(error, ResetRefused))
         case StopContainer():
-            answer: ContainerStopped | ContainerStarted | RestartPolicySet = ContainerStopped(action.id, action.key)
+            answer: ContainerStopped | ContainerStarted | RestartPolicySet | OutputRead = ContainerStopped(
+                action.id, action.key
+            )
         case StartContainer():
             answer = ContainerStarted(action.id, action.key)
         case SetRestartPolicy():
             answer = RestartPolicySet(action.id, action.key)
+        case ReadOutput():
+            answer = OutputRead(action.id, action.key)
         case _:
             assert_never(action)
     if isinstance(error, ContainerGone):
         return replace(answer, gone=True)
+    if isinstance(answer, ContainerStarted):
+        answer = replace(answer, runtime_ails=isinstance(error, RuntimeAils))
     return replace(answer, error=why, unreachable=isinstance(error, RuntimeDown))

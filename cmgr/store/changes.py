@@ -1,32 +1,20 @@
-"""What a save has to write: the rows in which one node differs from another."""
+"""The rows that a save has to write: those in which one node differs from another."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from operator import attrgetter
 from typing import Any, TypeVar
 
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Fault, FaultKey
-from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import ChipFaults, Node
 from cmgr.model.values.rings import Ring
-from cmgr.model.values.rules import Tally
-from cmgr.model.values.standing import Maintenance
-from cmgr.store import counters, rows, standing
+from cmgr.store.history import RESETS, ResetRow
+from cmgr.store.rows import FAULTS, MANY, SINGLE, Row, Stored
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 _Span = tuple[ChipId, FaultKey, datetime]
-
-OF_THIS_LIFE: Mapping[type, frozenset[str]] = {
-    Ring: frozenset({"free", "reset", "look", "read", "asked", "again", "silent", "ask_at", "refusals"}),
-    Container: frozenset({"seen", "heal", "health"}),
-    Hold: frozenset({"command", "delays", "revived"}),
-    Tally: frozenset({"due"}),
-}
-"""The fields that are not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,64 +22,45 @@ class Change:
     """Rows of one table to insert or overwrite, and rows to delete."""
 
     table: str
-    put: tuple[rows.Row, ...]
-    drop: tuple[rows.Row, ...] = ()
+    put: tuple[Row, ...]
+    drop: tuple[Row, ...] = ()
 
 
 def changes(old: Node, new: Node) -> tuple[Change, ...]:
     """Return what makes the stored `old` the stored `new`, the counters left out; nothing where nothing differs."""
     found = (
-        _differing("chips", old.chips, new.chips, rows.chip_row),
-        _differing("rings", old.rings, new.rings, rows.ring_row),
-        Change("resets", _resets(old.rings, new.rings)),
-        _differing("containers", old.containers, new.containers, rows.container_row),
-        _differing("holds", old.holds, new.holds, rows.hold_row),
-        _differing("healings", old.healings, new.healings, counters.healing_row),
+        *(_differing(table, getattr(old, name), getattr(new, name)) for name, table in MANY.items()),
+        *(_differing(table, _alone(getattr(old, name)), _alone(getattr(new, name))) for name, table in SINGLE.items()),
         _faults(old.faults, new.faults),
-        _differing("tallies", old.tallies, new.tallies, counters.tally_row),
-        _differing("restraint", {0: old.restraint}, {0: new.restraint}, counters.restraint_row),
-        _differing("isolations", old.isolations, new.isolations, rows.isolation_row),
-        _differing("reset_orders", old.reset_orders, new.reset_orders, standing.reset_order_row),
-        _differing("modes", _modes(old), _modes(new), standing.maintenance_row),
+        Change(RESETS.name, _resets(old.rings, new.rings)),
     )
     return tuple(change for change in found if change.put or change.drop)
 
 
-def _getter(kind: type) -> Callable[[Any], Any]:
-    return attrgetter(*(f.name for f in fields(kind) if f.name not in OF_THIS_LIFE[kind]))
+def _alone(value: Value | None) -> Mapping[int, Value]:
+    return {} if value is None else {0: value}
 
 
-_GETTERS = {kind: _getter(kind) for kind in OF_THIS_LIFE}
-
-
-def _kept(value: object) -> Any:
-    """Return what of a value is stored, to compare it."""
-    getter = _GETTERS.get(type(value))
-    return value if getter is None else getter(value)
-
-
-def _differing(
-    table: str, old: Mapping[Key, Value], new: Mapping[Key, Value], row: Callable[[Value], dict[str, Any]]
-) -> Change:
+def _differing(table: Stored[Any], old: Mapping[Key, Value], new: Mapping[Key, Value]) -> Change:
     if old is new:
-        return Change(table, ())
+        return Change(table.name, ())
     put = []
     for key, value in new.items():
         before = old.get(key)
         # Rows are made of what differs only: a list of 64 containers brings 64 new values, and mostly nothing new.
-        if before is value or (before is not None and _kept(before) == _kept(value)):
+        if before is value or (before is not None and table.kept(before) == table.kept(value)):
             continue
-        put.append(row(value))
-    return Change(table, tuple(put), tuple(row(value) for key, value in old.items() if key not in new))
+        put.append(table.row(value))
+    return Change(table.name, tuple(put), tuple(table.row(value) for key, value in old.items() if key not in new))
 
 
 def _faults(old: Mapping[ChipId, ChipFaults], new: Mapping[ChipId, ChipFaults]) -> Change:
     """A fault that the node forgets stays as history, and is over when it was last spoken of."""
     if old is new:
-        return Change("faults", ())
-    change = _differing("faults", _spans(old, new), _spans(new, old), rows.fault_row)
+        return Change(FAULTS.name, ())
+    change = _differing(FAULTS, _spans(old, new), _spans(new, old))
     over = tuple({**row, "cleared": row["changed"]} for row in change.drop if row["cleared"] is None)
-    return Change("faults", change.put + over)
+    return Change(FAULTS.name, change.put + over)
 
 
 def _spans(faults: Mapping[ChipId, ChipFaults], others: Mapping[ChipId, ChipFaults]) -> Mapping[_Span, Fault]:
@@ -104,11 +73,7 @@ def _spans(faults: Mapping[ChipId, ChipFaults], others: Mapping[ChipId, ChipFaul
     return spans
 
 
-def _modes(node: Node) -> Mapping[str, Maintenance]:
-    return {} if node.maintenance is None else {"maintenance": node.maintenance}
-
-
-def _resets(old: Mapping[RingId, Ring], new: Mapping[RingId, Ring]) -> tuple[rows.Row, ...]:
+def _resets(old: Mapping[RingId, Ring], new: Mapping[RingId, Ring]) -> tuple[Row, ...]:
     """The ring keeps those of its budget only; the table keeps them all."""
     put = []
     for id_, ring in new.items():
@@ -116,5 +81,5 @@ def _resets(old: Mapping[RingId, Ring], new: Mapping[RingId, Ring]) -> tuple[row
         if before is ring:
             continue
         known = frozenset(before.resets) if before is not None else frozenset()
-        put += [{"ring": id_, "at": rows.stamp(at), "episode": ring.episode} for at in ring.resets if at not in known]
+        put += [RESETS.row(ResetRow(id_, at, ring.episode)) for at in ring.resets if at not in known]
     return tuple(put)

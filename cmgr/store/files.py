@@ -9,18 +9,17 @@ import fcntl
 import os
 import shlex
 import sqlite3
-import stat
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from cmgr.config import places
+from cmgr import trust
 from cmgr.errors import StoreBusy, StoreError, StoreTooNew
 
 NAME = "cmgr.db"
 """The database's name in the state directory."""
 
-LEVEL = 2
+LEVEL = 3
 """The schema's level that this cmgr writes."""
 
 APPLICATION_ID = int.from_bytes(b"cmgr", "big")
@@ -30,6 +29,7 @@ FREE_SPACE = "free space on its file system"
 MAKE_WRITABLE = "make the file and its directory writable"
 
 _REMEDIES = {
+    errno.EIO: "look at the disk: dmesg",
     errno.ENOSPC: FREE_SPACE,
     errno.EDQUOT: FREE_SPACE,
     errno.EROFS: MAKE_WRITABLE,
@@ -56,8 +56,13 @@ class Lock:
             holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
             os.close(self._file)
             raise StoreBusy(f"cannot use {path}: cmgr with pid {holder or 'unknown'} uses it already") from None
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+        except OSError as exc:
+            # A file system that failed can be opened for writing and refuses only that.
+            os.close(self._file)
+            raise _unusable(path.with_name(path.name + ".lock"), exc) from None
 
     def release(self) -> None:
         """Give it back. Safe to repeat. The file stays: who removes it could remove another's lock."""
@@ -87,11 +92,15 @@ def make_directory(path: Path) -> None:
 
 def _refuse_place(path: Path) -> None:
     try:
-        found = places.weakness(path)
+        found = trust.weakness(path)
     except OSError as exc:
         raise StoreError(f"cannot look at the directory {path.parent}") from exc
     if found is not None:
         raise StoreError(f"cannot use {path}: {found.reason}", hint=found.hint)
+
+
+def _unusable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"cannot use {path}: {error.strerror}", hint=_REMEDIES.get(error.errno or 0, ""))
 
 
 def _opened(path: Path) -> int:
@@ -99,11 +108,11 @@ def _opened(path: Path) -> int:
         _refuse_all_but_a_file(path)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o640)
     except OSError as exc:
-        raise StoreError(f"cannot use {path}: {exc.strerror}", hint=_REMEDIES.get(exc.errno or 0, "")) from None
-    owner = os.fstat(file).st_uid
-    if owner not in (0, os.geteuid()):
+        raise _unusable(path, exc) from None
+    found = trust.stranger(path, os.fstat(file))
+    if found is not None:
         os.close(file)
-        raise StoreError(f"cannot use {path}: it belongs to user {owner}", hint=f"chown root {shlex.quote(str(path))}")
+        raise StoreError(f"cannot use {path}: {found.reason}", hint=found.hint)
     with contextlib.suppress(PermissionError):  # Root's file that we may write keeps its mode.
         os.fchmod(file, 0o640)  # Whatever the umask is, and was.
     return file
@@ -111,15 +120,13 @@ def _opened(path: Path) -> int:
 
 def _refuse_all_but_a_file(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
-        kind = stat.S_IFMT(path.lstat().st_mode)
-        if kind == stat.S_IFLNK:
-            raise StoreError(f"cannot use {path}: it is a symbolic link", hint="put the file itself there")
-        if kind != stat.S_IFREG:
-            raise StoreError(f"cannot use {path}: it is not a regular file")
+        found = trust.no_file(path, path.lstat())
+        if found is not None:
+            raise StoreError(f"cannot use {path}: {found.reason}", hint=found.hint)
 
 
 def connect_readonly(path: Path) -> sqlite3.Connection:
-    """Open the file so that no byte of it changes. Raises `sqlite3.Error`, `StoreError` for who may not read it."""
+    """Open the file so that no byte of it changes. Raises `sqlite3.Error`, `StoreError` for no right to."""
     if path.exists() and not os.access(path, os.R_OK):
         hint = f"use sudo, or join the group that may read it: ls -l {shlex.quote(str(path))}"
         raise StoreError(f"cannot read {path}: permission denied", hint=hint)

@@ -1,9 +1,9 @@
-"""What the database tells of the past and of orders under way: values for those who read, and their rows."""
+"""The past and the orders under way as the database tells them: values for readers, and their rows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.commands import (
@@ -20,6 +20,9 @@ from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.node import Node
 from cmgr.store import rows
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 Order = StopContainer | StartContainer | SetRestartPolicy | ResetRing
 """An action that changes something. The others only ask, and are asked again after a restart anyway."""
@@ -75,6 +78,56 @@ class ResetRow:
     episode: int
 
 
+RESETS = rows.Stored("resets", ResetRow, "ring", "at")
+COMMANDS = rows.Stored("commands", CommandRow, "id")
+EPISODES = rows.Stored("episodes", EpisodeRow, "number")
+
+MOST_NOTES = 20_000
+"""So many notes go for each reason in one call of `prune`, which bounds its time."""
+
+_TOO_OLD = (
+    """DELETE FROM notes WHERE id IN (
+           SELECT id FROM notes
+           WHERE at < :before AND episode NOT IN (SELECT episode FROM rings WHERE phase <> 'healthy')
+           ORDER BY at LIMIT :most)""",
+    """DELETE FROM notes WHERE id IN (
+           SELECT id FROM notes WHERE id <= (SELECT id FROM notes ORDER BY id DESC LIMIT 1 OFFSET :keep)
+           ORDER BY id LIMIT :most)""",
+    # An episode that no ring is in any more will not be closed either.
+    """DELETE FROM episodes
+       WHERE coalesce(ended, began) < :before AND number NOT IN (SELECT episode FROM rings WHERE phase <> 'healthy')""",
+    "DELETE FROM faults WHERE cleared < :before",
+    "DELETE FROM resets WHERE at < :before",
+)
+
+
+def prune(connection: "Connection", before: datetime, keep_notes: int) -> int:
+    """Delete what is too old or too much, and return how many rows went.
+
+    Notes of episodes under way do not grow too old.
+    """
+    values = {"before": rows.stamp(before), "keep": keep_notes, "most": MOST_NOTES}
+    return sum(connection.exec_driver_sql(query, values).rowcount for query in _TOO_OLD)
+
+
+def newest(connection: "Connection") -> tuple[int, datetime | None]:
+    """Return the number and the time of the line that was noted last."""
+    found = connection.exec_driver_sql("SELECT id, at FROM notes ORDER BY id DESC LIMIT 1").first()
+    return (0, None) if found is None else (found.id, rows.moment(found.at))
+
+
+def correct(connection: "Connection", after: int, by: timedelta) -> None:
+    """Shift the lines after this one, and the ends of episodes that they tell of: the clock they have was wrong."""
+    query = "SELECT id, at, kind, episode FROM notes WHERE id > ? ORDER BY id DESC LIMIT ?"
+    ends = {NoteKind.OPENED.value: "began", NoteKind.CLOSED.value: "ended"}
+    for line in connection.exec_driver_sql(query, (after, MOST_NOTES)).all():
+        at = rows.stamp(rows.moment(line.at) + by)
+        connection.exec_driver_sql("UPDATE notes SET at = ? WHERE id = ?", (at, line.id))
+        if line.kind in ends:
+            end = ends[line.kind]
+            connection.exec_driver_sql(f"UPDATE episodes SET {end} = ? WHERE number = ?", (at, line.episode))  # noqa: S608
+
+
 def note_row(note: Note) -> dict[str, Any]:
     key = note.container
     return {
@@ -98,7 +151,7 @@ def note_of(row: rows.Row) -> NoteRow:
         at=rows.moment(row["at"]),
         kind=NoteKind(row["kind"]),
         text=row["text"],
-        ring=_ring(row["ring"]),
+        ring=None if row["ring"] is None else RingId(row["ring"]),
         episode=row["episode"],
         chip=None if row["chip"] is None else ChipId(row["chip"]),
         container=None if id_ is None else ContainerKey(row["runtime"], row["namespace"], id_),
@@ -106,38 +159,16 @@ def note_of(row: rows.Row) -> NoteRow:
     )
 
 
-def opened_rows(notes: Iterable[Note]) -> list[dict[str, Any]]:
+def opened(notes: Iterable[Note]) -> list[EpisodeRow]:
     """Return the episodes that these notes open."""
-    return [
-        {**_episode_row(note), "began": rows.stamp(note.at), "cause": note.text}
-        for note in notes
-        if note.kind is NoteKind.OPENED
-    ]
+    return [EpisodeRow(n.episode, n.ring, n.at, None, "", n.text) for n in notes if n.kind is NoteKind.OPENED]
 
 
-def closed_rows(notes: Iterable[Note]) -> list[dict[str, Any]]:
+def closed(notes: Iterable[Note]) -> list[EpisodeRow]:
     """Return the episodes that these notes close, each complete in case that nobody wrote its beginning."""
     return [
-        {**_episode_row(note), "ended": rows.stamp(note.at), "outcome": note.outcome}
-        for note in notes
-        if note.kind is NoteKind.CLOSED
+        EpisodeRow(n.episode, n.ring, n.at, n.ended or n.at, n.outcome, "") for n in notes if n.kind is NoteKind.CLOSED
     ]
-
-
-def _episode_row(note: Note) -> dict[str, Any]:
-    at = rows.stamp(note.at)
-    return {"number": note.episode, "ring": note.ring, "began": at, "ended": None, "outcome": "", "cause": ""}
-
-
-def episode_of(row: rows.Row) -> EpisodeRow:
-    return EpisodeRow(
-        number=row["number"],
-        ring=_ring(row["ring"]),
-        began=rows.moment(row["began"]),
-        ended=rows.moment_if(row["ended"]),
-        outcome=row["outcome"],
-        cause=row["cause"],
-    )
 
 
 def orders(actions: Iterable[Action]) -> dict[CommandId, Order]:
@@ -145,23 +176,10 @@ def orders(actions: Iterable[Action]) -> dict[CommandId, Order]:
     return {action.id: action for action in actions if isinstance(action, Order)}
 
 
-def order_row(order: Order, at: datetime) -> dict[str, Any]:
+def command(order: Order, at: datetime) -> CommandRow:
+    """Return what is written of an order that is sent."""
     subject = f"ring {order.ring}" if isinstance(order, ResetRing) else f"container {order.name}"
-    return {
-        "id": order.id,
-        "kind": type(order).__name__,
-        "subject": subject,
-        "reason": order.reason,
-        "at": rows.stamp(at),
-    }
-
-
-def command_of(row: rows.Row) -> CommandRow:
-    return CommandRow(CommandId(row["id"]), row["kind"], row["subject"], row["reason"], rows.moment(row["at"]))
-
-
-def reset_of(row: rows.Row) -> ResetRow:
-    return ResetRow(RingId(row["ring"]), rows.moment(row["at"]), row["episode"])
+    return CommandRow(order.id, type(order).__name__, subject, order.reason, at)
 
 
 def in_flight(node: Node) -> frozenset[CommandId]:
@@ -170,7 +188,3 @@ def in_flight(node: Node) -> frozenset[CommandId]:
     resets = {ring.reset for ring in node.rings.values()}
     asked = {ring.asked[0] for ring in node.rings.values() if ring.asked is not None}
     return frozenset(id_ for id_ in holds | resets | asked if id_ is not None)
-
-
-def _ring(number: int | None) -> RingId | None:
-    return None if number is None else RingId(number)

@@ -14,7 +14,6 @@ from typing import Self, TypeVar
 from cmgr.errors import StoreError
 from cmgr.model.values.node import Node
 from cmgr.store import files, history, rows
-from cmgr.store.nodes import node_of
 
 Value = TypeVar("Value")
 
@@ -40,7 +39,7 @@ def open_reader(path: Path) -> "Reader":
 
 
 class Reader:
-    """One look at the database. Short-lived: what is written later may or may not be seen.
+    """One look at the database. Short-lived: what is written later is seen or not.
 
     Every method blocks for milliseconds, up to a second while a service starts after a crash, and raises `StoreError`.
     """
@@ -62,7 +61,7 @@ class Reader:
         with _translated(self._path):
             self._connection.execute("BEGIN")
             try:
-                return node_of(self._connection.execute)
+                return rows.node_of(self._connection.execute)
             finally:
                 self._connection.execute("ROLLBACK")
 
@@ -70,15 +69,17 @@ class Reader:
         """Return faults, the oldest first: the active ones, and the others that cleared at `since` or later."""
         wanted = "cleared IS NULL" if active_only else "cleared IS NULL OR cleared >= :since"
         query = f"SELECT * FROM faults WHERE {wanted} ORDER BY since, chip, code, module"  # noqa: S608
-        return self._all(rows.fault_of, query, since="" if since is None else rows.stamp(since))
+        return self._all(rows.FAULTS.value, query, since="" if since is None else rows.stamp(since))
 
     def episodes(self, limit: int) -> tuple[history.EpisodeRow, ...]:
         """Return the newest episodes, the newest first."""
-        return self._all(history.episode_of, "SELECT * FROM episodes ORDER BY number DESC LIMIT :limit", limit=limit)
+        return self._all(
+            history.EPISODES.value, "SELECT * FROM episodes ORDER BY number DESC LIMIT :limit", limit=limit
+        )
 
     def episode(self, number: int) -> history.EpisodeRow | None:
         """Return one episode, or None when there is none of this number (any more)."""
-        found = self._all(history.episode_of, "SELECT * FROM episodes WHERE number = :number", number=number)
+        found = self._all(history.EPISODES.value, "SELECT * FROM episodes WHERE number = :number", number=number)
         return found[0] if found else None
 
     def notes(self, episode: int | None, limit: int) -> tuple[history.NoteRow, ...]:
@@ -89,12 +90,12 @@ class Reader:
 
     def commands(self) -> tuple[history.CommandRow, ...]:
         """Return the orders that were sent and not answered by the last save, the oldest first."""
-        return self._all(history.command_of, "SELECT * FROM commands ORDER BY at, id")
+        return self._all(history.COMMANDS.value, "SELECT * FROM commands ORDER BY at, id")
 
     def resets(self, since: datetime) -> tuple[history.ResetRow, ...]:
         """Return the resets tried at `since` or later, the oldest first."""
         return self._all(
-            history.reset_of, "SELECT * FROM resets WHERE at >= :since ORDER BY at, ring", since=rows.stamp(since)
+            history.RESETS.value, "SELECT * FROM resets WHERE at >= :since ORDER BY at, ring", since=rows.stamp(since)
         )
 
     def close(self) -> None:

@@ -1,21 +1,30 @@
-"""The stored values as rows and back: plain dictionaries of what SQLite knows, one function pair for each table.
+"""Values as rows and back, derived from the types of their fields; and which tables a node has.
 
-Times are ISO text in UTC with microseconds, so that they sort as text; durations are whole microseconds; collections
-are JSON. What belongs to one life of the process only is left out, so that a change of it changes no row.
+A field is a column of its name. Times are ISO text in UTC with microseconds, so that they sort as text; durations are
+whole microseconds in a column `…_us`; collections are JSON. A value inside of a value has its fields as columns of
+their own: those of a named tuple by their names, those of a dataclass behind the field's name (`exit_code`). Fields of
+one life of the process only are left out, so that a change of it changes no row.
+
+A new field is a new column: older files get it, filled with the field's default, when their level is raised
+(`schema.UPGRADES`).
 """
 
-import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from enum import Enum, StrEnum
+from itertools import chain
+from operator import attrgetter
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Generic, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from cmgr.model.policy import Strategy
-from cmgr.model.values.chips import Chip, ChipId, RingId
-from cmgr.model.values.containers import Container, ContainerKey, Exit
-from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level, Severity
-from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import Fault, FaultKey
+from cmgr.model.values.life import default_of, has_default, stored_types
+from cmgr.model.values.node import Node
+
+Value = TypeVar("Value")
 
 Row = Mapping[str, Any]
 """A row by column name."""
@@ -38,14 +47,6 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def stamp_if(at: datetime | None) -> str | None:
-    return None if at is None else stamp(at)
-
-
-def moment_if(text: str | None) -> datetime | None:
-    return None if text is None else moment(text)
-
-
 def bindable(row: Row) -> dict[str, Any]:
     """Return the row as SQLite takes it.
 
@@ -63,207 +64,224 @@ def _bindable(value: Any) -> Any:
     return value
 
 
-def key_row(key: ContainerKey) -> dict[str, Any]:
-    return {"runtime": key.runtime, "namespace": key.namespace, "id": key.id}
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How values of one type are stored. `kind` is SQL's type, or empty for a list, which is JSON in a column."""
+
+    kind: str
+    put: Callable[[Any], Any]
+    take: Callable[[Any], Any]
+    maybe: bool = False
 
 
-def key_of(row: Row) -> ContainerKey:
-    return ContainerKey(row["runtime"], row["namespace"], row["id"])
+def _same(value: Any) -> Any:
+    return value
 
 
-def chip_row(chip: Chip) -> dict[str, Any]:
-    return dataclasses.asdict(chip)
+_PLAIN: Mapping[type, Form] = {
+    int: Form("INTEGER", _same, _same),
+    str: Form("TEXT", _same, _same),
+    bool: Form("BOOLEAN", _same, bool),
+    datetime: Form("TEXT", stamp, moment),
+    timedelta: Form("INTEGER", lambda span: span // _MICROSECOND, lambda number: number * _MICROSECOND),
+}
 
 
-def chip_of(row: Row) -> Chip:
-    return Chip(**row)
+def form_of(hint: Any) -> Form:
+    """Return how values of this type are stored. Raises `TypeError` for a type that nobody has thought of."""
+    while isinstance(hint, NewType):
+        hint = hint.__supertype__
+    given, is_maybe = _optional(hint)
+    if is_maybe:
+        form = form_of(given)
+        return Form(form.kind, _unless_none(form.put), _unless_none(form.take), maybe=True)
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        # A text stands for itself; of a number its name is what users write.
+        by_name = not issubclass(hint, StrEnum)
+        return Form("TEXT", attrgetter("name" if by_name else "value"), hint.__getitem__ if by_name else hint)
+    if _is_composite(hint):
+        return _record(hint)
+    return _collection(hint)
 
 
-def ring_row(ring: Ring) -> dict[str, Any]:
-    return {
-        "id": ring.id,
-        "chips": compact(ring.chips),
-        "phase": ring.phase.value,
-        "since": stamp_if(ring.since),
-        "reason": ring.reason,
-        "deadline": stamp_if(ring.deadline),
-        "episode": ring.episode,
-        "began": stamp_if(ring.began),
-        "resets": compact([stamp(at) for at in ring.resets]),
-        "failures": ring.failures,
-        "not_before": stamp_if(ring.not_before),
-        "lulls": compact([stamp(at) for at in ring.lulls]),
-        "theirs": compact(sorted(ring.theirs)),
-        "starts": compact(sorted(ring.starts.items())),
-        "blocked": stamp_if(ring.blocked),
-        "widened": ring.widened,
-    }
+def _optional(hint: Any) -> tuple[Any, bool]:
+    """Return the type without None, and whether None was in it."""
+    if get_origin(hint) not in (Union, UnionType) or NoneType not in get_args(hint):
+        return hint, False
+    (given,) = (one for one in get_args(hint) if one is not NoneType)
+    return given, True
 
 
-def ring_of(row: Row) -> Ring:
-    return Ring(
-        id=RingId(row["id"]),
-        chips=tuple(ChipId(c) for c in json.loads(row["chips"])),
-        phase=Phase(row["phase"]),
-        since=moment_if(row["since"]),
-        reason=row["reason"],
-        deadline=moment_if(row["deadline"]),
-        episode=row["episode"],
-        began=moment_if(row["began"]),
-        resets=tuple(moment(at) for at in json.loads(row["resets"])),
-        failures=row["failures"],
-        not_before=moment_if(row["not_before"]),
-        lulls=tuple(moment(at) for at in json.loads(row["lulls"])),
-        theirs=frozenset(ContainerKey(*key) for key in json.loads(row["theirs"])),
-        starts={ContainerKey(*key): count for key, count in json.loads(row["starts"])},
-        blocked=moment_if(row["blocked"]),
-        widened=bool(row["widened"]),
+def _unless_none(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else function(value)
+
+
+def _is_data(hint: Any) -> bool:
+    return is_dataclass(hint)
+
+
+def _is_composite(hint: Any) -> bool:
+    return _is_data(hint) or (isinstance(hint, type) and issubclass(hint, tuple))
+
+
+def _types(kind: Any) -> Mapping[str, Any]:
+    return stored_types(kind) if _is_data(kind) else get_type_hints(kind)
+
+
+def _record(kind: Any) -> Form:
+    """A value inside of a list: its fields in order. A new field goes to the end, and needs a default."""
+    inner = {name: form_of(hint) for name, hint in _types(kind).items()}
+    puts = [(attrgetter(name), form.put) for name, form in inner.items()]
+    takes = [(name, form.take) for name, form in inner.items()]
+    return Form(
+        "",
+        lambda value: [put(get(value)) for get, put in puts],
+        lambda cells: kind(**{name: take(cell) for (name, take), cell in zip(takes, cells, strict=False)}),
     )
 
 
-def container_row(container: Container) -> dict[str, Any]:
-    end = container.exit
-    return {
-        **key_row(container.key),
-        "name": container.name,
-        "chips": compact(sorted(container.chips)),
-        "claims": compact(sorted(container.claims)),
-        "running": container.running,
-        "run": container.run,
-        "exit_code": None if end is None else end.code,
-        "exit_at": None if end is None else stamp(end.at),
-        "exit_asked": None if end is None else end.asked,
-        "grace_us": container.grace // _MICROSECOND,
-        "strategy": None if container.strategy is None else container.strategy.value,
-        "order": container.order,
-        "enabled": container.enabled,
-        "restart_policy": container.restart_policy,
-        "auto_remove": container.auto_remove,
-        "warnings": compact(container.warnings),
-        "since": stamp_if(container.since),
-    }
+def _collection(hint: Any) -> Form:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is frozenset or (origin is tuple and inner[1:] == (...,)):
+        one, ordered = form_of(inner[0]), sorted if origin is frozenset else list
+        return Form(
+            "",
+            lambda values: ordered(map(one.put, values)),
+            lambda cells: origin(map(one.take, cells)),
+        )
+    if origin is Mapping:
+        key, one = map(form_of, inner)
+        return Form(
+            "",
+            lambda pairs: sorted([key.put(k), one.put(v)] for k, v in pairs.items()),
+            lambda cells: {key.take(k): one.take(v) for k, v in cells},
+        )
+    raise TypeError(f"cannot store a value of the type {hint}")
 
 
-def container_of(row: Row) -> Container:
-    return Container(
-        key=key_of(row),
-        name=row["name"],
-        claims=frozenset(json.loads(row["claims"])),
-        running=bool(row["running"]),
-        run=row["run"],
-        exit=_exit_of(row),
-        grace=row["grace_us"] * _MICROSECOND,
-        strategy=None if row["strategy"] is None else Strategy(row["strategy"]),
-        order=row["order"],
-        enabled=bool(row["enabled"]),
-        restart_policy=row["restart_policy"],
-        auto_remove=bool(row["auto_remove"]),
-        warnings=tuple(json.loads(row["warnings"])),
-        chips=frozenset(ChipId(c) for c in json.loads(row["chips"])),
-        since=moment_if(row["since"]),
-    )
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `get` finds what it holds in the value that the row is made of."""
+
+    name: str
+    get: Callable[[Any], Any]
+    form: Form
+
+    @property
+    def kind(self) -> str:
+        return self.form.kind or "TEXT"
+
+    def cell(self, value: Any) -> Any:
+        """Return what stands in this column of the value's row."""
+        found = self.form.put(self.get(value))
+        return found if self.form.kind or found is None else compact(found)
+
+    def part(self, row: Row) -> Any:
+        """Return what this column says of the value."""
+        cell = row[self.name]
+        return self.form.take(cell if self.form.kind or cell is None else json.loads(cell))
 
 
-def _exit_of(row: Row) -> Exit | None:
-    if row["exit_at"] is None:
-        return None
-    asked = row["exit_asked"]
-    return Exit(row["exit_code"], moment(row["exit_at"]), None if asked is None else bool(asked))
+_Take = Callable[[Row], Any]
 
 
-def hold_row(hold: Hold) -> dict[str, Any]:
-    return {
-        **key_row(hold.key),
-        "name": hold.name,
-        "chips": compact(sorted(hold.chips)),
-        "episode": hold.episode,
-        "since": stamp(hold.since),
-        "state": hold.state.value,
-        "run": hold.run,
-        "died": hold.died,
-        "order": hold.order,
-        "grace_us": hold.grace // _MICROSECOND,
-        "restart_policy": hold.restart_policy,
-        "disarmed": hold.disarmed,
-        "failed": hold.failed,
-        "tries": hold.tries,
-        "retry_at": stamp_if(hold.retry_at),
-        "error": hold.error,
-        "cause": hold.cause.value,
-    }
+def _columns(name: str, hint: Any, get: Callable[[Any], Any]) -> tuple[tuple[Column, ...], _Take]:
+    """Return the columns of a part of a value, and how that part comes out of a row."""
+    given, is_maybe = _optional(hint)
+    if not _is_composite(given):
+        column = Column(f"{name}_us" if given is timedelta else name, get, form_of(hint))
+        return (column,), column.part
+    before = f"{name}_" if _is_data(given) else ""
+    inner = [
+        (part, _columns(before + part, kind | None if is_maybe else kind, _getter_of_part(get, part)))
+        for part, kind in _types(given).items()
+    ]
+    columns = tuple(chain.from_iterable(found for _, (found, _) in inner))
+
+    def take(row: Row) -> Any:
+        if is_maybe and all(row[column.name] is None for column in columns):
+            return None
+        return given(**{part: take_part(row) for part, (_, take_part) in inner})
+
+    return columns, take
 
 
-def hold_of(row: Row) -> Hold:
-    return Hold(
-        key=key_of(row),
-        name=row["name"],
-        chips=frozenset(ChipId(c) for c in json.loads(row["chips"])),
-        episode=row["episode"],
-        since=moment(row["since"]),
-        state=HoldState(row["state"]),
-        run=row["run"],
-        died=bool(row["died"]),
-        order=row["order"],
-        grace=row["grace_us"] * _MICROSECOND,
-        restart_policy=row["restart_policy"],
-        disarmed=bool(row["disarmed"]),
-        failed=bool(row["failed"]),
-        tries=row["tries"],
-        retry_at=moment_if(row["retry_at"]),
-        error=row["error"],
-        cause=Cause(row["cause"]),
-    )
+def _getter_of_part(get: Callable[[Any], Any], part: str) -> Callable[[Any], Any]:
+    def get_part(value: Any) -> Any:
+        whole = get(value)
+        return None if whole is None else getattr(whole, part)
+
+    return get_part
 
 
-def fault_row(fault: Fault) -> dict[str, Any]:
-    return {
-        "chip": fault.chip,
-        "code": fault.code,
-        "module": fault.module,
-        "since": stamp(fault.since),
-        "level": fault.level.name,
-        "risen": stamp(fault.risen),
-        "changed": stamp(fault.changed),
-        "severity": None if fault.severity is None else fault.severity.name,
-        "count": fault.count,
-        "momentary": fault.momentary,
-        "cleared": stamp_if(fault.cleared),
-    }
+class Stored(Generic[Value]):
+    """A table with a row for each value of one kind."""
+
+    def __init__(self, name: str, kind: type[Value], *key: str) -> None:
+        """Derive its columns. `key` are the fields that no two values have alike; without any there is one row."""
+        self.name = name
+        self.key_of: Callable[[Value], Any] = attrgetter(*key) if key else lambda _: 0
+        self._kind = kind
+        types = _types(kind)
+        parts = {field: _columns(field, hint, attrgetter(field)) for field, hint in types.items()}
+        self._takes = [(field, take) for field, (_, take) in parts.items()]
+        only = () if key else (Column("id", lambda _: 0, _PLAIN[int]),)
+        self.columns = (*only, *chain.from_iterable(columns for columns, _ in parts.values()))
+        self.key = tuple(column.name for column in (*only, *(c for field in key for c in parts[field][0])))
+        """The columns of the primary key."""
+        self.kept: Callable[[Value], Any] = attrgetter(*types)
+        """Returns what of a value is stored, to compare it."""
+        self.defaults: dict[str, Any] = {}
+        """The value of a column in rows that are older than the column, where its field has a default."""
+        for field in fields(kind):  # type: ignore[arg-type]
+            if field.name in types and has_default(field):
+                alone = SimpleNamespace(**{field.name: default_of(field)})
+                self.defaults |= {column.name: column.cell(alone) for column in parts[field.name][0]}
+
+    def row(self, value: Value) -> dict[str, Any]:
+        return {column.name: column.cell(value) for column in self.columns}
+
+    def value(self, row: Row) -> Value:
+        """Return the value. Raises `ValueError`, `TypeError` or `LookupError` on a row that no cmgr wrote."""
+        return self._kind(**{field: take(row) for field, take in self._takes})
 
 
-def fault_of(row: Row) -> Fault:
-    return Fault(
-        chip=ChipId(row["chip"]),
-        code=FaultCode(row["code"]),
-        module=row["module"],
-        level=Level[row["level"]],
-        since=moment(row["since"]),
-        risen=moment(row["risen"]),
-        changed=moment(row["changed"]),
-        severity=None if row["severity"] is None else Severity[row["severity"]],
-        count=row["count"],
-        momentary=bool(row["momentary"]),
-        cleared=moment_if(row["cleared"]),
-    )
+def _tables() -> tuple[dict[str, Stored[Any]], dict[str, Stored[Any]]]:
+    many, single = {}, {}
+    for name, hint in stored_types(Node).items():
+        given, _ = _optional(hint)
+        inner = get_args(given)
+        if _is_data(given):
+            single[name] = Stored(name, given)
+        elif get_origin(given) is Mapping and _is_data(inner[1]):
+            # The fields that a mapping goes by are the first of its values.
+            key = list(stored_types(inner[1]))[: len(get_args(inner[0])) or 1]
+            many[name] = Stored(name, inner[1], *key)
+    return many, single
 
 
-def isolation_row(isolation: Isolation) -> dict[str, Any]:
-    return {
-        "chip": isolation.chip,
-        "since": stamp(isolation.since),
-        "by": isolation.by,
-        "reason": isolation.reason,
-        "code": isolation.code,
-        "clean_since": stamp_if(isolation.clean_since),
-    }
+MANY, SINGLE = _tables()
+"""The tables of the mappings of a node, and those of its single values; each has the name of the node's field."""
+
+FAULTS = Stored("faults", Fault, "chip", "code", "module", "since")
+"""Those that a node has forgotten stay as history."""
 
 
-def isolation_of(row: Row) -> Isolation:
-    return Isolation(
-        chip=ChipId(row["chip"]),
-        since=moment(row["since"]),
-        by=row["by"],
-        reason=row["reason"],
-        code=None if row["code"] is None else FaultCode(row["code"]),
-        clean_since=moment_if(row["clean_since"]),
-    )
+def node_of(select: Callable[[str], Iterable[Row]]) -> Node:
+    """Return the stored node; `select` runs a query. Cleared faults are history and stay out.
+
+    Raises `ValueError`, `TypeError` or `LookupError` on a value that no cmgr wrote.
+    """
+    faults: dict[ChipId, dict[FaultKey, Fault]] = {}
+    for fault in map(FAULTS.value, select("SELECT * FROM faults WHERE cleared IS NULL")):
+        faults.setdefault(fault.chip, {})[fault.key] = fault
+    (meta,) = select("SELECT serial, episodes FROM meta")
+    found: dict[str, Any] = {}
+    for name, table in MANY.items():
+        found[name] = {table.key_of(value): value for value in map(table.value, select(f"SELECT * FROM {name}"))}  # noqa: S608
+    for name, table in SINGLE.items():
+        for value in map(table.value, select(f"SELECT * FROM {name}")):  # noqa: S608
+            found[name] = value
+    return Node(**found, faults=faults, serial=meta["serial"], episodes=meta["episodes"])

@@ -1,52 +1,83 @@
-"""The tables, the schema's level, and the upgrades from level to level.
+"""The tables of the database, and the upgrades from level to level.
 
-A column here has the name that `rows` gives it. Nothing refers to anything by a foreign key: a gap in the history
-must never make the save of a hold fail.
+Most are derived from values (`rows`). Nothing refers to anything by a foreign key: a gap in the history must never
+make the save of a hold fail.
 """
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
-from sqlalchemy import Boolean, Column, Connection, Index, Integer, MetaData, Table, Text, bindparam, delete, text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    inspect,
+    literal,
+    text,
+)
 from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.schema import CreateColumn
 from sqlalchemy.sql.dml import Delete, Insert
 
-from cmgr.store import rows
+from cmgr.store import history, rows
 from cmgr.store.files import APPLICATION_ID, LEVEL
 
 Upgrade = Callable[[Connection], None]
 
 _metadata = MetaData()
 
+_KINDS = {"INTEGER": Integer, "TEXT": Text, "BOOLEAN": Boolean}
 
-def _to_level_2(connection: Connection) -> None:
-    """Level 2 brought tables, and a column."""
+
+def _bring_up_to_date(connection: Connection) -> None:
+    """Make the tables and columns that the file has not. A column has in each row what its field has by default."""
     _metadata.create_all(connection)
-    connection.exec_driver_sql("ALTER TABLE holds ADD COLUMN cause TEXT NOT NULL DEFAULT 'episode'")
+    for name, table in TABLES.items():
+        there = {column["name"] for column in inspect(connection).get_columns(name)}
+        for column in table.columns:
+            if column.name not in there:
+                connection.exec_driver_sql(f"ALTER TABLE {name} ADD COLUMN {CreateColumn(column).compile(connection)}")
 
 
-UPGRADES: Mapping[int, Upgrade] = {2: _to_level_2}
+def _to_level_3(connection: Connection) -> None:
+    _bring_up_to_date(connection)
+    # A file of level 1 never had this table.
+    connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS modes (mode, since, until, who)")
+    connection.exec_driver_sql("INSERT INTO maintenance (id, since, until, who) SELECT 0, since, until, who FROM modes")
+    connection.exec_driver_sql("DROP TABLE modes")
+    connection.exec_driver_sql("UPDATE containers SET wanted = running AND enabled AND chips != '[]'")
+
+
+UPGRADES: Mapping[int, Upgrade] = {2: _bring_up_to_date, 3: _to_level_3}
 """How a file gets to each level from the one below it."""
 
 
-def _table(name: str, *parts: Column[int] | Column[str] | Column[bool] | Index) -> Table:
-    return Table(name, _metadata, *parts)
+def _derived(stored: rows.Stored[Any], *indexes: Index) -> Table:
+    return Table(stored.name, _metadata, *(_column(stored, column) for column in stored.columns), *indexes)
 
 
-def _number_key(name: str) -> Column[int]:
-    return Column(name, Integer, primary_key=True, autoincrement=False, nullable=False)
-
-
-def _text_key(name: str) -> Column[str]:
-    return Column(name, Text, primary_key=True, nullable=False)
+def _column(stored: rows.Stored[Any], column: rows.Column) -> Column[Any]:
+    kind, default = _KINDS[column.kind], stored.defaults.get(column.name)
+    return Column(
+        column.name,
+        kind,
+        primary_key=column.name in stored.key,
+        autoincrement=False,
+        nullable=column.form.maybe,
+        server_default=None if default is None else literal(default, kind),
+    )
 
 
 def _int(name: str) -> Column[int]:
     return Column(name, Integer, nullable=False)
-
-
-def _flag(name: str) -> Column[bool]:
-    return Column(name, Boolean, nullable=False)
 
 
 def _text(name: str) -> Column[str]:
@@ -57,82 +88,17 @@ def _maybe(name: str) -> Column[str]:
     return Column(name, Text)
 
 
-meta = _table("meta", _int("level"), _text("version"), _text("created"), _int("serial"), _int("episodes"))
+meta = Table("meta", _metadata, _int("level"), _text("version"), _text("created"), _int("serial"), _int("episodes"))
 
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
-        _table(
-            "chips",
-            *(_number_key("id"), _int("ring"), _int("logical"), _int("card"), _int("device")),
-            *(_text("model"), _text("bus"), _text("serial")),
-        ),
-        _table(
-            "rings",
-            *(_number_key("id"), _text("chips"), _text("phase"), _maybe("since"), _text("reason"), _maybe("deadline")),
-            *(_int("episode"), _maybe("began"), _text("resets"), _int("failures"), _maybe("not_before")),
-            *(_text("lulls"), _text("theirs"), _text("starts"), _maybe("blocked"), _flag("widened")),
-        ),
-        _table("resets", _number_key("ring"), _text_key("at"), _int("episode")),
-        _table(
-            "containers",
-            *(_text_key("runtime"), _text_key("namespace"), _text_key("id"), _text("name"), _text("chips")),
-            *(_text("claims"), _flag("running"), _text("run")),
-            *(Column("exit_code", Integer), _maybe("exit_at"), Column("exit_asked", Boolean)),
-            *(_int("grace_us"), _maybe("strategy"), _int("order"), _flag("enabled"), _text("restart_policy")),
-            *(_flag("auto_remove"), _text("warnings"), _maybe("since")),
-        ),
-        _table(
-            "holds",
-            *(_text_key("runtime"), _text_key("namespace"), _text_key("id"), _text("name"), _text("chips")),
-            *(_int("episode"), _text("since"), _text("state"), _text("run"), _flag("died"), _int("order")),
-            *(_int("grace_us"), _text("restart_policy"), _flag("disarmed"), _flag("failed"), _int("tries")),
-            *(_maybe("retry_at"), _text("error"), _text("cause")),
-        ),
-        _table(
-            "healings",
-            *(_text_key("runtime"), _text_key("namespace"), _text_key("id"), _text("times"), _maybe("life")),
-            *(_maybe("since"), _maybe("due"), _flag("counted"), _flag("spared"), _maybe("given_up")),
-        ),
-        _table(
-            "faults",
-            *(_number_key("chip"), _text_key("code"), _text_key("module"), _text_key("since"), _text("level")),
-            *(
-                _text("risen"),
-                _text("changed"),
-                _maybe("severity"),
-                _int("count"),
-                _flag("momentary"),
-                _maybe("cleared"),
-            ),
-            Index("faults_by_cleared", "cleared"),
-        ),
-        _table(
-            "isolations",
-            *(_number_key("chip"), _text("since"), _text("by"), _text("reason"), _maybe("code"), _maybe("clean_since")),
-        ),
-        _table(
-            "tallies",
-            *(_number_key("chip"), _text_key("code"), _text("times"), _text("raised")),
-            *(_maybe("last"), _maybe("risen"), _maybe("recovered")),
-        ),
-        _table(
-            "restraint",
-            *(_number_key("id"), _text("opened"), _maybe("since"), _text("reason"), _text("kept"), _text("waived")),
-        ),
-        _table(
-            "reset_orders",
-            *(_number_key("ring"), _int("chip"), _text("at"), _text("who"), _flag("stop"), _flag("done")),
-        ),
-        _table("modes", _text_key("mode"), _text("since"), _maybe("until"), _text("who")),
-        _table("commands", _text_key("id"), _text("kind"), _text("subject"), _text("reason"), _text("at")),
-        _table(
-            "episodes",
-            *(_number_key("number"), Column("ring", Integer), _text("began"), _maybe("ended"), _text("outcome")),
-            _text("cause"),
-        ),
+        *(_derived(stored) for stored in (*rows.MANY.values(), *rows.SINGLE.values())),
+        _derived(rows.FAULTS, Index("faults_by_cleared", "cleared")),
+        *(_derived(stored) for stored in (history.RESETS, history.COMMANDS, history.EPISODES)),
     )
 }
+"""The tables whose rows are written whole."""
 
 notes = Table(
     "notes",
@@ -146,7 +112,7 @@ notes = Table(
     sqlite_autoincrement=True,
 )
 
-outcomes = _table("outcomes", _text_key("outcome"), _int("episodes"))
+outcomes = Table("outcomes", _metadata, Column("outcome", Text, primary_key=True, nullable=False), _int("episodes"))
 """How many episodes ended how, ever: pruning an episode takes nothing from it."""
 
 

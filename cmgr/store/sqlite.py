@@ -5,7 +5,8 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,12 +19,15 @@ from cmgr import __version__
 from cmgr.errors import StoreError, chain
 from cmgr.model.values.commands import Action, CommandId, Note, NoteKind
 from cmgr.model.values.node import Node
-from cmgr.store import files, history, pruning, rows, schema
+from cmgr.store import files, history, rows, schema
 from cmgr.store.changes import Change, changes
-from cmgr.store.nodes import node_of
+from cmgr.store.spare import NAME, Holds, Spare
 
 MOST_UNSAVED = 10_000
 """So many notes are kept for a save that works again."""
+
+_NOTABLE = timedelta(seconds=1)
+"""By less than this a clock is not set, but kept right."""
 
 _BUSY = 0.2
 """How long, in seconds, a stranger's lock on the file may hold up the service's one thread."""
@@ -50,28 +54,37 @@ class SqliteStore:
         `lock` is given back by `close`, and not when this raises. `damage` says what happened to the file before.
         """
         self.path = path
-        self.damage = damage
         self._lock = lock
+        self._spare = Spare(path)
         self._owner = threading.get_ident()
         self._notes: deque[Note] = deque()
         self._lost = 0
         self._orders: dict[CommandId, history.Order] = {}
+        self._ahead = timedelta()
         self.engine = _engine(path)
         try:
             with _translated("open", path):
                 self._connection = self.engine.connect()
             self._make_current(upgrades)
             self._saved, self._sent = self._read()
+            with self._transaction("read") as connection:
+                self._last, self.noted = history.newest(connection)
         except BaseException:
             self.engine.dispose()
             raise
+        # Also where an earlier life began it anew, and came to no save.
+        self._spared = self._spare.read() if self._saved == Node() else {}
+        self.damage = _all_damage(path, damage, self._spared)
 
     def load(self) -> Node:
-        """Return what the last save left. The chips are those of the last life, for whoever reads without one."""
-        return self._saved
+        """Return what the last save left, and what was held where the file had to be begun anew.
+
+        The chips are those of the last life, for whoever reads without one.
+        """
+        return replace(self._saved, holds=self._spared) if self._spared else self._saved
 
     def save(self, node: Node, actions: Sequence[Action], notes: Sequence[Note]) -> None:
-        """See `ports.Store`. What only this life knows, and counters that went up for questions, cause no write.
+        """See `ports.Store`. Knowledge of this life only, and counters that went up for questions, cause no write.
 
         Of the actions only those that change something are written; they go when the node no longer waits for
         their answer. After failures the newest `MOST_UNSAVED` notes are kept, and a note tells how many are lost.
@@ -92,7 +105,8 @@ class SqliteStore:
             self._orders = {}
             self._notes.clear()
             self._lost = 0
-        self._saved = node
+        self._saved, self._spared = node, {}
+        self._spare.write(node.holds)
 
     def outcomes(self) -> Mapping[str, int]:
         """Return how many episodes ended with each outcome since the file was made, pruned ones included.
@@ -133,13 +147,26 @@ class SqliteStore:
         with _translated("open", self.path):
             self._connection = self.engine.connect()
         self._saved, self._sent = Node(), frozenset()
+        self._last = 0
         self._make_current({})
 
+    def correct(self, ahead: timedelta) -> None:
+        """Stamp history by a clock that is so far ahead of the one in `Note.at`, what this life has noted included.
+
+        For whenever the system's clock was set. Blocks for milliseconds. Raises `StoreError`, once.
+        """
+        assert threading.get_ident() == self._owner, "only the thread that opened the store may correct it"
+        if abs(ahead - self._ahead) < _NOTABLE:
+            return
+        by, self._ahead = ahead - self._ahead, ahead
+        with self._transaction("correct") as connection:
+            history.correct(connection, self._last, by)
+
     def prune(self, before: datetime, keep_notes: int) -> int:
-        """See `ports.Store`. What an open episode noted does not grow too old; a backlog goes in several calls."""
+        """See `ports.Store`. Notes of an open episode do not grow too old; a backlog goes in several calls."""
         assert threading.get_ident() == self._owner, "only the thread that opened the store may prune"
         with self._transaction("prune") as connection:
-            return pruning.prune(connection, before, keep_notes)
+            return history.prune(connection, before, keep_notes)
 
     def close(self) -> None:
         self._disconnect()
@@ -164,7 +191,7 @@ class SqliteStore:
     def _read(self) -> tuple[Node, frozenset[CommandId]]:
         try:
             with self._transaction("read") as connection:
-                node = node_of(lambda query: map(dict, connection.exec_driver_sql(query).mappings()))
+                node = rows.node_of(lambda query: map(dict, connection.exec_driver_sql(query).mappings()))
                 sent = connection.exec_driver_sql("SELECT id FROM commands").scalars()
                 return node, frozenset(CommandId(id_) for id_ in sent)
         except (ValueError, TypeError, LookupError) as exc:
@@ -181,18 +208,18 @@ class SqliteStore:
 
     def _commands(self, answered: frozenset[CommandId]) -> Change:
         now = datetime.now(UTC)
-        put = tuple(history.order_row(order, now) for order in self._orders.values())
-        return Change("commands", put, tuple({"id": id_} for id_ in answered))
+        put = tuple(history.COMMANDS.row(history.command(order, now)) for order in self._orders.values())
+        return Change(history.COMMANDS.name, put, tuple({"id": id_} for id_ in answered))
 
     def _write_notes(self, connection: Connection) -> None:
-        notes = list(self._notes)
+        notes = [replace(note, at=note.at + self._ahead) for note in self._notes] if self._ahead else list(self._notes)
         if self._lost:
             text = f"{self._lost} notes before this one are lost: the database could not be written"
             notes.insert(0, Note(notes[0].at, NoteKind.WARNING, text))
-        _execute(connection, schema.PUT["episodes"], history.opened_rows(notes))
-        closed = history.closed_rows(notes)
-        _execute(connection, schema.CLOSE_EPISODE, closed)
-        _execute(connection, schema.COUNT_OUTCOME, [{"outcome": row["outcome"]} for row in closed])
+        _execute(connection, schema.PUT["episodes"], list(map(history.EPISODES.row, history.opened(notes))))
+        closed = history.closed(notes)
+        _execute(connection, schema.CLOSE_EPISODE, list(map(history.EPISODES.row, closed)))
+        _execute(connection, schema.COUNT_OUTCOME, [{"outcome": episode.outcome} for episode in closed])
         _execute(connection, schema.ADD_NOTE, [history.note_row(note) for note in notes])
 
     def _forget_oldest(self) -> None:
@@ -204,6 +231,14 @@ class SqliteStore:
     def _transaction(self, doing: str) -> Iterator[Connection]:
         with _translated(doing, self.path), self._connection.begin():
             yield self._connection
+
+
+def _all_damage(path: Path, damage: str, spared: Holds) -> str:
+    """Return what happened to the file, and what became of what was held."""
+    if spared:
+        damage = damage or f"{path} was not there"
+        return f"{damage}; what was held is known from {NAME} beside it: {', '.join(h.name for h in spared.values())}"
+    return damage and f"{damage}; what was held before is not known any more, look at cmgr status"
 
 
 def _engine(path: Path) -> Engine:

@@ -1,15 +1,20 @@
-"""What takes longer than it should, and what a person can do: sentences, and commands ready to be typed."""
+"""Advice: sentences about waits that are too long, and commands ready to be typed."""
 
 import shlex
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from cmgr.model.scope import handled_faults, observing, on_ring
+from cmgr.model.scope import handled_faults, holds_on, is_spared, is_starting, observing, on_ring, unclear_users
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.holds import Hold, HoldState, one_word
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
-from cmgr.words import Json, one_line, span
+from cmgr.model.wanted import missing
+from cmgr.words import one_line, span
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 STOPPING_LONG = timedelta(seconds=30)
 RECOVERING_LONG = timedelta(seconds=400)
@@ -24,8 +29,8 @@ def called(node: Node, key: ContainerKey) -> str:
 
     A label can be the name, and what cmgr tells to type no shell may take apart: then it is the id.
     """
-    name = _name(node, key)
-    others = [k for k in {*node.containers, *node.holds} if k != key and _name(node, k) == name]
+    name = name_of(node, key)
+    others = [k for k in {*node.containers, *node.holds} if k != key and name_of(node, k) == name]
     if not one_word(name):
         return shlex.quote(key.id[:12])
     if not others:
@@ -37,16 +42,31 @@ def called(node: Node, key: ContainerKey) -> str:
     return shlex.quote(key.id)
 
 
-def _name(node: Node, key: ContainerKey) -> str:
+def titled(node: Node, key: ContainerKey) -> str:
+    """Return what a sentence calls this container: its name, or more where others have the same."""
+    name = one_line(name_of(node, key))
+    others = any(k != key and name_of(node, k) == name for k in (*node.containers, *node.holds))
+    return called(node, key) if others and name else name or key.id[:12]
+
+
+def name_of(node: Node, key: ContainerKey) -> str:
+    """Return the name that the container has, or had when it was held; nothing where it has none."""
     container, hold = node.containers.get(key), node.holds.get(key)
     return container.name if container is not None and container.name else hold.name if hold is not None else ""
 
 
 def named(node: Node, text: str) -> list[ContainerKey]:
     """Return the containers, held or ailing, that a person may mean by this name, qualified name, or part of an id."""
-    held = [k for k, h in node.holds.items() if h.state is not HoldState.RETURNING]
+    runs = (HoldState.RETURNING, HoldState.SETTLING)
+    held = [k for k, h in node.holds.items() if h.state not in runs]
     held += [k for k, h in node.healings.items() if h.ails and k not in node.holds]
     return _meant(node, held, text)
+
+
+def forgettable(node: Node, text: str) -> list[ContainerKey]:
+    """Return those that `named` finds, or else those that settle, or that ought to run, do not, and are not held."""
+    settling = [k for k, h in node.holds.items() if h.state is HoldState.SETTLING]
+    return named(node, text) or _meant(node, settling + [k for k in missing(node) if k not in node.holds], text)
 
 
 def unheld(node: Node, text: str) -> list[Container]:
@@ -60,7 +80,7 @@ def _meant(node: Node, keys: list[ContainerKey], text: str) -> list[ContainerKey
 
 
 def _names(node: Node, key: ContainerKey) -> tuple[str, ...]:
-    name = _name(node, key)
+    name = name_of(node, key)
     return (
         name,
         f"{key.namespace}/{name}",
@@ -69,15 +89,28 @@ def _names(node: Node, key: ContainerKey) -> tuple[str, ...]:
     )
 
 
-def overdue(node: Node, now: datetime) -> list[Json]:
+def overdue(node: Node, now: datetime) -> "list[shapes.Late]":
     """Return a warning for each thing that takes longer than it should, with what to do about it."""
     found = [_stopping(node, hold, now) for _, hold in sorted(node.holds.items())]
     found += [_recovering(node, ring, now) for _, ring in sorted(node.rings.items())]
-    found += [_starting(ring, now) for _, ring in sorted(node.rings.items())]
+    found += [_starting(node, ring, now) for _, ring in sorted(node.rings.items())]
+    found += [_unread(node, container) for _, container in sorted(node.containers.items())]
     return [warning for warning in found if warning is not None]
 
 
-def _stopping(node: Node, hold: Hold, now: datetime) -> Json | None:
+def _unread(node: Node, container: Container) -> "shapes.Late | None":
+    if not container.unread:
+        return None
+    name = called(node, container.key)
+    known = f"it uses {listed(container.chips)}" if container.chips else "its chips are not known"
+    return {
+        "subject": f"container {one_line(container.name)}",
+        "text": f"cannot be read: {one_line(container.unread)}; it counts as running, and {known}",
+        "hint": f"look what it hangs in, and end it by hand: {container.key.runtime} inspect {name}",
+    }
+
+
+def _stopping(node: Node, hold: Hold, now: datetime) -> "shapes.Late | None":
     known = node.containers.get(hold.key)
     # It may have been held for long, and its present life have begun since.
     length = now - max(hold.since, (known.since if known is not None else None) or hold.since)
@@ -92,7 +125,7 @@ def _stopping(node: Node, hold: Hold, now: datetime) -> Json | None:
     }
 
 
-def _recovering(node: Node, ring: Ring, now: datetime) -> Json | None:
+def _recovering(node: Node, ring: Ring, now: datetime) -> "shapes.Late | None":
     length = now - (ring.began or now)
     if ring.phase not in RECOVERING or observing(node) or length <= RECOVERING_LONG:
         return None
@@ -104,9 +137,11 @@ def _recovering(node: Node, ring: Ring, now: datetime) -> Json | None:
     }
 
 
-def _starting(ring: Ring, now: datetime) -> Json | None:
+def _starting(node: Node, ring: Ring, now: datetime) -> "shapes.Late | None":
     length = now - (ring.since or now)
-    if ring.phase is not Phase.RESUMING or length <= STARTING_LONG:
+    holds = holds_on(node, ring)
+    settles = any(h.state is HoldState.SETTLING for h in holds) and not any(is_starting(node, h) for h in holds)
+    if ring.phase is not Phase.RESUMING or settles or length <= STARTING_LONG:
         return None
     return {
         "subject": f"ring {ring.id}",
@@ -132,14 +167,30 @@ def ring_hint(node: Node, ring: Ring) -> str:
     if ring.phase is not Phase.WAITING or ring.blocked is None:
         return ""
     users = [c for c in on_ring(node, ring) if c.running and c.key not in ring.theirs]
-    spared = [called(node, c.key) for c in users if not c.enabled]
+    spared = [called(node, c.key) for c in users if not c.enabled or is_spared(node, c)]
     if spared:
         return f"to have it reset, stop {', '.join(spared)} yourself"
+    if unclear := unclear_users(node):
+        names = ", ".join(called(node, c.key) for c in unclear)
+        how = "to have it reset, stop {} yourself; what uses no chip make anew with the label cmgr.enable=ignore"
+        return how.format(names)
     faulty = [f.chip for f in handled_faults(node, ring)]
     if not users or not faulty:
         return ""
     names = ", ".join(called(node, c.key) for c in users)
     return f"to stop {names} too, and start it all again after the reset: cmgr reset {faulty[0]} --stop"
+
+
+def runtime_hint(node: Node, name: str) -> str:
+    """Return what to do about a runtime that does not answer: nothing is reset until it does or is known to be gone."""
+    others = ", ".join(f'"{other}"' for other in node.runtimes if other != name)
+    named = f", or name the others: runtimes = [{others}]" if others else ""
+    return f"systemctl status {name}; nothing is reset without it; if it is gone for good: {forgetting(name)}{named}"
+
+
+def forgetting(runtime: str) -> str:
+    """Return the command by which a runtime is said to be gone for good."""
+    return f"cmgr forget --runtime {runtime}"
 
 
 def idle_hint(node: Node) -> str:

@@ -1,12 +1,17 @@
-"""What a fault code means, and in words what cmgr does about it."""
+"""The meaning of a fault code, and in words what cmgr does about it."""
+
+from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError
-from cmgr.model.policy import LevelPolicy, OnIsolate, Policy, Strategy
 from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.faults import Level
 from cmgr.model.values.node import Node
+from cmgr.model.values.policy import LevelPolicy, OnIsolate, Policy, Strategy
 from cmgr.view.rules import counters, rules
-from cmgr.words import Json, joined, span
+from cmgr.words import counted, joined, span
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 SCOPES = {
     Strategy.NEVER: "",
@@ -15,7 +20,7 @@ SCOPES = {
 }
 
 
-def explain(code: str, node: Node) -> Json:
+def explain(code: str, node: Node) -> "shapes.Explanation":
     """Return the code's level, where that comes from, what could raise it, and what is done about it.
 
     `level` is None where the driver's own severity decides; `chips` are those that have it, or counters of it, now.
@@ -89,11 +94,10 @@ def _reset(rule: LevelPolicy, policy: Policy) -> list[str]:
         when = "as soon as nobody uses it"
     if rule.idle:
         when += f", and has not for {span(rule.idle)}"
-    limit, number = policy.reset, policy.reset.attempts
-    tries = "1 reset" if number == 1 else f"{number} resets"
+    limit = policy.reset
     return [
         f"resets the chip's ring {when}",
-        f"isolates the chip instead when {tries} in {span(limit.window)} did not cure it",
+        f"isolates the chip instead when {counted(limit.attempts, 'reset')} in {span(limit.window)} did not cure it",
     ]
 
 

@@ -1,6 +1,7 @@
 """Healing as a person or a program reads it: what ails a container, how often it was restarted, and when it is next."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from cmgr.model.scope import why_idle
 from cmgr.model.values.containers import UNHEALTHY, Container, ContainerKey
@@ -8,10 +9,13 @@ from cmgr.model.values.healing import Healing, ailment, limit_of
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.view.advice import called
-from cmgr.words import Json, joined, span, stamp, stamp_or_none
+from cmgr.words import joined, span, stamp, stamp_or_none
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 
-def heal(node: Node, key: ContainerKey) -> Json | None:
+def heal(node: Node, key: ContainerKey) -> "shapes.Heal | None":
     """Return where the container stands, or None when it does not wish to be healed."""
     container, healing = node.containers.get(key), node.healings.get(key)
     if healing is None and (container is None or container.heal is None):

@@ -1,17 +1,22 @@
 """The rules that can raise a code, and what they count and have raised now, as JSON and in words."""
 
+from typing import TYPE_CHECKING
+
 from cmgr.model.faults.escalation import ends_at, within
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.faults import FaultCode
+from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.node import Node
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
-from cmgr.words import Json, span, stamp, stamp_or_none
+from cmgr.words import span, stamp, stamp_or_none
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 
-def rules(code: FaultCode, node: Node) -> list[Json]:
+def rules(code: FaultCode, node: Node) -> "list[shapes.Rule]":
     """Return the rules that can raise this code, each with a sentence."""
     frequency, duration = node.catalog.rules.frequency.get(code), node.catalog.rules.duration.get(code)
-    found: list[Json] = []
+    found: list[shapes.Rule] = []
     if duration is not None:
         found.append({"kind": RuleKind.DURATION.value, "level": duration.level.name, "text": _duration(duration)})
     if frequency is not None:
@@ -30,19 +35,22 @@ def _duration(rule: DurationRule) -> str:
 def _frequency(rule: FrequencyRule, *, lasting: bool) -> str:
     counted = "when it lasted so" if lasting else "when it came"
     ends = "only a person ends that" if rule.release is None else f"until it has stayed away for {span(rule.release)}"
+    waits = rule.after_reset and rule.level is Level.SeparateNPU
+    first = "; what a reset may cure is reset once more first, and isolated if it comes again" if waits else ""
     return (
-        f"{counted} {rule.times} times on one chip within {span(rule.window)} it is raised to {rule.level.name}, {ends}"
+        f"{counted} {rule.times} times on one chip within {span(rule.window)} it is raised to {rule.level.name}, "
+        f"{ends}{first}"
     )
 
 
-def counters(code: FaultCode, node: Node) -> list[Json]:
+def counters(code: FaultCode, node: Node) -> "list[shapes.Counter]":
     """Return what is counted and raised of this code on each chip that has anything of it."""
     chips = {c for c, known in node.faults.items() if any(f.active and f.code == code for f in known.values())}
     chips |= {chip for chip, known in node.tallies if known == code}
     return [_counter(node, chip, code) for chip in sorted(chips)]
 
 
-def _counter(node: Node, chip: ChipId, code: FaultCode) -> Json:
+def _counter(node: Node, chip: ChipId, code: FaultCode) -> "shapes.Counter":
     tally = node.tallies.get((chip, code), Tally(chip, code))
     active = [f for f in node.faults.get(chip, {}).values() if f.active and f.code == code]
     rule = node.catalog.rules.frequency.get(code)
@@ -52,14 +60,14 @@ def _counter(node: Node, chip: ChipId, code: FaultCode) -> Json:
         "chip": chip,
         "active": bool(active),
         "level": max(f.level for f in active).name if active else None,
-        "counted": len(counted),
+        "counted": len(counted) if rule is None else min(len(counted), rule.times),
         "times": None if rule is None else rule.times,
         "first": stamp_or_none(min(counted, default=None)),
         "raised": [_raise(node, tally, raised) for raised in tally.raised],
     }
 
 
-def _raise(node: Node, tally: Tally, raised: Raise) -> Json:
+def _raise(node: Node, tally: Tally, raised: Raise) -> "shapes.Raised":
     return {
         "kind": raised.kind.value,
         "level": raised.level.name,

@@ -3,67 +3,143 @@
 The shapes are documented for users and are stable: keys are added, never renamed. Times are ISO 8601 in UTC.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from cmgr.model.faults.isolation import release_at
-from cmgr.model.scope import active_faults, grave_faults
+from cmgr.model.scope import active_faults
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
-from cmgr.model.view_containers import chips_of, containers, ours
-from cmgr.view.advice import isolation_hint, overdue, ring_hint
+from cmgr.model.values.troubles import Trouble
+from cmgr.view import troubles as wrong
+from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, runtime_hint
+from cmgr.view.containers import DOWN, Down, chips_of, containers, down, ours
 from cmgr.view.explain import explain
 from cmgr.view.rules import raised_by
-from cmgr.words import Json, one_line, span, stamp, stamp_or_none
+from cmgr.words import one_line, stamp, stamp_or_none
 
-__all__ = ["Json", "available", "chips", "containers", "explain", "faults", "rings", "span", "stamp", "status"]
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+__all__ = ["available", "chips", "containers", "explain", "faults", "rings", "status"]
 
 
-def status(node: Node, service: Mapping[str, object], now: datetime) -> Json:
-    """Return the whole picture; `service` is taken over as it is, with times in it made text."""
-    told = {key: stamp(value) if isinstance(value, datetime) else value for key, value in service.items()}
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The part of a status that the service knows of itself. `troubles`: what is wrong beside the node.
+
+    A service that is not running is `stopped`, and has neither `version`, `pid` nor `since`.
+    """
+
+    state: "shapes.ServiceState"
+    driver: str
+    runtimes: tuple[str, ...]
+    version: str = ""
+    pid: int | None = None
+    since: datetime | None = None
+    troubles: tuple[Trouble, ...] = ()
+
+
+def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
+    """Return the whole picture."""
     return {
         "at": stamp(now),
-        "service": told,
+        "service": service(node, own),
+        "troubles": [wrong.row(trouble) for trouble in troubles(node, own)],
         "restraint": restraint(node),
-        "warnings": [] if service.get("state") == "stopped" else overdue(node, now),
+        "warnings": [] if own.state == "stopped" else overdue(node, now),
         "rings": rings(node),
         "containers": containers(node),
+        "down": [_down(node, each) for each in down(node)],
         "chips": chips(node),
         "runtimes": [
-            {"name": r.name, "why_down": one_line(r.why_down), "listed": stamp_or_none(r.listed)}
+            {
+                "name": r.name,
+                "why_down": one_line(r.why_down),
+                "listed": stamp_or_none(r.listed),
+                "hint": runtime_hint(node, r.name) if r.why_down else "",
+            }
             for _, r in sorted(node.runtimes.items())
         ],
     }
 
 
-def restraint(node: Node) -> Json | None:
+def troubles(node: Node, own: Own) -> list[Trouble]:
+    """Return everything that is wrong, the most pressing first."""
+    return wrong.troubles(node, [*wrong.not_ready(own.state, node), *own.troubles])
+
+
+def service(node: Node, own: Own) -> "shapes.Service":
+    """Return what there is to say of the service itself; of one that runs with its version, and what ails it."""
+    known = node.maintenance
+    told: shapes.Service = {
+        "state": own.state,
+        "version": own.version,
+        "pid": own.pid,
+        "since": stamp_or_none(own.since),
+        "driver": own.driver,
+        "runtimes": list(own.runtimes),
+        "strategy": str(node.policy.strategy),
+        "observe": node.policy.observe,
+        "maintenance": known is not None,
+        "maintenance_until": stamp_or_none(known.until) if known is not None else None,
+        "maintenance_by": one_line(known.who) if known is not None else None,
+        "troubles": wrong.of_service(troubles(node, own)),
+    }
+    if not own.version:
+        del told["version"], told["troubles"]
+    return told
+
+
+def health(node: Node, own: Own) -> "shapes.Wellbeing":
+    """Return whether the service itself is well, and what ails it."""
+    return {
+        "healthy": own.state == "ready",
+        "state": own.state,
+        "troubles": wrong.of_service(troubles(node, own)),
+    }
+
+
+def _down(node: Node, each: Down) -> "shapes.Down":
+    return {
+        "runtime": each.key.runtime,
+        "namespace": each.key.namespace,
+        "id": each.key.id,
+        "name": each.name,
+        "called": called(node, each.key),
+        "chips": list(each.chips),
+        "since": stamp_or_none(each.since),
+        "reason": each.reason,
+        "hint": each.hint,
+    }
+
+
+def state_of_service(node: Node, own: Iterable[Trouble]) -> "shapes.ServiceState":
+    """Return how a service that serves does: starting until all were heard, then ready; degraded while it ails."""
+    if wrong.unheard(node):
+        return "starting"
+    return "degraded" if wrong.of_service(wrong.troubles(node, own)) else "ready"
+
+
+def restraint(node: Node) -> "shapes.Restraint | None":
     """Return since when and why rings are kept back, and which; None while none is."""
     now = node.restraint
     return {"since": stamp_or_none(now.since), "reason": now.reason, "rings": sorted(now.kept)} if now.kept else None
 
 
-def maintenance(node: Node) -> Json:
-    """Return whether a person works on the machine, until when, and who."""
-    known = node.maintenance
-    return {
-        "maintenance": known is not None,
-        "maintenance_until": stamp_or_none(known.until) if known is not None else None,
-        "maintenance_by": one_line(known.who) if known is not None else None,
-    }
-
-
-def rings(node: Node) -> list[Json]:
+def rings(node: Node) -> "list[shapes.Ring]":
     """Return every ring, those in an episode with its number and what they wait for.
 
-    One that is remembered, but whose chips are all gone, is not worth a row.
+    A ring that is remembered, but whose chips are all gone, is not worth a row.
     """
     return [_ring(node, ring) for _, ring in sorted(node.rings.items()) if ring.chips or ring.in_episode]
 
 
-def _ring(node: Node, ring: Ring) -> Json:
+def _ring(node: Node, ring: Ring) -> "shapes.Ring":
     order = node.reset_orders.get(ring.id)
     return {
         "id": ring.id,
@@ -80,19 +156,17 @@ def _ring(node: Node, ring: Ring) -> Json:
     }
 
 
-def chips(node: Node) -> list[Json]:
+def chips(node: Node) -> "list[shapes.Chip]":
     """Return every chip with its health, its active faults, and who uses it."""
     users: dict[ChipId, list[str]] = {}
-    for row in containers(node):
-        used = row["chips"]
-        assert isinstance(used, list), "a container's chips are a list"
-        for chip in used:
-            users.setdefault(chip, []).append(str(row["name"]))
+    for row in (row for row in containers(node) if row["status"] != DOWN):
+        for chip in row["chips"]:
+            users.setdefault(ChipId(chip), []).append(row["name"])
     free = set(available(node))
     return [_chip(node, chip, users.get(chip, []), chip in free) for chip in sorted(node.chips)]
 
 
-def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> Json:
+def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chip":
     known, report, isolation = node.chips[chip], node.reports.get(chip), node.isolations.get(chip)
     processes = report.processes if report is not None and not report.error else ()
     return {
@@ -105,7 +179,7 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> Json:
         "isolated_by": isolation.by if isolation is not None else None,
         "isolated_since": stamp_or_none(isolation.since) if isolation is not None else None,
         "release_at": stamp_or_none(release_at(node, isolation)) if isolation is not None else None,
-        "reason": _why(node, chip),
+        "reason": wrong.unfit(node, chip),
         "faults": [_fault(node, f) for f in active_faults(node, chip)],
         "containers": sorted(users),
         "processes": [_process(p) for p in processes],
@@ -114,35 +188,19 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> Json:
     }
 
 
-def _process(process: Process) -> Json:
-    row: Json = {"pid": process.pid, "name": one_line(process.name), "memory": process.memory}
-    # Only some drivers can tell.
-    return {**row, "container": one_line(process.container)} if process.container else row
+def _process(process: Process) -> "shapes.Process":
+    told: shapes.Process = {"pid": process.pid, "name": one_line(process.name), "memory": process.memory}
+    if process.container:  # Only some drivers can tell.
+        told["container"] = one_line(process.container)
+    return told
 
 
 def healthy(node: Node, chip: ChipId) -> bool:
-    """Return whether nothing known speaks against the chip.
-
-    One that was not asked yet in this life is judged by what is stored.
-    """
-    return not _why(node, chip)
+    """Return whether nothing known speaks against the chip."""
+    return not wrong.unfit(node, chip)
 
 
-def _why(node: Node, chip: ChipId) -> str:
-    isolation, report = node.isolations.get(chip), node.reports.get(chip)
-    if isolation is not None:
-        return one_line(isolation.reason) or "isolated"
-    if report is not None and report.error:
-        return f"does not answer: {one_line(report.error)}"
-    if report is not None and not report.booted:
-        return "has not booted"
-    if report is not None and report.unwell:
-        return one_line(report.unwell)
-    grave = grave_faults(node, chip)
-    return f"fault {grave[0].code} ({grave[0].level.name})" if grave else ""
-
-
-def _fault(node: Node, fault: Fault) -> Json:
+def _fault(node: Node, fault: Fault) -> "shapes.Fault":
     return {
         "code": fault.code,
         "level": fault.level.name,
@@ -155,15 +213,15 @@ def _fault(node: Node, fault: Fault) -> Json:
     }
 
 
-def faults(node: Node) -> list[Json]:
+def faults(node: Node) -> "list[shapes.ChipFault]":
     """Return the active faults of all chips, chip by chip, the gravest first."""
     return [fault_of_chip(node, fault) for chip in sorted(node.faults) for fault in active_faults(node, chip)]
 
 
-def fault_of_chip(node: Node, fault: Fault) -> Json:
+def fault_of_chip(node: Node, fault: Fault) -> "shapes.ChipFault":
     """Return a fault, active or past, with its chip."""
-    told: Json = {"chip": fault.chip, **_fault(node, fault), "changed": stamp(fault.changed)}
-    return {**told, "cleared": stamp_or_none(fault.cleared)}
+    cleared = stamp_or_none(fault.cleared)
+    return {"chip": fault.chip, **_fault(node, fault), "changed": stamp(fault.changed), "cleared": cleared}
 
 
 def available(node: Node, count: int | None = None) -> list[int]:

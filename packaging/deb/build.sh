@@ -12,10 +12,8 @@ rm -rf "$stage"
 cp -a "$tree" "$stage"
 doc="$stage/usr/share/doc/cmgr"
 
-# Debian 11 may still have /lib and /usr/lib apart, and its tools look for units in the former. Presets are not used.
-mkdir -p "$stage/lib"
-mv "$stage/usr/lib/systemd" "$stage/lib/systemd"
-rm -r "$stage/lib/systemd/system-preset"
+# Debian reads no presets: postinst enables the service.
+rm -r "$stage/usr/lib/systemd/system-preset"
 
 install -D -m 0644 "$here/deb/lintian-overrides" "$stage/usr/share/lintian/overrides/cmgr"
 install -m 0644 "$here/deb/copyright" "$doc/copyright"

@@ -71,7 +71,7 @@ for name in $sources; do
 "
 done
 zig_version=$(sed -n 's/^ziglang==//p' "$here/constraints.txt")
-key=$( (cat "$0" && echo "$made_of$zig_version") | sha256sum | cut -c1-16)
+key=$( (cat "$0" "$here/python/semaphores.h" && echo "$made_of$zig_version") | sha256sum | cut -c1-16)
 result="$cache/python-$ARCH-$key"
 if [ -e "$result/SOURCES" ]; then
     echo "$result"
@@ -184,6 +184,10 @@ step openssl openssl
 
 configure() {
     cd "$work/python3.11"
+    # Waits that no change of the clock makes longer: see there.
+    cp "$here/python/semaphores.h" Python/cmgr_semaphores.h
+    sed -i 's|#include <semaphore.h>|#include "cmgr_semaphores.h"|' Python/thread_pthread.h
+    grep -q cmgr_semaphores.h Python/thread_pthread.h
     absent=""
     for module in _tkinter _curses _curses_panel _gdbm _dbm readline _bz2 _lzma nis ossaudiodev _crypt spwd _uuid audioop; do
         absent="$absent py_cv_module_$module=n/a"

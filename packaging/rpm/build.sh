@@ -19,6 +19,7 @@ find "$work/stage" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} 
 (cd "$work/stage" && find . -mindepth 1 \( ! -type d -o -path './etc/cmgr*' -o -path './usr/lib/cmgr*' -o -path './usr/share/cmgr*' \
     -o -path './usr/share/doc/cmgr*' \) -printf '%y /%P\n' | LC_ALL=C sort -k 2) | while read -r kind path; do
     case $kind:$path in
+    f:/etc/logrotate.d/*) echo "%attr(0644, root, root) %config(noreplace) $path" ;;
     f:/etc/*) echo "%attr(0640, root, cmgr) %config(noreplace) $path" ;;
     d:*) echo "%dir %attr(0755, root, root) $path" ;;
     *:/usr/share/doc/cmgr/licenses/*) echo "%license %attr(0644, root, root) \"$path\"" ;;

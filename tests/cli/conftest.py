@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,15 @@ from cmgr.cli import main
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import DriverError
-from cmgr.model.policy import Policy
 from cmgr.model.values.node import Node
-from cmgr.service.control import ControlServer, Request
+from cmgr.model.values.policy import Policy
+from cmgr.service.door.routes import Request
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.view import status as view
+from cmgr.words import stamp
 from tests.cli.scenes import NOTES, NOW, SERVICE, recovering
+from tests.support.door import door
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,23 +107,40 @@ def answers(node: Node, asked: list[Request]) -> Answer:
             case "explain":
                 return view.explain(str(request.args["code"]), Node(Policy(), load_catalog(Config())))
             case _:
-                if request.args.get("chip") == 9:
-                    raise DriverError("cannot inject: there is no chip 9", hint="cmgr chips lists them")
-                return {}
+                return ordered(request)
 
     return answer
 
 
+def ordered(request: Request) -> Mapping[str, object]:
+    """Return what a service answers that carries the order out; of chip 9 it knows nothing."""
+    args, none = request.args, list[str]()
+    if args.get("chip") == 9:
+        raise DriverError("cannot inject: there is no chip 9", hint="cmgr chips lists them")
+    until = stamp(NOW + timedelta(hours=2)) if args.get("on") else None
+    known: Mapping[str, Mapping[str, object]] = {
+        "release": {**args, "isolated": False, "reason": ""},
+        "isolate": {**args, "containers": none},
+        "reset": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": none},
+        "resume": {"rings": none, "containers": none} if args.get("all") else args,
+        "forget": {**args, "running": False, "under_way": False, "containers": none},
+        "maintenance": {"on": args.get("on"), "until": until, "held": none},
+        "acknowledge": {"troubles": [args.get("trouble")]},
+        "reload": {"changed": none, "after_restart": none},
+    }
+    return known.get(request.do, args)
+
+
 @pytest.fixture
 def asked() -> list[Request]:
-    """What the service was asked."""
+    """The requests that the service got."""
     return []
 
 
 @pytest.fixture
 def service(home: Home, asked: list[Request]) -> Iterator[Home]:
     """A service that answers."""
-    server = ControlServer(home.socket, answers(recovering(), asked), "no-such-group-of-cmgr")
+    server = door(home.socket, answers(recovering(), asked))
     server.start()
     with closing(server):
         yield home

@@ -1,4 +1,4 @@
-"""What there is to show: one machine in several states, its past, and how it is told."""
+"""The scenes that are shown: one machine in several states, its past, and how it is told."""
 
 from dataclasses import replace
 from datetime import UTC, timedelta
@@ -11,24 +11,20 @@ from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Isolation
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node, RuntimeState
+from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.standing import Maintenance
+from cmgr.view import shapes
 from cmgr.view import status as view
+from cmgr.view.status import Own
+from cmgr.words import stamp
 from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine
 
 NOW = T0 + timedelta(minutes=2, seconds=12)
 PAGE = Page(Face(NOW, UTC))
 
-SERVICE = {
-    "state": "ready",
-    "pid": 4711,
-    "since": T0 - timedelta(days=3),
-    "driver": "sim",
-    "runtimes": ["docker"],
-    "strategy": "ringRecover",
-    "observe": False,
-    "maintenance": False,
-}
+SERVICE = Own("ready", "sim", ("docker",), "0.1.0", 4711, T0 - timedelta(days=3))
+STOPPED = Own("stopped", "sim", ("docker",))
 
 
 def recovering() -> Node:
@@ -54,7 +50,7 @@ def in_maintenance() -> Node:
     return replace(
         node, isolations={mine.chip: mine}, maintenance=Maintenance(T0, until, "uid 0 (root)"),
         rings={**node.rings, RingId(0): replace(
-            in_episode(node, 0).rings[RingId(0)], reason=f"maintenance until {view.stamp(until)}: it would recover",
+            in_episode(node, 0).rings[RingId(0)], reason=f"maintenance until {stamp(until)}: it would recover",
             deadline=until,
         )},
     )  # fmt: skip
@@ -81,12 +77,10 @@ def twins() -> Node:
     return node
 
 
-def told(node: Node, **service: object) -> view.Json:
+def told(node: Node, own: Own = SERVICE, *, observe: bool = False) -> shapes.Status:
     """Return the status as the service would."""
-    return view.status(node, {**SERVICE, **view.maintenance(node), **service}, NOW)
-
-
-STOPPED = {"state": "stopped", "pid": None, "since": None}
+    policy = replace(node.policy, strategy=Strategy.RING, observe=observe)
+    return view.status(replace(node, policy=policy), own, NOW)
 
 
 def note(after: float, kind: NoteKind, text: str, episode: int = 1, *, container: str = "", outcome: str = "") -> Note:

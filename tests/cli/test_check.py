@@ -6,12 +6,20 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
-from cmgr.service.control import ControlServer
+import pytest
+
+from cmgr.cli.check.rings import rings
+from cmgr.config.settings import Config
+from cmgr.model.values.chips import UNCLEAR, Chip, ChipId, RingId
+from cmgr.model.values.node import Node
+from cmgr.model.values.policy import Policy, Strategy
 from cmgr.store import open_store
 from tests.cli.conftest import Home, Outcome, answers
-from tests.support.picture import machine
+from tests.support.door import door
+from tests.support.picture import key, machine, running
 
 
 def found(home: Home) -> dict[str, dict[str, str]]:
@@ -19,6 +27,15 @@ def found(home: Home) -> dict[str, dict[str, str]]:
     told = json.loads(home.here("check", "--json").out)
     assert told["ok"] is all(f["state"] != "error" for f in told["findings"])
     return {f["what"]: f for f in told["findings"]}
+
+
+@contextmanager
+def told_by_service(home: Home, node: Node) -> Iterator[None]:
+    """Let a service answer that has this state."""
+    server = door(home.socket, answers(node, []))
+    server.start()
+    with closing(server):
+        yield
 
 
 def everything(folder: Path) -> list[tuple[str, int, int]]:
@@ -38,6 +55,7 @@ def test_a_good_configuration_is_fine_and_nothing_is_changed(home: Home) -> None
         "fault tables": "ok",
         "escalation rules": "ok",
         "driver": "ok",
+        "rings": "ok",
         "runtime sim": "ok",
         "database": "ok",
         "service": "warning",
@@ -200,12 +218,100 @@ def test_a_database_that_cannot_be_made_is_an_error(home: Home) -> None:
 
 
 def test_a_service_that_answers_is_told(home: Home) -> None:
-    server = ControlServer(home.socket, answers(machine(), []), "no-such-group-of-cmgr")
+    server = door(home.socket, answers(machine(), []))
     server.start()
     with closing(server):
         assert found(home)["service"]["text"] == f"ready on {home.socket}"
         home.socket.chmod(0o666)
         assert found(home)["service"]["state"] == "warning"
+
+
+def test_a_container_that_its_stop_would_remove_is_told_beforehand(home: Home) -> None:
+    node = replace(machine(), policy=Policy(strategy=Strategy.RING))
+    node = replace(node, containers={key("web"): replace(running("web", 0), auto_remove=True)})
+    with told_by_service(home, node):
+        assert found(home)["container"]["text"].startswith("web was started with --rm, so that a stop would remove it")
+
+
+def test_a_container_whose_chips_nobody_knows_is_told_beforehand(home: Home) -> None:
+    lab = replace(running("lab"), claims=frozenset({UNCLEAR}), warnings=("is privileged",))
+    with told_by_service(home, replace(machine(), containers={lab.key: lab})):
+        told = found(home)["container"]
+        shown = home.here("status").out
+    assert told["state"] == "warning"
+    assert told["text"] == "lab: it can reach every chip, and nobody knows which it uses: every reset waits for it"
+    assert "label cmgr.enable=ignore" in told["hint"]
+    assert "every reset waits for it" in " ".join(shown.split())
+
+
+def test_a_runtime_that_was_used_and_is_out_of_hearing_is_told_although_its_socket_is_gone(home: Home) -> None:
+    node = machine()
+    state = replace(next(iter(node.runtimes.values())), name="containerd", listed=None, why_down="no such socket")
+    with told_by_service(home, replace(node, runtimes={**node.runtimes, "containerd": state})):
+        told = found(home)["runtime containerd"]
+        shown = home.here("status", "--check")
+    assert (told["state"], told["text"]) == ("warning", "cannot reach containerd: no such socket")
+    assert "cmgr forget --runtime containerd" in told["hint"]
+    assert (shown.code, "cannot reach containerd" in shown.out) == (4, True)
+
+
+def test_a_container_that_its_stop_would_remove_is_told_by_status_before_any_fault(home: Home) -> None:
+    node = replace(machine(), policy=Policy(strategy=Strategy.RING))
+    with told_by_service(home, replace(node, containers={key("web"): replace(running("web", 0), auto_remove=True)})):
+        shown = " ".join(home.here("status").out.split())
+    assert "was started with --rm, so that a stop would remove it: cmgr does not stop it, and a reset waits" in shown
+
+
+def test_what_the_strategy_means_on_the_rings_is_told_with_how_many_containers_run_there(home: Home) -> None:
+    home.configure('strategy = "singleRecover"')
+    with told_by_service(home, replace(machine(), containers={key("a"): running("a", 0), key("b"): running("b", 1)})):
+        told = found(home)["rings"]
+    assert told["text"].startswith("singleRecover: the containers on a faulty chip are stopped; a reset of ring 0-")
+    assert told["text"].endswith("; 2 containers run there")
+
+
+EIGHT = [[chip] for chip in range(8)]
+ALONE = "(each is a ring of its own)"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "ring", "users", "told"),
+    [
+        (
+            Strategy.SINGLE, 8, EIGHT,
+            "the containers on a faulty chip are stopped; a reset of ring 0-7 waits until all 8 chips are free, and "
+            "after 10 min stops the other containers there too; 8 containers run there",
+        ),
+        (
+            Strategy.RING, 8, [[0, 1]],
+            "a fault on ring 0-7 stops all containers there, and its 8 chips are reset together; "
+            "1 container runs there",
+        ),
+        (
+            Strategy.NEVER, 2, None,
+            "no container is stopped; a reset of ring 0-1, 2-3, 4-5 or 6-7 waits until all 2 chips are free",
+        ),
+        (Strategy.NEVER, 1, None, f"no container is stopped; a reset of a chip waits until it is free {ALONE}"),
+        (
+            Strategy.SINGLE, 1, EIGHT,
+            f"the containers on a faulty chip are stopped, and it is reset alone {ALONE}; 8 containers run there",
+        ),
+    ],
+)  # fmt: skip
+def test_rings_that_are_alike_are_told_once(
+    strategy: Strategy, ring: int, users: list[list[int]] | None, told: str
+) -> None:
+    chips = [Chip(ChipId(c), RingId(c // ring * ring), logical=c) for c in range(8)]
+    assert [(f.state, f.text) for f in rings(replace(Config(), strategy=strategy), chips, users)] == [
+        ("ok", f"{strategy}: {told}")
+    ]
+
+
+def test_a_wait_for_ring_mates_without_an_end_is_a_warning(home: Home) -> None:
+    home.configure('strategy = "singleRecover"', "[reset]", 'widen_after = ""')
+    told = found(home)["rings"]
+    assert (told["state"], told["text"].endswith(" chips are free, without an end")) == ("warning", True)
+    assert told["hint"] == "set reset.widen_after, or strategy = ringRecover"
 
 
 def test_something_else_in_the_place_of_the_socket_is_an_error(home: Home) -> None:

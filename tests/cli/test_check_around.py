@@ -24,7 +24,7 @@ def test_hooks_are_shown_and_what_keeps_them_from_running(home: Home) -> None:
     assert (told["hook before_stop"]["state"], told["hook before_stop"]["text"]) == ("ok", str(good))
     refused = told["hook before_reset"]
     assert (refused["state"], refused["hint"]) == ("error", f"chmod go-w {wide}")
-    assert refused["text"] == f"{wide} is not run: others than its owner can write {wide}"
+    assert refused["text"] == f"{wide} is not run: others can write the file {wide} (mode 0775)"
     assert told["hook after_reset"]["text"] == f"{off} is not executable, and so not run"
     assert "after-episode is no hook's name" in told["hooks"]["text"]
     assert home.here("check").code == 1

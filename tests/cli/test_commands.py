@@ -2,19 +2,22 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from cmgr import __version__
 from cmgr.cli import past, source
+from cmgr.cli.show import _of_few_rings
 from cmgr.config.load import DEFAULT_PATH
 from cmgr.config.settings import Config
 from cmgr.model.values.node import Node
-from cmgr.service.control import ControlServer, Request
+from cmgr.service.door.routes import Request
 from cmgr.store import open_store
 from tests.cli.conftest import Home, answers
 from tests.cli.scenes import NOTES, in_need
-from tests.support.picture import machine
+from tests.support.door import door
+from tests.support.picture import key, machine, running
 
 SHOWING = ("status", "chips", "faults", "history", "explain", "check", "version")
 ORDERS = ("reset", "isolate", "release", "resume", "forget", "maintenance", "reload")
@@ -84,14 +87,15 @@ def test_without_service_and_database_there_is_nothing_to_show(home: Home) -> No
     told = home.here("status")
     assert (told.code, told.out) == (3, "")
     assert told.err == (
-        f"cmgr: cannot reach the service: nobody listens on {home.socket}\nhint: start it: systemctl start cmgr\n"
+        f"cmgr: cannot reach the service: nobody listens on {home.socket}\nhint: start it: systemctl start cmgr; "
+        "if it does not start: journalctl -u cmgr -e\n"
     )
 
 
 @pytest.mark.usefixtures("service")
 def test_status_begins_with_what_is_wrong(home: Home) -> None:
     told = home.here("status")
-    assert told.out.startswith("not well: ring 0 is in an episode (waiting); chip 0 is not healthy\n")
+    assert told.out.startswith("not well: ring 0 is in an episode (waiting); chip 0 is not healthy; and 1 more\n")
     assert told.code == 0
 
 
@@ -101,7 +105,7 @@ def test_status_check_ends_with_4_when_something_is_wrong(home: Home) -> None:
 
 
 def test_status_check_ends_with_0_when_all_is_well(home: Home) -> None:
-    server = ControlServer(home.socket, answers(machine(), []), "no-such-group-of-cmgr")
+    server = door(home.socket, answers(machine(), []))
     server.start()
     with closing(server):
         told = home.here("status", "--check")
@@ -113,7 +117,10 @@ def test_status_check_ends_with_0_when_all_is_well(home: Home) -> None:
 @pytest.mark.parametrize(
     ("words", "keys"),
     [
-        (("status",), {"at", "service", "warnings", "restraint", "rings", "containers", "chips", "runtimes"}),
+        (
+            ("status",),
+            {"at", "service", "troubles", "warnings", "restraint", "rings", "containers", "down", "chips", "runtimes"},
+        ),
         (("chips",), {"chips"}),
         (("faults",), {"faults"}),
         (("faults", "--all"), {"faults"}),
@@ -165,13 +172,35 @@ def test_too_few_available_chips_are_an_error(home: Home) -> None:
     assert "cannot find 2 healthy unused chips: there are 1" in told.err
 
 
-def test_no_available_chip_is_said_beside_the_empty_answer(home: Home) -> None:
-    server = ControlServer(home.socket, answers(Node(), []), "no-such-group-of-cmgr")
+def test_no_available_chip_is_an_error(home: Home) -> None:
+    server = door(home.socket, answers(Node(), []))
     server.start()
     with closing(server):
         told = home.here("chips", "--available")
-    assert (told.code, told.out) == (0, "\n")
-    assert told.err == "cmgr: no chip is healthy and unused: cmgr chips shows who uses which\n"
+    assert (told.code, told.out) == (1, "")
+    assert "cannot find a chip that is healthy and unused" in told.err
+
+
+@pytest.mark.parametrize(
+    ("free", "count", "chosen"),
+    [
+        ({0: 0, 1: 0, 4: 4, 5: 4, 6: 4}, 2, [0, 1]),
+        ({3: 0, 5: 4, 7: 4}, 2, [5, 7]),
+        ({3: 0, 5: 4, 7: 4}, 1, [3]),
+        ({0: 0, 4: 4, 5: 4, 8: 8}, 3, [0, 4, 5]),
+        ({0: 0, 4: 4}, 2, [0, 4]),
+    ],
+)
+def test_available_chips_are_of_as_few_rings_as_can_be(free: dict[int, int], count: int, chosen: list[int]) -> None:
+    assert _of_few_rings(free, count) == chosen
+
+
+def test_of_the_available_chips_those_of_one_ring_are_given(home: Home) -> None:
+    server = door(home.socket, answers(replace(machine(), containers={key("a"): running("a", 0)}), []))
+    server.start()
+    with closing(server):
+        assert home.here("chips", "--available").out == "1,2,3\n"
+        assert home.here("chips", "--available", "--count", "2").out == "2,3\n"
 
 
 @pytest.mark.usefixtures("database")
@@ -294,6 +323,6 @@ def test_a_database_with_much_to_tell_is_told(home: Home) -> None:
     with closing(open_store(home.database)) as store:
         store.save(in_need(), (), ())
     told = home.here("status")
-    assert told.out.startswith("not well: the service is not running; chip 2 is isolated; container a failed\n")
+    assert told.out.startswith("not well: the service is not running; chip 2 is isolated; and 2 more\n")
     assert "cmgr resume a" in told.out
     assert "cmgr release 2" in told.out

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.service.control import ControlServer
 from tests.cli.conftest import Home, answers
 from tests.cli.scenes import in_need, twins
+from tests.support.door import door
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
 def needy(home: Home) -> Iterator[Home]:
-    server = ControlServer(home.socket, answers(in_need(), []), "no-such-group-of-cmgr")
+    server = door(home.socket, answers(in_need(), []))
     server.start()
     with closing(server):
         yield home
@@ -30,7 +31,7 @@ def offered(home: Home, line: str, socket: Path | None = None) -> list[str]:
         "CMGR_SOCKET": str(socket or home.socket),
     }  # fmt: skip
     ended = subprocess.run(
-        [sys.executable, "-m", "cmgr"], capture_output=True, text=True, env=environment, timeout=30, check=False
+        [sys.executable, "-m", "cmgr"], capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False
     )
     assert ended.stderr == ""
     return ended.stdout.split()
@@ -54,7 +55,7 @@ def test_commands_chips_and_held_containers_are_offered(needy: Home, line: str, 
 
 
 def test_of_two_of_one_name_the_namespaces_are_offered(home: Home) -> None:
-    server = ControlServer(home.socket, answers(twins(), []), "no-such-group-of-cmgr")
+    server = door(home.socket, answers(twins(), []))
     server.start()
     with closing(server):
         assert offered(home, "resume gr") == ["green/web"]

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.dockerd import Dockerd
+from tests.support.waiting import PATIENCE
+
+pytestmark = pytest.mark.alone
 
 
 def demo(*words: str, folder: Path, **variables: str) -> "subprocess.Popen[str]":
@@ -52,17 +55,17 @@ def assert_a_whole_story(shown: str) -> None:
     assert shown.count("cmgr-demo-chat runs again") == 2
     assert shown.count("cmgr-demo-search") == 4, "the container on the other ring is shown by status only"
     assert shown.count("all is well: 8 chips healthy, 3 containers running") == 3
-    assert shown.count("not well: the service is not running") == 1
+    assert shown.count("not well: ") == 1
     history = shown.partition("$ cmgr history")[2].splitlines()
     assert [line.split()[0] for line in history if line] == ["EPISODE", "2", "1"]
 
 
 def test_the_demo_tells_the_whole_story_and_leaves_nothing(folder: Path) -> None:
     running = demo("--runtime", "sim", folder=folder)
-    shown, remarks = running.communicate(timeout=120)
+    shown, remarks = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, remarks
     assert_a_whole_story(shown)
-    assert "from the database: the service is not running" in remarks
+    assert "from the database" in remarks
     assert list(folder.iterdir()) == []
     assert services(folder) == set()
 
@@ -75,7 +78,7 @@ def test_a_demo_that_is_ended_leaves_nothing(folder: Path, number: signal.Signal
         if "is stopped" in line:
             break
     running.send_signal(number)
-    _, remarks = running.communicate(timeout=60)
+    _, remarks = running.communicate(timeout=PATIENCE)
     assert running.returncode == code
     assert "Traceback" not in remarks
     assert list(folder.iterdir()) == []
@@ -90,7 +93,7 @@ def test_a_demo_falls_back_to_pretended_containers_and_keeps_what_is_asked_for(f
         if "is stopped" in line:
             break
     running.send_signal(signal.SIGINT)
-    shown, _ = running.communicate(timeout=60)
+    shown, _ = running.communicate(timeout=PATIENCE)
     (kept,) = folder.iterdir()
     assert f"kept: {kept}" in shown
     assert (kept / "state" / "cmgr.db").exists()
@@ -98,7 +101,7 @@ def test_a_demo_falls_back_to_pretended_containers_and_keeps_what_is_asked_for(f
 
 def test_real_containers_that_cannot_be_made_are_an_error_when_asked_for(folder: Path) -> None:
     running = demo("--runtime", "docker", folder=folder, CMGR_DOCKER_SOCKET=str(folder / "none.sock"))
-    shown, remarks = running.communicate(timeout=60)
+    shown, remarks = running.communicate(timeout=PATIENCE)
     assert (running.returncode, shown) == (1, "")
     assert remarks.startswith("cmgr: cannot ")
     assert list(folder.iterdir()) == []
@@ -107,7 +110,7 @@ def test_real_containers_that_cannot_be_made_are_an_error_when_asked_for(folder:
 @pytest.mark.docker
 def test_the_demo_with_real_containers_tells_the_same_story_and_leaves_nothing(dockerd: Dockerd, folder: Path) -> None:
     running = demo("--runtime", "docker", folder=folder, CMGR_DOCKER_SOCKET=dockerd.socket)
-    shown, remarks = running.communicate(timeout=120)
+    shown, remarks = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, remarks
     assert_a_whole_story(shown)
     assert_nothing_is_left(dockerd)
@@ -118,7 +121,7 @@ def test_the_demo_with_real_containers_tells_the_same_story_and_leaves_nothing(d
             "cmgr-test", ["sh"], name="llm", environment=["ASCEND_VISIBLE_DEVICES=0"], host_config=host
         )
         refused = demo("--runtime", "docker", folder=folder, CMGR_DOCKER_SOCKET=dockerd.socket)
-        _, remarks = refused.communicate(timeout=60)
+        _, remarks = refused.communicate(timeout=PATIENCE)
         assert refused.returncode == 1
         assert "others here ask for chips: llm" in remarks
         client.remove_container(other, force=True)

@@ -8,27 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.cli import timeline
-from cmgr.cli.check.checks import ERROR, OK, WARNING, Finding
-from cmgr.cli.check.checks import lines as check_lines
-from cmgr.cli.text import texts
-from cmgr.model.policy import Policy, Strategy
+from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding
+from cmgr.cli.check.finding import lines as check_lines
+from cmgr.cli.text import texts, timeline
 from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Level
 from cmgr.model.values.node import Node, Restraint
+from cmgr.model.values.policy import Policy, Strategy
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
+from cmgr.service.door import records
 from cmgr.store.history import EpisodeRow, NoteRow
+from cmgr.view import shapes
 from cmgr.view import status as view
-from tests.cli.scenes import NOTES, NOW, PAGE, STOPPED, in_maintenance, in_need, recovering, slow, told, twins
+from cmgr.view.status import Own
+from tests.cli.scenes import NOTES, NOW, PAGE, SERVICE, STOPPED, in_maintenance, in_need, recovering, slow, told, twins
 from tests.support.picture import CODE, T0, faulty, in_episode, key, machine
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
 
 
-def status(node: Node, **service: object) -> list[str]:
-    shown = told(node, **service)
+def status(node: Node, own: Own = SERVICE, *, observe: bool = False) -> list[str]:
+    shown = told(node, own, observe=observe)
     return [texts.headline(shown, 80), *texts.status(shown, PAGE)]
 
 
@@ -83,9 +86,9 @@ def escalated() -> list[str]:
 
 
 DAY = timedelta(days=1)
-EPISODES = {
+EPISODES: shapes.Episodes = {
     "episodes": [
-        timeline.episode_json(row, NOW)
+        records.episode_row(row, NOW)
         for row in (
             EpisodeRow(3, RingId(2), T0 + timedelta(minutes=2, seconds=2), None, "", NOTES[5].text),
             EpisodeRow(2, RingId(0), T0, T0 + timedelta(minutes=2), "recovered", NOTES[0].text),
@@ -94,16 +97,19 @@ EPISODES = {
     ]
 }
 
-EPISODE = {
+EPISODE: shapes.Timeline = {
     "episode": EPISODES["episodes"][1],
-    "notes": [
-        timeline.note_json(NoteRow(n, x.at, x.kind, x.text, x.ring, x.episode, x.chip, x.container, x.outcome), T0)
-        for n, x in enumerate(NOTES[:5])
-    ],
+    "notes": records.timeline(
+        [
+            NoteRow(n, x.at, x.kind, x.text, x.ring, x.episode, x.chip, x.container, x.outcome)
+            for n, x in enumerate(NOTES[:5])
+        ],
+        T0,
+    ),
 }
 
 LINES = [
-    timeline.line_json(NoteRow(n, x.at, x.kind, x.text, x.ring, x.episode, x.chip, x.container, x.outcome))
+    records.line(NoteRow(n, x.at, x.kind, x.text, x.ring, x.episode, x.chip, x.container, x.outcome))
     for n, x in enumerate([*NOTES[:2], replace(NOTES[2], episode=0, text="maintenance is begun by uid 0 (root)")])
 ]
 
@@ -117,8 +123,8 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = {
     "status-well": lambda: status(machine()),
     "status-recovering": lambda: status(recovering()),
     "status-in-need": lambda: status(in_need()),
-    "status-stopped": lambda: status(recovering(), **STOPPED),
-    "status-starting": lambda: status(Node(), state="starting", observe=True, runtimes=[]),
+    "status-stopped": lambda: status(recovering(), STOPPED),
+    "status-starting": lambda: status(Node(), replace(SERVICE, state="starting", runtimes=()), observe=True),
     "status-restrained": lambda: status(restrained()),
     "status-long-names": lambda: status(with_long_names()),
     "status-maintenance": lambda: status(in_maintenance()),
@@ -163,3 +169,9 @@ def test_the_text_fits_a_terminal_of_80_columns(name: str) -> None:
 
 def test_a_name_is_never_cut() -> None:
     assert any("team-recommender-inference-llama-70b-chat-blue-0" in line for line in status(with_long_names()))
+
+
+def test_after_a_clock_was_set_back_no_line_is_before_the_one_above_it() -> None:
+    at = [T0, T0 + timedelta(seconds=2), T0 - timedelta(days=2882)]
+    found = [NoteRow(n, moment, NoteKind.RESULT, "x", None, 1, None, None, "") for n, moment in enumerate(at)]
+    assert [line["offset"] for line in records.timeline(found, T0)] == [0, 2, 2]

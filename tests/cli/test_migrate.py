@@ -79,7 +79,7 @@ def test_without_an_output_the_file_goes_to_the_terminal_with_the_command_for_th
     assert (told.code, told.err) == (0, "")
     (command,) = [line[1:].strip() for line in told.out.splitlines() if "install " in line]
     assert command.endswith(f" '{table}' /etc/cmgr/faultCode.json")
-    # What it prints does what it says, in a folder that is ours.
+    # The printed commands do what they say, in a folder that is ours.
     target = home.folder / "faultCode.json"
     mine = command.replace("-o root -g root", f"-o {os.geteuid()} -g {os.getegid()}")
     subprocess.run(["sh", "-c", mine.replace("/etc/cmgr/faultCode.json", str(target))], check=True)

@@ -1,4 +1,4 @@
-"""What those are told who may not read cmgr's files: mostly people who are not in its group yet."""
+"""The words for those whom cmgr's files are closed to: mostly people who are not in its group yet."""
 
 import errno
 import os

@@ -42,6 +42,16 @@ def test_status_loads_nothing_heavy_when_the_service_answers(home: Home) -> None
     assert names.isdisjoint({*HEAVY, "sqlite3", "tempfile"})
 
 
+@pytest.mark.usefixtures("service")
+def test_a_command_loads_no_other_command(home: Home) -> None:
+    line = "import sys; from cmgr.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", line, "status", "--config", str(home.config)]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stderr.split()
+    assert "cmgr.cli.show" in names
+    others = {f"cmgr.cli.{name}" for name in ("act", "orders", "past", "bundle", "migrate", "check.check", "demo.demo")}
+    assert others.isdisjoint(names)
+
+
 @pytest.mark.usefixtures("database")
 def test_status_loads_nothing_heavy_when_the_database_answers(home: Home) -> None:
     names = loaded(["status", "--config", str(home.config)])

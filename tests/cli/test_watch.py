@@ -14,15 +14,17 @@ from datetime import UTC
 
 import pytest
 
-from cmgr.cli import reading
-from cmgr.cli.text import texts
+from cmgr.cli.text import reading, texts
 from cmgr.cli.text.render import Face
 from cmgr.model.values.node import Node
-from cmgr.service.control import ControlServer, Request
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.service.door.routes import Request
 from cmgr.view import status as view
 from tests.cli.conftest import Home
 from tests.cli.scenes import NOW, SERVICE, in_need, recovering, told
+from tests.support.door import door
 from tests.support.picture import key, machine, running
+from tests.support.waiting import PATIENCE
 
 
 class Shown:
@@ -39,7 +41,7 @@ class Shown:
 @pytest.fixture
 def shown(home: Home) -> Iterator[Shown]:
     picture = Shown()
-    server = ControlServer(home.socket, picture, "no-such-group-of-cmgr")
+    server = door(home.socket, picture)
     server.start()
     with closing(server):
         yield picture
@@ -50,7 +52,7 @@ def watching(home: Home, *words: str, stdout: int = subprocess.PIPE) -> Iterator
     command = [sys.executable, "-m", "cmgr", "status", "--watch", *words, "--config", str(home.config)]
     coloured = {**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm"}
     with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=coloured) as running:
-        bound = threading.Timer(60, running.kill)
+        bound = threading.Timer(PATIENCE, running.kill)
         bound.start()
         try:
             yield running
@@ -94,14 +96,14 @@ def test_it_ends_when_nobody_reads_any_more_though_nothing_changes(home: Home) -
         assert line(running) == "cmgr: ready"
         assert running.stdout is not None
         running.stdout.close()
-        assert running.wait(30) in (0, 1)
+        assert running.wait(PATIENCE) in (0, 1)
         assert running.stderr is not None
         assert running.stderr.read() == ""
 
 
 def test_a_service_that_goes_away_is_news_and_no_end(home: Home) -> None:
     picture = Shown()
-    server = ControlServer(home.socket, picture, "no-such-group-of-cmgr")
+    server = door(home.socket, picture)
     server.start()
     with watching(home) as running:
         assert line(running) == "cmgr: ready"
@@ -109,9 +111,26 @@ def test_a_service_that_goes_away_is_news_and_no_end(home: Home) -> None:
         assert line(running) == "cmgr: not to be reached"
 
 
+def test_of_a_service_that_goes_away_nothing_is_called_over(home: Home) -> None:
+    picture = Shown()
+    picture.node = recovering()
+    server = door(home.socket, picture)
+    server.start()
+    with watching(home) as running:
+        told = [line(running)]
+        while not told[-1].startswith("chip 0"):
+            told.append(line(running))
+        server.close()
+        assert line(running) == "cmgr: not to be reached"
+        again = door(home.socket, picture)
+        again.start()
+        with closing(again):
+            assert line(running) == "cmgr: ready"
+
+
 def test_without_service_and_database_there_is_nothing_to_watch(home: Home) -> None:
     with watching(home) as running:
-        assert running.wait(30) == 3
+        assert running.wait(PATIENCE) == 3
 
 
 def test_on_a_terminal_the_whole_picture_is_redrawn_and_ctrl_c_ends_it(home: Home, shown: Shown) -> None:
@@ -126,7 +145,7 @@ def test_on_a_terminal_the_whole_picture_is_redrawn_and_ctrl_c_ends_it(home: Hom
         while b"\x1b[1;31mnot well: ring 0" not in seen:
             seen += os.read(ours, 65536)
         running.send_signal(signal.SIGINT)
-        assert running.wait(30) == 0
+        assert running.wait(PATIENCE) == 0
     os.close(ours)
 
 
@@ -156,10 +175,19 @@ def test_a_line_that_a_terminal_breaks_counts_as_several() -> None:
 
 
 def test_what_is_said_of_each_thing_names_trouble_runtime_and_container() -> None:
-    found = reading.subjects(told(in_need(), troubles=["cannot reach docker"], state="degraded"))
+    found = reading.subjects(
+        told(
+            in_need(),
+            replace(
+                SERVICE,
+                troubles=(Trouble(TroubleKind.DATABASE, "", "the database cannot be written", "full"),),
+                state="degraded",
+            ),
+        )
+    )
     assert found == {
         "cmgr": "degraded",
-        "trouble": "cannot reach docker",
+        "trouble": "the database cannot be written: full; cannot reach docker: connection refused",
         "container a": "failed: start failed 5 times: no such image: llm:7b",
         "container b": "paused: chip 2 is isolated: fault 8C084E00",
         "chip 2": "isolated: fault 8C084E00",

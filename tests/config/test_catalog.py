@@ -4,21 +4,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-import cmgr
-from cmgr.config.recovery_settings import Faults
-from cmgr.config.settings import Config
+from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.config.tables.table import KEYS, read_table
 from cmgr.errors import ConfigError
 from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.faults import FaultCode, Level, Severity
+from cmgr.vendor import vendors
 from tests.config.support import written
+from tests.security.fuzz import tries
 
-TABLES = Path(cmgr.__file__).parent / "tables"
+VENDOR = next(vendor for vendor in vendors() if vendor.chips == "ascend")
+TABLES = VENDOR.tables
 
 
 def catalog_of(path: str, mode: str = "merge") -> tuple[Catalog, list[str]]:
@@ -33,12 +33,19 @@ def mistakes_of(path: str) -> tuple[str, ...]:
 
 
 def test_the_built_in_table_has_each_of_the_350_codes_once() -> None:
-    shipped = json.loads((TABLES / "ascend.json").read_text())
+    shipped = json.loads((TABLES / "levels.json").read_text())
     codes = [code for key in shipped for code in shipped[key]]
     assert list(shipped) == list(KEYS)
     assert len(codes) == len(set(codes)) == 350
     assert all(shipped[key] == sorted(shipped[key]) for key in shipped)
-    assert len(load_catalog(Config()).entries) == 350
+    shown = load_catalog(Config()).entries.values()
+    assert [entry.origin for entry in shown].count("built-in table ascend") == 350
+
+
+def test_an_xid_is_found_by_its_number_and_its_meaning_begins_with_its_name() -> None:
+    verdict = load_catalog(Config()).judge(FaultCode("00000079"), None)
+    assert (verdict.level, verdict.origin) == (Level.SeparateNPU, "built-in table nvidia")
+    assert verdict.meaning == "Xid 79: the GPU does not answer on PCIe any more"
 
 
 @pytest.mark.parametrize(
@@ -49,6 +56,7 @@ def test_the_built_in_table_has_each_of_the_350_codes_once() -> None:
         ("40F84E00", Level.RestartNPU, "card dropped"),
         ("80E01801", Level.RestartBusiness, "HBM double-bit ECC error"),
         ("80C98008", Level.RestartRequest, ""),
+        ("80E01809", Level.NotHandleFault, "HBM patrol: multi-bit ECC error"),
         ("8C2FA009", Level.NotHandleFault, "reset finished"),
     ],
 )
@@ -71,7 +79,7 @@ def test_an_operators_table_is_laid_over_the_built_in_one(tmp_path: Path) -> Non
     assert (verdict.level, verdict.origin) == (Level.SeparateNPU, f"operator's file {path}")
     assert catalog.judge(FaultCode("40F84E00"), None).meaning == "card dropped"
     assert catalog.judge(FaultCode("00001234"), None).level is Level.SeparateNPU
-    assert len(catalog.entries) == 351
+    assert len(catalog.entries) == len(load_catalog(Config()).entries) + 1
     assert warnings == []
 
 
@@ -189,7 +197,7 @@ tables = st.dictionaries(
 )
 
 
-@hypothesis_settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@tries(150)
 @given(text=st.one_of(tables.map(json.dumps), st.text(max_size=60)), name=st.sampled_from(["f.json", "f.toml"]))
 def test_no_table_gives_anything_but_a_catalog_or_its_mistakes(scratch: Path, text: str, name: str) -> None:
     path = scratch / name
@@ -198,3 +206,9 @@ def test_no_table_gives_anything_but_a_catalog_or_its_mistakes(scratch: Path, te
     config = Config(faults=Faults(file=str(path)))
     with suppress(ConfigError):
         assert len(load_catalog(config).entries) >= 350
+
+
+def test_a_level_without_its_key_in_a_built_in_table_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cmgr.config.tables.catalog.KEYS", {**KEYS, "DoubtfulCodes": Level.RestartNPU})
+    with pytest.raises(AssertionError, match=r"^DoubtfulCodes: the built-in table of .* has a key for each level$"):
+        catalog_of("")

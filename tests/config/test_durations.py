@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.config.durations import duration, spelled
+from cmgr.config.spelling import duration, spelled
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.load import load
-from cmgr.config.recovery_settings import Reset
 from cmgr.config.settings import Config, Docker
 from cmgr.config.sim import SimContainer, SimEvent, SimProcess
 from cmgr.errors import ConfigError
-from cmgr.model.policy import Strategy
 from cmgr.model.values.faults import Assertion, Level
+from cmgr.model.values.policy import ResetPolicy, Strategy
 from tests.config.support import from_text, mistakes, written
 
 
@@ -58,7 +57,7 @@ def test_every_type_of_value_is_read_from_the_file(file: Path) -> None:
     assert config.docker == Docker("/var/run/docker.sock")
     assert config.policy().levels[Level.RestartRequest].stop_after == timedelta(seconds=90)
     assert config.policy().levels[Level.RestartRequest].reset_after == timedelta(seconds=60)
-    assert config.reset == replace(Reset(), attempts=5, widen_after=timedelta(minutes=10))
+    assert config.reset == replace(ResetPolicy(), attempts=5, widen_after=timedelta(minutes=10))
     assert config.metrics.listen == ""
     assert config.sim.rings == (2, 2)
 

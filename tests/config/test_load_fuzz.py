@@ -2,14 +2,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cmgr.config.load import load
 from cmgr.config.schema import settings
 from cmgr.config.settings import Config
 from cmgr.errors import ConfigError
+from tests.security.fuzz import tries
 
 anything = st.recursive(
     st.booleans() | st.integers() | st.text(max_size=10) | st.floats() | st.sampled_from(["1s", "never", "/x"]),
@@ -29,7 +29,7 @@ def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz") / "cmgr.toml"
 
 
-@hypothesis_settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(200)
 @given(
     environ=st.dictionaries(variables, st.text(max_size=12), max_size=4),
     flags=st.dictionaries(keys, anything, max_size=4),
@@ -42,7 +42,7 @@ def test_no_environment_and_no_flags_give_anything_but_a_configuration_or_its_mi
         assert isinstance(load(None, environ=environ, overrides=flags), Config)
 
 
-@hypothesis_settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@tries(200)
 @given(
     content=st.binary(max_size=60)
     | st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace"))

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.config.load import load
 from cmgr.errors import ConfigError
 from tests.config.support import from_text, mistakes, written
 
@@ -107,3 +108,8 @@ def test_a_table_that_stands_twice_is_told_with_what_to_do(file: Path) -> None:
 @pytest.mark.parametrize("text", ["a = " + "[" * 100000, "a = " + "9" * 5000, "a = 1\na = 2", "\0"])
 def test_a_file_that_the_parser_chokes_on_is_refused(file: Path, text: str) -> None:
     assert mistakes(written(file, text))
+
+
+def test_settings_that_a_former_version_had_keep_no_service_from_starting(file: Path) -> None:
+    path = written(file, '[log]\nmax_size = "1G"\nmax_age = "30d"\nmax_files = 180\n')
+    assert load(path, environ={"CMGR_LOG_MAX_SIZE": "1G"}) == load(None, environ={})

@@ -6,18 +6,17 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.config.recovery_settings import Faults
-from cmgr.config.settings import Config
+from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog, load_levels, load_rules
 from cmgr.config.tables.rules import HANDLING, read_rules
 from cmgr.errors import ConfigError
 from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from tests.config.support import written
+from tests.security.fuzz import tries
 
 LINK_DOWN = FaultCode("81078603")
 A1, A2 = FaultCode("000000A1"), FaultCode("000000A2")
@@ -55,9 +54,9 @@ def test_the_shipped_rules_are_in_force_where_an_operator_has_none() -> None:
     rules = load_catalog(Config()).rules
     assert (len(rules.frequency), len(rules.duration)) == (43, 1)
     day = timedelta(days=1)
-    assert rules.frequency[FaultCode("80C98000")] == FrequencyRule(day, 2, Level.SeparateNPU)
-    assert rules.frequency[FaultCode("80E18005")] == FrequencyRule(day, 3, Level.SeparateNPU)
-    assert rules.frequency[LINK_DOWN] == FrequencyRule(day, 5, Level.SeparateNPU, 2 * day)
+    assert rules.frequency[FaultCode("80C98000")] == FrequencyRule(day, 2, Level.SeparateNPU, after_reset=True)
+    assert rules.frequency[FaultCode("80E18005")] == FrequencyRule(day, 3, Level.SeparateNPU, after_reset=True)
+    assert rules.frequency[LINK_DOWN] == FrequencyRule(day, 5, Level.SeparateNPU, 2 * day, after_reset=True)
     assert rules.duration[LINK_DOWN] == DurationRule(timedelta(seconds=20), timedelta(seconds=60), Level.SeparateNPU)
 
 
@@ -274,7 +273,7 @@ documents = st.dictionaries(
 )
 
 
-@hypothesis_settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@tries(150)
 @given(text=st.one_of(documents.map(json.dumps), st.text(max_size=60)), name=st.sampled_from(["r.json", "r.toml"]))
 def test_no_file_gives_anything_but_rules_or_its_mistakes(scratch: Path, text: str, name: str) -> None:
     path = scratch / name

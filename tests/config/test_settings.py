@@ -2,11 +2,19 @@ import tomllib
 from datetime import timedelta
 
 from cmgr.config.kinds import Rows
-from cmgr.config.recovery_settings import Isolation, Levels, LevelSettings, Reset, Retry
-from cmgr.config.schema import sections, settings
+from cmgr.config.schema import sections, settings, values
 from cmgr.config.settings import Config
-from cmgr.model.policy import IsolationPolicy, LevelPolicy, OnIsolate, Policy, ResetPolicy, RetryPolicy, Strategy
 from cmgr.model.values.faults import Level
+from cmgr.model.values.policy import (
+    IsolationPolicy,
+    LevelPolicy,
+    Levels,
+    OnIsolate,
+    Policy,
+    ResetPolicy,
+    RetryPolicy,
+    Strategy,
+)
 
 FIXED = {
     "strategy": '"never"',
@@ -49,15 +57,15 @@ def test_every_setting_of_the_policy_is_carried_over() -> None:
     config = Config(
         strategy=Strategy.RING,
         observe=True,
-        levels=Levels(RestartNPU=LevelSettings(False, second, False, minute)),
-        reset=Reset(7, minute, second, minute, second, 2, minute),
-        isolation=Isolation(OnIsolate.STOP, minute),
-        retry=Retry(9, second, minute),
+        levels=Levels(RestartNPU=LevelPolicy(False, second, False, minute)),
+        reset=ResetPolicy(7, minute, second, minute, second, 2, minute),
+        isolation=IsolationPolicy(OnIsolate.STOP, minute),
+        retry=RetryPolicy(9, second, minute),
     )
     policy = config.policy()
     assert policy.strategy is Strategy.RING
     assert policy.observe
-    assert policy.levels[Level.RestartNPU] == LevelPolicy(False, False, second, minute)
+    assert policy.levels[Level.RestartNPU] == LevelPolicy(False, second, False, minute)
     assert policy.levels[Level.RestartRequest] == Policy().levels[Level.RestartRequest]
     assert policy.levels[Level.SeparateNPU] == Policy().levels[Level.SeparateNPU]
     assert policy.reset == ResetPolicy(7, minute, second, minute, second, 2, minute)
@@ -80,3 +88,7 @@ def test_every_default_is_one_that_a_file_could_give() -> None:
 
 def test_every_table_has_a_sentence() -> None:
     assert all(section.sentence.endswith(".") for section in sections() if section.key)
+
+
+def test_the_value_of_every_setting_is_found_by_its_key() -> None:
+    assert values(Config()) == {key: setting.default for key, setting in settings().items()}

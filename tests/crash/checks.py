@@ -1,4 +1,4 @@
-"""What must be true of a trial that is over, by the record of the world, by the database and by the timeline."""
+"""The checks of a trial that is over, by the record of the world, by the database and by the timeline."""
 
 import re
 import sqlite3

@@ -18,6 +18,8 @@ from tests.crash.trial import Trial
 from tests.crash.worlds import RING, Place, Pretended, Simulated
 from tests.support.figures import Figures
 
+pytestmark = pytest.mark.alone
+
 WAL_HEADER, FRAME_HEADER = 32, 24  # https://www.sqlite.org/fileformat2.html#the_write_ahead_log
 PAGE_SIZE = slice(8, 12)
 
@@ -26,7 +28,7 @@ SECTION = "Power loss"
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What was on disk after a commit, and how long the log was then."""
+    """The files on the disk after a commit, and how long the log was then."""
 
     folder: Path
     log: int
@@ -38,7 +40,7 @@ def place() -> Place:
 
 @pytest.fixture
 def copies(folder: Path) -> list[Copy]:
-    """What was on disk after each commit of an episode, in their order."""
+    """The files on the disk after each commit of an episode, in their order."""
     trial = Trial(place(), folder / "alive")
     trial.copies = str(folder / "copies")
     trial.play()

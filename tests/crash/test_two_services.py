@@ -12,7 +12,9 @@ import pytest
 from cmgr.runtimes.sim import world as sim_world
 from tests.support.figures import Figures
 from tests.support.service import LATER, Service
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
+
+pytestmark = pytest.mark.alone
 
 ROUNDS = 6
 SECTION = "Two services at once"
@@ -20,7 +22,7 @@ SECTION = "Two services at once"
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A service that may or may not come up, and what it says."""
+    """A service that perhaps comes up, and what it says."""
 
     service: Service
     process: subprocess.Popen[bytes]
@@ -37,7 +39,7 @@ class Rival:
 
     def end(self) -> None:
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(PATIENCE)
 
 
 Start = Callable[..., tuple[Rival, Rival]]
@@ -52,7 +54,7 @@ def start() -> Iterator[Start]:
             rivals = [_launched(service, number) for number, service in enumerate(services)]
             for rival in rivals:
                 stack.callback(rival.end)
-            eventually(lambda: all(r.is_up() or r.has_ended() for r in rivals), 60, "each is up or has ended")
+            eventually(lambda: all(r.is_up() or r.has_ended() for r in rivals), "each is up or has ended")
             (winner,), (loser,) = ([r for r in rivals if r.has_ended() is ended] for ended in (False, True))
             return winner, loser
 
@@ -92,7 +94,7 @@ def test_of_two_that_start_at_once_one_runs_and_the_other_says_why(
         settings = {"state_dir": str(here / "state"), "socket": str(here / "sock")}
         both = [installed(here / name, {key: settings[key] for key in shared}) for name in ("a", "b")]
         winner, loser = start(*both)
-        assert loser.process.wait(10) == 1
+        assert loser.process.wait(PATIENCE) == 1
         assert "cmgr: cannot " in loser.said()
         # The other may have the right a moment before it has written who it is.
         assert f"pid {winner.process.pid}" in loser.said() or "pid unknown" in loser.said(), loser.said()
@@ -111,7 +113,7 @@ def test_of_two_that_find_an_open_episode_one_goes_on_with_it(alone: Service, st
     service.until_phase("waiting")
     service.kill9()
     winner, _ = start(service, service)
-    eventually(lambda: "is over: recovered" in winner.said(), 30, "the episode is over")
+    eventually(lambda: "is over: recovered" in winner.said(), "the episode is over")
     service.until_over()
     (life,) = sim_world.read((service.folder / "world.containers").read_text())[0]
     assert (life.running, life.run) == (True, 2)
@@ -133,6 +135,6 @@ def test_one_that_comes_later_changes_nothing(alone: Service, figures: Figures) 
 
 
 def _contents(folder: Path) -> dict[str, tuple[bytes, int]]:
-    # What the running one writes itself goes there.
+    # The running one's own writes go there.
     files = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(("-wal", "-shm"))]
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}

@@ -23,9 +23,6 @@ ENVIRONMENT = {"PYTHONPATH": str(ROOT)}
 DEAD, OVER = "dead", "over"
 POWER_LOSS = "power loss"
 
-WITHIN = 60.0
-"""So many seconds a life may take for what takes a second alone on a machine: this one may be busy."""
-
 
 @dataclass(frozen=True, slots=True)
 class Death:
@@ -52,7 +49,7 @@ class Trial:
         self.place.stock.furnish(self.service)
         self.place.chips.furnish(self.place.stock)
         self.service.start(ENVIRONMENT, self._program(ends[0] if ends else None))
-        eventually(self._knows_all, WITHIN, "all containers are known")
+        eventually(self._knows_all, "all containers are known")
         # It may die of this before it answers.
         with suppress(CmgrError):
             self.place.chips.fault(self.service)
@@ -61,7 +58,7 @@ class Trial:
     def go_on(self, *ends: Point) -> None:
         """Wait until the life ends or the episode is over; then let the next lives end so."""
         left = list(ends)
-        while eventually(self._state, WITHIN, f"the episode ends in {self.service.folder}") == DEAD:
+        while eventually(self._state, f"the episode ends in {self.service.folder}") == DEAD:
             assert self.service.code == (0 if self._how is signal.SIGTERM else -self._how), self.service.said()[-3000:]
             self.deaths.append(Death(self._last_point(), self._phase()))
             self.service.launch(ENVIRONMENT, self._program(left.pop(0) if left else None))

@@ -186,7 +186,7 @@ class Chips(Protocol):
 
     settings: Mapping[str, Setting]
     expected: list[str]
-    """What must become of the resets of one episode."""
+    """The outcomes that the resets of one episode must have."""
 
     def furnish(self, stock: Stock) -> None:
         """Make them ready for a service."""

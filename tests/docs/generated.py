@@ -13,7 +13,7 @@ PAGE = ROOT / "ARCHITECTURE.md"
 def code_map() -> str:
     """Return every module of the package with the first sentence of its docstring."""
     lines = ["```"]
-    for folder in [ROOT / "cmgr", *sorted(p for p in (ROOT / "cmgr").iterdir() if (p / "__init__.py").exists())]:
+    for folder in sorted(init.parent for init in (ROOT / "cmgr").rglob("__init__.py")):
         lines.append(f"{folder.relative_to(ROOT)}/".ljust(26) + _summary(folder / "__init__.py"))
         modules = (m for m in sorted(folder.glob("*.py")) if m.name != "__init__.py")
         lines += [f"  {module.name}".ljust(26) + _summary(module) for module in modules]

@@ -1,12 +1,35 @@
-"""The tables of docs/json.md as something to compare a document with."""
+"""The tables of docs/json.md: made from the types of the documents, and as something to compare a document with.
+
+`python -m tests.docs.json_page` rewrites them.
+"""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
+
+from cmgr.service.door.openapi import SCHEMAS, schema
+from cmgr.view import shapes
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
+
+SHAPES = {
+    "status": shapes.Status,
+    "chips": shapes.Chips,
+    "chips --available": shapes.Available,
+    "faults": shapes.Faults,
+    "history": shapes.Episodes,
+    "history EPISODE": shapes.Timeline,
+    "history --all": shapes.History,
+    "explain CODE": shapes.Explanation,
+    "check": shapes.Check,
+    "version": shapes.Version,
+}
+"""By the command that prints it."""
+
+_WORDS = {"string": "text", "integer": "whole", "number": "number", "boolean": "flag", "object": "object"}
 
 _ROW = re.compile(r"^\| `([^`]+)` \| ([^|]+) \|")
 _HEAD = re.compile(r"^## `cmgr (.*) -o json`$")
@@ -14,10 +37,62 @@ _HEAD = re.compile(r"^## `cmgr (.*) -o json`$")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What the page says of one key."""
+    """The page's words about one key."""
 
     type: str
     optional: bool
+
+
+def page() -> str:
+    """Return the page with its tables as they should be."""
+    text = PAGE.read_text()
+    for command, shape in SHAPES.items():
+        head = f"## `cmgr {command} -o json`"
+        before, found, section = text.partition(f"{head}\n")
+        above, table, below = re.split(r"(?<=\n)(\| key \|.*?\n)(?=\n|\Z)", section, maxsplit=1, flags=re.DOTALL)
+        assert found, f"{PAGE.name} has no place for {head}"
+        assert table
+        text = f"{before}{found}{above}{_table(shape)}{below}"
+    return text
+
+
+def _table(shape: Any) -> str:
+    named: dict[str, Any] = {}
+    root = schema(shape, named)
+    rows = [f"| `{path}` | {type_} | {says} |" for path, type_, says in _rows(root, named, "")]
+    return "\n".join(["| key | type | is |", "|---|---|---|", *rows, ""])
+
+
+def _rows(told: Any, named: dict[str, Any], before: str) -> Iterator[tuple[str, str, str]]:
+    shape = named[told["$ref"].removeprefix(SCHEMAS)]
+    for key, found in shape["properties"].items():
+        optional = "" if key in shape["required"] else ", optional"
+        yield f"{before}{key}", _word(found) + optional, found.get("description", "")
+        below = _below(found)
+        if "$ref" in below:
+            yield from _rows(below, named, f"{before}{key}{'[]' if 'items' in found else ''}.")
+
+
+def _below(found: Any) -> Any:
+    """Return what is described row by row below this one: the object itself, or each in the list."""
+    return found.get("items") or next((each for each in found.get("anyOf", ()) if "$ref" in each), found)
+
+
+def _word(found: Any) -> str:
+    """Return the page's word for a type."""
+    if "anyOf" in found:
+        words = [_word(each) for each in found["anyOf"] if each != {"type": "null"}]
+        comma = "," if words[0].startswith("one of") else ""
+        return " or ".join(words) + (f"{comma} or null" if {"type": "null"} in found["anyOf"] else "")
+    if "$ref" in found:
+        return "object"
+    if "items" in found:
+        return "list of " + ("objects" if "$ref" in found["items"] else _word(found["items"]))
+    if "enum" in found:
+        return f"one of {', '.join(found['enum'])}"
+    if "additionalProperties" in found:
+        return f"map of {_word(found['additionalProperties'])}"
+    return "time" if "format" in found else _WORDS[found["type"]]
 
 
 def documents(text: str) -> dict[str, dict[str, Key]]:
@@ -100,3 +175,7 @@ def _is_time(text: str) -> bool:
     except ValueError:
         return False
     return re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", text) is not None
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

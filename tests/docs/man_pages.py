@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from cmgr.cli.app import app
+from cmgr.cli.app import app_of
 from cmgr.config.kinds import Rows
 from cmgr.config.load import DEFAULT_PATH
 from cmgr.config.schema import Section, Setting, row, sections
@@ -75,7 +75,7 @@ def _joined(lines: Iterator[str]) -> str:
 
 
 def _commands_page() -> Iterator[str]:
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(app_of())
     assert isinstance(group, TyperGroup)
     yield from roff.head("CMGR", 1, DATE, "User Commands")
     yield roff.chapter("NAME")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cmgr.model.values.rings import Phase
-from cmgr.service import metrics_samples as samples
-from cmgr.service.metrics_table import METRICS
+from cmgr.service.metrics import table
+from cmgr.service.metrics.table import METRICS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/metrics.md"
@@ -48,12 +48,12 @@ def metrics_table() -> str:
 def labels_table() -> str:
     """Return the words of the labels whose values are known beforehand."""
     words = {
-        "state": samples.STATES,
+        "state": table.STATES,
         "phase": tuple(map(str, Phase)),
-        "status": samples.STATUSES,
-        "cause": samples.CAUSES,
-        "outcome": samples.OUTCOMES,
-        "result": (*samples.RESULTS, *samples.HEALS),
+        "status": table.STATUSES,
+        "cause": table.CAUSES,
+        "outcome": table.OUTCOMES,
+        "result": (*table.RESULTS, *table.HEALS),
         "source": ("driver", "each runtime"),
     }
     return _table(("label", "values"), ((f"`{label}`", ", ".join(values)) for label, values in words.items()))

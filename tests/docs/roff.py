@@ -7,7 +7,7 @@ from collections.abc import Iterable
 def text(sentence: str) -> str:
     """Return a sentence as roff takes it for text."""
     escaped = sentence.replace("\\", "\\e").replace("`", "")
-    # What begins an option is typed, and must not become another kind of hyphen.
+    # The hyphen that begins an option is typed, and must not become another kind of hyphen.
     escaped = re.sub(r"(?<![\w\\])-+", lambda found: "\\-" * len(found[0]), escaped)
     # A line that begins with one of these would be a request.
     return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped

@@ -9,12 +9,12 @@ import pytest
 
 from cmgr.config.load import load
 from cmgr.config.settings import Config
-from cmgr.model.policy import HealPolicy, Policy
 from cmgr.model.values import facts
 from cmgr.model.values.commands import Note, StartContainer
 from cmgr.model.values.containers import Heal
+from cmgr.model.values.policy import HealPolicy, Policy
 from cmgr.runtimes.labels import HEAL, HEAL_BACKOFF, HEAL_LIMIT
-from cmgr.service.metrics_table import METRICS
+from cmgr.service.metrics.table import METRICS
 from cmgr.view.status import containers
 from tests.model.builders import T0, Cmgr, container, key, seconds
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.cli.app import app
+from cmgr.cli.app import app_of
 from cmgr.config.around import EVENTS
 from cmgr.config.load import load
-from cmgr.service.alarms import EPISODE, Alarm
+from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.extras.alarm_forms import event
+from cmgr.service.extras.alarms import Alarm
 from cmgr.service.extras.hook_files import HOOKS
 from cmgr.service.extras.hook_run import run
 from tests.cli.test_bundle import FILES
@@ -45,7 +46,7 @@ def test_every_event_and_every_hook_is_in_its_table() -> None:
 
 def test_the_object_has_the_keys_that_are_sent() -> None:
     shown = json.loads(PAGE.partition("<!-- event -->\n```json\n")[2].partition("```")[0])
-    sent = event(Alarm("recovered", EPISODE, "episode-17", T0, T0, "x"), "appliance-7")
+    sent = event(Alarm("recovered", TroubleKind.EPISODE, "episode-17", T0, T0, "x"), "appliance-7")
     assert list(shown) == list(sent)
     assert {key: type(value) for key, value in shown.items() if key not in ("episode", "ring")} == {
         key: type(value) for key, value in sent.items() if key not in ("episode", "ring")
@@ -83,11 +84,11 @@ def test_the_variables_are_those_that_hooks_get(install: Install, folder: Path) 
     hooks.until_run("after_episode")
     got = {name for run in hooks.runs() for name in run if name.startswith("CMGR_HOOK")}
     assert got == set(re.findall(r"`(CMGR_HOOK\w*)`", table("variables")))
-    # What the shell that the tests' hooks are written in sets by itself is not ours.
+    # The variables that the shell of the tests' hooks sets by itself are not ours.
     others = {name for run in hooks.runs() for name in run} - got - {"PWD", "OLDPWD", "SHLVL", "_"}
     assert others == {"PATH", "LANG", "HOME", "CMGR_SOCKET", "CMGR_STATE_DIR"}
 
 
 def test_the_files_of_a_support_bundle_are_those_in_the_table() -> None:
     assert set(re.findall(r"`([\w-]+\.json)`", table("files"))) == FILES
-    assert "bundle" in {command.name for command in app.registered_commands}
+    assert "bundle" in {command.name for command in app_of().registered_commands}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cmgr.cli import main
-from cmgr.service.client import ask
-from tests.docs.json_page import PAGE, Key, documents, mistakes
+from cmgr.service.door.client import order
+from tests.docs.json_page import PAGE, SHAPES, documents, mistakes, page
 from tests.support.service import LATER, Service
 from tests.support.waiting import eventually
 
@@ -31,8 +31,8 @@ def service() -> Iterator[Service]:
     made.until_phase("waiting")
     made.inject(4, "80818C00")
     eventually(lambda: made.status()["chips"][4]["isolated"])
-    ask(made.socket, "isolate", chip=7, reason="its fan is loud")
-    ask(made.socket, "maintenance", on=True, seconds=3600)
+    order(made.socket, "isolate", chip=7, reason="its fan is loud")
+    order(made.socket, "maintenance", on=True, seconds=3600)
     yield made
     made.close()
     shutil.rmtree(folder)
@@ -43,31 +43,33 @@ def words(command: str) -> list[str]:
     return [given.get(word, word) for word in command.split()]
 
 
-def keys(command: str) -> dict[str, Key]:
-    """Return the document's keys; the status has the chips' as `cmgr chips` has them."""
-    found = DOCUMENTS[command]
-    return {**found, **DOCUMENTS["chips"]} if command == "status" else found
+def test_the_tables_are_made_from_the_types_of_the_documents() -> None:
+    assert DOCUMENTS.keys() == SHAPES.keys()
+    assert PAGE.read_text() == page(), "run: make generated"
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("command", sorted(DOCUMENTS.keys() - {"version"}))
 def test_what_the_service_says_is_what_the_page_says(service: Service, command: str) -> None:
     told = service.cmgr(*words(command), "-o", "json")
-    assert list(mistakes(keys(command), json.loads(told.out))) == []
+    assert list(mistakes(DOCUMENTS[command], json.loads(told.out))) == []
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("command", ["status", "chips", "faults"])
 def test_what_the_database_says_is_what_the_page_says(service: Service, command: str, tmp_path: Path) -> None:
     copy = tmp_path / "state"
     shutil.copytree(service.database.parent, copy)
     told = service.cmgr(*words(command), "-o", "json", "--state-dir", str(copy), "--socket", str(tmp_path / "none"))
-    assert list(mistakes(keys(command), json.loads(told.out))) == []
+    assert list(mistakes(DOCUMENTS[command], json.loads(told.out))) == []
 
 
 def test_what_the_version_says_is_what_the_page_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "-o", "json"]) == 0
-    assert list(mistakes(keys("version"), json.loads(capsys.readouterr().out))) == []
+    assert list(mistakes(DOCUMENTS["version"], json.loads(capsys.readouterr().out))) == []
 
 
+@pytest.mark.alone
 def test_every_list_of_the_picture_has_something_in_it(service: Service) -> None:
     told = service.status()
     assert all(told[name] for name in ("rings", "containers", "chips", "runtimes"))

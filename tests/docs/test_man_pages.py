@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from cmgr.cli.app import app
+from cmgr.cli.app import app_of
 from cmgr.config.schema import settings
 from tests.docs import man_pages, roff
 
@@ -21,7 +21,7 @@ def test_the_page_is_what_the_code_says(path: Path) -> None:
 
 def test_every_command_and_every_option_has_its_place() -> None:
     text = man_pages.pages()[man_pages.FOLDER / "cmgr.1"].replace("\\-", "-")
-    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]  # It is a group.
+    for name, command in typer.main.get_command(app_of()).commands.items():  # type: ignore[attr-defined]  # It is a group.
         assert f".SS cmgr {name}" in text
         for option in (name for p in command.params for name in p.opts if name.startswith("--") and name != "--help"):
             assert f"\\fB{option}\\fR" in text, (name, option)

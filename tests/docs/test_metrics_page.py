@@ -1,11 +1,11 @@
-"""What the page about metrics says is what the code has."""
+"""The page about metrics says what the code has."""
 
 import re
 
 from cmgr.config.settings import Config
+from cmgr.service.door.scrapes import PATH, RETRY_SECONDS
 from cmgr.service.metrics.chips import FRESH_SECONDS
-from cmgr.service.metrics_http import PATH, RETRY_SECONDS
-from cmgr.service.metrics_table import METRICS
+from cmgr.service.metrics.table import METRICS
 from tests.docs import metrics
 
 

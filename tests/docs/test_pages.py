@@ -1,4 +1,4 @@
-"""What the pages say of the code is what the code says."""
+"""The pages say of the code what the code says."""
 
 import re
 from pathlib import Path
@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from cmgr.cli.app import app
+from cmgr.cli.app import app_of
 from tests.docs import generated
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]  # It is a group.
+COMMANDS = typer.main.get_command(app_of()).commands  # type: ignore[attr-defined]  # It is a group.
 
 
 def test_the_architecture_page_shows_the_tree_and_the_edges_as_they_are() -> None:
@@ -32,6 +32,13 @@ def test_every_file_that_the_architecture_page_names_exists() -> None:
         assert (ROOT / name).exists() or (ROOT / "cmgr" / name).exists(), name
 
 
+def test_every_module_that_a_page_names_exists() -> None:
+    there = [f"/{p.relative_to(ROOT)}" for tree in ("cmgr", "tests", "bench") for p in (ROOT / tree).rglob("*.py")]
+    named = {(p.name, name) for p in PAGES for name in re.findall(r"`([\w/]+\.py)`", p.read_text())}
+    assert named
+    assert [(page, name) for page, name in sorted(named) if not any(path.endswith(f"/{name}") for path in there)] == []
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_anchor_that_is_linked_to_is_a_heading_there(path: Path) -> None:
     for page, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", path.read_text()):
@@ -47,7 +54,7 @@ def commands(page: str) -> list[str]:
     typed = [
         line for block in blocks for line in re.findall(r"^(?:\$ )?(?:sudo )?cmgr ([a-z].*)$", block, re.MULTILINE)
     ]
-    # What stands in bold is said by cmgr.
+    # All that stands in bold is said by cmgr.
     return [*typed, *re.findall(r"(?<!\*)`(?:sudo )?cmgr\s([a-z][^`]*)`", prose)]
 
 

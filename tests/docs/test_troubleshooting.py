@@ -61,11 +61,6 @@ def no_such_library(service: Service) -> str:
     return service.refused().err
 
 
-def no_nvidia(service: Service) -> str:
-    service.configure({"driver": "nvml"})
-    return service.refused().err
-
-
 def foreign_database(service: Service) -> str:
     service.database.parent.mkdir(mode=0o750)
     with closing(sqlite3.connect(service.database)) as connection:
@@ -117,10 +112,10 @@ def mates(service: Service) -> str:
 
 
 def turns(service: Service) -> str:
-    service.configure({"sim.boot_time": "20s"})
+    service.configure({"sim.reset_time": "20s"})
     service.start()
     service.inject(0)
-    service.until_phase("verifying")
+    service.until_phase("resetting")
     service.inject(4)
     return service.until_reason("at once", ring=4)
 
@@ -159,7 +154,6 @@ RUNS: dict[Callable[[Service], str], tuple[str, ...]] = {
     wide: ("cannot use …: its mode … is wider than 0640",),
     no_library: ("cannot find libdcmi.so in LD_LIBRARY_PATH, the loader's cache, or the usual places",),
     no_such_library: ("cannot load libdcmi.so: …",),
-    no_nvidia: ("cannot use driver nvml: not in this version",),
     foreign_database: ("cannot use …: it is another program's database",),
     newer_database: ("cannot use …: written by cmgr …",),
     rules: ("cannot use the rules …",),
@@ -184,6 +178,7 @@ def service() -> Iterator[Service]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("scene", RUNS, ids=lambda scene: str(scene.__name__))
 def test_what_the_page_quotes_is_said(service: Service, scene: Callable[[Service], str]) -> None:
     said = scene(service)

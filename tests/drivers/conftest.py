@@ -5,13 +5,14 @@ import pytest
 
 from cmgr.drivers.dcmi.driver import DcmiDriver
 from cmgr.drivers.sim.driver import SimDriver
-from tests.drivers.contract import Told
-from tests.drivers.dcmi import HOUR, open_dcmi
-from tests.drivers.sim import Clock, settings
+from tests.drivers.contract import HOUR, Told
+from tests.drivers.dcmi.driver import open_dcmi
+from tests.drivers.sim.driver import Clock, settings
 from tests.fakes.dcmi.fixtures import ascend, workshop
 from tests.fakes.dcmi.standin import Standin
+from tests.fakes.nvml.fixtures import gpu_workshop, nvidia
 
-__all__ = ["ascend", "workshop"]
+__all__ = ["ascend", "gpu_workshop", "nvidia", "workshop"]
 
 
 @pytest.fixture
@@ -38,8 +39,8 @@ def opened() -> Iterator[Callable[..., DcmiDriver]]:
     """Open drivers on the stand-in that are closed in the end."""
     drivers: list[DcmiDriver] = []
 
-    def make(machine: Standin, relist: timedelta = HOUR, **changes: object) -> DcmiDriver:
-        drivers.append(open_dcmi(machine, relist, **changes))
+    def make(machine: Standin, relist: timedelta = HOUR, *, sweep: timedelta = HOUR, **changes: object) -> DcmiDriver:
+        drivers.append(open_dcmi(machine, relist, sweep=sweep, **changes))
         return drivers[-1]
 
     yield make

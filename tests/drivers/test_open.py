@@ -2,14 +2,18 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.config.settings import Config, Dcmi
+from cmgr.config.settings import Config, Drivers
 from cmgr.config.sim import Sim
 from cmgr.drivers import open_driver
+from cmgr.drivers.dcmi.settings import Dcmi
+from cmgr.drivers.nvml.settings import Nvml
 from cmgr.errors import DriverMissing
 from cmgr.ports import Injector
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Purpose
+from tests.fakes.nvml.fixtures import Make as MakeGpus
+from tests.fakes.nvml.hosts import host_h100
 
 NOWHERE = Dcmi(library="/nowhere/libdcmi.so")
 
@@ -22,28 +26,45 @@ def test_simulated_chips_must_be_asked_for() -> None:
     driver.close()
 
 
-def test_a_driver_that_is_not_here_is_missing_with_a_hint() -> None:
-    with pytest.raises(DriverMissing, match="cannot use driver nvml: not in this version") as caught:
-        open_driver(Config(driver="nvml"))
-    assert 'driver = "sim"' in caught.value.hint
-
-
 def test_a_library_that_is_not_there_is_missing_with_a_hint() -> None:
     with pytest.raises(DriverMissing, match=r"/nowhere/libdcmi\.so \(dcmi\.library\): there is no such file") as caught:
-        open_driver(Config(driver="dcmi", dcmi=NOWHERE))
+        open_driver(Config(driver="dcmi", drivers=Drivers(dcmi=NOWHERE)))
     assert caught.value.hint == "correct dcmi.library"
 
 
 def test_auto_says_why_it_took_none() -> None:
-    with pytest.raises(DriverMissing, match=r"dcmi: .*no such file.*; nvml: .*not in this version") as caught:
-        open_driver(Config(dcmi=NOWHERE))
+    with pytest.raises(DriverMissing, match=r"dcmi: .*no such file") as caught:
+        open_driver(Config(drivers=Drivers(dcmi=NOWHERE)))
     assert 'driver = "sim"' in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["nvml", "auto"])
+def test_nvidia_gpus_are_found(nvidia: MakeGpus, name: str) -> None:
+    machine = nvidia(host_h100(2))
+    library = Nvml(library=str(machine.library), kernel_log="")
+    driver = open_driver(Config(driver=name, drivers=Drivers(dcmi=NOWHERE, nvml=library)))
+    assert (driver.name, len(driver.chips())) == ("nvml", 2)
+    assert not isinstance(driver, Injector)
+    driver.close()
+
+
+@pytest.mark.parametrize(("name", "taken"), [("auto", "dcmi"), ("nvml", "nvml")])
+def test_a_machine_with_both_makes_is_served_for_the_one_that_is_named(
+    ascend: Make, nvidia: MakeGpus, name: str, taken: str
+) -> None:
+    npus, gpus = ascend(hosts.host_910b()), nvidia(host_h100(2))
+    libraries = Drivers(dcmi=Dcmi(library=str(npus.library)), nvml=Nvml(library=str(gpus.library), kernel_log=""))
+    driver = open_driver(Config(driver=name, drivers=libraries))
+    assert driver.name == taken
+    driver.close()
 
 
 @pytest.mark.parametrize("name", ["dcmi", "auto"])
 def test_ascend_chips_are_found(ascend: Make, name: str) -> None:
     machine = ascend(hosts.host_910b())
-    driver = open_driver(Config(driver=name, dcmi=Dcmi(library=str(machine.library)), resync=timedelta(hours=1)))
+    driver = open_driver(
+        Config(driver=name, drivers=Drivers(dcmi=Dcmi(library=str(machine.library))), resync=timedelta(hours=1))
+    )
     assert (driver.name, len(driver.chips())) == ("dcmi", 8)
     # A fault on a real chip is nothing to pretend.
     assert not isinstance(driver, Injector)
@@ -54,7 +75,7 @@ def test_a_driver_that_lists_nothing_is_open_and_says_so(ascend: Make) -> None:
     machine = ascend(hosts.host_910b())
     for chip in range(8):
         machine.list(chip, listed=False)
-    driver = open_driver(Config(driver="dcmi", dcmi=Dcmi(library=str(machine.library))))
+    driver = open_driver(Config(driver="dcmi", drivers=Drivers(dcmi=Dcmi(library=str(machine.library)))))
     assert driver.chips() == ()
     driver.close()
 
@@ -63,5 +84,7 @@ def test_a_library_whose_list_hangs_is_refused(ascend: Make) -> None:
     machine = ascend(hosts.host_910b())
     machine.hang(0, Purpose.LIST)
     with pytest.raises(DriverMissing, match=r"not answered for 0\.1 s"):
-        open_driver(Config(dcmi=Dcmi(library=str(machine.library), call_timeout=timedelta(milliseconds=100))))
+        open_driver(
+            Config(drivers=Drivers(dcmi=Dcmi(library=str(machine.library), call_timeout=timedelta(milliseconds=100))))
+        )
     machine.hang(0, Purpose.LIST, hangs=False)

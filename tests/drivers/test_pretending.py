@@ -1,21 +1,23 @@
 """Faults pretended on real chips: told, read and reset like others, and no less careful."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
-from cmgr.config.settings import Config, Dcmi
+from cmgr.config.settings import Config, Drivers
 from cmgr.drivers import open_driver
 from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.pretending import PretendingDriver
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, Reported
 from cmgr.model.values.facts import FaultReported
 from cmgr.model.values.faults import Assertion
 from cmgr.ports import Ailing, Describing, Gauge, Injector
-from tests.drivers.contract import CODE, OTHER_CODE, Told
-from tests.drivers.dcmi import open_dcmi
-from tests.drivers.test_dcmi_contract import TestDcmi as DcmiContract
+from tests.drivers.contract import CODE, HOUR, OTHER_CODE, Told
+from tests.drivers.dcmi.driver import open_dcmi
+from tests.drivers.dcmi.test_contract import TestDcmi as DcmiContract
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Standin
@@ -26,8 +28,8 @@ RING = [ChipId(n) for n in range(8)]
 class TestForDrills(DcmiContract):
     """As long as nobody pretends anything it is the driver that it stands before."""
 
-    def open(self) -> PretendingDriver:
-        return PretendingDriver(open_dcmi(self.machine))
+    def open(self, sweep: timedelta = HOUR) -> PretendingDriver:
+        return PretendingDriver(open_dcmi(self.machine, sweep=sweep))
 
     def test_it_can_say_more(self, driver: object) -> None:
         assert all(isinstance(driver, kind) for kind in (Injector, Ailing, Describing, Gauge))
@@ -119,7 +121,7 @@ def test_nobody_pretends_anything_before_the_chips_are_watched(
 @pytest.mark.parametrize("allowed", [False, True])
 def test_real_chips_pretend_only_where_that_is_allowed(machine: Standin, allowed: bool) -> None:
     driver = open_driver(
-        Config(driver="dcmi", dcmi=Dcmi(library=str(machine.library)), allow_injection=allowed)
+        Config(driver="dcmi", drivers=Drivers(dcmi=Dcmi(library=str(machine.library))), allow_injection=allowed)
     )  # fmt: skip
     assert isinstance(driver, Injector) is allowed
     driver.close()

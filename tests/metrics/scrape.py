@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.support.waiting import PATIENCE
+
 Samples = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -47,7 +49,7 @@ class Reply:
 
 def get(port: int, path: str = "/metrics", method: str = "GET") -> Reply:
     """Ask, and return the answer. Raises OSError and http.client.HTTPException when there is none."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request(method, path)
         reply = connection.getresponse()

@@ -1,16 +1,20 @@
-"""What the driver measures: of the stand-in for Ascend's library, and of a driver whose calls can be counted."""
+"""The driver's measurements: of the stand-in for Ascend's library, and of a driver whose calls can be counted."""
 
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 from cmgr.config.sim import Sim
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.rings import Phase
 from cmgr.service.metrics.chips import MEASURED, Measuring
-from tests.drivers.dcmi import open_dcmi
+from cmgr.service.metrics.look import Look
+from cmgr.service.metrics.tally import Spread
+from tests.drivers.dcmi.driver import open_dcmi
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Purpose
@@ -18,12 +22,12 @@ from tests.metrics.conftest import Install
 from tests.metrics.scrape import Page, get, scrape
 from tests.support.picture import machine
 from tests.support.promtool import promtool
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 MEBIBYTE = 1024 * 1024
 
 NO_METRIC = {"type", "board", "product", "health"}
-"""What a driver knows of a chip and is no metric: texts, and a health that cmgr tells in its own words."""
+"""Knowledge of a driver about a chip that is no metric: texts, and a health that cmgr tells in its own words."""
 
 
 def first_scrape(port: int) -> Page:
@@ -42,7 +46,7 @@ def first_scrape(port: int) -> Page:
 
 def test_what_the_chips_measure_is_served_in_base_units(install: Install, ascend: Make, port: int) -> None:
     stand_in = ascend(hosts.host_910b(4))
-    service = install({"driver": "dcmi", "dcmi.library": str(stand_in.library), "dcmi.call_timeout": "300ms"})
+    service = install({"driver": "dcmi", "dcmi.library": str(stand_in.library)})
     service.start()
     page = first_scrape(port)
     for name, labels, value in (
@@ -66,7 +70,7 @@ def test_a_chip_that_hangs_costs_a_scrape_its_values_and_no_more(install: Instal
     stand_in = ascend(hosts.host_910b(2))
     stand_in.hang(0, Purpose.GAUGE)
     stand_in.set("refuse_subscriptions", 1_000_000)
-    service = install({"driver": "dcmi", "dcmi.library": str(stand_in.library), "dcmi.call_timeout": "300ms"})
+    service = install({"driver": "dcmi", "dcmi.library": str(stand_in.library)})
     try:
         service.start()
         page = first_scrape(port)
@@ -79,15 +83,37 @@ def test_a_chip_that_hangs_costs_a_scrape_its_values_and_no_more(install: Instal
 
 
 def test_every_value_that_a_driver_measures_has_its_metric(ascend: Make) -> None:
-    exported = {reading.key for metric in MEASURED for reading in metric.of.readings}  # type: ignore[attr-defined]
     measured: set[str] = set()
+    exported: set[str] = set()
     for host in (hosts.host_910b(2), hosts.host_duo(1), hosts.host_a3(2), hosts.host_950(2)):
         driver = open_dcmi(ascend(host))
         for values in driver.measure([chip.id for chip in driver.chips()]).values():
             measured |= values.keys()
+            exported |= {name for name, value in values.items() if of_a_driver(ChipId(0), {name: value})}
         driver.close()
-    assert measured - NO_METRIC <= exported
+    assert measured - NO_METRIC == exported
     assert {"temperature_celsius", "hbm_megabytes", "memory_megabytes"} <= measured
+
+
+def of_a_driver(chip: ChipId, values: Mapping[str, float | str]) -> dict[tuple[str, ...], float | Spread]:
+    """Return the samples of a chip of which its driver says this: name and labels, and the value."""
+    look = cast("Look", SimpleNamespace(measured={chip: values}))
+    return {(m.name, *labels): value for m in MEASURED for labels, value in m.of(look)}
+
+
+def test_a_driver_of_any_make_has_its_measurements_served_by_their_names_alone() -> None:
+    values: dict[str, float | str] = {"power_watts": 3, "gddr_celsius": 60, "tensor_core_percent": 50}
+    values |= {"gddr_used_megabytes": 2, "memory_used_megabytes": 1}
+    values |= {"ecc_l2_double_errors": 1, "ecc_l2_isolated_pages": 4, "board": "7", "serial": 9}
+    assert of_a_driver(ChipId(5), values) == {
+        ("cmgr_chip_temperature_celsius", "5", "gddr"): 60,
+        ("cmgr_chip_power_watts", "5"): 3,
+        ("cmgr_chip_memory_used_bytes", "5", "gddr"): 2 * MEBIBYTE,
+        ("cmgr_chip_memory_used_bytes", "5", "ddr"): MEBIBYTE,
+        ("cmgr_chip_utilisation_ratio", "5", "tensor_core"): 0.5,
+        ("cmgr_chip_ecc_errors_total", "5", "l2", "double"): 1,
+        ("cmgr_chip_ecc_isolated_pages", "5", "l2"): 4,
+    }
 
 
 class Gauged(SimDriver):
@@ -102,7 +128,7 @@ class Gauged(SimDriver):
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         self.asked.append(tuple(chips))
         self.begun.set()
-        self.go_on.wait(30)
+        self.go_on.wait(PATIENCE)
         return {chip: {"temperature_celsius": len(self.asked)} for chip in chips}
 
 
@@ -123,10 +149,10 @@ def test_one_scrape_does_not_wait_for_the_driver_that_another_is_asking() -> Non
     driver.go_on.clear()
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(measuring.values, machine())
-        assert driver.begun.wait(30)
+        assert driver.begun.wait(PATIENCE)
         assert measuring.values(machine()) == {}, "there is nothing yet, and nobody waits"
         driver.go_on.set()
-        assert len(first.result(30)) == 4
+        assert len(first.result(PATIENCE)) == 4
     driver.close()
 
 

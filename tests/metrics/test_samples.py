@@ -3,22 +3,28 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
+from typing import get_args
 
 import pytest
 
-from cmgr.model.policy import Policy, ResetPolicy
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node, RuntimeState
-from cmgr.service import metrics_samples as samples
+from cmgr.model.values.policy import Policy, ResetPolicy
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.service.metrics import table
 from cmgr.service.metrics.look import Kind, Look, Metric, Samples
+from cmgr.service.metrics.table import METRICS
 from cmgr.service.metrics.tally import Tally
-from cmgr.service.metrics_table import METRICS
+from cmgr.view import shapes
+from cmgr.view.status import Own
 from tests.support import picture
 from tests.support.picture import T0, faulty, held, in_episode, isolated, machine
 
-SERVICE = {"state": "degraded", "troubles": ["a", "b"], "maintenance": False}
+OWN = Own(
+    "degraded", "sim", (), troubles=(Trouble(TroubleKind.DATABASE, "", "a"), Trouble(TroubleKind.BUG, "", "b"))
+)  # fmt: skip
 
 
 def look(node: Node, tally: Tally | None = None, ahead: float = 0.0) -> Look:
@@ -27,7 +33,7 @@ def look(node: Node, tally: Tally | None = None, ahead: float = 0.0) -> Look:
         tally or Tally(),
         now=T0 + timedelta(hours=1),
         ahead=ahead,
-        service=SERVICE,
+        own=OWN,
         driver_troubles=0,
         writable=True,
         bugs=0,
@@ -37,6 +43,11 @@ def look(node: Node, tally: Tally | None = None, ahead: float = 0.0) -> Look:
     )
 
 
+def of(name: str, seen: Look) -> Samples:
+    """Return the samples of the metric of this name."""
+    return next(metric.of(seen) for metric in METRICS if metric.name == name)
+
+
 def told(found: Samples) -> dict[str, float]:
     """Return values by their labels, without those that are 0."""
     values = {" ".join(labels): value for labels, value in found}
@@ -44,27 +55,28 @@ def told(found: Samples) -> dict[str, float]:
 
 
 def test_each_state_is_told_and_one_is_the_case() -> None:
-    assert told(samples.state(look(machine()))) == {"degraded": 1}
-    assert {labels[0] for labels, _ in samples.state(look(machine()))} == {*samples.STATES}
-    assert told(samples.troubles(look(machine()))) == {"": 2}
+    assert told(of("cmgr_service_state", look(machine()))) == {"degraded": 1}
+    assert {labels[0] for labels, _ in of("cmgr_service_state", look(machine()))} == {*table.STATES}
+    assert told(of("cmgr_service_troubles", look(machine()))) == {"": 2}
+    assert told(of("cmgr_troubles", look(machine()))) == {"database": 1, "bug": 1}
 
 
 def test_containers_are_counted_by_runtime_and_status() -> None:
     node = held(machine(), picture.hold("b", HoldState.STOPPED, 2))
     node = replace(node, runtimes={**node.runtimes, "containerd": RuntimeState("containerd", why_down="gone")})
-    assert told(samples.containers(look(node))) == {"docker running": 1, "docker paused": 1}
-    assert len(list(samples.containers(look(node)))) == 2 * len(samples.STATUSES)
+    assert told(of("cmgr_containers", look(node))) == {"docker running": 1, "docker paused": 1}
+    assert len(list(of("cmgr_containers", look(node)))) == 2 * len(table.STATUSES)
     failed = held(machine(), replace(picture.hold("b", HoldState.STOPPED, 2), failed=True))
-    assert told(samples.containers(look(failed))) == {"docker running": 1, "docker failed": 1}
-    assert told(samples.runtimes_up(look(node))) == {"docker": 1}
+    assert told(of("cmgr_containers", look(failed))) == {"docker running": 1, "docker failed": 1}
+    assert told(of("cmgr_runtime_up", look(node))) == {"docker": 1}
 
 
 def test_an_isolated_chip_is_told_with_its_cause_and_is_not_healthy() -> None:
     node = isolated(machine(), 2)
-    assert told(samples.isolated(look(node))) == {"2 level": 1}
-    assert told(samples.healthy(look(node))) == {"0": 1, "1": 1, "3": 1}
+    assert told(of("cmgr_chip_isolated", look(node))) == {"2 level": 1}
+    assert told(of("cmgr_chip_healthy", look(node))) == {"0": 1, "1": 1, "3": 1}
     other = replace(node, isolations={ChipId(1): Isolation(ChipId(1), T0, "frequency", "often")})
-    assert told(samples.isolated(look(other))) == {"1 frequency": 1}, "a cause that is new is told as well"
+    assert told(of("cmgr_chip_isolated", look(other))) == {"1 frequency": 1}, "a cause that is new is told as well"
 
 
 def many(chip: int, codes: Iterable[int], level: Level) -> Node:
@@ -73,14 +85,14 @@ def many(chip: int, codes: Iterable[int], level: Level) -> Node:
 
 
 def test_faults_are_told_by_chip_code_and_level() -> None:
-    assert told(samples.faults(look(faulty(machine(), 1)))) == {"1 80E24E00 RestartNPU": 1}
-    assert told(samples.faults(look(machine()))) == {}
+    assert told(of("cmgr_faults_active", look(faulty(machine(), 1)))) == {"1 80E24E00 RestartNPU": 1}
+    assert told(of("cmgr_faults_active", look(machine()))) == {}
 
 
 def test_a_chip_with_ever_new_codes_does_not_make_ever_new_series() -> None:
-    found = told(samples.faults(look(many(0, range(500), Level.RestartNPU))))
-    assert len(found) == samples.MOST_CODES + 1
-    assert found["0 other RestartNPU"] == 500 - samples.MOST_CODES
+    found = told(of("cmgr_faults_active", look(many(0, range(500), Level.RestartNPU))))
+    assert len(found) == table.MOST_CODES + 1
+    assert found["0 other RestartNPU"] == 500 - table.MOST_CODES
     assert sum(found.values()) == 500
 
 
@@ -88,34 +100,38 @@ def test_a_ring_tells_its_phase_its_episode_and_what_is_left_of_its_budget() -> 
     node = in_episode(machine(), 2)
     ring = replace(node.rings[RingId(2)], resets=(T0, T0 - timedelta(hours=7)))
     node = replace(node, rings={**node.rings, ring.id: ring}, policy=Policy(reset=ResetPolicy(attempts=3)))
-    assert told(samples.phases(look(node))) == {"0 healthy": 1, "2 waiting": 1}
-    assert told(samples.began(look(node))) == {"2": T0.timestamp()}
-    assert told(samples.resets_left(look(node))) == {"0": 3, "2": 2}, "one is longer ago than the window"
+    assert told(of("cmgr_ring_phase", look(node))) == {"0 healthy": 1, "2 waiting": 1}
+    assert told(of("cmgr_ring_episode_start_timestamp_seconds", look(node))) == {"2": T0.timestamp()}
+    assert told(of("cmgr_ring_resets_left", look(node))) == {"0": 3, "2": 2}, "one is longer ago than the window"
     spent = replace(ring, resets=(T0,) * 5)
-    assert told(samples.resets_left(look(replace(node, rings={ring.id: spent})))) == {}
-    assert told(samples.resets_limit(look(node))) == {"0": 3, "2": 3}
+    assert told(of("cmgr_ring_resets_left", look(replace(node, rings={ring.id: spent})))) == {}
+    assert told(of("cmgr_ring_resets_limit", look(node))) == {"0": 3, "2": 3}
 
 
 def test_times_are_unix_times_by_the_clock_as_it_is_set_now() -> None:
     tally = Tally(heard={"driver": T0})
-    assert told(samples.last_event(look(machine(), tally, ahead=3600))) == {"driver": T0.timestamp() + 3600}
-    assert {labels[0] for labels, _ in samples.last_event(look(machine()))} == {"driver", "docker"}
+    assert told(of("cmgr_last_event_timestamp_seconds", look(machine(), tally, ahead=3600))) == {
+        "driver": T0.timestamp() + 3600
+    }
+    assert {labels[0] for labels, _ in of("cmgr_last_event_timestamp_seconds", look(machine()))} == {"driver", "docker"}
 
 
 def test_of_the_driver_the_ring_that_was_read_longest_ago_tells() -> None:
     node = machine()
-    assert told(samples.last_read(look(node))) == {"docker": T0.timestamp()}
+    assert told(of("cmgr_last_read_timestamp_seconds", look(node))) == {"docker": T0.timestamp()}
     first, second = (replace(r, read=T0 + timedelta(seconds=n)) for n, r in enumerate(node.rings.values()))
     node = replace(node, rings={first.id: first, second.id: second})
-    assert told(samples.last_read(look(node)))["driver"] == T0.timestamp()
+    assert told(of("cmgr_last_read_timestamp_seconds", look(node)))["driver"] == T0.timestamp()
 
 
 def test_what_was_counted_is_told_and_what_never_happened_is_told_as_none() -> None:
     tally = Tally(episodes={"recovered": 2, "unheard of": 1})
-    assert told(samples.episodes(look(machine(), tally))) == {"recovered": 2, "unheard of": 1}
-    assert {labels[0] for labels, _ in samples.episodes(look(machine()))} == {*samples.OUTCOMES}
-    for spreads in (samples.recoveries, samples.resets, samples.stops, samples.starts):
-        assert list(spreads(look(machine()))), "a histogram is there before the first of its spans"
+    assert told(of("cmgr_episodes_total", look(machine(), tally))) == {"recovered": 2, "unheard of": 1}
+    assert {labels[0] for labels, _ in of("cmgr_episodes_total", look(machine()))} == {*table.OUTCOMES}
+    for spreads in ("episode", "reset", "stop", "start"):
+        assert list(of(f"cmgr_{spreads}_duration_seconds", look(machine()))), (
+            "a histogram is there before the first of its spans"
+        )
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
@@ -125,6 +141,13 @@ def test_every_metric_is_named_as_prometheus_wants_it(metric: Metric) -> None:
     assert metric.text.endswith(".")
     for labels, _ in metric.of(look(faulty(machine(), 1))):
         assert len(labels) == len(metric.labels)
+
+
+def test_the_words_of_labels_are_those_of_the_documents() -> None:
+    assert set(get_args(shapes.ContainerStatus)) == {*table.STATUSES}
+    assert set(get_args(shapes.ServiceState)) - {"stopped", "not to be reached"} == {*table.STATES}
+    (form,) = (meta for meta in get_args(shapes.Outcome) if isinstance(meta, shapes.Form))
+    assert {*form.words} - {"under way"} == {*table.OUTCOMES}
 
 
 def test_no_two_metrics_have_one_name() -> None:

@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
-from cmgr.service.metrics_http import listening
-from cmgr.service.metrics_table import METRICS
+from cmgr.service.door.scrapes import listening
+from cmgr.service.metrics.table import METRICS
 from tests.metrics.conftest import Install
 from tests.metrics.scrape import Page, get, scrape
 from tests.support.promtool import promtool
@@ -165,7 +165,7 @@ def test_a_port_that_is_taken_keeps_nothing_else_from_working(service: Service, 
         service.start()
         eventually(lambda: service.status()["service"]["state"] == "degraded")
         (trouble,) = service.status()["service"]["troubles"]
-        assert trouble == f"cannot serve metrics on 127.0.0.1:{port}: Address already in use"
+        assert trouble == f"metrics are not served: cannot serve metrics on 127.0.0.1:{port}: Address already in use"
         service.inject(0, NOW)
         service.until_said("is over: recovered")
         found = {f["what"]: f for f in json.loads(service.cmgr("check", "--json").out)["findings"]}

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.metrics.look import Kind
-from cmgr.service.metrics_table import METRICS
+from cmgr.service.metrics.table import METRICS
 from tests.docs.metrics import ROOT, RULES, Rule, rules
 from tests.support.promtool import promtool
 
@@ -72,6 +73,14 @@ def test_each_alert_names_what_is_exported_and_says_what_to_do(rule: Rule) -> No
     assert {*re.findall(r"\$labels\.(\w+)", rule.summary + rule.description)} <= labels(rule.expr)
 
 
+def test_a_trouble_is_as_severe_in_the_rules_as_in_alarms() -> None:
+    shipped = {rule.alert: rule.severity for rule in rules()}
+    for kind in TroubleKind:
+        for rule in kind.rules:
+            assert shipped[rule] == kind.severity, f"{rule} tells of {kind}"
+        assert kind.rules or not kind.event, f"{kind} has alarms and no rule"
+
+
 def test_the_dashboard_shows_only_what_is_exported() -> None:
     assert len(expressions()) > 20
     for expression in expressions():
@@ -117,5 +126,5 @@ def test_the_dashboard_can_be_provisioned_and_its_panels_do_not_overlap() -> Non
 def test_the_dashboard_shows_what_is_exported() -> None:
     seen = {name for text in expressions() for name in names(text)}
     unseen = {m.name for m in METRICS if not any(name.startswith(m.name) for name in seen)}
-    for_joins_and_rules = {"cmgr_chip_info", "cmgr_chip_healthy", "cmgr_ring_resets_limit"}
+    for_joins_and_rules = {"cmgr_troubles", "cmgr_chip_info", "cmgr_chip_healthy", "cmgr_ring_resets_limit"}
     assert unseen == for_joins_and_rules

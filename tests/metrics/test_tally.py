@@ -1,16 +1,16 @@
-"""What is counted of whole episodes, whose time is moved by hand."""
+"""The counts of whole episodes, whose time is moved by hand."""
 
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.policy import ResetPolicy
 from cmgr.model.values.commands import Action, Command, Note, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.containers import Heal
 from cmgr.model.values.facts import ContainerRemoved, Event, Fact, Restarted, RuntimeDown, Tick
+from cmgr.model.values.policy import ResetPolicy
 from cmgr.model.values.rings import Phase
-from cmgr.service import metrics_samples as samples
-from cmgr.service.metrics.tally import BOUNDS, Spread, Step, Tally, counted
-from tests.metrics.test_samples import look, told
+from cmgr.service.loop import Step
+from cmgr.service.metrics.tally import BOUNDS, Spread, Tally, counted
+from tests.metrics.test_samples import look, of, told
 from tests.model.builders import RING, SEPARATE, Cmgr, container, key, seconds
 
 
@@ -155,7 +155,7 @@ def test_what_came_of_ailing_containers_is_counted() -> None:
     cmgr.wait(60)
     cmgr.dies("web")
     assert cmgr.tally.heals == {"restarted": 2, "recovered": 1, "given_up": 1}
-    assert told(samples.given_up(look(cmgr.node))) == {}, "it is down, and failed"
+    assert told(of("cmgr_containers_given_up", look(cmgr.node))) == {}, "it is down, and failed"
 
 
 def test_one_that_runs_on_unhealthy_is_told_of() -> None:
@@ -163,4 +163,4 @@ def test_one_that_runs_on_unhealthy_is_told_of() -> None:
     for _ in range(2):
         cmgr.sees(replace(cmgr.truth[key("web")], health="unhealthy"))
         cmgr.wait(11)
-    assert told(samples.given_up(look(cmgr.node))) == {"docker": 1}
+    assert told(of("cmgr_containers_given_up", look(cmgr.node))) == {"docker": 1}

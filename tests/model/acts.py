@@ -1,6 +1,7 @@
-"""What happens to a pretended machine in a random walk, and how it is made well again."""
+"""The events of a pretended machine in a random walk, and how it is made well again."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
 from cmgr.model.values import facts
@@ -26,6 +27,9 @@ RULES = Rules(
 )
 """Rules that fire within a walk."""
 
+RESET_FIRST = Rules({code: replace(rule, after_reset=True) for code, rule in RULES.frequency.items()}, RULES.duration)
+"""The same, as shipped rules are: a reset is tried before they isolate."""
+
 
 def _hardware_acts(world: World) -> None:
     chip = world.rng.randrange(world.plan.faulty)
@@ -34,7 +38,7 @@ def _hardware_acts(world: World) -> None:
 
 
 def _a_process_comes_or_goes(world: World) -> None:
-    world.machine.foreign ^= {world.rng.randrange(world.plan.chips)}
+    world.machine.processes ^= {world.rng.randrange(world.plan.chips)}
 
 
 def _a_person_resumes_all(world: World) -> None:
@@ -57,8 +61,9 @@ def _a_person_orders_a_reset(world: World) -> None:
 def _a_person_forgets(world: World) -> None:
     if world.node.holds:
         key = world.rng.choice(sorted(world.node.holds))
-        if key in world.machine.real:
-            world.machine.real[key].will = None
+        if key in world.machine.truth:
+            real = world.machine.truth[key]
+            real.will, real.wanted, real.spared = None, False, real.life
         # A stop under way takes its course, and in the world that is now: not in a life that begins a minute later.
         stops = [c for c in world.under_way if isinstance(c, StopContainer) and c.key == key]
         world.step(facts.ForgetOrdered(key, "a"))
@@ -75,21 +80,21 @@ def _maintenance(world: World) -> None:
 def _a_container_ails(world: World) -> None:
     """Let one that wishes to be healed crash, or change its health."""
     machine = world.machine
-    found = [r for r in machine.real.values() if r.heal is not None and r.running]
+    found = [r for r in machine.truth.values() if r.heal is not None and r.running]
     if not found:
         return
     real = machine.rng.choice(found)
     real.ailed = True
     if machine.rng.random() < 0.5:
         real.will = None
-        machine.end(real, Exit(1, machine.clock(), asked=machine.rng.choice([False, False, None])))
+        machine.dies(real, Exit(1, machine.clock(), asked=machine.rng.choice([False, False, None])))
     else:
         real.ill = not real.ill
         machine.hint(facts.ContainerSeen(real.told()))
 
 
 ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
-    # What happens, how often in a walk among people, and how often in one where only the hardware and cmgr fail.
+    # The event, how often in a walk among people, and how often in one where only the hardware and cmgr fail.
     (World.answer, 60, 80),
     (World.deliver, 40, 40),
     (World.advance_time, 25, 25),
@@ -112,7 +117,7 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
 def heal(world: World) -> None:
     """Make the hardware well, and give cmgr an hour of peace."""
     machine = world.machine
-    machine.calm, machine.down, machine.foreign, machine.silent = True, set(), set(), set()
+    machine.calm, machine.down, machine.processes, machine.silent = True, set(), set(), set()
     for chip in machine.faults:
         machine.faults[chip] = set()
     for runtime in world.plan.runtimes:
@@ -145,12 +150,13 @@ def check_end(world: World) -> None:
     assert not world.node.holds, (seed, world.node.holds)
     assert not world.node.isolations, (seed, world.node.isolations)
     assert not world.node.reset_orders, (seed, world.node.reset_orders)
-    for real in world.machine.real.values():
+    for real in world.machine.truth.values():
         assert real.will is None or real.running is real.will, (seed, real)
         booked = world.node.containers[real.key]
         assert booked.running is real.running, (seed, booked, real)
-        ails = real.running and real.ill and real.heal is not None
-        # One that somebody forgot is left as it is.
+        # Of one that a person has paused nobody can see how it is.
+        ails = real.running and real.ill and not real.frozen and real.heal is not None
+        # A forgotten one is left as it is.
         assert not (ails and real.enabled and real.will is not None), (seed, "is still ill", real)
         if real.will is not None:
             assert real.armed == real.policy, (seed, real)

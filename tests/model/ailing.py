@@ -1,11 +1,11 @@
-"""What the tests of healing share: one container that wishes to be healed, and how it ails."""
+"""A machine for the tests of healing: one container that wishes to be healed, and how it ails."""
 
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from cmgr.model.policy import Policy
 from cmgr.model.values.containers import Heal
+from cmgr.model.values.policy import Policy
 from tests.model.builders import Cmgr, container, key
 
 WEB = container("web", 0, heal=Heal())

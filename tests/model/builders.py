@@ -1,4 +1,5 @@
-"""A scripted machine for tests of the model: say what is true, tell what happens, look at what cmgr decides.
+"""The words in which tests of the model pretend a machine, and one to be scripted: say what is true, tell what happens,
+look at what cmgr decides. The machine of the random walks (`machine`) has the same words.
 
 `Cmgr` keeps the truth (containers, faults, processes) beside the node. Commands wait in `pending` until the test has
 them answered: truthfully by `run` or `answer`, or otherwise by `answer(kind, error=...)`.
@@ -10,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from cmgr.model.invariants import stuck, unsafe
-from cmgr.model.policy import Policy, Strategy
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.values import facts
 from cmgr.model.values.catalog import Catalog, Entry
@@ -21,6 +21,7 @@ from cmgr.model.values.commands import (
     ListContainers,
     Note,
     NoteKind,
+    ReadOutput,
     ReadRing,
     ResetRing,
     SetRestartPolicy,
@@ -30,17 +31,19 @@ from cmgr.model.values.commands import (
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Assertion, Fault, FaultCode, FaultKey, Level
 from cmgr.model.values.holds import Hold
+from cmgr.model.values.life import reborn
 from cmgr.model.values.node import Node
+from cmgr.model.values.policy import Policy, RetryPolicy, Strategy
 from cmgr.model.values.rings import Phase, Ring
-from tests.model.world import stored
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 MINOR, REQUEST, BUSINESS = "80000001", "80000002", "80000003"
 FREE, RESET, SEPARATE = "80000004", "80000005", "80000006"
-LEVELS = dict(zip((MINOR, REQUEST, BUSINESS, FREE, RESET, SEPARATE), Level, strict=True))
+LEVELS = {f"{0x80000001 + level:X}": level for level in Level}
 CATALOG = Catalog({FaultCode(code): Entry(level, "a test") for code, level in LEVELS.items()})
-RING = Policy(strategy=Strategy.RING)
-SINGLE = Policy(strategy=Strategy.SINGLE)
+AT_ONCE = RetryPolicy(settle=timedelta())
+RING = Policy(strategy=Strategy.RING, retry=AT_ONCE)
+SINGLE = Policy(strategy=Strategy.SINGLE, retry=AT_ONCE)
 
 Kind = TypeVar("Kind", bound=Action)
 
@@ -68,8 +71,46 @@ def topology(chips: int, ring: int) -> tuple[Chip, ...]:
     return tuple(Chip(ChipId(c), RingId(c // ring * ring), logical=c) for c in range(chips))
 
 
+def answered(command: Action, **fields: Any) -> facts.Answer:
+    """Return the answer to a command; it says nothing but these fields."""
+    return replace(_answer(command), **fields)
+
+
+def _answer(command: Action) -> facts.Answer:
+    match command:
+        case ListContainers():
+            return facts.ContainersListed(command.id, command.runtime)
+        case ReadRing():
+            return facts.RingRead(command.id, command.ring, ())
+        case ResetRing():
+            return facts.ResetDone(command.id, command.ring)
+        case StopContainer():
+            return facts.ContainerStopped(command.id, command.key)
+        case StartContainer():
+            return facts.ContainerStarted(command.id, command.key)
+        case SetRestartPolicy():
+            return facts.RestartPolicySet(command.id, command.key)
+        case ReadOutput():
+            return facts.OutputRead(command.id, command.key)
+
+
+def stored(node: Node) -> Node:
+    """Return what a store keeps of a node."""
+    return replace(
+        reborn(node),
+        rings={i: reborn(r) for i, r in node.rings.items()},
+        containers={k: reborn(c) for k, c in node.containers.items()},
+        faults={c: {k: f for k, f in known.items() if f.active} for c, known in node.faults.items()},
+        tallies={k: reborn(t) for k, t in node.tallies.items()},
+        holds={k: reborn(h) for k, h in node.holds.items()},
+    )
+
+
 class Cmgr:
-    """One machine under one cmgr. Events are told in steps of a millisecond unless time is made to pass."""
+    """One machine under one cmgr. Events are told in steps of a millisecond unless time is made to pass.
+
+    `settle`: how many seconds a container must run after its start; 0, whatever `policy` says, where that is no matter.
+    """
 
     def __init__(
         self,
@@ -79,6 +120,7 @@ class Cmgr:
         ring: int = 4,
         runtimes: tuple[str, ...] = ("docker",),
         catalog: Catalog = CATALOG,
+        settle: float = 0,
     ) -> None:
         self.now = T0
         self.chips = topology(chips, ring)
@@ -86,10 +128,11 @@ class Cmgr:
         self.truth = {c.key: c for c in containers}
         self.faults: dict[int, set[str]] = {c.id: set() for c in self.chips}
         self.processes: dict[int, str] = {}
+        self.inside: dict[int, ContainerKey] = {}
         self.silent: set[int] = set()
         self.unbooted: set[int] = set()
         self.cures = True
-        self.policy = policy
+        self.policy = replace(policy, retry=replace(policy.retry, settle=seconds(settle)))
         self.catalog = catalog
         self.pending: list[Action] = []
         self.log: list[Command] = []
@@ -125,12 +168,17 @@ class Cmgr:
         del self.truth[key(name, runtime)]
         return self.tell(facts.ContainerRemoved(key(name, runtime)))
 
-    def starts_by_hand(self, name: str, run: str = "by hand", runtime: str = "docker") -> list[Command]:
-        """Make somebody start the container, and let cmgr make sure by a list; return what it decided."""
+    def starts(self, name: str, run: str, runtime: str = "docker") -> list[Command]:
+        """Have the container started, not by cmgr, and let cmgr make sure by a list; return what it decided."""
         before = len(self.log)
         self.sees(replace(self.truth[key(name, runtime)], running=True, run=run, exit=None))
         self.run(ListContainers)
         return self.log[before:]
+
+    def starts_by_hand(self, name: str, run: str = "by hand", runtime: str = "docker") -> list[Command]:
+        """Make a person start it: so late that nothing which keeps the container running would have waited for that."""
+        self.now += self.policy.retry.owner_window
+        return self.starts(name, run, runtime)
 
     def dies(self, name: str, code: int = 1, *, asked: bool = False) -> list[Command]:
         return self.sees(replace(self.truth[key(name)], running=False, exit=Exit(code, self.now, asked)))
@@ -151,7 +199,7 @@ class Cmgr:
         command = next(c for c in self.pending if isinstance(c, kind))
         self.pending.remove(command)
         failed = fields.get("error") or fields.get("gone")
-        return self.tell(replace(_plain(command) if failed else self._carry_out(command), **fields))
+        return self.tell(answered(command, **{**({} if failed else self._carry_out(command)), **fields}))
 
     def run(self, *kinds: type[Action]) -> None:
         """Answer what waits truthfully, until nothing of these kinds (of any kind) is left."""
@@ -188,36 +236,37 @@ class Cmgr:
             self.tell(facts.Tick())
         raise AssertionError(f"time does not pass: {self.node.rings}")
 
-    def _carry_out(self, command: Action) -> facts.Answer:
+    def _carry_out(self, command: Action) -> dict[str, Any]:
+        """Do what the command asks, and return what its answer says of it."""
         match command:
             case ListContainers():
-                told = tuple(c for c in self.truth.values() if c.key.runtime == command.runtime)
-                return facts.ContainersListed(command.id, command.runtime, told)
+                return {"containers": tuple(c for c in self.truth.values() if c.key.runtime == command.runtime)}
             case ReadRing():
-                return facts.RingRead(command.id, command.ring, tuple(self._report(c) for c in command.chips))
+                return {"reports": tuple(self._report(c) for c in command.chips)}
             case ResetRing():
                 for chip in command.chips if self.cures else ():
                     self.faults[chip] = set()
-                return facts.ResetDone(command.id, command.ring)
+                return {}
             case StopContainer():
-                return self._stop(command)
+                known = self.truth[command.key]
+                if not known.running:
+                    return {"run": known.run, "before": known.exit}
+                exit_ = Exit(143, self.now, asked=True)
+                self.truth[command.key] = replace(known, running=False, exit=exit_, frozen=False)
+                return {"run": known.run}
             case StartContainer():
                 known = self.truth[command.key]
                 run = known.run if known.running else f"start {len(self.sent(StartContainer))}"
                 policy = command.restart_policy or known.restart_policy
-                now = replace(known, running=True, run=run, exit=None, restart_policy=policy)
+                frozen = known.frozen or command.frozen
+                now = replace(known, running=True, run=run, exit=None, restart_policy=policy, frozen=frozen)
                 self.truth[command.key] = now if known.running else replace(now, health="")
-                return facts.ContainerStarted(command.id, command.key, run)
+                return {"run": run}
             case SetRestartPolicy():
                 self.truth[command.key] = replace(self.truth[command.key], restart_policy=command.restart_policy)
-                return facts.RestartPolicySet(command.id, command.key)
-
-    def _stop(self, command: StopContainer) -> facts.Answer:
-        known = self.truth[command.key]
-        if not known.running:
-            return facts.ContainerStopped(command.id, command.key, known.run, before=known.exit)
-        self.truth[command.key] = replace(known, running=False, exit=Exit(143, self.now, asked=True))
-        return facts.ContainerStopped(command.id, command.key, known.run)
+                return {}
+            case ReadOutput():
+                return {"text": "loading the model\nout of memory\n"}
 
     def _report(self, chip: ChipId) -> ChipReport:
         if chip in self.silent:
@@ -226,6 +275,8 @@ class Cmgr:
             return ChipReport(chip, booted=False)
         on = [Process(1, c.name) for c in self.truth.values() if c.running and str(chip) in c.claims]
         on += [Process(99, self.processes[chip])] if chip in self.processes else []
+        if chip in self.inside and self.truth[self.inside[chip]].running:
+            on.append(Process(2, "python3", container=self.inside[chip].id))
         return ChipReport(chip, faults=tuple(Reported(c) for c in sorted(self.faults[chip])), processes=tuple(on))
 
     def sent(self, kind: type[Kind], name: str = "") -> list[Kind]:
@@ -253,23 +304,6 @@ class Cmgr:
 
     def fault_of(self, chip: int, code: str = RESET, module: str = "") -> Fault:
         return self.node.faults[ChipId(chip)][FaultKey(FaultCode(code), module)]
-
-
-def _plain(command: Action) -> facts.Answer:
-    """Return the answer to a command that was not carried out, as yet without what went wrong."""
-    match command:
-        case ListContainers():
-            return facts.ContainersListed(command.id, command.runtime)
-        case ReadRing():
-            return facts.RingRead(command.id, command.ring, ())
-        case ResetRing():
-            return facts.ResetDone(command.id, command.ring)
-        case StopContainer():
-            return facts.ContainerStopped(command.id, command.key)
-        case StartContainer():
-            return facts.ContainerStarted(command.id, command.key)
-        case SetRestartPolicy():
-            return facts.RestartPolicySet(command.id, command.key)
 
 
 def names(commands: Iterable[Command], kind: type[StopContainer | StartContainer] = StopContainer) -> list[str]:

@@ -1,20 +1,21 @@
 """The hardware, the runtimes and the people of a pretended machine, for random walks. It knows nothing of cmgr's node.
 
-`carry_out` does what a command asks and returns the true answer, or one that says less than the truth. What happens is
-told by `hint`, and hints may be lost, doubled and late. Invariants that are about the world are asserted here.
+`carry_out` does what a command asks and returns the true answer, or one that says less than the truth. All that happens
+is told by `hint`, and hints may be lost, doubled and late. Invariants that are about the world are asserted here.
 """
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
-from cmgr.model.policy import Strategy
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId, ChipReport, Process, Reported
 from cmgr.model.values.commands import (
     Action,
     ListContainers,
+    ReadOutput,
     ReadRing,
     ResetRing,
     SetRestartPolicy,
@@ -23,8 +24,8 @@ from cmgr.model.values.commands import (
 )
 from cmgr.model.values.containers import UNHEALTHY, Container, ContainerKey, Exit, Heal
 from cmgr.model.values.faults import Assertion
-
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+from cmgr.model.values.policy import Strategy
+from tests.model.builders import T0, answered
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ class Plan:
 class Real:
     """A container as it really is. `will`: what the last person who touched it wants, None where that is moot.
 
-    `ailed`: it wishes to be healed, and had a reason for that.
+    `wanted`: it ought to run, as far as cmgr has seen it and can know; None where that is moot. `spared`: the life of
+    which a person has said to forget it. `ailed`: it wishes to be healed, and had a reason for that. `frozen`: somebody
+    has paused it.
     """
 
     key: ContainerKey
@@ -59,6 +62,8 @@ class Real:
     exit: Exit | None = None
     armed: str = ""
     will: bool | None = True
+    wanted: bool | None = None
+    spared: int = 0
     order: int = 0
     enabled: bool = True
     strategy: Strategy | None = None
@@ -66,6 +71,7 @@ class Real:
     heal: Heal | None = None
     ill: bool = False
     ailed: bool = False
+    frozen: bool = False
 
     def told(self) -> Container:
         return Container(
@@ -80,7 +86,8 @@ class Real:
             enabled=self.enabled,
             strategy=self.strategy,
             heal=self.heal,
-            health=UNHEALTHY if self.ill and self.running else "",
+            health=UNHEALTHY if self.ill and self.running and not self.frozen else "",
+            frozen=self.running and self.frozen,
         )
 
 
@@ -88,15 +95,14 @@ class Real:
 class Machine:
     seed: int
     plan: Plan
-    now: datetime = EPOCH
+    now: datetime = T0
     skew: timedelta = timedelta()
     faults: dict[int, set[str]] = field(default_factory=dict)
-    foreign: set[int] = field(default_factory=set)
+    processes: set[int] = field(default_factory=set)
     booting: dict[int, datetime] = field(default_factory=dict)
-    real: dict[ContainerKey, Real] = field(default_factory=dict)
+    truth: dict[ContainerKey, Real] = field(default_factory=dict)
     hints: list[facts.Fact] = field(default_factory=list)
     resets: list[tuple[int, datetime]] = field(default_factory=list)
-    touched: set[ContainerKey] = field(default_factory=set)
     down: set[str] = field(default_factory=set)
     emptied: set[int] = field(default_factory=set)
     silent: set[int] = field(default_factory=set)
@@ -123,7 +129,7 @@ class Machine:
             real.strategy = self.rng.choice([None] * 9 + [*Strategy])
         if self.plan.healed and self.rng.random() < self.plan.healed:
             real.heal = Heal(self.rng.choice([None, 2]), timedelta(seconds=self.rng.choice([1, 5, 20])))
-        self.real[key] = real
+        self.truth[key] = real
         self.made += 1
         return real
 
@@ -135,26 +141,26 @@ class Machine:
         return {c // self.plan.ring * self.plan.ring for c in real.chips}
 
     def carry_out(self, command: Action) -> facts.Answer:
-        fails = not self.calm and self.rng.random() < 0.1
+        return answered(command, **self._carry_out(command, not self.calm and self.rng.random() < 0.1))
+
+    def _carry_out(self, command: Action, fails: bool) -> dict[str, Any]:
+        """Do what the command asks, or not, and return what its answer says of it."""
         match command:
             case ListContainers():
                 if command.runtime in self.down or fails:
-                    return facts.ContainersListed(command.id, command.runtime, error="no answer")
-                told = tuple(r.told() for r in self.real.values() if r.key.runtime == command.runtime)
-                return facts.ContainersListed(command.id, command.runtime, told)
+                    return {"error": "no answer"}
+                told = (r.told() for r in self.truth.values() if r.key.runtime == command.runtime)
+                return {"containers": tuple(told)}
             case ReadRing():
                 reports = tuple(self._report(c, fails) for c in command.chips)
-                if fails and command.after_reset:
-                    reports = tuple(replace(r, unwell="a hook says no") for r in reports)
-                return facts.RingRead(command.id, command.ring, reports)
+                unwell = fails and command.after_reset
+                return {"reports": tuple(replace(r, unwell="a hook says no") if unwell else r for r in reports)}
             case ResetRing():
                 return self._reset(command, fails)
-            case StopContainer():
-                return self._stop(command, fails)
-            case StartContainer():
-                return self._start(command, fails)
-            case SetRestartPolicy():
-                return self._set_policy(command, fails)
+            case StopContainer() | StartContainer() | SetRestartPolicy():
+                return self._manage(command, fails)
+            case ReadOutput():
+                return {"error": "no answer"} if fails or command.key not in self.truth else {"text": "out of memory"}
 
     def _report(self, chip: ChipId, fails: bool) -> ChipReport:
         if chip in self.silent or (fails and self.rng.random() < 0.3):
@@ -164,25 +170,42 @@ class Machine:
         return ChipReport(chip, booted, codes, tuple(Process(1, "p") for _ in self._users(chip)))
 
     def _booted(self, chip: int) -> bool:
-        return self.booting.get(chip, EPOCH) <= self.now
+        return self.booting.get(chip, T0) <= self.now
 
     def _users(self, chip: int) -> list[object]:
-        users: list[object] = [r for r in self.real.values() if r.running and chip in r.chips]
-        return users + ([chip] if chip in self.foreign else [])
+        users: list[object] = [r for r in self.truth.values() if r.running and chip in r.chips]
+        return users + ([chip] if chip in self.processes else [])
 
-    def _reset(self, command: ResetRing, fails: bool) -> facts.Answer:
+    def _reset(self, command: ResetRing, fails: bool) -> dict[str, Any]:
         busy = [c for c in command.chips if self._users(c)]
         still = [c for c in command.faulty if self.faults[c] & command.codes]
         if busy or (command.codes and not still):
-            return facts.ResetDone(command.id, command.ring, f"refused: {busy} {still}", refused=True)
+            return {"error": f"refused: {busy} {still}", "refused": True}
         self.resets.append((command.ring, self.now))
         if fails and self.rng.random() < 0.5:
-            return facts.ResetDone(command.id, command.ring, "the driver said no")
+            return {"error": "the driver said no"}
         boot = timedelta(seconds=self.rng.choice([0, 0.3, 5, 5, 200 if not self.calm else 5]))
         for chip in command.chips:
             self.booting[chip] = self.now + boot
             self.faults[chip] = {f for f in sorted(self.faults[chip]) if not self.calm and self.rng.random() < 0.2}
-        return facts.ResetDone(command.id, command.ring, "timed out" if fails else "")
+        return {"error": "timed out" if fails else ""}
+
+    def _manage(self, command: StopContainer | StartContainer | SetRestartPolicy, fails: bool) -> dict[str, Any]:
+        real = self.truth.get(command.key)
+        if real is None:
+            return {"gone": True}
+        if not isinstance(command, SetRestartPolicy):
+            self._may_be_touched(real)
+        if command.key.runtime in self.down:
+            return {"error": "down", "unreachable": True}
+        match command:
+            case StopContainer():
+                return self._stop(real, fails)
+            case StartContainer():
+                return self._start(real, command, fails)
+            case SetRestartPolicy():
+                real.armed = real.armed if fails else command.restart_policy
+                return {"error": "no answer" if fails else ""}
 
     def _may_be_touched(self, real: Real) -> None:
         where = f"seed {self.seed}: {real}"
@@ -193,57 +216,34 @@ class Machine:
         assert cleared or real.strategy is not Strategy.NEVER, f"{where} is never to be recovered"
         assert any(c < self.plan.faulty for r in self.rings_of(real) for c in range(r, r + self.plan.ring)), where
 
-    def _stop(self, command: StopContainer, fails: bool) -> facts.Answer:
-        real = self.real.get(command.key)
-        if real is None:
-            return facts.ContainerStopped(command.id, command.key, gone=True)
-        self._may_be_touched(real)
-        if command.key.runtime in self.down:
-            return facts.ContainerStopped(command.id, command.key, error="down", unreachable=True)
+    def _stop(self, real: Real, fails: bool) -> dict[str, Any]:
         if not real.running:
-            return facts.ContainerStopped(command.id, command.key, f"life {real.life}", before=real.exit)
-        if fails and self.rng.random() < 0.5:
-            return facts.ContainerStopped(command.id, command.key, error="timeout")
-        self.end(real, Exit(143, self.clock(), asked=True))
-        if fails:
-            return facts.ContainerStopped(command.id, command.key, error="timeout")
-        return facts.ContainerStopped(command.id, command.key, f"life {real.life}")
+            return {"run": f"life {real.life}", "before": real.exit}
+        if not fails or self.rng.random() < 0.5:
+            self.dies(real, Exit(143, self.clock(), asked=True))
+        return {"error": "timeout"} if fails else {"run": f"life {real.life}"}
 
-    def _start(self, command: StartContainer, fails: bool) -> facts.Answer:
-        real = self.real.get(command.key)
-        if real is None:
-            return facts.ContainerStarted(command.id, command.key, gone=True)
-        self._may_be_touched(real)
-        if command.key.runtime in self.down:
-            return facts.ContainerStarted(command.id, command.key, error="down", unreachable=True)
+    def _start(self, real: Real, command: StartContainer, fails: bool) -> dict[str, Any]:
         if fails and self.rng.random() < 0.5:
-            return facts.ContainerStarted(command.id, command.key, error="no")
+            return {"error": "no"}
         if not real.running:
             assert real.will is not False, f"seed {self.seed}: {real} was started against a person's will"
             assert all(self._booted(c) for c in real.chips), f"seed {self.seed}: {real} was started in a reset"
-            self.begin(real)
+            self.starts(real)
             real.starts += 1
         if fails:
-            return facts.ContainerStarted(command.id, command.key, error="timeout")
+            return {"error": "timeout"}
         real.armed = command.restart_policy or real.armed
-        return facts.ContainerStarted(command.id, command.key, f"life {real.life}")
+        if command.frozen and not real.frozen:
+            real.frozen = True
+            self.hint(facts.ContainerSeen(real.told()))
+        return {"run": f"life {real.life}"}
 
-    def _set_policy(self, command: SetRestartPolicy, fails: bool) -> facts.Answer:
-        real = self.real.get(command.key)
-        if real is None:
-            return facts.RestartPolicySet(command.id, command.key, gone=True)
-        if command.key.runtime in self.down:
-            return facts.RestartPolicySet(command.id, command.key, error="down", unreachable=True)
-        if fails:
-            return facts.RestartPolicySet(command.id, command.key, error="no answer")
-        real.armed = command.restart_policy
-        return facts.RestartPolicySet(command.id, command.key)
-
-    def begin(self, real: Real) -> None:
-        real.running, real.life, real.exit, real.ill = True, real.life + 1, None, False
+    def starts(self, real: Real) -> None:
+        real.running, real.life, real.exit, real.ill, real.frozen = True, real.life + 1, None, False, False
         self.hint(facts.ContainerSeen(real.told()))
 
-    def end(self, real: Real, exit_: Exit) -> None:
+    def dies(self, real: Real, exit_: Exit) -> None:
         real.running, real.exit = False, exit_
         self.hint(facts.ContainerSeen(real.told()))
 
@@ -262,23 +262,26 @@ class Machine:
 
 def somebody_acts(machine: Machine, is_held: Callable[[ContainerKey], bool]) -> None:
     """Let a person, or a bug, do something to a container."""
-    if not machine.real:
+    if not machine.truth:
         return
-    real = machine.rng.choice(list(machine.real.values()))
-    deed = machine.rng.choice(["stop", "start", "crash", "remove"])
+    real = machine.rng.choice(list(machine.truth.values()))
+    deed = machine.rng.choice(["stop", "start", "crash", "remove", "freeze"])
     if deed == "stop" and real.running:
-        real.will = None if is_held(real.key) else False
-        machine.end(real, Exit(143, machine.clock(), asked=True))
+        real.will = real.wanted = None if is_held(real.key) else False
+        machine.dies(real, Exit(143, machine.clock(), asked=True))
     elif deed == "start" and not real.running:
         real.will = True
-        machine.begin(real)
+        machine.starts(real)
     elif deed == "crash" and real.running:
         real.will, real.ailed = None, real.ailed or real.heal is not None
-        machine.end(real, Exit(1, machine.clock(), asked=False))
+        machine.dies(real, Exit(1, machine.clock(), asked=False))
         if real.armed and machine.rng.random() < 0.5:
-            machine.begin(real)
+            machine.starts(real)
+    elif deed == "freeze" and real.running:
+        real.frozen = not real.frozen
+        machine.hint(facts.ContainerSeen(real.told()))
     elif deed == "remove" and not real.running and machine.rng.random() < 0.3:
-        del machine.real[real.key]
+        del machine.truth[real.key]
         machine.hint(facts.ContainerRemoved(real.key))
 
 
@@ -287,10 +290,10 @@ def a_daemon_restarts(machine: Machine) -> None:
     runtime = machine.rng.choice(machine.plan.runtimes)
     machine.down.discard(runtime)
     machine.hint(facts.RuntimeUp(runtime, restarted=True))
-    for real in machine.real.values():
+    for real in machine.truth.values():
         if real.key.runtime == runtime and real.armed and not real.running:
             real.will = None
-            machine.begin(real)
+            machine.starts(real)
 
 
 def a_runtime_comes_or_goes(machine: Machine) -> None:

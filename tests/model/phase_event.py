@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from cmgr.model.policy import Policy
 from cmgr.model.values import facts
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.commands import (
@@ -12,6 +11,7 @@ from cmgr.model.values.commands import (
     CommandId,
     ListContainers,
     Note,
+    ReadOutput,
     ReadRing,
     ResetRing,
     SetRestartPolicy,
@@ -20,7 +20,9 @@ from cmgr.model.values.commands import (
 )
 from cmgr.model.values.containers import Exit
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.troubles import Trouble, TroubleKind
 from tests.model.builders import CATALOG, REQUEST, RESET, SEPARATE, T0, Cmgr, container, key, seconds
 
 Kind = TypeVar("Kind", bound=Action)
@@ -119,6 +121,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "reset done": _reset(),
     "reset done: failed": _reset("the driver said no"),
     "reset done: refused": _reset("process 7 is on chip 0", refused=True),
+    "runtime found": lambda _: facts.RuntimeFound("containerd"),
     "runtime up": lambda _: facts.RuntimeUp("docker"),
     "runtime down": lambda _: facts.RuntimeDown("docker", "connection refused"),
     "container seen: late one on chip 0": lambda _: facts.ContainerSeen(container("late", 0)),
@@ -140,6 +143,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "container started: gone": _started(gone=True),
     "restart policy set: b": _policy(),
     "restart policy set: failed": _policy(error="timed out"),
+    "output read: a": lambda _: facts.OutputRead(CommandId("output-1"), key("a"), "out of memory"),
     "resume ordered: a": lambda _: facts.ResumeOrdered(key("a"), "uid 0"),
     "resume ordered: all": lambda _: facts.ResumeAllOrdered("uid 0"),
     "release ordered: chip 0": lambda _: facts.ReleaseOrdered(ChipId(0), "uid 0"),
@@ -147,8 +151,13 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "reset ordered: chip 1": lambda _: facts.ResetOrdered(ChipId(1), "uid 0"),
     "reset ordered: chip 1, stop": lambda _: facts.ResetOrdered(ChipId(1), "uid 0", stop=True),
     "forget ordered: a": lambda _: facts.ForgetOrdered(key("a"), "uid 0"),
+    "runtime forget ordered": lambda _: facts.RuntimeForgetOrdered("docker", "uid 0"),
     "forget ordered: b": lambda _: facts.ForgetOrdered(key("b"), "uid 0"),
     "maintenance ordered: on": lambda _: facts.MaintenanceOrdered(on=True, who="uid 0"),
+    "acknowledged: what is not there": lambda _: facts.AcknowledgeOrdered(("damage-database",), "uid 0"),
+    "trouble met: a damaged database": lambda _: facts.TroubleMet(
+        Trouble(TroubleKind.DAMAGE, "database", "the database was damaged", stays=True)
+    ),
     "remarked: a hook ended": lambda _: facts.Remarked("hook before_stop ended well", RingId(0), 1),
     "tick: 70 s later": lambda _: facts.Tick(),
     "resync": lambda _: facts.Resync(),
@@ -168,6 +177,8 @@ def words(command: Action) -> str:
             return f"stop {command.name}"
         case StartContainer():
             return f"start {command.name}"
+        case ReadOutput():
+            return f"output of {command.name}"
         case SetRestartPolicy():
             return f"policy of {command.name} {'back' if command.restart_policy else 'off'}"
 

@@ -1,7 +1,12 @@
 """Looking whether chips have booted, as soon as something says that they may have."""
 
+from dataclasses import replace
+
 from cmgr.model.faults.books import NOT_AGAIN_WITHIN
-from cmgr.model.values.commands import ReadRing
+from cmgr.model.recovery.resetting import unready
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import RingId
+from cmgr.model.values.commands import Note, ReadRing
 from cmgr.model.values.rings import Phase
 from tests.model.builders import Cmgr, container
 
@@ -22,7 +27,7 @@ def test_a_fault_that_clears_after_the_reset_has_the_chips_read_at_once() -> Non
     cmgr.unbooted = set()
     before = len(cmgr.sent(ReadRing))
     cmgr.clears(0)  # No time goes by until the next look.
-    assert [c.reason for c in cmgr.sent(ReadRing)[before:]] == ["a fault of chip 0 cleared: have chips 0-3 booted?"]
+    assert [c.reason for c in cmgr.sent(ReadRing)[before:]] == ["a fault of chip 0 cleared: did chips 0-3 boot?"]
     cmgr.run(ReadRing)
     assert cmgr.phase() is Phase.RESUMING
 
@@ -47,3 +52,21 @@ def test_a_chip_that_clears_its_fault_before_it_has_booted_is_looked_at_again_as
     cmgr.unbooted = set()
     cmgr.wait(2)
     assert cmgr.phase() is Phase.HEALTHY
+
+
+def test_a_ring_of_one_chip_is_spoken_of_as_one() -> None:
+    cmgr = Cmgr(container("a", 0), ring=1)
+    cmgr.fault(0)
+    cmgr.run_until(Phase.VERIFYING)
+    ring = cmgr.node.rings[RingId(0)]
+    turn = Turn(cmgr.node, cmgr.now)
+    assert unready(turn, replace(ring, read=None), ring.chips) == "the state of chip 0 is asked for"
+
+
+def test_nothing_that_is_said_of_a_ring_of_one_chip_speaks_of_several() -> None:
+    cmgr = Cmgr(container("a", 0), ring=1)
+    cmgr.fault(0)
+    cmgr.run()
+    said = [c.text if isinstance(c, Note) else c.reason for c in cmgr.log]
+    assert "did chip 0 boot?" in said
+    assert not [text for text in said if "chips" in text]

@@ -1,4 +1,4 @@
-"""What others do meanwhile: start, stop and remove containers, restart a runtime's daemon."""
+"""Others who act meanwhile: they start, stop and remove containers, restart a runtime's daemon."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import (
     ListContainers,
+    Note,
     NoteKind,
     ResetRing,
     SetRestartPolicy,
@@ -16,8 +18,13 @@ from cmgr.model.values.commands import (
 )
 from cmgr.model.values.containers import Exit
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Phase
-from tests.model.builders import REQUEST, SINGLE, T0, Cmgr, container, died, key, names
+from cmgr.model.values.troubles import TroubleKind
+from cmgr.model.wanted import missing
+from cmgr.view.advice import ring_hint
+from cmgr.view.troubles import troubles
+from tests.model.builders import REQUEST, RING, SINGLE, T0, Cmgr, container, died, key, names, seconds
 
 
 def waiting(*others: str, **fields: Any) -> Cmgr:
@@ -143,7 +150,7 @@ def test_a_start_right_after_the_daemon_came_up_is_not_by_hand() -> None:
     cmgr = waiting()
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
     cmgr.wait(9)
-    assert names(cmgr.starts_by_hand("a", "by the daemon")) == ["a"]
+    assert names(cmgr.starts("a", "by the daemon")) == ["a"]
     assert (cmgr.hold("a").state, cmgr.hold("a").run) == (HoldState.STOPPING, "by the daemon")
     cmgr.wait(60)
     assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], True)
@@ -153,7 +160,7 @@ def test_a_start_right_after_the_daemon_came_up_is_not_by_hand() -> None:
 def test_one_that_the_daemon_had_started_is_held_on_unless_a_person_has_stopped_it_since(end: Exit, held: bool) -> None:
     cmgr = waiting()
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
-    cmgr.starts_by_hand("a", "by the daemon")
+    cmgr.starts("a", "by the daemon")
     cmgr.truth[key("a")] = container("a", 0, run="by the daemon", running=False, exit=end)
     cmgr.wait(70)
     assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], held)
@@ -173,7 +180,7 @@ def test_one_that_the_daemon_starts_when_nothing_is_in_its_way_any_more_is_left_
     cmgr.fault(0)
     cmgr.run_until(Phase.RESUMING)
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
-    assert names(cmgr.starts_by_hand("then", "by the daemon")) == []
+    assert names(cmgr.starts("then", "by the daemon")) == []
     assert "then is no longer held: its restart policy has started it" in cmgr.notes(NoteKind.HOLD)
     cmgr.run()
     assert (cmgr.phase(), cmgr.held(), len(cmgr.sent(StopContainer, "then"))) == (Phase.HEALTHY, [], 1)
@@ -183,18 +190,58 @@ def test_a_held_container_that_is_removed_is_forgotten() -> None:
     cmgr = waiting()
     cmgr.removes("a")
     assert (cmgr.held(), "a" in {c.name for c in cmgr.node.containers.values()}) == ([], False)
-    assert "a is forgotten: somebody removed it" in cmgr.notes(NoteKind.HOLD)
+    assert any(note.startswith("a is lost") for note in cmgr.notes(NoteKind.WARNING))
     cmgr.clears(0, REQUEST)
     cmgr.run()
     assert (cmgr.phase(), cmgr.sent(StartContainer)) == (Phase.HEALTHY, [])
 
 
-def test_one_that_its_runtime_removes_when_it_ends_is_forgotten_and_the_timeline_says_why() -> None:
-    cmgr = Cmgr(container("a", 0, auto_remove=True))
+def test_one_that_a_stop_would_remove_is_not_stopped_and_the_ring_waits_for_it() -> None:
+    cmgr = Cmgr(container("once", 0, auto_remove=True), container("b", 1))
+    cmgr.fault(0)
+    cmgr.wait(600)
+    assert (names(cmgr.log, StopContainer), cmgr.sent(ResetRing), cmgr.phase()) == (["b"], [], Phase.WAITING)
+    assert cmgr.ring().reason == ("the reset of chips 0-3 waits for once (started with --rm: a stop would remove it)")
+    assert ring_hint(cmgr.node, cmgr.ring()) == "to have it reset, stop once yourself"
+    assert [t.id for t in troubles(cmgr.node) if t.kind is TroubleKind.BLOCKED] == ["blocked-docker-once"]
+    cmgr.removes("once")
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.held(), outcome(cmgr)) == (Phase.HEALTHY, [], "recovered")
+
+
+def test_nor_is_it_stopped_for_an_ordered_reset_nor_when_the_wait_for_it_was_too_long() -> None:
+    widening = replace(RING, reset=replace(RING.reset, widen_after=seconds(5)))
+    cmgr = Cmgr(container("once", 0, auto_remove=True), policy=widening)
+    cmgr.tell(facts.ResetOrdered(ChipId(0), "a person", stop=True))
+    cmgr.fault(1)
+    cmgr.wait(60)
+    assert (cmgr.sent(StopContainer), cmgr.sent(ResetRing)) == ([], [])
+
+
+def test_one_whose_label_agrees_is_stopped_and_its_loss_is_told() -> None:
+    cmgr = Cmgr(container("a", 0, auto_remove=True, strategy=Strategy.SINGLE))
     cmgr.fault(0)
     cmgr.answer(StopContainer, gone=True)
     assert (cmgr.held(), cmgr.node.containers) == ([], {})
-    assert "a is forgotten: it was started with --rm" in cmgr.notes(NoteKind.HOLD)
+    assert cmgr.notes(NoteKind.HOLD) == ["a will be stopped, which removes it (--rm): its label agrees to that"]
+    text = "a is lost: it was started with --rm, and its end removed it; cmgr cannot start it again"
+    assert cmgr.notes(NoteKind.WARNING) == [text], "once"
+    del cmgr.truth[key("a")]
+    cmgr.run()
+    assert (cmgr.phase(), outcome(cmgr)) == (Phase.HEALTHY, "failed")
+
+
+def test_a_loss_that_was_made_good_by_one_of_the_same_name_is_none() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    cmgr.removes("a")
+    assert cmgr.ring().lost == {"docker//a"}
+    cmgr.sees(container("a", 0, key=key("another")))
+    cmgr.wait(5)
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.held(), outcome(cmgr)) == (Phase.HEALTHY, [], "cleared")
 
 
 def test_a_removal_that_only_a_list_tells_of_is_found() -> None:
@@ -233,3 +280,42 @@ def test_one_that_a_person_stops_after_it_was_started_again_stays_down() -> None
     cmgr.sees(replace(cmgr.truth[key("a")], running=False, exit=Exit(143, cmgr.now, asked=True)))
     cmgr.run()
     assert (cmgr.phase(), cmgr.booked("a").running) == (Phase.HEALTHY, False)
+
+
+def outcome(cmgr: Cmgr) -> str:
+    return [c.outcome for c in cmgr.log if isinstance(c, Note) and c.kind is NoteKind.CLOSED][-1]
+
+
+def lived_again(code: int, run: str = "by hand", later: float = 5) -> Cmgr:
+    """Return a cmgr that was dead while somebody started what it holds, and that life ended so much later."""
+    cmgr = waiting(run="life of 12.5")
+    known = cmgr.truth[key("a")]
+    cmgr.truth[key("a")] = replace(known, run=run, running=False, exit=Exit(code, cmgr.now + seconds(later)))
+    cmgr.now += seconds(10)
+    cmgr.begin()
+    cmgr.run()
+    return cmgr
+
+
+def test_one_that_somebody_started_and_stopped_while_nobody_looked_stays_down() -> None:
+    cmgr = lived_again(0)
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(5)
+    assert (cmgr.held(), cmgr.sent(StartContainer), missing(cmgr.node)) == ([], [], ())
+
+
+def test_one_that_somebody_started_and_whose_end_nobody_saw_is_told() -> None:
+    cmgr = lived_again(137)
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(5)
+    assert (cmgr.held(), cmgr.sent(StartContainer), missing(cmgr.node)) == ([], [], (key("a"),))
+
+
+@pytest.mark.parametrize(("run", "later"), [("life of ", 5), ("by hand", -5)])
+def test_the_life_that_cmgr_ended_is_no_other_one_where_its_word_is_told_anew(run: str, later: float) -> None:
+    """To the next life of cmgr containerd's word for a dead one is shorter."""
+    cmgr = lived_again(0, run, later)
+    assert cmgr.held() == ["a"]
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(5)
+    assert names(cmgr.log, StartContainer) == ["a"]

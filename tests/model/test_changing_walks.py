@@ -8,7 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.policy import (
+from cmgr.model.values import facts
+from cmgr.model.values.catalog import Catalog, Entry
+from cmgr.model.values.chips import Chip
+from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.policy import (
     DEFAULT_LEVELS,
     IsolationPolicy,
     LevelPolicy,
@@ -18,10 +22,6 @@ from cmgr.model.policy import (
     ResetPolicy,
     Strategy,
 )
-from cmgr.model.values import facts
-from cmgr.model.values.catalog import Catalog, Entry
-from cmgr.model.values.chips import Chip
-from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.rules import Rules
 from tests.model.acts import ACTS, RULES, check_end, heal
 from tests.model.machine import Plan

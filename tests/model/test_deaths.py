@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
-from cmgr.model.policy import Policy
 from cmgr.model.values import facts
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import NoteKind, StartContainer
 from cmgr.model.values.containers import Exit
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Phase
-from tests.model.builders import RING, SINGLE, T0, Cmgr, container, died, names
+from cmgr.model.wanted import missing
+from cmgr.view.containers import containers
+from tests.model.builders import RING, SEPARATE, SINGLE, T0, Cmgr, container, died, key, names
 
 
 def test_one_that_died_shortly_before_the_fault_is_started_again() -> None:
@@ -79,7 +82,6 @@ def test_one_that_dies_again_after_its_start_is_started_again_five_times_at_most
         cmgr.now = cmgr.hold("a").retry_at or cmgr.now
         cmgr.tell(facts.Tick())
     assert (cmgr.hold("a").failed, len(cmgr.sent(StartContainer, "a"))) == (True, 5)
-    assert "a is given up after 5 tries: cmgr resume a" in cmgr.notes()
     cmgr.run()
     assert (cmgr.phase(), cmgr.held()) == (Phase.HEALTHY, ["a"])
 
@@ -155,3 +157,48 @@ def test_one_that_died_and_was_brought_back_before_its_policy_was_off_is_stopped
     cmgr.run()
     assert (cmgr.ring().theirs, cmgr.phase(), cmgr.held()) == (frozenset(), Phase.HEALTHY, [])
     assert (cmgr.booked("a").running, cmgr.booked("a").restart_policy) == (True, "always")
+
+
+def test_one_that_dies_of_a_fault_that_isolates_its_chip_at_once_is_held_and_comes_back() -> None:
+    cmgr = Cmgr(container("a", 0), container("mate", 1))
+    cmgr.fault(0, SEPARATE)
+    cmgr.dies("a", 139)
+    assert (cmgr.phase(), cmgr.held(), cmgr.hold("a").died) == (Phase.HEALTHY, ["a"], True)
+    (row, _) = containers(cmgr.node)
+    assert (row["status"], str(row["reason"]).startswith("chip 0 is isolated: ")) == ("paused", True)
+    cmgr.clears(0, SEPARATE)
+    cmgr.wait(400)
+    assert (cmgr.node.isolations, cmgr.held(), cmgr.booked("a").running) == ({}, [], True)
+
+
+def test_one_that_died_just_before_its_chip_was_isolated_is_held_too() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.dies("a", 139)
+    cmgr.wait(5)
+    cmgr.fault(0, SEPARATE)
+    assert cmgr.held() == ["a"]
+
+
+def test_one_on_an_isolated_chip_that_is_forgotten_is_not_held_again() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0, SEPARATE)
+    cmgr.dies("a", 139)
+    cmgr.tell(facts.ForgetOrdered(key("a"), "uid 0"))
+    cmgr.run()
+    assert (cmgr.held(), missing(cmgr.node)) == ([], ())
+
+
+def test_who_dies_on_a_chip_that_a_person_took_out_of_use_is_not_held() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.tell(facts.IsolateOrdered(ChipId(0), "its fan is loud", "uid 0"))
+    cmgr.dies("a")
+    assert (cmgr.held(), missing(cmgr.node)) == ([], (key("a"),))
+
+
+def test_a_job_on_another_chip_that_failed_before_the_fault_is_not_run_again() -> None:
+    cmgr = Cmgr(container("a", 0), container("job", 3), policy=SINGLE)
+    cmgr.dies("job", 1)
+    cmgr.wait(20)
+    cmgr.fault(0)
+    cmgr.run()
+    assert (names(cmgr.log, StartContainer), missing(cmgr.node)) == (["a"], (key("job"),))

@@ -10,10 +10,11 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, FaultCode, Level
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
-from tests.model.builders import CATALOG, MINOR, REQUEST, RESET, Cmgr, container, seconds
+from tests.model.builders import CATALOG, MINOR, REQUEST, RESET, RING, Cmgr, container, seconds
 from tests.model.escalated import (
     DAY,
     FIVE_A_DAY,
+    RESET_FIRST,
     TWICE_A_DAY,
     comes_and_goes,
     isolated,
@@ -259,3 +260,57 @@ def test_a_code_without_a_rule_is_not_counted() -> None:
     cmgr.fault(0, REQUEST)
     cmgr.fault(0, RESET)
     assert cmgr.node.tallies == {}
+
+
+def test_a_shipped_rule_isolates_only_when_the_fault_comes_again_after_one_more_reset() -> None:
+    cmgr = ruled(container("a", 0), by=rules(RESET_FIRST))
+    for resets in (1, 2):
+        cmgr.fault(0)
+        cmgr.wait(3600)
+        assert (isolated(cmgr), len(cmgr.ring().resets), cmgr.booked("a").running) == ({}, resets, True)
+    assert said(cmgr, f"{RESET} on chip 0 came 2 times within 1 d: if it comes again after one more reset")
+    reborn(cmgr)
+    cmgr.fault(0)
+    cmgr.run()
+    assert (isolated(cmgr), len(cmgr.ring().resets)) == ({0: "escalation"}, 2)
+
+
+def test_after_that_reset_the_window_of_the_rule_counts_as_before() -> None:
+    cmgr = ruled(by=rules(RESET_FIRST))
+    for _ in range(2):
+        cmgr.fault(0)
+        cmgr.wait(3600)
+    cmgr.wait(DAY.total_seconds())
+    cmgr.fault(0)
+    cmgr.run()
+    assert isolated(cmgr) == {}
+
+
+def test_a_fault_that_goes_before_its_reset_is_due_isolates_nobody_by_a_shipped_rule() -> None:
+    cmgr = ruled(container("a", 0), by=rules(RESET_FIRST, code=REQUEST))
+    for _ in range(6):
+        comes_and_goes(cmgr, code=REQUEST, lasts=5)
+        cmgr.wait(3600)
+    assert (isolated(cmgr), len(cmgr.ring().resets)) == ({}, 0)
+    for _ in range(2):
+        cmgr.fault(0, REQUEST)
+        cmgr.wait(3600)
+    assert (isolated(cmgr), len(cmgr.ring().resets)) == ({0: "escalation"}, 1)
+
+
+def test_a_shipped_rule_isolates_at_once_where_the_level_asks_for_no_reset() -> None:
+    cmgr = ruled(by=rules(RESET_FIRST, code=MINOR))
+    for _ in range(2):
+        assert isolated(cmgr) == {}
+        comes_and_goes(cmgr, lasts=30)
+    assert isolated(cmgr) == {0: "escalation"}
+
+
+def test_a_shipped_rule_isolates_at_once_where_the_budget_is_used_up() -> None:
+    policy = replace(RING, reset=replace(RING.reset, attempts=1))
+    cmgr = ruled(by=rules(RESET_FIRST), policy=policy)
+    cmgr.fault(0)
+    cmgr.wait(3600)
+    assert (isolated(cmgr), len(cmgr.ring().resets)) == ({}, 1)
+    cmgr.fault(0)
+    assert isolated(cmgr) == {0: "escalation"}

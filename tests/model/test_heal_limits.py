@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.policy import HealPolicy, Policy
 from cmgr.model.values import facts
 from cmgr.model.values.commands import NoteKind, StartContainer, StopContainer
 from cmgr.model.values.containers import UNHEALTHY, Heal
 from cmgr.model.values.holds import Cause
+from cmgr.model.values.policy import HealPolicy, Policy
 from tests.model.ailing import WEB, ailing, becomes, crash_often, runs
 from tests.model.builders import RING, Cmgr, key, seconds
 

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model.policy import Policy
 from cmgr.model.values import facts
 from cmgr.model.values.commands import ListContainers, NoteKind, StartContainer, StopContainer
-from cmgr.model.values.containers import UNHEALTHY, Exit
+from cmgr.model.values.containers import UNHEALTHY, Exit, Heal
 from cmgr.model.values.holds import Cause, HoldState
+from cmgr.model.values.policy import Policy
+from cmgr.model.wanted import missing
 from tests.model.ailing import NEVER, WEB, ailing, becomes, runs
-from tests.model.builders import T0, Cmgr, key, seconds
+from tests.model.builders import T0, Cmgr, container, key, seconds
 
 
 def test_one_that_dies_by_itself_is_started_after_the_wait() -> None:
@@ -31,6 +32,15 @@ def test_one_that_dies_by_itself_is_started_after_the_wait() -> None:
     assert cmgr.booked("web").running
     assert cmgr.notes(NoteKind.HOLD) == ["web exited with code 1: it is restarted in 10 s, restart 1 of 5 within 1 h"]
     assert not cmgr.notes(NoteKind.WARNING)
+
+
+def test_one_that_uses_no_chip_is_healed_like_any_other() -> None:
+    cmgr = Cmgr(container("router", heal=Heal()), policy=NEVER)
+    cmgr.dies("router", 3)
+    assert missing(cmgr.node) == (key("router"),)
+    cmgr.wait(11)
+    assert len(cmgr.sent(StartContainer)) == 1
+    assert cmgr.booked("router").running
 
 
 def test_one_that_is_unhealthy_is_stopped_after_the_wait_and_started_at_once() -> None:
@@ -82,7 +92,7 @@ def test_it_need_not_be_stopped_when_it_is_well_before_the_stop_could_be_sent() 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"heal": None}, {"enabled": False}, {"auto_remove": True}, {"claims": frozenset()}, {"claims": frozenset({"77"})}],
+    [{"heal": None}, {"enabled": False}, {"auto_remove": True}, {"claims": frozenset({"77"})}],
     ids=str,
 )
 def test_one_that_does_not_wish_it_or_cannot_be_started_again_is_left_alone(changes: dict[str, object]) -> None:

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model.policy import OnIsolate
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.faults import Isolation
+from cmgr.model.values.policy import OnIsolate
 from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RESET, RING, SEPARATE, T0, Cmgr, container, names, seconds
 
@@ -43,7 +43,7 @@ def test_with_on_isolate_stop_the_containers_of_that_chip_are_stopped_and_held_u
     assert names(cmgr.fault(0, SEPARATE)) == ["a"]
     cmgr.run()
     assert (cmgr.phase(), cmgr.held(), cmgr.sent(ResetRing)) == (Phase.HEALTHY, ["a"], [])
-    assert cmgr.notes(NoteKind.OPENED) == ["chip 0 is isolated and a runs on it"]
+    assert cmgr.notes(NoteKind.OPENED) == ["isolated: chip 0, and a runs there"]
     assert cmgr.notes(NoteKind.CLOSED)[0].startswith("episode 1 is over: isolated")
     cmgr.clears(0, SEPARATE)
     cmgr.wait(301)
@@ -111,7 +111,7 @@ def test_a_mate_that_has_not_booted_when_the_budget_is_used_up_is_isolated_until
     cmgr.unbooted = {1}
     cmgr.wait(1000)
     assert (isolated(cmgr), cmgr.phase(), cmgr.held()) == ([0, 1], Phase.HEALTHY, ["a", "mate"])
-    reason = "it has not come up after a reset, and 1 resets of its ring within 6 h are used up"
+    reason = "it has not come up after a reset, and 1 reset of its ring within 6 h is used up"
     assert cmgr.node.isolations[ChipId(1)].reason == reason
     cmgr.unbooted = set()
     cmgr.tell(facts.Resync())
@@ -130,7 +130,7 @@ def test_isolation_ends_by_itself_when_the_chip_has_been_clean_for_long_enough()
     assert isolated(cmgr) == [0]
     cmgr.wait(2)
     assert (isolated(cmgr), cmgr.held(), cmgr.booked("a").running) == ([], [], True)
-    assert "chip 0 is released: no fault for 300 s" in cmgr.notes(NoteKind.ISOLATION)
+    assert "chip 0 is released: no fault for 5 min" in cmgr.notes(NoteKind.ISOLATION)
 
 
 def test_a_handled_fault_meanwhile_begins_the_clean_period_anew() -> None:

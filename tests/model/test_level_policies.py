@@ -1,13 +1,14 @@
-"""What can be set for one level: only to be observed, and how long nobody must have used the ring before a reset."""
+"""The settings of one level: only to be observed, and how long nobody must have used the ring before a reset."""
 
 from dataclasses import replace
+from enum import IntEnum
 
 import pytest
 
-from cmgr.model.policy import DEFAULT_LEVELS, Policy, Strategy
 from cmgr.model.values import facts
 from cmgr.model.values.commands import NoteKind, ResetRing
 from cmgr.model.values.faults import Level
+from cmgr.model.values.policy import DEFAULT_LEVELS, Levels, Policy, Strategy
 from cmgr.model.values.rings import Phase
 from tests.model.builders import FREE, MINOR, REQUEST, RESET, SEPARATE, Cmgr, container, seconds
 from tests.model.escalated import LINK_DOWN, isolated, ruled, rules
@@ -72,7 +73,7 @@ def test_a_ring_that_has_to_be_idle_is_reset_when_nobody_was_on_it_for_so_long()
     cmgr.fault(0, FREE)
     cmgr.wait(59)
     assert (cmgr.phase(), cmgr.sent(ResetRing)) == (Phase.WAITING, [])
-    assert cmgr.ring().reason == "nobody is on chips 0-3; it is reset when that has lasted 60 s"
+    assert cmgr.ring().reason == "nobody is on chips 0-3; a reset comes when that has lasted 60 s"
     assert cmgr.ring().deadline is not None
     cmgr.wait(2)
     assert (len(cmgr.sent(ResetRing)), cmgr.phase(), cmgr.held()) == (1, Phase.HEALTHY, [])
@@ -116,3 +117,10 @@ def test_a_fault_that_clears_while_the_ring_has_to_be_idle_needs_no_reset(after:
     cmgr.clears(0, FREE)
     cmgr.wait(20)
     assert (cmgr.sent(ResetRing), cmgr.held(), cmgr.phase()) == ([], [], Phase.HEALTHY)
+
+
+def test_a_new_level_without_its_entry_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {level.name: level.value for level in Level}
+    monkeypatch.setattr("cmgr.model.values.policy.Level", IntEnum("Level", {**known, "Doubtful": 6}))
+    with pytest.raises(AssertionError, match=r"^Doubtful: a level is a member of Level and a field of Levels$"):
+        Levels().policies()

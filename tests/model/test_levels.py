@@ -1,13 +1,13 @@
-"""What each level asks for, and when: delays, several faults at once, codes in no table."""
+"""The treatment that each level asks for, and when: delays, several faults at once, codes in no table."""
 
 from dataclasses import replace
 
 import pytest
 
-from cmgr.model.policy import DEFAULT_LEVELS, LevelPolicy, Policy, Strategy
 from cmgr.model.values import facts
 from cmgr.model.values.commands import ResetRing
 from cmgr.model.values.faults import Assertion, FaultCode, Level
+from cmgr.model.values.policy import DEFAULT_LEVELS, LevelPolicy, Policy, Strategy
 from cmgr.model.values.rings import Phase
 from tests.model.builders import BUSINESS, CATALOG, FREE, MINOR, REQUEST, RESET, RING, Cmgr, container, names, seconds
 

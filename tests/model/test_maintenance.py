@@ -1,5 +1,6 @@
 """Maintenance: recoveries are recorded and not acted on; when it ends, what is true then is acted on."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,9 +10,12 @@ from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.standing import Maintenance
+from cmgr.words import stamp
 from tests.model.builders import REQUEST, RESET, Cmgr, container, names, seconds
 
 WHO = "uid 0 (root)"
+MS = timedelta(milliseconds=1)
 
 
 def begins(cmgr: Cmgr, time: float | None = None) -> None:
@@ -29,7 +33,9 @@ def test_a_fault_is_recorded_and_nothing_is_done() -> None:
     cmgr.fault(0)
     cmgr.wait(600)
     assert (cmgr.notes(NoteKind.ACTION)[-1], names(cmgr.log), cmgr.sent(ResetRing)) == ("would stop a", [], [])
-    assert cmgr.ring().reason == f"maintenance: it would recover chips 0-3 of {RESET}"
+    assert cmgr.node.maintenance is not None
+    until = stamp(cmgr.node.maintenance.until or cmgr.now)
+    assert cmgr.ring().reason == f"maintenance until {until}: it would recover chips 0-3 of {RESET}"
 
 
 def test_until_when_stands_in_the_reason() -> None:
@@ -76,7 +82,7 @@ def test_what_is_held_when_it_begins_stays_down_until_it_ends_and_says_so() -> N
     cmgr.fault(0, REQUEST)
     cmgr.run()
     begins(cmgr)
-    told = f"maintenance is begun by {WHO}, until somebody ends it: recoveries are not acted on; what is held (1)"
+    told = f"maintenance is begun by {WHO}, for 4 h: recoveries are not acted on; what is held (1)"
     assert any(note.startswith(told) for note in cmgr.notes(NoteKind.ACTION))
     cmgr.clears(0, REQUEST)
     cmgr.wait(600)
@@ -84,6 +90,40 @@ def test_what_is_held_when_it_begins_stays_down_until_it_ends_and_says_so() -> N
     ends(cmgr)
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
+
+
+def test_one_without_a_stated_length_ends_by_itself_after_four_hours_across_restarts_and_says_so() -> None:
+    cmgr = Cmgr(container("a", 0))
+    begins(cmgr)
+    begun = cmgr.now
+    cmgr.fault(0)
+    cmgr.begin()
+    cmgr.wait(4 * 3600 - 60)
+    assert (cmgr.node.maintenance is not None, names(cmgr.log)) == (True, [])
+    cmgr.wait(60)
+    assert (cmgr.node.maintenance, cmgr.booked("a").running, cmgr.now - begun < timedelta(hours=5)) == (
+        None,
+        True,
+        True,
+    )
+    told = "maintenance is over: nobody ended it, and its time is over; what is true now is acted on"
+    assert told in cmgr.notes(NoteKind.WARNING)
+
+
+def test_one_that_was_over_while_cmgr_was_down_is_told_at_the_start() -> None:
+    cmgr = Cmgr()
+    begins(cmgr, 60)
+    cmgr.now += seconds(3600)
+    cmgr.begin()
+    assert cmgr.node.maintenance is None
+    assert any("nobody ended it" in note for note in cmgr.notes(NoteKind.WARNING))
+
+
+def test_one_without_an_end_that_an_older_cmgr_began_gets_one_at_the_start() -> None:
+    cmgr = Cmgr()
+    cmgr.node = replace(cmgr.node, maintenance=Maintenance(cmgr.now, None, WHO))
+    cmgr.begin()
+    assert cmgr.node.maintenance == Maintenance(cmgr.now - MS, cmgr.now + timedelta(hours=4), WHO)
 
 
 def test_a_second_order_changes_its_end_and_not_its_beginning() -> None:
@@ -134,6 +174,6 @@ def test_a_reset_that_was_ordered_before_waits_and_lapses() -> None:
     cmgr.tell(facts.ResetOrdered(ChipId(1), WHO))
     begins(cmgr)
     cmgr.wait(30)
-    assert cmgr.ring().reason == "maintenance: it would reset chips 0-3"
+    assert cmgr.ring().reason.endswith(": it would reset chips 0-3")
     cmgr.wait(600)
     assert (cmgr.phase(), cmgr.sent(ResetRing), dict(cmgr.node.reset_orders)) == (Phase.HEALTHY, [], {})

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from cmgr.model.policy import OnIsolate
 from cmgr.model.values import facts
 from cmgr.model.values.commands import NoteKind, ResetRing, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.policy import OnIsolate
 from cmgr.model.values.rings import Phase
 from tests.model.builders import CATALOG, REQUEST, RESET, RING, SEPARATE, Cmgr, container, died, names
 

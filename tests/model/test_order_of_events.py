@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from cmgr.model.policy import OnIsolate
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.containers import Container, Exit
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.policy import OnIsolate
 from tests.model.builders import BUSINESS, FREE, MINOR, REQUEST, RESET, RING, SEPARATE, SINGLE, Cmgr, container
 
-SEEDS = int(os.environ.get("CMGR_WALKS", "300")) // 10
+SEEDS = int(os.environ.get("CMGR_WALKS", "60")) // 10
 STOP = replace(RING, isolation=replace(RING.isolation, on_isolate=OnIsolate.STOP))
 POLICIES = {"single": SINGLE, "ring": RING, "stop-isolated": STOP}
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model.policy import Policy
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.commands import ListContainers, NoteKind, ResetRing, StopContainer
+from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RESET, RING, SEPARATE, SINGLE, Cmgr, container, died, key, names
 
@@ -104,7 +104,7 @@ def test_it_counts_and_is_not_done_when_the_budget_is_used_up() -> None:
     orders(cmgr)
     cmgr.wait(30)
     assert (len(cmgr.sent(ResetRing)), cmgr.phase(), dict(cmgr.node.reset_orders)) == (1, Phase.HEALTHY, {})
-    text = f"the reset of chip 1 that {WHO} ordered is not done: 1 resets of its ring within 6 h are used up"
+    text = f"the reset of chip 1 that {WHO} ordered is not done: 1 reset of its ring within 6 h is used up"
     assert text in cmgr.notes(NoteKind.WARNING)
 
 
@@ -196,7 +196,7 @@ def test_a_restart_in_any_phase_loses_neither_the_order_nor_doubles_the_reset(ph
         made = len(cmgr.sent(ResetRing))
         cmgr.begin()
         cmgr.wait(60)
-        # One that was under way counts as made, for nobody knows.
+        # A reset that was under way counts as made, for nobody knows.
         assert len(cmgr.sent(ResetRing)) == max(1, made)
     cmgr.wait(60)
     assert (cmgr.phase(), cmgr.held(), dict(cmgr.node.reset_orders)) == (Phase.HEALTHY, [], {})

@@ -1,14 +1,14 @@
-"""What a person orders of chips and containers: isolate, forget."""
+"""A person's orders about chips and containers: isolate, forget."""
 
 from dataclasses import replace
 
 import pytest
 
-from cmgr.model.policy import OnIsolate
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import NoteKind, ResetRing, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.policy import OnIsolate
 from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RESET, RING, SEPARATE, Cmgr, container, key, names
 
@@ -113,7 +113,7 @@ def test_one_that_still_runs_when_it_is_forgotten_keeps_the_ring_from_being_rese
     cmgr.answer(StopContainer, error="timed out")
     forgets(cmgr)
     cmgr.wait(60)
-    assert cmgr.ring().reason == "the reset of chips 0-3 waits for a (started by hand, or forgotten)"
+    assert (cmgr.phase(), cmgr.ring().theirs) == (Phase.WAITING, frozenset({key("a")}))
     assert (cmgr.sent(ResetRing), len(cmgr.sent(StopContainer))) == ([], 1)
 
 

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from cmgr.model.policy import Policy
 from cmgr.model.values import facts
 from cmgr.model.values.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer
+from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Phase
 from tests.model.builders import RESET, RING, SINGLE, Cmgr, container, key, reset_timed_out, seconds
 

@@ -1,5 +1,7 @@
 """A runtime's own restart policy: off while a container is held, back when it runs, and lost by no crash."""
 
+from dataclasses import replace
+
 import pytest
 
 from cmgr.model.values import facts
@@ -7,6 +9,8 @@ from cmgr.model.values.commands import NoteKind, SetRestartPolicy, StartContaine
 from cmgr.model.values.containers import Exit
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.troubles import TroubleKind
+from cmgr.view.troubles import troubles
 from tests.model.builders import REQUEST, SINGLE, T0, Cmgr, container, key, names
 
 ALWAYS = "always:0"
@@ -134,7 +138,7 @@ def test_one_that_the_daemon_starts_and_that_need_not_be_down_any_more_gets_its_
     cmgr.run()
     assert (cmgr.phase(), cmgr.held(), cmgr.hold("a").disarmed) == (Phase.WAITING, ["a", "mate"], True)
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
-    cmgr.starts_by_hand("a", "by the daemon")
+    cmgr.starts("a", "by the daemon")
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("a").running, cmgr.truth[key("a")].restart_policy) == (["mate"], True, ALWAYS)
 
@@ -142,24 +146,27 @@ def test_one_that_the_daemon_starts_and_that_need_not_be_down_any_more_gets_its_
 def test_one_that_the_daemon_started_and_a_person_stopped_gets_its_policy_back() -> None:
     cmgr = waiting()
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
-    cmgr.starts_by_hand("a", "by the daemon")
+    cmgr.starts("a", "by the daemon")
     cmgr.truth[key("a")] = container("a", 0, running=False, run="by the daemon", exit=Exit(143, T0, asked=True))
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("a").running, cmgr.truth[key("a")].restart_policy) == ([], False, ALWAYS)
 
 
-def test_a_policy_that_cannot_be_put_back_is_told_to_a_person_in_the_end() -> None:
+def test_a_policy_that_cannot_be_put_back_is_tried_until_it_is() -> None:
     cmgr = waiting()
     cmgr.starts_by_hand("a")
-    for _ in range(3):
-        cmgr.answer(SetRestartPolicy, error="connection refused", unreachable=True)
-        cmgr.wait(60, run=False)
-    for _ in range(5):
-        assert cmgr.held() == ["a"]
-        cmgr.answer(SetRestartPolicy, error="no space left")
-        cmgr.wait(60, run=False)
-    assert cmgr.held() == []
-    assert f"cannot put the restart policy {ALWAYS} of a back: no space left" in cmgr.notes(NoteKind.WARNING)
+    for error in ("connection refused", *["no space left"] * 50):
+        assert (cmgr.held(), cmgr.hold("a").state) == (["a"], HoldState.RETURNING)
+        cmgr.answer(SetRestartPolicy, error=error, unreachable=error == "connection refused")
+        assert cmgr.hold("a").error == error
+        (trouble,) = [each for each in troubles(cmgr.node) if each.kind is TroubleKind.POLICY]
+        assert trouble.text == "container a runs without its restart policy always:0"
+        cmgr.wait(3600, run=False)
+    told = [note for note in cmgr.notes(NoteKind.WARNING) if "no space left" in note]
+    assert told == [f"cannot put the restart policy {ALWAYS} of a back yet: no space left"]
+    cmgr.run()
+    assert (cmgr.held(), cmgr.truth[key("a")].restart_policy) == ([], ALWAYS)
+    assert [each for each in troubles(cmgr.node) if each.kind is TroubleKind.POLICY] == []
 
 
 def test_a_policy_that_the_books_did_not_know_of_yet_becomes_part_of_the_hold() -> None:
@@ -180,3 +187,19 @@ def test_an_answer_about_the_policy_that_nobody_waits_for_changes_nothing() -> N
     assert cmgr.tell(facts.RestartPolicySet(command.id, key("a"))) == []
     assert cmgr.tell(facts.RestartPolicySet(command.id, key("stranger"))) == []
     assert cmgr.node == before
+
+
+@pytest.mark.parametrize("before", ["", ALWAYS])
+def test_one_that_a_person_sets_while_it_is_held_is_what_goes_back(before: str) -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=before))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    cmgr.sees(replace(cmgr.truth[key("a")], restart_policy="on-failure:3"))
+    cmgr.run()
+    assert (cmgr.truth[key("a")].restart_policy, cmgr.hold("a").restart_policy) == ("", "on-failure:3")
+    if before:
+        text = "a was given another restart policy meanwhile, which it gets with its start"
+        assert text in cmgr.notes(NoteKind.HOLD)
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.truth[key("a")].restart_policy) == (Phase.HEALTHY, "on-failure:3")

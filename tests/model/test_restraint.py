@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model.policy import LimitsPolicy, Policy, Strategy
 from cmgr.model.values import facts
 from cmgr.model.values.commands import NoteKind, ResetRing, StopContainer
 from cmgr.model.values.containers import Container
+from cmgr.model.values.policy import LimitsPolicy, Policy, Strategy
 from cmgr.model.values.rings import Phase
 from tests.model.builders import MINOR, REQUEST, RESET, RING, SEPARATE, Cmgr, container, names, seconds
 

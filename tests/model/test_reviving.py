@@ -145,7 +145,7 @@ def test_a_fault_is_given_up_whose_ring_a_dead_mate_keeps_from_every_reset() -> 
     cmgr.fault(0)
     cmgr.wait(161)
     assert list(reasons(cmgr)) == [3, 0]
-    assert "chip 3 has not answered for" in reasons(cmgr)[0]
+    assert "chip 3 did not answer for" in reasons(cmgr)[0]
     assert (cmgr.sent(ResetRing), cmgr.held(), cmgr.booked("b").running) == ([], ["a"], True)
 
 

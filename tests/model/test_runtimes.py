@@ -1,13 +1,23 @@
 """Runtimes that come and go, and lists against events."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from cmgr.model.values import facts
-from cmgr.model.values.commands import CommandId, ListContainers, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.commands import (
+    CommandId,
+    ListContainers,
+    NoteKind,
+    ResetRing,
+    SetRestartPolicy,
+    StartContainer,
+    StopContainer,
+)
+from cmgr.model.values.containers import Container
 from cmgr.model.values.rings import Phase
-from tests.model.builders import REQUEST, Cmgr, container, died, key, names, seconds
+from tests.model.builders import REQUEST, SINGLE, Cmgr, container, died, key, names, seconds
 
 DOWN = facts.RuntimeDown("docker", "connection refused")
 
@@ -35,6 +45,123 @@ def test_an_absent_runtime_is_asked_again_later_each_time_up_to_ten_seconds() ->
     assert waits == [1, 2, 4, 8, 10, 10]
     cmgr.run()
     assert cmgr.node.runtimes["docker"].why_down == ""
+
+
+def test_a_runtime_that_appears_later_is_asked_before_anything_is_reset() -> None:
+    cmgr = Cmgr(container("late", 1, runtime="containerd"))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    assert cmgr.phase() is Phase.WAITING
+    cmgr.tell(facts.RuntimeFound("containerd"))
+    assert [c.runtime for c in cmgr.sent(ListContainers)][-1] == "containerd"
+    cmgr.tell(facts.RuntimeFound("containerd"))
+    cmgr.tell(facts.RuntimeFound("docker"))
+    assert cmgr.notes(NoteKind.WARNING) == ["containerd is there now: its containers are taken care of, too"]
+    cmgr.run()
+    assert names(cmgr.sent(StopContainer)) == ["late"]
+
+
+def test_nothing_is_reset_while_a_runtime_that_appeared_does_not_answer() -> None:
+    cmgr = Cmgr()
+    cmgr.tell(facts.RuntimeFound("containerd"))
+    cmgr.answer(ListContainers, error="it hangs")
+    cmgr.fault(0)
+    cmgr.answer(ListContainers)
+    assert cmgr.ring().reason == "cannot ask containerd: it hangs"
+    assert cmgr.sent(ResetRing) == []
+
+
+GONE = facts.RuntimeForgetOrdered("docker", "uid 0 (root)")
+
+
+def without_docker() -> Cmgr:
+    """Return a ring that waits for a runtime that does not answer, with one of its containers held."""
+    cmgr = Cmgr(container("a", 0), container("b", 1, runtime="containerd"), runtimes=("docker", "containerd"))
+    cmgr.fault(0)
+    cmgr.run(StopContainer)
+    cmgr.tell(DOWN)
+    for command in [c for c in cmgr.pending if isinstance(c, ListContainers)]:
+        cmgr.answer(ListContainers, error="connection refused" if command.runtime == "docker" else "")
+    assert (cmgr.phase(), cmgr.held()) == (Phase.LISTING, ["a", "b"])
+    return cmgr
+
+
+def test_nothing_waits_for_a_runtime_that_is_gone_for_good() -> None:
+    cmgr = without_docker()
+    cmgr.tell(GONE)
+    assert cmgr.held() == ["b"]
+    assert set(cmgr.node.runtimes) == {"containerd"}
+    cmgr.run()
+    assert (cmgr.phase(), len(cmgr.sent(ResetRing)), cmgr.held()) == (Phase.HEALTHY, 1, [])
+    assert "a is no longer held: docker is gone for good" in cmgr.notes(NoteKind.HOLD)
+    assert "uid 0 (root) ordered that docker is gone for good, with its containers" in cmgr.notes(NoteKind.ACTION)
+
+
+def test_that_it_is_gone_is_known_in_the_next_life_too() -> None:
+    cmgr = without_docker()
+    cmgr.tell(GONE)
+    cmgr.begin()
+    cmgr.tell(facts.RuntimeFound("docker"))
+    cmgr.tell(facts.ContainerSeen(container("late", 0)))
+    assert set(cmgr.node.runtimes) == {"containerd"}
+    assert key("late") not in cmgr.node.containers
+
+
+def test_one_that_answers_all_the_same_is_not_gone() -> None:
+    cmgr = without_docker()
+    cmgr.tell(GONE)
+    cmgr.tell(facts.RuntimeUp("docker"))
+    assert cmgr.node.gone == {}
+    cmgr.run()
+    assert cmgr.booked("a").chips == {0}
+    assert "docker is there now: its containers are taken care of, too" in cmgr.notes(NoteKind.WARNING)
+
+
+def unread(name: str, *, running: bool = True, **fields: Any) -> Container:
+    """Return what a list says of a container that cannot be read."""
+    return container(name, running=running, run="", unread="it hangs", **fields)
+
+
+def test_a_container_that_cannot_be_read_keeps_no_other_from_its_recovery() -> None:
+    cmgr = Cmgr(container("a", 0), unread("nginx"))
+    cmgr.fault(0)
+    cmgr.run()
+    assert names(cmgr.sent(StartContainer), StartContainer) == ["a"]
+    assert (cmgr.booked("nginx").running, cmgr.booked("nginx").chips) == (True, frozenset())
+
+
+def test_what_is_known_of_a_container_counts_while_it_cannot_be_read() -> None:
+    cmgr = Cmgr(container("a", 0), policy=SINGLE)
+    cmgr.truth[key("a")] = unread("a")
+    cmgr.begin()
+    cmgr.run()
+    assert cmgr.booked("a").chips == {0}
+    assert (cmgr.booked("a").run, cmgr.booked("a").unread) == ("life 1", "it hangs")
+    cmgr.fault(0)
+    assert names(cmgr.sent(StopContainer)) == ["a"]
+
+
+def test_one_that_is_held_and_cannot_be_read_stays_held() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    assert cmgr.held() == ["a"]
+    before = cmgr.hold("a")
+    for running in (False, True):
+        cmgr.truth[key("a")] = unread("a", running=running)
+        cmgr.tell(facts.Resync())
+        cmgr.run()
+        assert cmgr.hold("a") == before
+        assert cmgr.booked("a").running is running
+
+
+def test_one_that_can_be_read_again_is_booked_as_it_is() -> None:
+    cmgr = Cmgr(unread("a"))
+    cmgr.truth[key("a")] = container("a", 1)
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert cmgr.booked("a").chips == {1}
+    assert cmgr.booked("a").unread == ""
 
 
 def test_its_absence_and_its_return_are_told_once() -> None:
@@ -177,7 +304,7 @@ def test_what_a_runtime_could_not_read_is_kept_with_what_means_no_chip_here() ->
     assert cmgr.booked("a").chips == {0}
 
 
-def test_what_a_list_leaves_out_is_forgotten_in_the_same_order_each_time() -> None:
+def test_what_a_list_leaves_out_is_lost_in_the_same_order_each_time() -> None:
     cmgr = Cmgr(*(container(f"c{n}", 0) for n in range(8)))
     cmgr.fault(0)
     cmgr.run(StopContainer)
@@ -185,6 +312,6 @@ def test_what_a_list_leaves_out_is_forgotten_in_the_same_order_each_time() -> No
     cmgr.log.clear()
     cmgr.tell(facts.Resync())
     cmgr.run(ListContainers)
-    forgotten = [text for text in cmgr.notes() if "is forgotten" in text]
+    lost = [text for text in cmgr.notes() if "is lost" in text and not text.startswith("container")]
     # A walk is known by its seed only if the same facts lead to the same decisions, whatever a set's order is.
-    assert forgotten == [f"c{n} is forgotten: somebody removed it" for n in range(8)]
+    assert lost == [f"c{n} is lost: somebody removed it; cmgr cannot start it again" for n in range(8)]

@@ -1,13 +1,18 @@
 """Whose containers are stopped: strategies, labels, and nothing outside the fault's ring."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from cmgr.model.policy import Policy, Strategy
 from cmgr.model.values import facts
-from cmgr.model.values.commands import StopContainer
+from cmgr.model.values.chips import UNCLEAR
+from cmgr.model.values.commands import NoteKind, StopContainer
+from cmgr.model.values.containers import Container
+from cmgr.model.values.policy import Policy, Strategy
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.troubles import TroubleKind
+from cmgr.view.troubles import troubles
 from tests.model.builders import MINOR, RING, SINGLE, Cmgr, container, key, names, seconds
 
 NEVER = Policy()
@@ -80,6 +85,53 @@ def test_each_strategy_that_keeps_a_container_running_is_named_in_the_reason() -
         "the reset of chips 0-3 waits for mate (not on a faulty chip; strategy ringRecover would stop it), "
         "never (strategy never)"
     )
+
+
+def test_by_default_a_wait_for_ring_mates_ends_after_ten_minutes_and_says_so_before() -> None:
+    cmgr = Cmgr(container("a", 0), container("mate", 1), policy=SINGLE)
+    cmgr.fault(0)
+    cmgr.wait(1)
+    ring = cmgr.ring()
+    assert ring.reason.endswith("; after 10 min of that the whole ring is stopped (reset.widen_after)")
+    assert ring.blocked is not None
+    assert ring.deadline == ring.blocked + timedelta(minutes=10)
+    assert [t.kind for t in troubles(cmgr.node) if t.kind is TroubleKind.WIDENED] == []
+    cmgr.now = ring.deadline
+    assert names(cmgr.tell(facts.Tick())) == ["mate"]
+    told = "the reset of chips 0-3 has waited 10 min for mate: the whole ring is stopped (reset.widen_after)"
+    assert told in cmgr.notes(NoteKind.WARNING)
+    assert [t.text for t in troubles(cmgr.node) if t.kind is TroubleKind.WIDENED] == ["the whole ring 0 is stopped"]
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.held(), cmgr.booked("mate").running) == (Phase.HEALTHY, [], True)
+    assert troubles(cmgr.node) == []
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        container("never", 2, strategy=Strategy.NEVER),
+        container("not-mine", 2, enabled=False),
+        container("once", 2, auto_remove=True),
+        replace(container("somewhere"), claims=frozenset({UNCLEAR})),
+    ],
+    ids=lambda c: c.name,
+)
+def test_no_ring_mate_is_stopped_where_that_would_not_end_the_wait(left: Container) -> None:
+    cmgr = Cmgr(container("a", 0), container("mate", 1), left, policy=SINGLE)
+    cmgr.fault(0)
+    cmgr.wait(1300)
+    assert (cmgr.phase(), cmgr.ring().deadline, names(cmgr.log)) == (Phase.WAITING, None, ["a"])
+    assert "widen_after" not in cmgr.ring().reason
+
+
+def test_without_widen_after_the_wait_has_no_end() -> None:
+    cmgr = Cmgr(
+        container("a", 0), container("mate", 1), policy=replace(SINGLE, reset=replace(SINGLE.reset, widen_after=None))
+    )
+    cmgr.fault(0)
+    cmgr.wait(90_000)
+    assert (cmgr.phase(), names(cmgr.log)) == (Phase.WAITING, ["a"])
+    assert cmgr.ring().reason.endswith("(not on a faulty chip; strategy ringRecover would stop it)")
 
 
 def test_a_wait_for_ring_mates_longer_than_widen_after_stops_them_too() -> None:

@@ -1,12 +1,12 @@
-"""What others than the driver say of chips after a reset, and what is told beside a recovery."""
+"""Opinions of others than the driver about chips after a reset, and what is told beside a recovery."""
 
 from dataclasses import replace
 
-from cmgr.model.policy import ResetPolicy
 from cmgr.model.values import facts
 from cmgr.model.values.commands import Note, NoteKind, ReadRing, StartContainer
+from cmgr.model.values.policy import ResetPolicy
 from cmgr.model.values.rings import Phase
-from cmgr.view.status import status
+from cmgr.view.status import chips
 from tests.model.builders import RING, Cmgr, container, names
 from tests.model.builders import seconds as s
 
@@ -29,7 +29,7 @@ def test_only_read_outs_after_a_reset_are_asked_for_another_opinion() -> None:
     cmgr.tell(facts.Resync())
     until_verifying(cmgr)
     asked = cmgr.sent(ReadRing)
-    assert [c.after_reset for c in asked] == [c.reason.startswith("have chips") for c in asked]
+    assert [c.after_reset for c in asked] == [c.reason.startswith("did chips") for c in asked]
     assert asked[-1].after_reset
 
 
@@ -39,9 +39,8 @@ def test_chips_that_are_called_unwell_are_not_used_and_the_reason_says_why() -> 
     doubted(cmgr)
     assert (cmgr.phase(), cmgr.ring().reason) == (Phase.VERIFYING, NO)
     assert cmgr.held() == ["a"]
-    chips = status(cmgr.node, {}, cmgr.now)["chips"]
-    assert isinstance(chips, list)
-    assert [c["reason"] for c in chips if not c["healthy"]] == [NO] * 4
+    found = chips(cmgr.node)
+    assert [c["reason"] for c in found if not c["healthy"]] == [NO] * 4
     cmgr.wait(1)
     assert (cmgr.phase(), cmgr.held()) == (Phase.HEALTHY, [])
 

@@ -117,7 +117,7 @@ def test_starts_that_never_reach_the_runtime_are_asked_for_less_often() -> None:
 def test_a_start_that_worked_although_its_answer_said_no_ends_the_hold() -> None:
     cmgr = resuming(Cmgr(container("a", 0)))
     cmgr.answer(StartContainer, error="timed out")
-    cmgr.starts_by_hand("a", "by cmgr")
+    cmgr.starts("a", "by cmgr")
     assert (cmgr.held(), cmgr.phase(), cmgr.ring().theirs) == ([], Phase.HEALTHY, frozenset())
     assert "a is no longer held: it runs, so an earlier start had worked" in cmgr.notes(NoteKind.HOLD)
 
@@ -142,7 +142,7 @@ def test_a_container_of_a_late_start_of_ours_is_stopped_by_a_new_fault() -> None
     cmgr = resuming(Cmgr(container("a", 0)))
     cmgr.answer(StartContainer, error="timed out")
     cmgr.fault(0)
-    assert names(cmgr.starts_by_hand("a", "by cmgr")) == ["a"]
+    assert names(cmgr.starts("a", "by cmgr")) == ["a"]
     cmgr.wait(30)
     assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], True)
 
@@ -200,3 +200,30 @@ def test_the_reason_names_what_the_ring_waits_for_before_it_starts() -> None:
     cmgr.tell(facts.RuntimeUp("docker"))
     cmgr.run()
     assert (cmgr.phase(), replace(cmgr.booked("a"), since=None).running) == (Phase.HEALTHY, True)
+
+
+def test_a_start_at_which_the_runtime_fails_itself_counts_as_no_try_however_often() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    for _ in range(20):
+        cmgr.answer(StartContainer, error="no answer", runtime_ails=True)
+        hold = cmgr.hold("a")
+        assert (hold.tries, hold.failed) == (0, False)
+        cmgr.now = max(cmgr.now, hold.retry_at or cmgr.now)
+        cmgr.tell(facts.Tick())
+    warnings = [text for text in cmgr.notes() if text.startswith("cannot start a")]
+    assert warnings == ["cannot start a, and it is tried until the runtime is well: no answer"]
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.held()) == (Phase.HEALTHY, [])
+
+
+def test_one_that_runs_after_such_a_start_is_not_taken_for_a_persons() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.answer(StartContainer, error="no answer", runtime_ails=True)
+    cmgr.sees(replace(cmgr.truth[key("a")], running=True, run="ours after all", exit=None))
+    cmgr.answer(ListContainers)
+    assert "an earlier start had worked" in " ".join(cmgr.notes(NoteKind.HOLD))
+    assert cmgr.held() == []

@@ -48,6 +48,43 @@ def test_containers_are_stopped_from_high_order_to_low_and_equals_in_parallel() 
     assert names(cmgr.log) == ["20", "21", "10", "11", "00", "01"]
 
 
+def test_an_order_keeps_nobody_waiting_for_longer_than_the_grace_of_those_before() -> None:
+    cmgr = Cmgr(container("first", 0, order=1, grace=seconds(3)), container("b", 1))
+    assert names(cmgr.fault(0)) == ["first"]
+    cmgr.wait(2, run=False)
+    assert names(cmgr.log) == ["first"]
+    cmgr.wait(2, run=False)
+    assert names(cmgr.log) == ["first", "b"]
+
+
+def test_labels_of_others_keep_nobody_waiting_for_longer_than_the_limit() -> None:
+    week = timedelta(days=7)
+    evil = [container(f"evil{n}", 0, order=999999 - n, grace=week) for n in range(5)]
+    cmgr = Cmgr(*evil, container("victim", 0))
+    assert names(cmgr.fault(0)) == ["evil0"]
+    cmgr.wait(59, run=False)
+    assert names(cmgr.log) == ["evil0"]
+    cmgr.wait(2, run=False)
+    assert set(names(cmgr.log)) == {"victim", *(f"evil{n}" for n in range(5))}
+
+
+def test_one_that_was_told_to_stop_long_ago_keeps_nobody_waiting_who_is_held_later() -> None:
+    cmgr = Cmgr(container("evil", 0, order=9, grace=timedelta(days=7)))
+    cmgr.fault(0)
+    cmgr.wait(61, run=False)
+    assert names(cmgr.sees(container("late", 1))) == ["late"]
+
+
+def test_one_that_does_not_come_up_keeps_those_after_it_waiting_no_longer_than_the_limit() -> None:
+    cmgr = Cmgr(container("first", 0), container("then", 0, order=1))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.wait(59, run=False)
+    assert names(cmgr.log, StartContainer) == ["first"]
+    cmgr.wait(2, run=False)
+    assert names(cmgr.log, StartContainer) == ["first", "then"]
+
+
 def test_the_order_counts_within_a_ring_only() -> None:
     cmgr = Cmgr(container("high", 0, order=5), container("elsewhere", 4, order=0))
     cmgr.fault(0)

@@ -77,14 +77,21 @@ def test_rings_are_reset_one_at_a_time() -> None:
     cmgr.run_until(Phase.RESETTING)
     cmgr.run(StopContainer, ListContainers)
     assert (cmgr.phase(4), cmgr.ring(4).reason) == (Phase.WAITING, "ring 0 is being reset; 1 at once")
-    cmgr.unbooted = {2}
     cmgr.answer(ResetRing)
-    cmgr.wait(5)
-    assert (cmgr.phase(0), cmgr.phase(4)) == (Phase.VERIFYING, Phase.WAITING)
-    cmgr.unbooted = set()
     cmgr.wait(5)
     assert (cmgr.phase(0), cmgr.phase(4)) == (Phase.HEALTHY, Phase.HEALTHY)
     assert [c.ring for c in cmgr.sent(ResetRing)] == [0, 4]
+
+
+def test_a_ring_that_never_boots_keeps_no_other_from_its_reset() -> None:
+    cmgr = Cmgr(container("a", 0), container("b", 4))
+    cmgr.unbooted = {2}
+    cmgr.fault(0)
+    cmgr.wait(5)
+    assert (cmgr.phase(0), names(cmgr.log, StartContainer)) == (Phase.VERIFYING, [])
+    cmgr.fault(4)
+    cmgr.wait(0.1)
+    assert (cmgr.phase(0), cmgr.phase(4), names(cmgr.log, StartContainer)) == (Phase.VERIFYING, Phase.HEALTHY, ["b"])
 
 
 def test_more_rings_are_reset_at_once_when_the_policy_says_so() -> None:

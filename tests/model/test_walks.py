@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.policy import (
+from cmgr.model.values.policy import (
     DEFAULT_LEVELS,
     HealPolicy,
     IsolationPolicy,
@@ -20,11 +20,11 @@ from cmgr.model.policy import (
     Strategy,
 )
 from cmgr.model.values.rules import Rules
-from tests.model.acts import ACTS, RULES, check_end, heal
+from tests.model.acts import ACTS, RESET_FIRST, RULES, check_end, heal
 from tests.model.machine import Plan
 from tests.model.world import World
 
-WALKS = int(os.environ.get("CMGR_WALKS", "300"))
+WALKS = int(os.environ.get("CMGR_WALKS", "60"))
 STEPS = 140
 
 PLAIN = Plan()
@@ -56,6 +56,7 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
         TWO_RUNTIMES,
         RULES,
     ),
+    "escalated-after-a-reset": (Policy(strategy=Strategy.RING, software_window=SOON), HALF_USED, RESET_FIRST),
     "restrained": (
         Policy(strategy=Strategy.RING, limits=LimitsPolicy(rings_at_once=1, episodes_per_hour=4)),
         FOUR_RINGS,
@@ -92,5 +93,5 @@ def test_observing_changes_nothing_in_the_world() -> None:
         walk(world)
         heal(world)
         assert not world.machine.resets, world.seed
-        assert not [r for r in world.machine.real.values() if r.starts], world.seed
+        assert not [r for r in world.machine.truth.values() if r.starts], world.seed
         assert not world.node.holds

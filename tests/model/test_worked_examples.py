@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.policy import DEFAULT_LEVELS, LimitsPolicy
 from cmgr.model.values import facts
 from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import ResetRing
 from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.policy import DEFAULT_LEVELS, LimitsPolicy
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.rules import DurationRule, FrequencyRule
 from tests.model.builders import CATALOG, FREE, MINOR, RESET, RING, T0, Cmgr, container, seconds
@@ -61,6 +61,29 @@ def test_frequency_three_times_a_day() -> None:
     assert isolated(cmgr) == {}
 
 
+def test_frequency_a_shipped_rule_waits_for_one_more_reset() -> None:
+    cmgr = ruled(container("a", 3), by=rules(FrequencyRule(timedelta(days=1), 2, Level.SeparateNPU, after_reset=True)))
+    for hour in (10, 14):
+        until(cmgr, hour * 3600)
+        cmgr.fault(3)
+        cmgr.run()
+        assert (isolated(cmgr), cmgr.booked("a").running) == ({}, True)
+    told = f"{RESET} on chip 3 came 2 times within 1 d: if it comes again after one more reset, it is isolated"
+    assert told in cmgr.notes()
+    until(cmgr, 20 * 3600)
+    cmgr.fault(3)
+    assert (isolated(cmgr), len(cmgr.ring().resets)) == ({3: "escalation"}, 2)
+
+
+def test_frequency_the_next_after_a_day_is_the_first_of_another_count() -> None:
+    cmgr = ruled(by=rules(FrequencyRule(timedelta(days=1), 2, Level.SeparateNPU, after_reset=True)))
+    for hour in (10, 14, 39):
+        until(cmgr, hour * 3600)
+        cmgr.fault(3)
+        cmgr.run()
+    assert isolated(cmgr) == {}
+
+
 def test_frequency_the_first_of_three_is_older_than_a_day() -> None:
     cmgr = ruled(by=rules(FrequencyRule(timedelta(days=1), 3, Level.SeparateNPU), code=MINOR))
     for hour in (10, 14, 35):
@@ -89,14 +112,16 @@ def test_duration_a_link_goes_down_and_up() -> None:
 
 
 def test_software_a_job_on_all_chips() -> None:
-    rule = FrequencyRule(timedelta(days=1), 2, Level.SeparateNPU)
-    cmgr = ruled(container("job", *range(8)), by=rules(rule, code=MINOR))
-    comes_and_goes(cmgr, 2)
-    cmgr.wait(3600)
-    cmgr.fault(2, MINOR)
+    rule = FrequencyRule(timedelta(days=1), 2, Level.SeparateNPU, after_reset=True)
+    cmgr = ruled(container("job", *range(8)), by=rules(rule))
+    for _ in range(2):
+        cmgr.fault(2)
+        cmgr.wait(3600)
+    assert (isolated(cmgr), len(cmgr.ring().resets)) == ({}, 2)
+    cmgr.fault(2)
     assert isolated(cmgr) == {2: "escalation"}
     cmgr.wait(3)
-    cmgr.fault(5, MINOR)
+    cmgr.fault(5)
     assert isolated(cmgr) == {}
 
 

@@ -10,20 +10,21 @@ from datetime import timedelta
 from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.faults.escalation import separating
 from cmgr.model.invariants import stuck, unsafe
-from cmgr.model.policy import Policy
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.values import facts
 from cmgr.model.values.catalog import Catalog, Entry
-from cmgr.model.values.chips import Chip, ChipId, RingId
+from cmgr.model.values.chips import Chip
 from cmgr.model.values.commands import Action, Note, NoteKind, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
-from cmgr.model.values.rings import reborn
-from cmgr.model.values.rules import Rules
+from cmgr.model.values.policy import Policy
+from cmgr.model.values.rules import RuleKind, Rules
+from cmgr.model.wanted import missing
 from cmgr.service.loop import unwritten
 from cmgr.service.workers import failed
+from tests.model.builders import stored, topology
 from tests.model.machine import Machine, Plan
 
 CODES = {
@@ -34,25 +35,6 @@ CODES = {
     "A2301001": Level.SeparateNPU,
 }
 CATALOG = Catalog({FaultCode(c): Entry(level, "test") for c, level in CODES.items()})
-
-
-def stored(node: Node) -> Node:
-    """Return what a store keeps of a node."""
-    return Node(
-        chips=node.chips,
-        rings={i: reborn(r) for i, r in node.rings.items()},
-        containers={k: replace(c, seen=None, heal=None, health="") for k, c in node.containers.items()},
-        faults={c: {k: f for k, f in known.items() if f.active} for c, known in node.faults.items()},
-        tallies={k: replace(t, due=None) for k, t in node.tallies.items()},
-        isolations=node.isolations,
-        restraint=node.restraint,
-        holds={k: replace(h, command=None, delays=0, revived="") for k, h in node.holds.items()},
-        healings=node.healings,
-        reset_orders=node.reset_orders,
-        maintenance=node.maintenance,
-        serial=node.serial,
-        episodes=node.episodes,
-    )
 
 
 @dataclass
@@ -75,8 +57,7 @@ class World:
         self.begin()
 
     def topology(self) -> tuple[Chip, ...]:
-        ring = self.plan.ring
-        return tuple(Chip(ChipId(c), RingId(c // ring * ring), logical=c) for c in range(self.plan.chips))
+        return topology(self.plan.chips, self.plan.ring)
 
     def begin(self) -> None:
         self.node = self.saved = replace(self.load(), policy=self.policy, catalog=self.catalog())
@@ -118,6 +99,7 @@ class World:
             before = self.node
             self.node, decided = reduce(before, facts.Event(self.machine.clock(), fact))
             self._check_ended_holds(before, fact)
+            self._check_reset_first(before)
             actions = [c for c in decided if not isinstance(c, Note)]
             if self.node.maintenance is not None:
                 touched = [a for a in actions if isinstance(a, StopContainer | StartContainer | ResetRing)]
@@ -126,6 +108,7 @@ class World:
                 assert not unsafe(self.node, action), f"seed {self.seed}: {action}: {unsafe(self.node, action)}"
             commands += actions
             notes += [c for c in decided if isinstance(c, Note)]
+        self._check_wanted()
         assert not stuck(self.node), f"seed {self.seed}: {stuck(self.node)}"
         assert not _uneven(self.node), f"seed {self.seed}: {_uneven(self.node)}"
         for _ in (n for n in notes if n.kind is NoteKind.CLOSED):
@@ -133,10 +116,24 @@ class World:
             self._check_nothing_is_lost()
         return commands, notes
 
+    def _check_reset_first(self, before: Node) -> None:
+        """No rule that waits for a reset isolates a chip before one."""
+        for key in self.node.tallies.keys() & before.tallies.keys():
+            rule, (chip, code) = self.rules.frequency.get(key[1]), key
+            kinds = [r.kind for r in self.node.tallies[key].raised if r not in before.tallies[key].raised]
+            if (
+                rule is not None
+                and rule.after_reset
+                and rule.level is Level.SeparateNPU
+                and RuleKind.FREQUENCY in kinds
+            ):
+                resets = self.node.rings[self.node.chips[chip].ring].resets
+                assert resets, f"seed {self.seed}: {code} isolates chip {chip} before a reset"
+
     def _send(self, commands: Sequence[Action], written: bool) -> None:
         left: list[facts.Answer] = []
         for command in commands:
-            # What a later fact of the same batch has overtaken is not done, and answered so, as in the service.
+            # As in the service, one that a later fact of the same batch has overtaken is not done, and answered so.
             if unsafe(self.node, command):
                 left.append(_not_done(command, "overtaken"))
             elif not written and (refusal := unwritten(command, "the disk is full")) is not None:
@@ -154,9 +151,20 @@ class World:
             assert hold.state is HoldState.STOPPING, f"seed {self.seed}: {command}: {hold}"
 
     def _check_nothing_is_lost(self) -> None:
-        for real in self.machine.real.values():
+        for real in self.machine.truth.values():
             held = real.running or not real.will or real.key in self.node.holds
             assert held, f"seed {self.seed}: {real} is down, and nobody will start it"
+
+    def _check_wanted(self) -> None:
+        """A container that ought to run and does not is told, as soon as cmgr can know that it does not."""
+        told = missing(self.node)
+        for real in self.machine.truth.values():
+            booked = self.node.containers.get(real.key)
+            if booked is not None and booked.running and real.running and booked.run == f"life {real.life}":
+                if real.enabled and real.spared != real.life:
+                    real.wanted = True
+            elif real.wanted and not real.running and (booked is None or not booked.running):
+                assert real.key in told, f"seed {self.seed}: {real} is down, and nobody is told: {booked}"
 
     def _check_ended_holds(self, before: Node, fact: facts.Fact) -> None:
         for key, hold in before.holds.items():
@@ -171,8 +179,12 @@ class World:
             if self.rng.random() < 0.5:
                 machine.carry_out(command)
         for key in self.saved.holds:
-            if key in machine.real and machine.real[key].will is False:
-                machine.real[key].will = None
+            if key in machine.truth and machine.truth[key].will is False:
+                machine.truth[key].will = None
+        for key, real in machine.truth.items():
+            known = self.saved.containers.get(key)
+            if not (key in self.saved.holds or (known is not None and known.wanted)):
+                real.wanted = None  # That it was seen was not saved.
         self.under_way = []
         machine.hints = []
         self.set_clock()
@@ -230,6 +242,8 @@ def _not_done(command: Action, why: str) -> facts.Answer:
 
 def _may_end(hold: Hold, fact: facts.Fact, key: ContainerKey) -> bool:
     """Return whether this fact may end this hold: a start that worked, a removal, a person, or nothing tried yet."""
+    if hold.state is HoldState.SETTLING:
+        return True  # It was started: what becomes of it then is the world's to judge.
     never_tried = hold.state is HoldState.STOPPING and hold.tries == 0 and hold.command is None
     if hold.cause is Cause.HEAL and hold.died and not hold.tries:
         never_tried = True  # Somebody had stopped it, which came out only now.

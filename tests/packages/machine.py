@@ -133,8 +133,8 @@ class Machine:
                 env={**os.environ, "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"},
             )
         try:
-            eventually(self._found, within=60)
-            eventually(lambda: self.run("systemctl", "is-system-running").out in ("running\n", "degraded\n"), within=90)
+            eventually(self._found)
+            eventually(lambda: self.run("systemctl", "is-system-running").out in ("running\n", "degraded\n"))
         except AssertionError as exc:
             self.close()
             raise CannotRun(f"systemd does not boot as PID 1 here: {said.read_text(errors='replace')[-600:]}") from exc
@@ -245,7 +245,7 @@ class Machine:
 
 def _empty(group: Path) -> None:
     """Remove a control group and those below it; what still runs in there has lost its PID 1 and is ending."""
-    eventually(lambda: _removed(group), within=20, why=f"{group} is gone")
+    eventually(lambda: _removed(group), why=f"{group} is gone")
 
 
 def _removed(group: Path) -> bool:

@@ -11,6 +11,7 @@ CONFIGURATION = """
 strategy = "ringRecover"
 driver = "sim"
 runtimes = ["{runtime}"]
+retry.settle = "1s"
 [sim]
 chips = 8
 ring = 4
@@ -49,7 +50,7 @@ def inject(machine: Machine, chip: int = 0) -> None:
 
 def recovered(machine: Machine, number: int = 1) -> None:
     """Wait until that episode is over, recovered."""
-    eventually(lambda: (episode(machine, number) or {}).get("outcome") == "recovered", within=60)
+    eventually(lambda: (episode(machine, number) or {}).get("outcome") == "recovered")
 
 
 def phase(machine: Machine) -> str:

@@ -5,7 +5,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.packages import dists
+
+pytestmark = pytest.mark.alone
 
 SCRIPTS = sorted(p for p in (dists.ROOT / "packaging").rglob("*.sh")) + sorted(
     dists.ROOT / "packaging/deb" / name for name in ("preinst", "postinst", "prerm", "postrm")
@@ -64,3 +68,16 @@ def test_an_unknown_architecture_is_refused() -> None:
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == "cannot build: architecture riscv64 is neither x86_64 nor aarch64\n"
+
+
+def test_what_a_build_needs_is_looked_for_before_anything_is_compiled(tmp_path: Path) -> None:
+    for tool in ("sh", "dirname", "uname", "sed", "cat", "git", "stat"):
+        (tmp_path / tool).symlink_to(dists.said("which", tool).strip())
+    done = subprocess.run(
+        ["/bin/sh", str(dists.ROOT / "packaging/build.sh"), "deb", "rpm"],
+        env={"PATH": str(tmp_path), "HOME": str(tmp_path)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("cannot build: missing: ")
+    for tool in ("cpio", "dpkg-deb", "rpmbuild", "tclsh", "gcc"):
+        assert f" {tool} " in done.stderr

@@ -44,7 +44,7 @@ def foreign(install: Install, emulator: Emulator) -> Install:
 
 
 def recovered(service: Service) -> None:
-    service.until_said("is over: recovered", within=60)
+    service.until_said("is over: recovered")
     service.until_over()
 
 
@@ -120,7 +120,7 @@ def chips(emulator: Emulator, workshop: Workshop) -> Callable[[str], Chips]:
 
 @pytest.fixture
 def paged(emulator: Emulator) -> tuple[str, ...]:
-    """What starts the interpreter as on a kernel with large pages. Later emulators than 8 cannot pretend that."""
+    """A program that starts the interpreter as on a kernel with large pages. No emulator after 8 can."""
     try:
         return emulator.with_pages(LARGEST_PAGES[FOREIGN])
     except CannotRun as why:

@@ -4,9 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cmgr.model.values.chips import UNCLEAR
 from cmgr.runtimes import claims
-from cmgr.runtimes.claims import ASCEND, NVIDIA, Claims, Request
+from cmgr.runtimes.claims import Claims, Request
 
+ASCEND = "ASCEND_VISIBLE_DEVICES"
+NVIDIA = "NVIDIA_VISIBLE_DEVICES"
 UUID = "GPU-8f6d1e2a-0b3c-4d5e-9f00-112233445566"
 
 
@@ -20,6 +23,16 @@ UUID = "GPU-8f6d1e2a-0b3c-4d5e-9f00-112233445566"
         ("Ascend910-0,Ascend910-1", "0 1"),
         ("Ascend310P-7", "7"),
         ("ascend910b-12", "12"),
+        ("npu-0", "0"),
+        ("npu-0,npu-2", "0 2"),
+        ("NPU-11", "11"),
+        ("Ascend910-2c-100-0", "0"),
+        ("Ascend910-16c-180-3", "3"),
+        ("Ascend310P-4c.3cpu-100-1", "1"),
+        ("Ascend310P-4c.4cpu.dvpp-107-7,2", "2 7"),
+        ("Ascend310P-4c.3cpu.ndvpp-101-5", "5"),
+        ("Ascend910-10c.3cpu.16g.dvpp-116-6", "6"),
+        ("Ascend910-vir04-102-4", "4"),
         ("007", "7"),
         ("5-5", "5"),
         ("1,1,1-2", "1 2"),
@@ -57,6 +70,11 @@ def test_a_list_of_chips_is_read_in_every_spelling(name: str, text: str, chips: 
         "1_0",
         "٣",
         "Ascend910-",
+        "npu0",
+        "npu-",
+        "npu-0-1",
+        "Ascend910-2c-100",
+        "Ascend910-2c-100-0-1",
         "davinci0",
         "none",
         "1 2",
@@ -65,6 +83,18 @@ def test_a_list_of_chips_is_read_in_every_spelling(name: str, text: str, chips: 
 def test_an_item_that_cannot_be_read_is_a_warning_and_hides_no_other(item: str) -> None:
     read = claims.from_environment([f"{ASCEND}=3,{item},5"])
     assert read == Claims(frozenset({"3", "5"}), (f"cannot read {item!r} in {ASCEND}",))
+
+
+def test_numbers_of_parts_are_no_chips() -> None:
+    lines = [f"{ASCEND}=100,Ascend310P-2c-101-3,4-5", "ASCEND_RUNTIME_OPTIONS=NODRV,VIRTUAL"]
+    read = claims.from_environment(lines)
+    assert read.chips == {"3", UNCLEAR}
+    assert read.warnings == tuple(f"uses {n}, a part of a chip that cannot be told" for n in ("100", "4-5"))
+    assert claims.from_environment([lines[0], "ASCEND_RUNTIME_OPTIONS=NODRV"]).chips == {"100", "3", "4", "5"}
+
+
+def test_a_part_that_is_made_at_the_start_is_of_the_chip_that_is_named() -> None:
+    assert claims.from_environment([f"{ASCEND}=2", "ASCEND_VNPU_SPECS=vir04"]) == Claims(frozenset("2"))
 
 
 def test_only_the_exact_name_counts() -> None:
@@ -83,6 +113,28 @@ def test_a_request_for_nvidia_chips_outdoes_that_variable_and_no_other() -> None
     gpu = Request(ids=("0",), capabilities=frozenset({"gpu"}))
     assert claims.from_environment(lines, [gpu]).chips == {"1"}
     assert claims.from_environment(lines, [Request(driver="cdi", ids=("other.com/x=0",))]).chips == {"all", "1"}
+
+
+@pytest.mark.parametrize(
+    ("programs", "counts"),
+    [
+        (None, True),
+        ([], False),
+        (["runc"], False),
+        (["io.containerd.runc.v2", "/usr/bin/crun"], False),
+        (["/opt/nvidia/bin/runc"], False),
+        (["nvidia"], True),
+        (["nvidia-cdi"], True),
+        (["runc", "/usr/bin/nvidia-container-runtime"], True),
+        (["/usr/bin/nvidia-container-runtime.legacy"], True),
+        (["/usr/bin/nvidia-container-runtime-hook"], True),
+    ],
+)
+def test_nvidias_variable_counts_where_one_of_its_programs_makes_the_container(
+    programs: list[str] | None, counts: bool
+) -> None:
+    read = claims.from_environment([f"{NVIDIA}=all", f"{ASCEND}=1"], programs=programs)
+    assert read.chips == ({"all", "1"} if counts else {"1"})
 
 
 @pytest.mark.parametrize(
@@ -110,7 +162,7 @@ def test_a_device_is_a_chip_by_its_path_on_the_host(path: str, chips: str) -> No
 @pytest.mark.parametrize("path", ["/dev/vdavinci100", "/dev", "/dev/"])
 def test_a_device_that_reaches_chips_untold_is_a_warning(path: str) -> None:
     read = claims.from_devices([path, "/dev/davinci1"])
-    assert read.chips == {"1"}
+    assert read.chips == {"1", UNCLEAR}
     assert len(read.warnings) == 1
 
 
@@ -172,7 +224,7 @@ def test_device_numbers_are_chips_where_the_major_is_a_chip_driver() -> None:
 
 def test_a_rule_for_every_minor_reaches_chips_and_asks_for_none() -> None:
     read = claims.from_numbers([(236, -1), (10, -1), (-1, -1)], frozenset({236}))
-    assert read.chips == frozenset()
+    assert read.chips == {UNCLEAR}
     assert len(read.warnings) == 2
 
 
@@ -212,3 +264,11 @@ def test_no_text_makes_reading_fail_or_swell(text: str) -> None:
         assert len(read.chips) <= 10_000
         assert all(claim == "all" or claim.isascii() for claim in read.chips)
     assert claims.chip_majors(text) is not None
+
+
+def test_numbers_of_virtual_chips_are_no_chips() -> None:
+    virtual = [f"{ASCEND}=100", "ASCEND_RUNTIME_OPTIONS=NODRV,VIRTUAL"]
+    read = claims.from_environment(virtual)
+    assert (set(read.chips), len(read.warnings)) == ({UNCLEAR}, 1)
+    assert claims.from_environment([f"{ASCEND}=1", "ASCEND_RUNTIME_OPTIONS=NODRV"]) == Claims(frozenset({"1"}))
+    assert claims.from_environment(virtual[1:]) == Claims()

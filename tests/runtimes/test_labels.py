@@ -1,4 +1,4 @@
-"""What labels wish for, and what happens to wishes that cannot be read."""
+"""The wishes of labels, and what happens to those that cannot be read."""
 
 from datetime import timedelta
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.model.policy import Strategy
 from cmgr.model.values.containers import Heal
+from cmgr.model.values.policy import Strategy
 from cmgr.runtimes.labels import LONGEST_GRACE, Wishes, wishes
 
 

@@ -1,4 +1,4 @@
-"""What a runtime told, as the tests ask for it."""
+"""The facts that a runtime told, as the tests ask for it."""
 
 import threading
 from collections.abc import Callable

@@ -39,6 +39,8 @@ class World(Protocol):
 
     def pause(self, key: ContainerKey) -> None: ...
 
+    def resume(self, key: ContainerKey) -> None: ...
+
     def die(self, key: ContainerKey) -> None:
         """Let its process be killed, not through the runtime: code 137."""
 

@@ -14,13 +14,16 @@ import pytest
 from tests.security.fuzz import SECTION
 from tests.support.figures import Figures
 from tests.support.service import NOW, Service
+from tests.support.waiting import PATIENCE
+
+pytestmark = pytest.mark.alone
 
 SOURCE = Path(__file__).with_name("births.c")
 
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """What was made, its mode at that moment, and the mode of the folder that it was made in."""
+    """The file that was made, its mode at that moment, and the mode of the folder that it was made in."""
 
     what: str
     mode: int
@@ -36,7 +39,7 @@ def preloaded(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("there is no gcc")
     target = tmp_path_factory.mktemp("births") / "births.so"
     how = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
-    subprocess.run(["gcc", *how, "-o", str(target), str(SOURCE), "-ldl"], check=True, timeout=60)
+    subprocess.run(["gcc", *how, "-o", str(target), str(SOURCE), "-ldl"], check=True, timeout=PATIENCE)
     return target
 
 

@@ -1,4 +1,4 @@
-"""What containers say of themselves, in any shape: it names chips or gives a warning, and does nothing else."""
+"""Containers describe themselves in any shape: that names chips or gives a warning, and does nothing else."""
 
 import json
 import re
@@ -17,13 +17,15 @@ from cmgr.runtimes import claims
 from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.messages import MESSAGES
 from cmgr.runtimes.docker.inspect import described
+from cmgr.vendor import notations
 from tests.security.fuzz import NASTY, SECTION, json_values, numbers, texts, tries
 from tests.security.watching import Watch
 from tests.support.figures import Figures
 
+VARIABLES = [name for notation in notations() for name in notation.variables]
 MAJORS = frozenset({195, 236})
 NAMED = re.compile(
-    r"[0-9]{1,4}|all|(MIG-)?(GPU-)?[0-9a-fA-F-]{4,68}|[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
+    r"[0-9]{1,4}|all|[?]|(MIG-)?(GPU-)?[0-9a-fA-F-]{4,68}|[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
 )
 MOST_WARNINGS = 64
 LONGEST_WARNING = 400
@@ -63,7 +65,7 @@ items = st.sampled_from(
 lists = st.lists(items | texts, max_size=6).map(",".join)
 variables = st.builds(
     "{}={}".format,
-    st.sampled_from([claims.ASCEND, claims.NVIDIA, "ascend_visible_devices", "PATH", "LD_PRELOAD"]) | texts,
+    st.sampled_from([*VARIABLES, "ascend_visible_devices", "PATH", "LD_PRELOAD"]) | texts,
     lists | st.text(max_size=60),
 )
 paths = st.sampled_from(
@@ -176,7 +178,7 @@ def test_an_environment_never_names_a_chip_that_does_not_stand_there(figures: Fi
 
 
 @pytest.mark.parametrize("value", NASTY)
-@pytest.mark.parametrize("name", [claims.ASCEND, claims.NVIDIA])
+@pytest.mark.parametrize("name", [notations()[0].variable, notations()[1].variable])
 def test_what_is_no_list_of_chips_is_a_warning_of_one_line(name: str, value: str) -> None:
     found = claims.from_environment([f"{name}={value}"])
     assert found.chips <= {ALL_CHIPS}
@@ -186,12 +188,12 @@ def test_what_is_no_list_of_chips_is_a_warning_of_one_line(name: str, value: str
 @pytest.mark.parametrize(
     "environment",
     [
-        [f"{claims.ASCEND}=" + ",".join(f"x{n}" for n in range(400_000))],
-        [f"{claims.ASCEND}=" + "," * 4_000_000],
-        [f"{claims.ASCEND}=" + "0-4095," * 500_000],
-        [f"{claims.ASCEND}=0" + " " * 4_000_000 + "-"],
-        [f"{claims.ASCEND}=ascend" + "a" * 4_000_000],
-        [f"{claims.ASCEND}={n}" for n in range(300_000)],
+        [f"{notations()[0].variable}=" + ",".join(f"x{n}" for n in range(400_000))],
+        [f"{notations()[0].variable}=" + "," * 4_000_000],
+        [f"{notations()[0].variable}=" + "0-4095," * 500_000],
+        [f"{notations()[0].variable}=0" + " " * 4_000_000 + "-"],
+        [f"{notations()[0].variable}=ascend" + "a" * 4_000_000],
+        [f"{notations()[0].variable}={n}" for n in range(300_000)],
         ["=" * 4_000_000],
     ],
     ids=range(7),
@@ -205,7 +207,7 @@ def test_a_large_environment_is_read_soon_and_told_in_few_words(environment: lis
 def test_many_odd_requests_and_annotations_are_told_in_few_words() -> None:
     document = {
         "Id": "f" * 64,
-        "Config": {"Env": [f"{claims.ASCEND}=x,y"], "Labels": {f"cmgr.{n}": "x" for n in range(1000)}},
+        "Config": {"Env": [f"{notations()[0].variable}=x,y"], "Labels": {f"cmgr.{n}": "x" for n in range(1000)}},
         "HostConfig": {
             "DeviceRequests": [{"Driver": "nvidia", "DeviceIDs": [f"x{n}"], "Count": 10**1000} for n in range(1000)]
             + [{"Driver": "nvidia", "Count": 10**4000}],

@@ -11,19 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmgr.config.load import load
-from cmgr.config.recovery_settings import Faults
 from cmgr.config.schema import settings
-from cmgr.config.settings import Config
+from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.config.tables.rules import HANDLING
 from cmgr.config.tables.table import KEYS
 from cmgr.errors import ConfigError, chain
 from cmgr.model.values.rules import RuleKind
+from cmgr.vendor import vendors
 from tests.security.fuzz import NASTY, SECTION, json_values, numbers, texts, tries
 from tests.security.watching import Watch
 from tests.support.figures import Figures
-
-TABLES = Path(load_catalog.__code__.co_filename).parents[1] / "tables"
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +151,7 @@ def test_no_rules_do_more_than_being_read(
 
 
 def shipped() -> list[str]:
-    return [str(path) for path in TABLES.iterdir()]
+    return [str(path) for vendor in vendors() for path in vendor.tables.iterdir()]
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.config import places
+from cmgr import trust
 from cmgr.config.load import load
-from cmgr.config.recovery_settings import Faults
-from cmgr.config.settings import Config
+from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog
+from cmgr.drivers.dcmi.library import WANTED
 from cmgr.drivers.libraries import Where, find
 from cmgr.errors import CmgrError, ConfigError, DriverMissing, StoreError
-from cmgr.service.control import ControlServer
 from cmgr.store import open_store
 from tests.security.fuzz import SECTION
+from tests.support.door import door
 from tests.support.figures import Figures
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -57,14 +57,14 @@ def database(folder: Path) -> None:
 
 
 def socket(folder: Path) -> None:
-    running = ControlServer(folder / "cmgr.sock", lambda _: {}, "no-such-group-of-cmgr")
+    running = door(folder / "cmgr.sock", lambda _: {})
     running.start()
     with closing(running):
         pass
 
 
 def library(folder: Path) -> None:
-    find(Where(str(put(folder, "libdcmi.so", "")), environ={}, cache="", installed=()))
+    find(Where(WANTED, str(put(folder, "libdcmi.so", "")), environ={}, cache=""))
 
 
 USES: tuple[Callable[[Path], None], ...] = (config, faults, rules, script, database, socket, library)
@@ -151,10 +151,10 @@ def test_every_folder_that_a_chain_of_links_passes_counts(safe: Path) -> None:
     (safe / "a" / "one").symlink_to(safe / "b" / "two")
     (safe / "b" / "two").symlink_to("../b/../c")
     path = put(safe / "c", "x", "")
-    assert places.weakness(safe / "a" / "one" / "x") is None
+    assert trust.weakness(safe / "a" / "one" / "x") is None
     for folder in ("a", "b", "c"):
         (safe / folder).chmod(0o777)
-        found = places.weakness(safe / "a" / "one" / "x")
+        found = trust.weakness(safe / "a" / "one" / "x")
         assert found is not None
         assert f"{safe / folder} " in found.reason
         (safe / folder).chmod(0o755)
@@ -165,7 +165,7 @@ def test_links_without_end_are_an_error_and_no_endless_walk(safe: Path) -> None:
     safe.mkdir()
     (safe / "round").symlink_to("round")
     with pytest.raises(OSError, match="too many links"):
-        places.weakness(safe / "round" / "x")
+        trust.weakness(safe / "round" / "x")
     with pytest.raises(ConfigError, match="cannot use"):
         load(str(safe / "round" / "x"), environ={})
 

@@ -1,4 +1,4 @@
-"""What the socket survives: peers that are slow, many, deaf or half gone. Nobody else waits for them."""
+"""The socket survives peers that are slow, many, deaf or half gone. Nobody else waits for them."""
 
 import json
 import os
@@ -12,14 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.service.client import ask
-from cmgr.service.control import ControlServer, Request
-from cmgr.service.reception import GUESTS, REQUEST_LIMIT
+from cmgr.model.values.commands import Note, NoteKind
+from cmgr.service.door.client import follow, get
+from cmgr.service.door.control import ControlServer
+from cmgr.service.door.reception import GUESTS, STREAM_LIMIT, STREAMS
+from cmgr.service.door.routes import LINES, Arg, Request, Route, Stream
+from cmgr.service.door.talk import BODY_LIMIT, HEAD_LIMIT
+from tests.cli.scenes import NOW
 from tests.security.fuzz import SECTION, json_values, tries
+from tests.service.door.http import connected, heard, replies
+from tests.support.door import NO_GROUP
 from tests.support.figures import Figures
 from tests.support.waiting import eventually
 
-NO_GROUP = "no-such-group-of-cmgr"
 MUCH = 2_000_000
 """More than fits into a socket's buffer."""
 
@@ -28,63 +33,63 @@ def answer(request: Request) -> Mapping[str, object]:
     return {"much": "x" * MUCH} if request.do == "much" else {"do": request.do}
 
 
+ROUTES = (
+    *(Route("GET", f"/v1/{do}", do, answer, "") for do in ("much", "status")),
+    Route("POST", "/v1/orders/do", "do", answer, "", (Arg("do", "string", ""), Arg("args", "object", ""))),
+    Route("GET", "/v1/events", "events", lambda _: Stream(), "", kind=LINES),
+)
+STATUS = b"GET /v1/status HTTP/1.1\r\nHost: x\r\n"
+END = b"\r\n"
+
+
 @pytest.fixture
 def reports() -> list[str]:
     return []
 
 
 @pytest.fixture
-def path(tmp_path: Path, reports: list[str]) -> Iterator[Path]:
+def server(tmp_path: Path, reports: list[str]) -> Iterator[ControlServer]:
     """A service's socket; nothing that a peer does may be a bug in it, or leave anything behind."""
-    threads = threading.active_count()
-    running = ControlServer(
-        tmp_path / "cmgr.sock", answer, NO_GROUP, lambda text, error: reports.append(f"{text}: {error}"), patience=2
-    )
+    threads, path = threading.active_count(), tmp_path / "cmgr.sock"
+    running = ControlServer(path, ROUTES, lambda text, error: reports.append(f"{text}: {error}"), NO_GROUP, patience=2)
     running.start()
     while_running, files = threading.active_count(), open_files()
     with closing(running):
-        yield tmp_path / "cmgr.sock"
-        assert ask(tmp_path / "cmgr.sock", "still well")["do"] == "still well"
+        yield running
+        assert get(path, "status") == {"do": "status"}
         eventually(lambda: open_files() <= files, why="every connection is given back")
         assert threading.active_count() == while_running
     assert reports == []
     eventually(lambda: threading.active_count() == threads, why="every thread ends")
 
 
+@pytest.fixture
+def path(tmp_path: Path, server: ControlServer) -> Path:
+    assert server is not None
+    return tmp_path / "cmgr.sock"
+
+
 def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def connected(path: Path, stack: ExitStack) -> socket.socket:
-    connection = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-    # With a time limit the kernel would refuse what it cannot take at once, instead of waiting.
-    connection.connect(str(path))
-    connection.settimeout(30)
-    return connection
-
-
-def last_words(connection: socket.socket) -> str:
-    """Return the error that the service tells before it ends the connection."""
-    with connection.makefile("rb") as answers:
-        told = json.loads(answers.readline())
-    assert told["ok"] is False
-    return str(told["error"])
-
-
-@pytest.mark.parametrize("sent", [b"", b'{"do":', b"x" * 1000], ids=["silent", "begun", "garbage"])
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET", STATUS, b"x" * 1000, b"POST /v1/orders/do HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"],
+    ids=["silent", "begun", "half", "garbage", "no-body"],
+)
 def test_peers_that_never_end_their_request_keep_nobody_out(path: Path, sent: bytes, figures: Figures) -> None:
     with ExitStack() as stack:
         slow = []
         for _ in range(5 * GUESTS):
             slow.append(connected(path, stack))
             slow[-1].sendall(sent)
-        for n in range(20):
-            assert ask(path, f"between {n}")["do"] == f"between {n}"
-        words = [last_words(connection) for connection in slow]
-    assert {w.partition(": ")[2] for w in words} == {
-        "too many connections came after it",
-        "it did not end within 2 s",
-    }
+        for _ in range(20):
+            assert get(path, "status") == {"do": "status"}
+        words = {(status, str(value["error"])) for c in slow for status, value in replies(heard(c))}
+    too_many = (503, "cannot read the request: too many connections came after it")
+    late = (408, "cannot read the request: it did not end within 2 s")
+    assert words == ({too_many, late} if sent else set()), "one that asks nothing is told nothing"
     figures.add(SECTION, "connections that never ended their request", len(slow))
 
 
@@ -96,14 +101,14 @@ def test_a_peer_that_drips_has_no_more_time_than_others(path: Path) -> None:
         def drip() -> None:
             while not ended.wait(0.05):
                 try:
-                    connection.send(b" ")
+                    connection.send(b"x")
                 except OSError:
                     return
 
         thread = threading.Thread(target=drip)
         thread.start()
-        with connection.makefile("rb") as answers:
-            assert b"did not end within 2 s" in answers.readline()
+        ((status, _),) = replies(heard(connection))
+        assert status == 408
         ended.set()
         thread.join()
 
@@ -112,24 +117,38 @@ def test_peers_that_do_not_read_what_they_asked_for_keep_nobody_out(path: Path, 
     with ExitStack() as stack:
         deaf = [connected(path, stack) for _ in range(GUESTS // 2)]
         for connection in deaf:
-            connection.sendall(b'{"do": "much"}\n')
-        for n in range(20):
-            assert ask(path, f"between {n}")["do"] == f"between {n}"
-        assert ask(path, "much") == {"much": "x" * MUCH}
+            connection.sendall(b"GET /v1/much HTTP/1.1\r\nHost: x\r\n\r\n" * 3)
+        for _ in range(20):
+            assert get(path, "status") == {"do": "status"}
+        assert get(path, "much") == {"much": "x" * MUCH}
     figures.add(SECTION, "connections that never read their answer", len(deaf))
 
 
+def test_peers_that_pipeline_without_an_end_keep_nobody_out(path: Path, figures: Figures) -> None:
+    with ExitStack() as stack:
+        greedy = [connected(path, stack) for _ in range(GUESTS // 2)]
+        for connection in greedy:
+            connection.setblocking(False)
+            # As much as the kernel takes of it: thousands of requests, of which none is waited for.
+            assert connection.send((STATUS + END) * 1000) > 0
+        for _ in range(20):
+            assert get(path, "status") == {"do": "status"}
+    figures.add(SECTION, "connections that pipelined requests without reading", len(greedy))
+
+
 def test_a_peer_that_has_sent_its_last_word_still_gets_its_answer(path: Path) -> None:
-    for sent in (b'{"do": "half"}', b'{"do": "half"}\n', b'{"do": "half"}\n{"do": "more"}\n'):
+    for sent, answers in ((STATUS + END, 1), ((STATUS + END) * 3, 3), (STATUS + b"Connection: close\r\n\r\n", 1)):
         with ExitStack() as stack:
             connection = connected(path, stack)
             connection.sendall(sent)
             connection.shutdown(socket.SHUT_WR)
-            assert json.loads(connection.makefile("rb").readline()) == {"ok": True, "answer": {"do": "half"}}
+            assert replies(heard(connection)) == [(200, {"do": "status"})] * answers
 
 
 def test_peers_that_vanish_at_any_point_leave_nothing(path: Path, figures: Figures) -> None:
-    requests = (b"", b'{"do"', b'{"do": "x"}\n', b'{"do": "much"}\n', b"\xff" * REQUEST_LIMIT)
+    much = b"GET /v1/much HTTP/1.1\r\nHost: x\r\n\r\n"
+    events = b"GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n"
+    requests = (b"", b"GET ", STATUS, STATUS + END, much, events, b"\xff" * BODY_LIMIT, (STATUS + END) * 50)
     for n in range(200):
         with ExitStack() as stack:
             connection = connected(path, stack)
@@ -143,46 +162,98 @@ def test_peers_that_vanish_at_any_point_leave_nothing(path: Path, figures: Figur
     figures.add(SECTION, "connections that vanished", 200)
 
 
-def test_a_request_that_is_too_long_is_ended_at_its_limit(path: Path) -> None:
+@pytest.mark.parametrize(
+    "sent",
+    [
+        STATUS + b"More: " + b"x" * (100 * HEAD_LIMIT),
+        b"POST /v1/orders/do HTTP/1.1\r\nHost: x\r\nContent-Length: 6400000\r\n\r\n" + b"x" * (100 * BODY_LIMIT),
+        b"POST /v1/orders/do HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 1_000_000,
+    ],
+    ids=["head", "body", "chunks"],
+)
+def test_a_request_that_is_too_long_is_ended_at_its_limit(path: Path, sent: bytes) -> None:
     with ExitStack() as stack:
         connection = connected(path, stack)
         with pytest.raises(OSError, match=r"Broken pipe|reset"):
-            connection.sendall(b"x" * (100 * REQUEST_LIMIT))
-        assert b"it is longer than" in connection.recv(4096)
+            connection.sendall(sent)
+        ((status, _),) = replies(heard(connection))
+        assert status in (411, 413, 431)
+
+
+def note(text: str) -> Note:
+    return Note(NOW, NoteKind.WARNING, text)
+
+
+def test_a_reader_of_events_that_does_not_read_is_cut_off_and_the_others_are_told_all(
+    server: ControlServer, path: Path, figures: Figures
+) -> None:
+    with ExitStack() as stack:
+        deaf = connected(path, stack)
+        deaf.sendall(b"GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert deaf.recv(15) == b"HTTP/1.1 200 OK"
+        reader = follow(path, "events")
+        assert next(reader) is None, "it follows from here on"
+        sent = 0
+        # Each line is read before the next is told, so that this reader is never behind.
+        while sent < 4 * STREAM_LIMIT:
+            server.tell([note("x" * 10_000)])
+            line = next(line for line in reader if line is not None)
+            assert json.loads(line)["text"] == "x" * 10_000
+            sent += len(line)
+        assert len(heard(deaf)) < sent, "what is kept for one that does not read has an end"
+        reader.close()
+    figures.add(SECTION, "readers of events that did not read", 1)
+
+
+def test_events_are_followed_by_a_few_and_requests_are_answered_beside_them(server: ControlServer, path: Path) -> None:
+    with ExitStack() as stack:
+        readers = [follow(path, "events") for _ in range(STREAMS)]
+        for reader in readers:
+            stack.callback(reader.close)
+            assert next(reader) is None
+        one_more = connected(path, stack)
+        one_more.sendall(b"GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n")
+        ((status, value),) = replies(heard(one_more))
+        assert (status, str(value["error"])) == (503, f"cannot follow events: {STREAMS} others do")
+        silent = [connected(path, stack) for _ in range(5 * GUESTS)]
+        assert get(path, "status") == {"do": "status"}
+        server.tell([note("one"), note("two")])
+        for reader in readers:
+            told = [json.loads(line)["text"] for line in [next(r for r in reader if r is not None) for _ in range(2)]]
+            assert told == ["one", "two"]
+        assert len(silent) == 5 * GUESTS
 
 
 pieces = st.lists(
     st.binary(max_size=300)
+    | st.sampled_from([STATUS, END, STATUS + END, b"GET ", b"Host: x\r\n", b"Content-Length: 3\r\n", b"0\r\n\r\n"])
+    | st.sampled_from([b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n", b"POST /v1/orders/do HTTP/1.1"])
     | json_values.map(lambda value: json.dumps(value).encode())
-    | st.builds(lambda do, args: json.dumps({"do": do, "args": args}).encode() + b"\n", json_values, json_values),
-    max_size=4,
+    | st.builds(
+        lambda do, args: (
+            b"POST /v1/orders/do HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b"
+            % (len(body := json.dumps({"do": do, "args": args}).encode()), body)
+        ),
+        json_values,
+        json_values,
+    ),
+    max_size=6,
 )
 
 
 @tries(400)
-@given(sent=pieces, half=st.booleans())
-def test_whatever_comes_is_answered_in_one_line_or_not_at_all(
-    path: Path, figures: Figures, sent: list[bytes], *, half: bool
-) -> None:
+@given(sent=pieces)
+def test_whatever_comes_is_answered_by_http_or_not_at_all(path: Path, figures: Figures, sent: list[bytes]) -> None:
     with ExitStack() as stack:
         connection = connected(path, stack)
         try:
             for piece in sent:
                 connection.sendall(piece)
-            if half or b"\n" not in b"".join(sent):
-                connection.shutdown(socket.SHUT_WR)
+            connection.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # It was answered, and ended, before the rest was sent.
-        received = b""
-        try:
-            while more := connection.recv(65536):
-                received += more
-        except ConnectionResetError:
-            pass  # What was sent after the request was thrown away.
-        first, _, rest = received.partition(b"\n")
-        assert rest == b""
-        if first:
-            assert json.loads(first)["ok"] in (True, False)
-        else:
-            assert b"".join(sent).partition(b"\n")[0] == b""
+        received = heard(connection).replace(b"HTTP/1.1 100 Continue\r\n\r\n", b"")
+    for status, value in replies(received):
+        assert (status == 200) is ("error" not in value)
+        assert status in (200, 400, 404, 405, 411, 413, 431, 501)
     figures.add(SECTION, "requests fuzzed")

@@ -1,48 +1,42 @@
-"""What the program's own text must not contain: a shell, code made of data, objects made of data, names in /tmp."""
+"""Words that the program's text must not contain, beside what ruff finds (S: shells, code out of data, pickles).
+
+Each test looks at every file and lists what offends.
+"""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted((ROOT / "cmgr").rglob("*.py"))
 
-CALLS = frozenset({"eval", "exec", "compile", "__import__", "breakpoint", "input"})
+CALLS = frozenset({"compile", "__import__", "breakpoint", "input"})
 ATTRIBUTES = frozenset(
-    {
-        "os.system", "os.popen", "os.fork", "os.forkpty", "os.startfile", "pty.spawn", "tempfile.mktemp",
-        "subprocess.getoutput", "subprocess.getstatusoutput", "asyncio.create_subprocess_shell", "builtins.eval",
-        "builtins.exec", "code.interact", "runpy.run_path", "runpy.run_module", "sys.settrace",
-    }
-)  # fmt: skip
-FAMILIES = ("os.exec", "os.spawn", "os.posix_spawn")
-MODULES = frozenset(
-    {"pickle", "cPickle", "marshal", "shelve", "dill", "yaml", "commands", "pdb", "xmlrpc", "telnetlib"}
+    {"os.fork", "os.forkpty", "builtins.eval", "builtins.exec", "code.interact", "runpy.run_path", "runpy.run_module"}
 )
+MODULES = frozenset({"marshal", "shelve", "yaml", "commands", "pdb", "xmlrpc", "telnetlib"})
 RUNNING = frozenset({"subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_output"})
+WAIVED = re.compile(r"# noqa: .*\bS(102|108|301|302|306|307|60[245679])\b")
+"""A waiver of one of ruff's rules that this test relies on."""
 
 
 def offences(text: str) -> Iterator[str]:
+    yield from (line.strip() for line in text.splitlines() if WAIVED.search(line))
     for node in ast.walk(ast.parse(text)):
         match node:
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                modules = [n.name for n in names] + ([node.module or ""] if isinstance(node, ast.ImportFrom) else [])
-                yield from (m for m in modules if m.partition(".")[0] in MODULES)
-                yield from (f"{m}.{n.name}" for m in modules for n in names if f"{m}.{n.name}" in ATTRIBUTES)
-            case ast.Attribute(value=ast.Name(id=module), attr=name):
-                whole = f"{module}.{name}"
-                if whole in ATTRIBUTES or whole.startswith(FAMILIES):
-                    yield whole
+            case ast.Import(names=names):
+                yield from (n.name for n in names if n.name.partition(".")[0] in MODULES)
+            case ast.ImportFrom(module=str(module), names=names):
+                yield from (f"{module}.{n.name}" for n in names if f"{module}.{n.name}" in ATTRIBUTES)
+                yield from [module] if module.partition(".")[0] in MODULES else []
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if f"{module}.{name}" in ATTRIBUTES:
+                yield f"{module}.{name}"
             case ast.Call(func=ast.Name(id=name)) if name in CALLS:
                 yield name
             case ast.Call() if ast.unparse(node.func) in RUNNING and _is_one_text(node):
                 yield "a program named by one text"
-            case ast.keyword(arg="shell"):
-                yield "shell="
-            case ast.Constant(value=str(value)) if value.startswith(("/tmp", "/var/tmp", "/dev/shm")):  # noqa: S108
-                yield value
             case _:
                 pass
 
@@ -51,30 +45,23 @@ def _is_one_text(call: ast.Call) -> bool:
     return bool(call.args) and isinstance(call.args[0], ast.Constant | ast.JoinedStr)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_the_program_runs_no_shell_and_makes_no_code_or_objects_of_data(path: Path) -> None:
-    assert list(offences(path.read_text())) == []
+def test_the_program_runs_no_shell_and_makes_no_code_or_objects_of_data() -> None:
+    texts = {str(p.relative_to(ROOT)): p.read_text() for p in sorted((ROOT / "cmgr").rglob("*.py"))}
+    assert {path: found for path, text in texts.items() if (found := list(offences(text)))} == {}
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "import os\nos.system('x')",
-        "import os\nos.popen(x)",
-        "import os\nos.execvp(x, y)",
-        "from os import system",
-        "import subprocess\nsubprocess.run(x, shell=True)",
+        "import os\nos.fork()",
+        "from os import fork",
         "import subprocess\nsubprocess.run('ls')",
         "import subprocess\nsubprocess.Popen(f'ls {x}')",
-        "eval(x)",
-        "exec(x)",
+        "subprocess.run(x, shell=True)  # noqa: S602",
         "compile(x, '', 'exec')",
         "__import__(x)",
-        "import pickle",
-        "from pickle import loads",
         "import yaml\nyaml.load(x)",
-        "open('/tmp/cmgr')",
-        "import tempfile\ntempfile.mktemp()",
+        "from xmlrpc import client",
     ],
 )
 def test_each_of_these_would_be_found(text: str) -> None:

@@ -1,4 +1,4 @@
-"""What strangers call themselves does not reach a terminal as anything but text, whichever command shows it."""
+"""The names of strangers do not reach a terminal as anything but text, whichever command shows it."""
 
 import json
 import os
@@ -17,11 +17,12 @@ from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.faults import Isolation
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node, RuntimeState
-from cmgr.service.control import ControlServer, Request
+from cmgr.service.door.routes import Request
 from cmgr.store import open_store
 from cmgr.view import status as view
 from tests.cli.scenes import NOW, SERVICE
 from tests.security.fuzz import NASTY, SECTION, texts, tries
+from tests.support.door import door
 from tests.support.figures import Figures
 from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine
 
@@ -93,7 +94,7 @@ def test_what_the_database_tells_is_text_and_nothing_else(home: Home, nasty: str
 
 @pytest.mark.parametrize("nasty", NASTY)
 def test_what_the_service_tells_is_text_and_nothing_else(home: Home, nasty: str, figures: Figures) -> None:
-    # One that cleans nothing: whatever answers on the socket, the command line keeps the terminal whole.
+    # A service that cleans nothing: whatever answers on the socket, the command line keeps the terminal whole.
     shown = node(nasty)
     status = view.status(shown, SERVICE, NOW)
     rows = status["containers"]
@@ -107,7 +108,7 @@ def test_what_the_service_tells_is_text_and_nothing_else(home: Home, nasty: str,
     def answer(request: Request) -> Mapping[str, object]:
         return told[request.do]
 
-    server = ControlServer(home.folder / "s", answer, "no-such-group-of-cmgr")
+    server = door(home.folder / "s", answer)
     server.start()
     with closing(server):
         for words in (["status"], ["chips"], ["faults"]):

@@ -15,9 +15,10 @@ from cmgr.model.values.facts import (
     Resync,
     Tick,
 )
-from cmgr.service.clock import SteadyClock, steadied
+from cmgr.service.clock import SteadyClock, history_ends, steadied
 from cmgr.service.jobs import Jobs
 from tests.model.builders import T0, container
+from tests.support.waiting import PATIENCE
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
@@ -54,7 +55,14 @@ def test_when_the_system_clock_was_set_each_job_is_done_at_once() -> None:
     drifts = iter([timedelta(), -DAY])
     jobs = Jobs(put.put, HOUR, HOUR, lambda: next(drifts, -DAY))
     jobs.start()
-    assert {type(put.get(timeout=10)), type(put.get(timeout=10))} == {Resync, Tick}
+    assert {type(put.get(timeout=PATIENCE)), type(put.get(timeout=PATIENCE))} == {Resync, Tick}
     jobs.close()
     jobs.close()
     assert put.empty()
+
+
+def test_a_clock_that_was_wrong_at_boot_makes_no_history_old() -> None:
+    noted, lived = T0, HOUR
+    assert history_ends(T0 + 3650 * DAY, noted, lived) == T0 + HOUR
+    assert history_ends(T0 - DAY, noted, lived) == T0 - DAY, "what was noted ahead of time deletes nothing either"
+    assert history_ends(T0 + DAY, None, lived) == T0 + DAY

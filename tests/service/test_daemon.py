@@ -10,14 +10,17 @@ import socket
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from cmgr.errors import CmgrError
-from cmgr.service.client import ask
+from cmgr.service.door.client import order
 from tests.support.service import LATER, NOW, Service
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
+
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def service() -> Iterator[Service]:
 def systemd(service: Service) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(service.folder / "notify"))
-        listening.settimeout(15)
+        listening.settimeout(PATIENCE)
         yield listening
 
 
@@ -52,7 +55,7 @@ def until_told(systemd: socket.socket, word: str) -> list[str]:
 def test_systemd_hears_of_the_whole_life(service: Service, systemd: socket.socket) -> None:
     service.launch({"NOTIFY_SOCKET": str(service.folder / "notify")})
     assert until_told(systemd, "READY=1") == [], "nothing comes before READY"
-    assert service.status()["service"]["state"] == "ready"
+    eventually(lambda: service.status()["service"]["state"] == "ready")
     until_told(systemd, "WATCHDOG=1")
     service.tell(signal.SIGHUP)
     until_told(systemd, "RELOADING=1")
@@ -64,7 +67,7 @@ def test_systemd_hears_of_the_whole_life(service: Service, systemd: socket.socke
 def test_the_watchdog_is_fed_twice_in_its_time_though_nothing_happens(service: Service, systemd: socket.socket) -> None:
     service.launch({"NOTIFY_SOCKET": str(service.folder / "notify"), "WATCHDOG_USEC": "200000"})
     until_told(systemd, "READY=1")
-    systemd.settimeout(5)
+    systemd.settimeout(PATIENCE)
     for _ in range(12):
         until_told(systemd, "WATCHDOG=1")
 
@@ -85,11 +88,13 @@ def test_everything_is_readable_by_root_and_the_group_alone(service: Service) ->
     service.start()
     service.inject(0, NOW)
     service.until_said("is over: recovered")
+    # Threads of their own write the file of the log, and held.json by way of a file that is soon gone.
+    eventually(lambda: "is over: recovered" in (service.folder / "cmgr.log").read_text())
     for path in (*service.database.parent.iterdir(), service.folder / "cmgr.log", service.folder / "world"):
-        assert stat.S_IMODE(path.lstat().st_mode) & 0o027 == 0, path
+        with suppress(FileNotFoundError):
+            assert stat.S_IMODE(path.lstat().st_mode) & 0o027 == 0, path
     assert stat.S_IMODE(service.database.parent.stat().st_mode) == 0o750
     assert stat.S_IMODE(service.socket.stat().st_mode) in (0o600, 0o660)
-    assert "is over: recovered" in (service.folder / "cmgr.log").read_text()
 
 
 def test_the_journal_gets_priorities_and_no_times(service: Service) -> None:
@@ -122,7 +127,7 @@ def test_a_full_disk_stops_nothing_and_is_told_until_there_is_room(service: Serv
     resource.prlimit(service.pid, resource.RLIMIT_FSIZE, (most, most))
     service.until_said("is over: recovered")
     service.until_over()
-    assert service.status()["service"]["state"] == "ready"
+    eventually(lambda: service.status()["service"]["state"] == "ready")
     assert len(service.resets()) == 1
     assert service.episodes()[-1].outcome == "recovered"
 
@@ -141,8 +146,8 @@ def test_requests_that_make_no_sense_are_refused_and_the_service_goes_on(service
         ("explain", {"code": 7}),
     ):
         with pytest.raises(CmgrError, match=r"^cannot "):
-            ask(service.socket, do, **args)
-    assert service.status()["service"]["state"] == "ready"
+            order(service.socket, do, **args)
+    eventually(lambda: service.status()["service"]["state"] == "ready")
     assert service.episodes() == ()
 
 

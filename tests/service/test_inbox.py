@@ -28,6 +28,7 @@ from cmgr.model.values.facts import (
 from cmgr.model.values.faults import Assertion
 from cmgr.service.clock import SteadyClock
 from cmgr.service.inbox import BATCH, Inbox
+from tests.support.waiting import PATIENCE
 
 T0 = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 OCCURRED, CLEARED, ONCE = Assertion.OCCURRED, Assertion.CLEARED, Assertion.ONCE
@@ -186,7 +187,7 @@ def test_waiting_ends_with_the_first_fact() -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(inbox.take, None)
         inbox.put(fault(0))
-        assert [event.fact for event in waiting.result(10)] == [fault(0)]
+        assert [event.fact for event in waiting.result(PATIENCE)] == [fault(0)]
 
 
 def test_what_rang_for_facts_that_were_taken_wakes_nobody_later() -> None:
@@ -197,7 +198,7 @@ def test_what_rang_for_facts_that_were_taken_wakes_nobody_later() -> None:
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(inbox.take, None)
         inbox.put(Tick())
-        assert [event.fact for event in waiting.result(10)] == [Tick()]
+        assert [event.fact for event in waiting.result(PATIENCE)] == [Tick()]
 
 
 def test_nothing_is_lost_between_many_threads() -> None:

@@ -26,7 +26,8 @@ from cmgr.service.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.store.reader import open_reader
-from tests.service.desk import CODE, POLICY, Done, Heard, let_fail
+from tests.service.door.desk import CODE, POLICY, Done, Heard, let_fail
+from tests.support.waiting import PATIENCE
 
 FULL = "attempt to write a readonly database"
 
@@ -43,7 +44,7 @@ class Site:
         self.driver = SimDriver(Sim(chips=4, ring=2, reset_time=quick, boot_time=quick))
         self.runtime = SimRuntime([Pretended(f"c{n}", frozenset({str(n)})) for n in range(4)])
         self.inbox = Inbox(self.clock)
-        self.workers = Workers(self.driver, [self.runtime], self.inbox.put, self.log.bug)
+        self.workers = Workers(self.driver, {self.runtime.name: self.runtime}, self.inbox.put, self.log.bug)
         node = replace(self.store.load(), policy=POLICY, catalog=load_catalog(Config()))
         self.loop = Loop(node, self.inbox, self.store, self.workers.submit, self.log)
         self.inbox.put(Restarted(self.driver.chips(), ("sim",)))
@@ -58,7 +59,7 @@ class Site:
             if condition():
                 raise Done
 
-        guard = threading.Timer(20, self.inbox.stop)
+        guard = threading.Timer(PATIENCE, self.inbox.stop)
         guard.start()
         try:
             self.loop.run(self.clock, after_each, lambda: None)

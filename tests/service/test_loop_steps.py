@@ -31,12 +31,11 @@ from cmgr.model.values.faults import Assertion
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.rings import Phase
 from cmgr.service.inbox import Inbox
-from cmgr.service.loop import PRUNE_EVERY, Loop
-from cmgr.service.metrics.tally import Step
+from cmgr.service.loop import PRUNE_EVERY, Loop, Step
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.store.reader import open_reader
-from tests.service.desk import CODE, POLICY, Done, Heard
+from tests.service.door.desk import CODE, POLICY, Done, Heard
 
 
 class Clock:
@@ -202,7 +201,7 @@ def test_the_log_tells_the_same_as_the_timeline(desk: Desk) -> None:
 
 def test_who_counts_sees_each_step_when_its_commands_are_sent(desk: Desk) -> None:
     seen: list[tuple[Step, int]] = []
-    desk.loop.after_step = lambda step: seen.append((step, len(desk.sent)))
+    desk.loop.observers.append(lambda step: seen.append((step, len(desk.sent))))
     before = desk.loop.node
     desk.step(Restarted(desk.chips, ("sim",)))
     ((step, sent),) = seen
@@ -216,10 +215,10 @@ def test_a_bug_in_counting_ends_the_counting_and_nothing_else(desk: Desk) -> Non
     def fails(_step: Step) -> None:
         raise ZeroDivisionError("a bug")
 
-    desk.loop.after_step = fails
+    desk.loop.observers.append(fails)
     desk.step(Restarted(desk.chips, ("sim",)))
     assert len(desk.sent) > 0
     assert desk.loop.bugs == 1
-    assert desk.log.bugs == ["cannot count any more what is done: please report it: ZeroDivisionError('a bug')"]
+    assert desk.log.bugs == ["cannot tell any more what is done: please report it: ZeroDivisionError('a bug')"]
     desk.step(Tick())
     assert desk.loop.bugs == 1

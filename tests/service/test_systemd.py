@@ -1,4 +1,4 @@
-"""What systemd hears, on a datagram socket as systemd has one."""
+"""The messages that systemd hears, on a datagram socket as systemd has one."""
 
 import os
 import socket
@@ -8,12 +8,13 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from cmgr.service.systemd import Notifier
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
 def systemd() -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
-        listening.settimeout(10)
+        listening.settimeout(PATIENCE)
         yield listening
 
 

@@ -40,7 +40,7 @@ from cmgr.model.values.facts import (
 from cmgr.ports import DriverFact, Halt, RuntimeFact
 from cmgr.service.pool import Pool
 from cmgr.service.workers import RUNTIME_THREADS, Workers
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 KEY = ContainerKey("docker", "", "c0ffee")
 ONE = Container(KEY, "one")
@@ -75,8 +75,8 @@ class Edge:
         self._ask("stop", key, grace)
         return Halt("life 1", BEFORE)
 
-    def start(self, key: ContainerKey, restart_policy: str) -> str:
-        self._ask("start", key, restart_policy)
+    def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
+        self._ask("start", key, restart_policy, frozen)
         return "life 2"
 
     def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
@@ -103,7 +103,7 @@ LIST = ListContainers(CommandId("list-1"), "why", "docker")
 READ = ReadRing(CommandId("read-2"), "why", RingId(0), CHIPS)
 RESET = ResetRing(CommandId("reset-3"), "why", RingId(0), CHIPS, CHIPS[:1], frozenset({"80E24E00"}))
 STOP = StopContainer(CommandId("stop-4"), "why", KEY, "one", GRACE)
-START = StartContainer(CommandId("start-5"), "why", KEY, "one", "always:0")
+START = StartContainer(CommandId("start-5"), "why", KEY, "one", "always:0", frozen=True)
 POLICY = SetRestartPolicy(CommandId("policy-6"), "why", KEY, "one", "")
 ACTIONS: tuple[Action, ...] = (LIST, READ, RESET, STOP, START, POLICY)
 
@@ -115,11 +115,13 @@ class Desk:
         self.edge = edge
         self.answers: SimpleQueue[Answer] = SimpleQueue()
         self.bugs: list[tuple[str, BaseException]] = []
-        self.workers = Workers(edge, [edge], self.answers.put, lambda text, error: self.bugs.append((text, error)))
+        self.workers = Workers(
+            edge, {edge.name: edge}, self.answers.put, lambda text, error: self.bugs.append((text, error))
+        )
 
     def answer(self, action: Action) -> Answer:
         self.workers.submit(action)
-        return self.answers.get(timeout=10)
+        return self.answers.get(timeout=PATIENCE)
 
 
 @pytest.fixture
@@ -136,7 +138,7 @@ def desk() -> Iterator[Desk]:
         (READ, ("read", CHIPS), RingRead(READ.id, RingId(0), REPORTS)),
         (RESET, ("reset", CHIPS, CHIPS[:1], frozenset({"80E24E00"})), ResetDone(RESET.id, RingId(0))),
         (STOP, ("stop", KEY, GRACE), ContainerStopped(STOP.id, KEY, "life 1", before=BEFORE)),
-        (START, ("start", KEY, "always:0"), ContainerStarted(START.id, KEY, "life 2")),
+        (START, ("start", KEY, "always:0", True), ContainerStarted(START.id, KEY, "life 2")),
         (POLICY, ("policy", KEY, ""), RestartPolicySet(POLICY.id, KEY)),
     ],
 )
@@ -215,7 +217,7 @@ def test_a_container_of_a_runtime_that_is_not_there_is_answered(desk: Desk) -> N
 
 
 def test_no_stop_waits_for_another(desk: Desk) -> None:
-    together = threading.Barrier(RUNTIME_THREADS, timeout=20)
+    together = threading.Barrier(RUNTIME_THREADS, timeout=PATIENCE)
 
     def then() -> None:
         together.wait()
@@ -223,7 +225,7 @@ def test_no_stop_waits_for_another(desk: Desk) -> None:
     desk.edge.then = then
     for _ in range(RUNTIME_THREADS):
         desk.workers.submit(STOP)
-    answers = [desk.answers.get(timeout=30) for _ in range(RUNTIME_THREADS)]
+    answers = [desk.answers.get(timeout=PATIENCE) for _ in range(RUNTIME_THREADS)]
     assert {why_of(answer) for answer in answers} == {""}
 
 
@@ -233,7 +235,7 @@ def test_a_driver_is_called_on_no_more_threads_than_it_bears(desk: Desk) -> None
     for _ in range(50):
         desk.workers.submit(READ)
     for _ in range(50):
-        desk.answers.get(timeout=10)
+        desk.answers.get(timeout=PATIENCE)
     assert 1 <= len(threads) <= desk.edge.concurrency
 
 
@@ -242,18 +244,18 @@ def test_closing_waits_for_a_reset_and_begins_nothing_more() -> None:
 
     def then() -> None:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE)
 
     desk = Desk(Edge(concurrency=1, then=then))
     desk.workers.submit(RESET)
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     desk.workers.submit(READ)
     closing = threading.Thread(target=desk.workers.close, args=(0.01, 10))
     closing.start()
     go_on.set()
-    closing.join(10)
+    closing.join(PATIENCE)
     assert not closing.is_alive()
-    assert desk.answers.get(timeout=10) == ResetDone(RESET.id, RingId(0))
+    assert desk.answers.get(timeout=PATIENCE) == ResetDone(RESET.id, RingId(0))
     assert [asked[0] for asked in desk.edge.asked] == ["reset"]
 
 
@@ -262,11 +264,11 @@ def test_closing_waits_for_a_call_that_hangs_no_longer_than_it_is_told() -> None
 
     def then() -> None:
         begun.set()
-        go_on.wait(30)
+        go_on.wait(PATIENCE)
 
     desk = Desk(Edge(then=then))
     desk.workers.submit(STOP)
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     desk.workers.close(0.01, 0.01)
     assert desk.answers.empty()
     hung = [t for t in threading.enumerate() if t.name.startswith("containers-") and t.is_alive()]
@@ -283,10 +285,10 @@ def test_a_pool_makes_a_thread_only_when_all_others_are_busy() -> None:
         names.add(threading.current_thread().name)
 
     def long_job() -> None:
-        turn.wait(10)
+        turn.wait(PATIENCE)
 
     for _ in range(20):
-        pool.submit(job).result(10)
+        pool.submit(job).result(PATIENCE)
         # It counts as idle a moment after its job is done.
         eventually(lambda: pool._idle._value == 1)
     assert names == {"few-1"}
@@ -295,4 +297,4 @@ def test_a_pool_makes_a_thread_only_when_all_others_are_busy() -> None:
     assert sum(cancelled) >= 2, "no more than 4 were begun"
     turn.set()
     for future, gone in zip(waiting, cancelled, strict=True):
-        assert gone or future.result(10) is None
+        assert gone or future.result(PATIENCE) is None

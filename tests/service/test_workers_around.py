@@ -1,4 +1,4 @@
-"""What is called around orders: when, on whose threads, and what its words do to the answer."""
+"""Calls around orders: when, on whose threads, and what their words do to the answer."""
 
 import threading
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from cmgr.model.values.facts import Answer, ContainerStarted, ContainerStopped, 
 from cmgr.service.around import Around, Reports
 from cmgr.service.workers import Workers, failed
 from tests.service.test_workers import CHIPS, READ, REPORTS, RESET, START, STOP, Edge
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 AFTER = replace(READ, after_reset=True)
 
@@ -25,11 +25,13 @@ class Desk:
     def __init__(self, around: Around, edge: Edge | None = None) -> None:
         self.edge = edge or Edge()
         self.answers: SimpleQueue[Answer] = SimpleQueue()
-        self.workers = Workers(self.edge, [self.edge], self.answers.put, lambda _text, _error: None, around)
+        self.workers = Workers(
+            self.edge, {self.edge.name: self.edge}, self.answers.put, lambda _text, _error: None, around
+        )
 
     def answer(self, action: Action) -> Answer:
         self.workers.submit(action)
-        return self.answers.get(timeout=10)
+        return self.answers.get(timeout=PATIENCE)
 
 
 def refusing(error: Exception) -> Callable[[StopContainer | ResetRing], None]:
@@ -66,11 +68,11 @@ def test_only_a_read_out_after_a_reset_is_shown_around() -> None:
 
 
 def test_a_ring_that_waits_for_a_hook_keeps_no_other_from_the_driver() -> None:
-    go_on, waiting = threading.Event(), threading.Barrier(9, timeout=10)
+    go_on, waiting = threading.Event(), threading.Barrier(9, timeout=PATIENCE)
 
     def wait(_action: ResetRing) -> None:
         waiting.wait()
-        go_on.wait(30)
+        go_on.wait(PATIENCE)
 
     desk = Desk(Around(before_reset=wait), Edge(concurrency=1))
     for _ in range(8):
@@ -79,7 +81,7 @@ def test_a_ring_that_waits_for_a_hook_keeps_no_other_from_the_driver() -> None:
     assert isinstance(desk.answer(READ), RingRead)
     assert desk.edge.asked == [("read", CHIPS)]
     go_on.set()
-    answers = [desk.answers.get(timeout=10) for _ in range(8)]
+    answers = [desk.answers.get(timeout=PATIENCE) for _ in range(8)]
     assert {type(answer) for answer in answers} == {ResetDone}
 
 
@@ -88,19 +90,19 @@ def test_a_reset_whose_turn_comes_when_cmgr_ends_is_not_begun_and_costs_nothing(
 
     def wait(_action: ResetRing) -> None:
         waiting.set()
-        go_on.wait(30)
+        go_on.wait(PATIENCE)
 
     desk = Desk(Around(before_reset=wait))
     desk.workers.submit(RESET)
-    assert waiting.wait(10)
+    assert waiting.wait(PATIENCE)
     closing = threading.Thread(target=desk.workers.close, args=(5, 5))
     closing.start()
     eventually(lambda: desk.workers._closing)
     go_on.set()
-    answer = desk.answers.get(timeout=10)
+    answer = desk.answers.get(timeout=PATIENCE)
     assert answer == ResetDone(RESET.id, RESET.ring, "cmgr ends", refused=True)
     assert desk.edge.asked == []
-    closing.join(10)
+    closing.join(PATIENCE)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.support.waiting import PATIENCE
+
 
 class CannotMount(Exception):
     """Why there can be no small disk here."""
@@ -26,7 +28,7 @@ class Disk:
             raise CannotMount(done.stderr.strip())
 
     def _mount(self, *words: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(["mount", *words], capture_output=True, text=True, check=False, timeout=10)
+        return subprocess.run(["mount", *words], capture_output=True, text=True, check=False, timeout=PATIENCE)
 
     def fill(self) -> None:
         """Leave no room for a single byte."""
@@ -44,7 +46,7 @@ class Disk:
         assert done.returncode == 0, done.stderr
 
     def close(self) -> None:
-        subprocess.run(["umount", "--lazy", str(self.path)], check=False, stderr=subprocess.DEVNULL, timeout=10)
+        subprocess.run(["umount", "--lazy", str(self.path)], check=False, stderr=subprocess.DEVNULL, timeout=PATIENCE)
 
 
 def _written(file: int, size: int) -> bool:

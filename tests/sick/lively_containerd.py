@@ -14,46 +14,63 @@ from typing import Any
 import grpc
 
 from cmgr.runtimes.containerd import messages as calls
-from cmgr.runtimes.containerd.messages import MESSAGES, Call, Message
+from cmgr.runtimes.containerd.messages import MESSAGES, Call
+from tests.support.service import Setting
 from tests.support.stand_in import standing_in
 
-Ail = Callable[[Call, Any], Any]
-"""Given the call and gRPC's context, answers in the daemon's place, or returns None to leave it to the daemon."""
+Message = Any
+"""A message of protobuf, whose class is made when the tests start."""
+
+Ail = Callable[[Call[Any], Message, Any], Any]
+"""Given the call, what it asks and gRPC's context, answers in the daemon's place, or returns None to leave it that."""
 
 NAMESPACE = "lively"
 RUNNING, ENDED = 2, 3
 
-_CALLS: Mapping[str, Call] = {c.path: c for c in vars(calls).values() if isinstance(c, Call)}
+_CALLS: Mapping[str, Call[Any]] = {c.path: c for c in vars(calls).values() if isinstance(c, Call)}
 _GRPC_THREADS = 64
 
 # Beyond what Linux gives to any process.
 _PIDS = itertools.count(5_000_000)
 
 
-def refusing(text: str, *only: Call) -> Ail:
-    """Return what refuses these calls, or all."""
-
-    def ail(call: Call, context: Any) -> None:
-        if not only or call in only:
-            context.abort(grpc.StatusCode.INTERNAL, text)
-
-    return ail
+def _refusing(_well: threading.Event) -> Ail:
+    return lambda _call, _asked, context: context.abort(grpc.StatusCode.INTERNAL, "the disk is on fire")
 
 
-def hanging(healed: threading.Event, *only: Call) -> Ail:
-    """Return what lets these calls, or all, wait until all is well again."""
-
-    def ail(call: Call, context: Any) -> None:
-        if not only or call in only:
-            healed.wait()
-            context.abort(grpc.StatusCode.UNAVAILABLE, "well again")
+def _hanging(well: threading.Event) -> Ail:
+    def ail(_call: Call[Any], _asked: Message, context: Any) -> None:
+        well.wait()
+        context.abort(grpc.StatusCode.UNAVAILABLE, "well again")
 
     return ail
 
 
-def rubbish(call: Call, _context: Any) -> bytes | None:
-    """Answer with what is no message."""
-    return None if call == calls.SUBSCRIBE else b"\xff\xff\xff\xff no message"
+def _rubbish(_well: threading.Event) -> Ail:
+    """Return what answers with no message."""
+    return lambda call, _asked, _context: None if call == calls.SUBSCRIBE else b"\xff\xff\xff\xff no message"
+
+
+AILS: Mapping[str, tuple[Callable[[threading.Event], Ail], str]] = {
+    "refuses": (_refusing, "the disk is on fire"),
+    "never answers": (_hanging, "containerd did not answer within"),
+    "talks rubbish": (_rubbish, "containerd's answer cannot be read"),
+}
+"""How it may answer every call until it is well, and what cmgr says of it."""
+
+MALFORMED: tuple[tuple[str, bytes], ...] = (
+    ("/tasks/exit", b"\xff\xff\xff\xff"),
+    ("/tasks/exit", b""),
+    ("/tasks/start", b"\x0a\xff"),
+    ("/tasks/start", MESSAGES["Happening"](container_id="").SerializeToString()),
+    ("/tasks/start", MESSAGES["Happening"](container_id="nobody").SerializeToString()),
+    ("/containers/delete", b"\x00"),
+    ("/containers/update", MESSAGES["Happening"](container_id="../one").SerializeToString()),
+    ("/tasks/exit", MESSAGES["TaskExit"](container_id="one", id="one", pid=2**32 - 1).SerializeToString()),
+    ("/nothing/of/ours", b"abc"),
+    ("", b""),
+    ("/cmgr/pulse", b"somebody else's"),
+)
 
 
 class _Task:
@@ -77,7 +94,14 @@ class LivelyContainerd:
         self.events: list[SimpleQueue[Message]] = []
         self._records: dict[str, dict[str, Any]] = {}
         self._tasks: dict[str, _Task] = {}
+        self.well = threading.Event()
+        self.refused = 0
+        self.poured: list[int] = []
         self._server: Any = None
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        return {"runtimes": ["containerd"], "containerd.address": self.socket}
 
     def run(self, name: str, chips: str, **labels: str) -> None:
         """Have a container that runs."""
@@ -113,9 +137,53 @@ class LivelyContainerd:
     def tell(self, topic: str, payload: bytes) -> None:
         """Send an event to whoever follows them."""
         for stream in tuple(self.events):
-            stream.put(envelope(topic, payload))
+            stream.put(_envelope(topic, payload))
 
-    # What it answers.
+    def suffer(self, ail: str) -> str:
+        make, words = AILS[ail]
+        self.ail = make(self.well)
+        return words
+
+    def never_stop(self, name: str) -> str:
+        self.deaf.add(name)
+        return "it took longer than"
+
+    def cannot_start(self, name: str, why: str) -> None:
+        def ail(call: Call[Any], asked: Message, context: Any) -> None:
+            if call == calls.START and asked.container_id == name:
+                self.refused += 1
+                context.abort(grpc.StatusCode.INTERNAL, why)
+
+        self.ail = ail
+
+    def babble(self) -> int:
+        for topic, payload in MALFORMED:
+            self.tell(topic, payload)
+        return len(MALFORMED)
+
+    def pour(self, events: str) -> None:
+        def poured() -> Iterator[Message]:
+            for event in itertools.takewhile(lambda _: not self.well.is_set(), ENDLESS[events]()):
+                self.poured.append(event.ByteSize())
+                yield event
+
+        self.ail = lambda call, _asked, _context: poured() if call == calls.SUBSCRIBE else None
+        self.hang_up_streams()
+
+    def hang_up_streams(self) -> None:
+        """End every event stream."""
+        for stream in tuple(self.events):
+            stream.put(None)
+
+    def followers(self) -> int:
+        return len(self.events)
+
+    def heal(self) -> None:
+        self.ail = None
+        self.deaf.clear()
+        self.well.set()
+
+    # Its answers.
 
     def follow(self, context: Any) -> Iterator[Message]:
         stream: SimpleQueue[Message] = SimpleQueue()
@@ -125,11 +193,9 @@ class LivelyContainerd:
             yield envelope
         self.events.remove(stream)
 
-    def answer(self, call: Call, asked: Message, context: Any) -> Mapping[str, Any]:
+    def answer(self, call: Call[Any], asked: Message, context: Any) -> Mapping[str, Any]:
         if call == calls.NAMESPACES:
             return {"namespaces": [{"name": NAMESPACE}]}
-        if call == calls.VERSION:
-            return {"version": "lively"}
         if call == calls.PUBLISH:
             self.tell(asked.topic, asked.event.value)
             return {}
@@ -141,7 +207,7 @@ class LivelyContainerd:
             return {"mounts": [{"type": "bind", "source": "/"}]}
         return self._about(call, asked, context)
 
-    def _about(self, call: Call, asked: Message, context: Any) -> Mapping[str, Any]:
+    def _about(self, call: Call[Any], asked: Message, context: Any) -> Mapping[str, Any]:
         """Answer what is asked about one container."""
         name = asked.id if call == calls.GET else asked.container.id if call == calls.UPDATE else asked.container_id
         missing = name not in (self._records if call in (calls.GET, calls.UPDATE, calls.CREATE) else self._tasks)
@@ -158,7 +224,7 @@ class LivelyContainerd:
         elif call == calls.DELETE:
             del self._tasks[name]
         elif call == calls.KILL:
-            self.kill(name)
+            self._kill(name)
         elif call == calls.WAIT:
             return self._waited(self._tasks[name], context)
         return {}
@@ -172,12 +238,17 @@ class LivelyContainerd:
         self.orders.append((name, "start"))
         self.tell("/tasks/start", MESSAGES["Happening"](container_id=name).SerializeToString())
 
-    def kill(self, name: str) -> None:
+    def _kill(self, name: str) -> None:
+        if name not in self.deaf and self.is_running(name):
+            self.orders.append((name, "stop"))
+            self._end(name, 0)
+
+    def crash(self, name: str) -> None:
+        self._end(name, 139)
+
+    def _end(self, name: str, code: int) -> None:
         task = self._tasks[name]
-        if name in self.deaf or task.status != RUNNING:
-            return
-        task.status, task.at = ENDED, time.time()
-        self.orders.append((name, "stop"))
+        task.status, task.at, task.code = ENDED, time.time(), code
         ended = MESSAGES["TaskExit"](container_id=name, id=name, pid=task.pid, **_end(task))
         self.tell("/tasks/exit", ended.SerializeToString())
         task.over.set()
@@ -192,8 +263,29 @@ def _end(task: _Task) -> Mapping[str, Any]:
     return {"exit_status": task.code, "exited_at": {"seconds": int(task.at), "nanos": int(task.at % 1 * 1e9)}}
 
 
-def envelope(topic: str, payload: bytes) -> Message:
+def _envelope(topic: str, payload: bytes) -> Message:
     return MESSAGES["Envelope"](namespace=NAMESPACE, topic=topic, event={"type_url": topic, "value": payload})
+
+
+def _of_one() -> Iterator[Message]:
+    payload = MESSAGES["Happening"](container_id="beside").SerializeToString()
+    return itertools.repeat(_envelope("/tasks/start", payload))
+
+
+def _of_strangers() -> Iterator[Message]:
+    for n in itertools.count():
+        yield _envelope("/tasks/start", MESSAGES["Happening"](container_id=f"stranger{n}").SerializeToString())
+
+
+def _large() -> Iterator[Message]:
+    return itertools.repeat(_envelope("/nothing/of/ours", b"x" * 2**20))
+
+
+ENDLESS: Mapping[str, Callable[[], Iterator[Message]]] = {
+    "events of one container": _of_one,
+    "events of strangers": _of_strangers,
+    "large events": _large,
+}
 
 
 class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # gRPC ships no types.
@@ -212,14 +304,14 @@ class _Handlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # gRPC ships no 
             return grpc.unary_stream_rpc_method_handler(self._follow, **wire)
         return grpc.unary_unary_rpc_method_handler(lambda asked, context: self._one(call, asked, context), **wire)
 
-    def _one(self, call: Call, asked: Message, context: Any) -> Message:
+    def _one(self, call: Call[Any], asked: Message, context: Any) -> Message:
         ail = self._daemon.ail
-        ill = ail(call, context) if ail is not None else None
+        ill = ail(call, asked, context) if ail is not None else None
         return ill if ill is not None else MESSAGES[call.answer](**self._daemon.answer(call, asked, context))
 
-    def _follow(self, _asked: Message, context: Any) -> Iterator[Message]:
+    def _follow(self, asked: Message, context: Any) -> Iterator[Message]:
         ail = self._daemon.ail
-        ill = ail(calls.SUBSCRIBE, context) if ail is not None else None
+        ill = ail(calls.SUBSCRIBE, asked, context) if ail is not None else None
         yield from ill if ill is not None else self._daemon.follow(context)
 
 

@@ -1,33 +1,87 @@
 """A Docker daemon whose containers live and end as a real one's do, until it falls ill to order."""
 
+import itertools
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from tests.runtimes.fake_dockerd import FakeDockerd, Request, document
+from tests.runtimes.docker.fake_dockerd import Answer, FakeDockerd, Request, document
+from tests.support.service import Setting
 from tests.support.stand_in import standing_in
 
 Ail = Callable[[Request], bool]
 """Answers the request in the daemon's place, or says that it does not."""
 
 
-def everywhere(answer: Callable[[Request], object]) -> Ail:
-    """Return what answers every request so."""
+AILS: Mapping[str, tuple[Answer, str]] = {
+    "answers 500": (lambda request: request.refuse(500, "the disk is on fire"), "the disk is on fire"),
+    "hangs up": (Request.hang_up, "Docker closed the connection"),
+    "closes in mid-answer": (Request.close_midway, "Docker closed the connection"),
+    "never answers": (Request.hang, "Docker did not answer within"),
+    "answers for ever": (Request.trickle, "Docker did not answer within"),
+    "answers without end": (Request.flood, "Docker's answer is longer than cmgr takes"),
+    "talks rubbish": (lambda request: request.give_text("no json"), "Docker's answer cannot be read"),
+}
+"""How it may answer every request, and what cmgr says of it."""
 
-    def ail(request: Request) -> bool:
-        answer(request)
-        return True
+MALFORMED = (
+    b"no json",
+    b"[1]",
+    b"null",
+    b'"die"',
+    b"\xff\xfe\x00",
+    b"[" * 20_000,
+    b'{"Action": 1}',
+    b'{"Type": "container", "Action": "die", "Actor": null, "timeNano": 1}',
+    b'{"Type": "container", "Action": "die", "Actor": {"ID": ""}, "timeNano": 1}',
+    b'{"Type": "container", "Action": "die", "Actor": {"ID": "one"}, "timeNano": -1}',
+    b'{"Type": "container", "Action": "die", "Actor": {"ID": "one"}, "timeNano": 1e400}',
+    b'{"Type": "container", "Action": "die", "Actor": {"ID": "one", "Attributes": 7}, "timeNano": 1}',
+    b'{"Type": "container", "Action": ["die"], "Actor": {"ID": "one"}, "timeNano": 1}',
+    b'{"Type": "container", "Action": "start", "Actor": {"ID": "../one"}, "timeNano": 1}',
+    b'{"Type": "container", "Action": "start", "Actor": {"ID": "nobody"}, "timeNano": 1}',
+    b'{"Type": "container", "Action": "\\u0000", "Actor": {"ID": "one"}, "timeNano": 1}',
+)
 
-    return ail
+
+def _lines() -> Iterator[bytes]:
+    """Return events that are none, for ever."""
+    return itertools.repeat(b"".join(line + b"\n" for line in MALFORMED[:5]))
 
 
-def only(what: str, answer: Callable[[Request], object]) -> Ail:
-    """Return what answers those requests so whose address ends with this word."""
+def _one_line() -> Iterator[bytes]:
+    return itertools.repeat(b'{"Type": "container",' + b" " * 65536)
+
+
+def _events() -> Iterator[bytes]:
+    """Return events of one container, each a new one, for ever."""
+    for at in itertools.count(1):
+        event = {"Type": "container", "Action": "start", "Actor": {"ID": "beside"}, "timeNano": at}
+        yield json.dumps(event).encode() + b"\n"
+
+
+def _strangers() -> Iterator[bytes]:
+    """Return events of containers that nobody knows, for ever."""
+    for at in itertools.count(1):
+        event = {"Type": "container", "Action": "start", "Actor": {"ID": f"stranger{at}"}, "timeNano": at}
+        yield json.dumps(event).encode() + b"\n"
+
+
+ENDLESS: Mapping[str, Callable[[], Iterator[bytes]]] = {
+    "lines that are no events": _lines,
+    "a line without end": _one_line,
+    "events without end": _events,
+    "containers without end": _strangers,
+}
+
+
+def _only(what: str, answer: Callable[[Request], object]) -> Ail:
+    """Return what answers those requests so whose address ends with this word; all requests when it is empty."""
 
     def ail(request: Request) -> bool:
         if not request.route.endswith(what):
@@ -49,6 +103,9 @@ class LivelyDockerd(FakeDockerd):
         self.ail: Ail | None = None
         self.ahead = timedelta()
         self.orders: list[tuple[str, str]] = []
+        self.well = threading.Event()
+        self.refused = 0
+        self.poured: list[int] = []
         self._living = threading.Lock()
         self._streams: list[SimpleQueue[Any]] = []
 
@@ -70,6 +127,54 @@ class LivelyDockerd(FakeDockerd):
     def crash(self, name: str) -> None:
         """Let the container die by itself."""
         self._end(name, 139, asked=False)
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        return {"runtimes": ["docker"], "docker.socket": self.socket}
+
+    def suffer(self, ail: str) -> str:
+        answer, words = AILS[ail]
+        self.ail = _only("", answer)
+        return words
+
+    def never_stop(self, name: str) -> str:
+        self.ail = _only(f"/{name}/stop", Request.hang)
+        return "Docker did not answer within"
+
+    def cannot_start(self, name: str, why: str) -> None:
+        def refuse(request: Request) -> None:
+            self.refused += 1
+            request.refuse(500, why)
+
+        self.ail = _only(f"/{name}/start", refuse)
+
+    def babble(self) -> int:
+        for line in MALFORMED:
+            self.tell(line)
+        return len(MALFORMED)
+
+    def pour(self, events: str) -> None:
+        def ail(request: Request) -> bool:
+            if request.route != "/events" or "until" in request.query:
+                return False
+            request.send_response(200)
+            request.send_header("Transfer-Encoding", "chunked")
+            request.end_headers()
+            for text in itertools.takewhile(lambda _: not self.well.is_set(), ENDLESS[events]()):
+                request.wfile.write(b"%x\r\n%s\r\n" % (len(text), text))
+                self.poured.append(len(text))
+            request.close_connection = True
+            return True
+
+        self.ail = ail
+        self.hang_up_streams()
+
+    def followers(self) -> int:
+        return len(self._streams)
+
+    def heal(self) -> None:
+        self.ail = None
+        self.well.set()
 
     def _now(self) -> str:
         return (datetime.now(UTC) + self.ahead).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

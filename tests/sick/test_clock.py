@@ -104,7 +104,7 @@ def test_one_that_dies_of_a_fault_after_a_jump_is_started_again(
     clock.set(jump)
     lively.ahead = jump
     lively.crash("one")
-    eventually(lambda: service.container("one") is None)
+    eventually(lambda: not service.runs("one"))
     service.inject(0)
     service.until_said("one died by itself (exit code 139)")
     recovered(service)

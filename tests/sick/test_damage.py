@@ -17,7 +17,10 @@ from tests.store import values
 from tests.store.conftest import service_on
 from tests.support.figures import Figures
 from tests.support.service import LATER, Service
+from tests.support.waiting import PATIENCE
 from tests.system.conftest import Install
+
+pytestmark = pytest.mark.alone
 
 SECTION = "Sick host"
 
@@ -111,7 +114,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("logged") / "state" / files.NAME
     with service_on(path) as (process, _):
         process.kill()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE)
     assert path.with_name(f"{files.NAME}-wal").stat().st_size > 10 * FRAME
     return path
 
@@ -194,6 +197,8 @@ def test_a_database_that_is_damaged_under_a_running_service_is_written_anew_and_
     found = service.container("one")
     assert found is not None
     assert found["status"] == "running"
+    assert service.status()["service"]["state"] == "degraded", "the damage is told until somebody has seen to it"
+    assert service.cmgr("acknowledge", "--all").code == 0
     assert service.status()["service"]["state"] == "ready"
     service.terminate()
     survived(figures, SECTION)

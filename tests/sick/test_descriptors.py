@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from cmgr.errors import CmgrError
-from cmgr.service.reception import GUESTS
-from tests.sick.lively_containerd import LivelyContainerd
+from cmgr.service.door.reception import GUESTS
+from tests.sick.daemons import Daemon
 from tests.sick.lively_dockerd import LivelyDockerd
 from tests.sick.wellbeing import recovered, survived, threads
 from tests.support.figures import Figures
@@ -41,32 +41,18 @@ def due_soon(install: Install) -> Service:
     return service
 
 
-def test_without_descriptors_docker_is_served_as_far_as_it_goes_and_nothing_is_lost(
-    on_lively: Install, lively: LivelyDockerd, figures: Figures
+def test_without_descriptors_a_daemon_is_served_as_far_as_it_goes_and_nothing_is_lost(
+    on_daemon: Install, daemon: Daemon, figures: Figures
 ) -> None:
-    service = due_soon(on_lively)
+    service = due_soon(on_daemon)
     with none_left(service):
-        lively.down()
-        lively.up()
+        daemon.down()
+        daemon.up()
         service.until_said("Too many open files")
         assert service.running()
+    eventually(daemon.followers, why="its events are followed again")
     recovered(service)
-    assert sorted(lively.done("stop")) == sorted(lively.done("start")) == ["one", "two"]
-    survived(figures, SECTION)
-
-
-def test_without_descriptors_containerd_is_followed_again_when_there_are_some(
-    on_tasks: Install, tasks: LivelyContainerd, figures: Figures
-) -> None:
-    service = due_soon(on_tasks)
-    with none_left(service):
-        tasks.down()
-        tasks.up()
-        service.until_said("Too many open files")
-        assert service.running()
-    eventually(lambda: len(tasks.events) == 1, why="its events are followed again")
-    recovered(service)
-    assert sorted(tasks.done("stop")) == sorted(tasks.done("start")) == ["one", "two"]
+    assert sorted(daemon.done("stop")) == sorted(daemon.done("start")) == ["one", "two"]
     survived(figures, SECTION)
 
 
@@ -86,7 +72,7 @@ def test_a_crowd_at_the_socket_takes_no_more_descriptors_than_there_are_guests_t
         service.until_said("is over: recovered")
         assert open_files(service) < before + GUESTS + 16
         assert threads(service) < 80
-    eventually(lambda: _answers(service), within=30, why="it answers again")
+    eventually(lambda: _answers(service), why="it answers again")
     recovered(service)
     assert sorted(lively.done("start")) == ["one", "two"]
     survived(figures, SECTION, faults=CROWD)

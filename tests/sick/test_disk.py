@@ -111,7 +111,7 @@ def test_what_is_held_when_the_disk_becomes_full_runs_again_and_is_not_started_t
     goes_on(service)
     until_told(service, UNWRITTEN)
     service.kill9()
-    # What the books on the disk still promise has been kept already.
+    # The promises that the books on the disk still hold have been kept already.
     service.start()
     service.until_over()
     assert status_of(service) == "running"

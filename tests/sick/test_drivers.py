@@ -22,7 +22,7 @@ SECTION = "Sick drivers"
 SICK = 5
 
 UNREADABLE = -8009
-"""What a call answers when its ioctl failed."""
+"""The answer of a call whose ioctl failed."""
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def runs(service: Service) -> None:
         found = service.container("one")
         return found is not None and found["status"] == "running"
 
-    eventually(running, within=30, why="the container runs")
+    eventually(running, why="the container runs")
 
 
 @pytest.mark.parametrize("purpose", [Purpose.CODES, Purpose.HEALTH, Purpose.PROCESS, Purpose.BOOT])
@@ -223,7 +223,7 @@ def test_a_storm_of_one_handled_fault_ends_in_order_and_another_ring_is_served(
     eventually(lambda: machine.get("storm_left") < events - 1000)
     is_served(service, machine)
     assert machine.get("storm_left") > 0, "the storm was not over by then"
-    eventually(lambda: machine.get("storm_left") == 0, within=60)
+    eventually(lambda: machine.get("storm_left") == 0)
     assert memory(service) < before + ROOM
     assert service.database.stat().st_size < was + 8 * 2**20
     _calmed(service, machine)
@@ -243,7 +243,7 @@ def test_a_fault_that_flaps_fifty_times_a_second_costs_no_more_than_the_budget_a
     eventually(lambda: machine.get("storm_left") < 200)
     machine.fault(SICK, NOW)
     eventually(lambda: [r.chip for r in machine.resets].count(SICK) == 1, why="the other ring is served meanwhile")
-    eventually(lambda: machine.get("storm_left") == 0, within=30)
+    eventually(lambda: machine.get("storm_left") == 0)
     runs(service)
     service.until_over()
     assert sum(r.chip == 0 and r.answer == 0 for r in machine.resets) <= 3
@@ -254,7 +254,7 @@ def test_a_fault_that_flaps_fifty_times_a_second_costs_no_more_than_the_budget_a
 def _calmed(service: Service, machine: Standin) -> None:
     """Wait until the chip is in use again, and check that it was reset within the budget."""
     service.until_over()
-    eventually(lambda: not chip(service, SICK)["isolated"], within=30, why="its isolation ends by itself")
+    eventually(lambda: not chip(service, SICK)["isolated"], why="its isolation ends by itself")
     runs(service)
     assert sum(r.chip == SICK and r.answer == 0 for r in machine.resets) <= 3
 

@@ -1,4 +1,4 @@
-"""What must be true of a service while something ails it, and when the ail is over."""
+"""The checks of a service while something ails it, and when the ail is over."""
 
 import json
 import re
@@ -12,13 +12,13 @@ ROOM = 30 * 1024
 """So many KiB may a service grow while something ails it."""
 
 
-def until_told(service: Service, *words: str, within: float = 20) -> None:
+def until_told(service: Service, *words: str) -> None:
     """Wait until `cmgr status` has these words in it, wherever."""
-    eventually(lambda: all(w in json.dumps(service.status()) for w in words), within=within, why=f"it says {words}")
+    eventually(lambda: all(w in json.dumps(service.status()) for w in words), why=f"it says {words}")
 
 
 def until_ready(service: Service) -> None:
-    eventually(lambda: service.status()["service"]["state"] == "ready", within=30, why="nothing ails it any more")
+    eventually(lambda: service.status()["service"]["state"] == "ready", why="nothing ails it any more")
 
 
 def memory(service: Service) -> int:

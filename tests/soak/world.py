@@ -7,16 +7,17 @@ from datetime import timedelta
 from pathlib import Path
 
 from cmgr.errors import StoreError
-from cmgr.model.policy import IsolationPolicy, LimitsPolicy, OnIsolate, Policy, ResetPolicy, Strategy
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import Action, Note, ResetRing
 from cmgr.model.values.faults import Assertion, Severity
 from cmgr.model.values.node import Node
+from cmgr.model.values.policy import IsolationPolicy, LimitsPolicy, OnIsolate, Policy, ResetPolicy, Strategy
 from cmgr.store import open_store
 from cmgr.store.sqlite import SqliteStore
 from tests.model.acts import ACTS, check_end, heal
-from tests.model.world import World, stored
+from tests.model.builders import stored
+from tests.model.world import World
 
 KEEP, MOST_NOTES = timedelta(days=1), 50_000
 """How old history gets, and how much of it there may be."""
@@ -153,22 +154,22 @@ def a_day(soak: Soak) -> None:
     heal(soak)
     check_end(soak)
     soak.prune()
-    for real in soak.machine.real.values():
+    for real in soak.machine.truth.values():
         soak.starts, real.starts = soak.starts + real.starts, 0
 
 
 def _morning(soak: Soak) -> None:
     """Have everybody start what is down, in place of what is gone make something new, and want another policy."""
     machine = soak.machine
-    for real in [r for r in machine.real.values() if not r.running]:
+    for real in [r for r in machine.truth.values() if not r.running]:
         real.will = True
-        machine.begin(real)
-    for real in [r for r in machine.real.values() if not r.enabled or r.strategy is not None]:
-        # One that must not be stopped keeps its ring from every reset: not the same ones for ever.
+        machine.starts(real)
+    for real in [r for r in machine.truth.values() if not r.enabled or r.strategy is not None]:
+        # A container that must not be stopped keeps its ring from every reset: not the same ones for ever.
         if soak.rng.random() < 0.5:
-            del machine.real[real.key]
+            del machine.truth[real.key]
             machine.hint(facts.ContainerRemoved(real.key))
-    while len(machine.real) < soak.plan.containers:
+    while len(machine.truth) < soak.plan.containers:
         made = machine.create(soak.rng.randrange(soak.plan.containers))
         machine.hint(facts.ContainerSeen(made.told()))
     window = soak.policy.reset.window
@@ -181,7 +182,7 @@ def _morning(soak: Soak) -> None:
 def _afternoon(soak: Soak) -> None:
     """Leave cmgr alone with the faults that are there: what is under way goes on, and fails now and then."""
     machine = soak.machine
-    machine.down, machine.foreign, machine.silent = set(), set(), set()
+    machine.down, machine.processes, machine.silent = set(), set(), set()
     for runtime in soak.plan.runtimes:
         soak.step(facts.RuntimeUp(runtime))
     soak.step(facts.MaintenanceOrdered(on=False, who="a"))

@@ -15,6 +15,7 @@ from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
 from tests.store import values
 from tests.store.conftest import service_on
+from tests.support.waiting import PATIENCE
 
 LIFE: tuple[tuple[Node, list[StopContainer], str], ...] = (
     (values.node(values.fault()), [], "a fault"),
@@ -68,7 +69,7 @@ def test_what_was_saved_survives_a_kill(path: Path) -> None:
     with service_on(path) as (process, line):
         assert line == "saved"
         process.kill()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE)
         # Both of them untouched: nobody but a later service may do the recovery.
         contents = {name: path.with_name(name).read_bytes() for name in (path.name, f"{path.name}-wal")}
         with open_reader(path) as reader:
@@ -91,7 +92,7 @@ def test_only_the_thread_that_opened_the_store_may_save(store: SqliteStore) -> N
 
     thread = threading.Thread(target=strange)
     thread.start()
-    thread.join(timeout=30)
+    thread.join(PATIENCE)
     assert [str(error) for error in caught] == [
         "only the thread that opened the store may save",
         "only the thread that opened the store may prune",

@@ -77,8 +77,8 @@ def test_what_left_the_node_is_deleted(store: SqliteStore, path: Path) -> None:
     assert seen == [
         "BEGIN IMMEDIATE",
         "DELETE FROM containers",
-        "DELETE FROM holds",
         "DELETE FROM isolations",
+        "DELETE FROM holds",
         "UPDATE meta",
     ]
     with open_reader(path) as reader:

@@ -148,7 +148,7 @@ def damaged_under(store: SqliteStore, path: Path) -> None:
     """Damage all pages but the first."""
     store.save(values.node(values.hold()), [], [values.note(f"line {i}") for i in range(400)])
     run(store, "PRAGMA wal_checkpoint(TRUNCATE)")
-    run(store, "PRAGMA shrink_memory")  # What SQLite still has in its memory is not damaged.
+    run(store, "PRAGMA shrink_memory")  # The pages that SQLite still has in its memory are not damaged.
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xa5" * (path.stat().st_size - 4096))

@@ -1,5 +1,6 @@
 """The file: its place, modes, lock and level, and what happens to one that is damaged."""
 
+import errno
 import os
 import random
 import re
@@ -7,21 +8,19 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
+from pytest_mock import MockerFixture
 
 from cmgr.errors import StoreBusy, StoreError, StoreTooNew, chain, sentence
-from cmgr.model.values.healing import Healing
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
-from cmgr.store import files, open_store, schema
+from cmgr.store import files, open_store
 from cmgr.store.reader import open_reader
-from cmgr.store.sqlite import SqliteStore
 from tests.store import values
 from tests.store.conftest import service_on
+from tests.support.waiting import PATIENCE
 
 SAVED = values.node(values.hold(), values.fault(), Ring(values.RING, (values.CHIP,)))
 
@@ -148,7 +147,7 @@ def test_a_newer_level_whose_service_was_killed_is_left_with_its_log(path: Path)
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("UPDATE meta SET level = 7")
         process.kill()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE)
     before = contents(path)
     assert before["cmgr.db-wal"]
     with pytest.raises(StoreTooNew):
@@ -174,68 +173,6 @@ def test_a_file_that_was_not_finished_is_begun_again(path: Path, statements: tup
     store.save(SAVED, [], [])
     assert (store.load(), store.damage) == (SAVED, "")
     store.close()
-
-
-def older(path: Path) -> files.Lock:
-    """Make a file of the level before this one, which had no table of resets, and no cause of a hold."""
-    written(path)
-    older = f"UPDATE meta SET level = {files.LEVEL - 1}, version = '0.0'"
-    changed(path, "DROP TABLE resets", "ALTER TABLE holds DROP COLUMN cause", "DROP TABLE healings", older)
-    return files.Lock(path)
-
-
-def test_an_older_level_is_upgraded_and_keeps_what_it_has(path: Path) -> None:
-    def upgrade(connection: Connection) -> None:
-        connection.exec_driver_sql("CREATE TABLE resets (ring, at, episode, PRIMARY KEY (ring, at))")
-        schema.UPGRADES[files.LEVEL](connection)
-
-    store = SqliteStore(path, older(path), upgrades={files.LEVEL: upgrade})
-    assert store.load() == SAVED
-    store.close()
-    with open_reader(path) as reader:
-        assert reader.resets(values.NOW) == ()
-    open_store(path).close()
-
-
-def test_the_tables_that_a_level_brought_are_made_in_an_older_file(path: Path) -> None:
-    older(path).release()
-    store = open_store(path)
-    assert (store.load(), store.damage) == (SAVED, "")
-    store.close()
-    with open_reader(path) as reader:
-        assert reader.resets(values.NOW) == ()
-
-
-def test_a_file_that_a_cmgr_of_level_1_wrote_is_upgraded_and_keeps_its_holds(path: Path) -> None:
-    path.parent.mkdir()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript((Path(__file__).parent / "level1.sql").read_text())
-        connection.execute(f"PRAGMA application_id = {files.APPLICATION_ID}")
-    node = (store := open_store(path)).load()
-    assert (store.damage, node.serial, node.holds) == ("", 7, {values.KEY: values.hold()})
-    node = replace(node, healings={values.KEY: Healing(values.KEY, (values.NOW,))}, holds={})
-    store.save(node, [], [])
-    store.close()
-    with open_reader(path) as reader:
-        assert reader.node() == node
-
-
-def test_an_upgrade_that_fails_leaves_the_older_level(path: Path) -> None:
-    def upgrade(connection: Connection) -> None:
-        connection.exec_driver_sql("CREATE TABLE resets (ring, at, episode, PRIMARY KEY (ring, at))")
-        connection.exec_driver_sql("UPDATE absent SET level = 2")
-
-    lock = older(path)
-    with pytest.raises(StoreError) as info:
-        SqliteStore(path, lock, upgrades={files.LEVEL: upgrade})
-    assert chain(info.value) == f"cannot upgrade to level {files.LEVEL} {path}: no such table: absent"
-    assert not isinstance(info.value, files.Damaged)
-    lock.release()
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT level, version FROM meta").fetchall() == [(files.LEVEL - 1, "0.0")]
-        assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'resets'").fetchall() == []
-    with pytest.raises(StoreError, match=f"it has level {files.LEVEL - 1}, this cmgr reads level {files.LEVEL}"):
-        open_reader(path)
 
 
 def _overwrite(path: Path, start: int, length: int) -> None:
@@ -298,3 +235,13 @@ def test_a_damaged_file_takes_its_log_along_and_two_in_a_second_are_both_kept(pa
     assert [aside.read_text() for aside in asides] == ["one", "two"]
     assert [aside.with_name(aside.name + "-wal").read_text() for aside in asides] == ["log of one", "log of two"]
     assert not path.with_name("cmgr.db-wal").exists()
+
+
+def test_a_lock_that_a_failed_disk_does_not_take_says_why(path: Path, mocker: MockerFixture) -> None:
+    """ext4 that has aborted its journal lets files be opened for writing: no disk of a test can be made to do so."""
+    path.parent.mkdir(parents=True, mode=0o750)
+    mocker.patch("cmgr.store.files.os.ftruncate", side_effect=OSError(errno.EROFS, "Read-only file system"))
+    with pytest.raises(StoreError) as info:
+        files.Lock(path)
+    assert str(info.value) == f"cannot use {path}.lock: Read-only file system"
+    assert info.value.hint == files.MAKE_WRITABLE

@@ -73,3 +73,37 @@ def test_how_many_episodes_ended_how_outlives_the_episodes_and_the_process(path:
     again.save(values.node(), [], [replace(ends[0], episode=4)])
     assert again.outcomes() == {"recovered": 3, "failed": 1}
     again.close()
+
+
+def test_what_was_stamped_by_a_clock_that_was_wrong_is_stamped_anew_when_that_is_set(path: Path) -> None:
+    store = open_store(path)
+    node = values.node()
+    store.save(node, [], [values.note("of the life before", NoteKind.RESULT)])
+    store.close()
+    store = open_store(path)
+    wrong = values.NOW + 3650 * DAY
+    assert store.noted == values.NOW
+    store.save(node, [], [values.note("began", NoteKind.OPENED, wrong, 1)])
+    store.correct(timedelta(milliseconds=-30))
+    store.correct(-3650 * DAY)
+    store.save(node, [], [values.note("ended", NoteKind.CLOSED, wrong + timedelta(seconds=2), 1)])
+    store.close()
+    with open_reader(path) as reader:
+        assert [note.at - values.NOW for note in reader.notes(None, 9)] == [
+            timedelta(),
+            timedelta(),
+            timedelta(seconds=2),
+        ]
+        (episode,) = reader.episodes(9)
+        assert (episode.began, episode.ended) == (values.NOW, values.NOW + timedelta(seconds=2))
+
+
+def test_a_clock_that_is_set_back_again_leaves_no_trace(path: Path) -> None:
+    store = open_store(path)
+    store.save(values.node(), [], [values.note("began", NoteKind.OPENED, values.NOW, 1)])
+    store.save(values.node(), [], [values.note("ended", NoteKind.CLOSED, values.NOW, 1)])
+    store.correct(DAY)
+    store.correct(timedelta())
+    store.close()
+    with open_reader(path) as reader:
+        assert {note.at for note in reader.notes(None, 9)} == {values.NOW}

@@ -19,6 +19,7 @@ from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
 from tests.store import values
 from tests.store.conftest import ROOT, service_on
+from tests.support.waiting import PATIENCE
 
 NOBODY = 65534
 
@@ -85,7 +86,7 @@ def test_the_group_reads_beside_a_running_service(shared: Path) -> None:
 def test_the_group_reads_after_a_kill(shared: Path) -> None:
     with service_on(shared) as (process, _):
         process.kill()
-        process.wait(timeout=30)
+        process.wait(timeout=PATIENCE)
     assert "cmgr.db-wal" in names(shared)
     with as_a_member_of_the_group(shared), open_reader(shared) as reader:
         assert list(reader.node().holds) == [values.KEY]

@@ -1,4 +1,4 @@
-"""What is saved comes back exactly."""
+"""A saved node comes back exactly."""
 
 import dataclasses
 import tempfile
@@ -6,29 +6,21 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.model.values.chips import Chip
-from cmgr.model.values.containers import Container
-from cmgr.model.values.faults import Fault, Isolation
-from cmgr.model.values.healing import Healing
-from cmgr.model.values.holds import Hold
-from cmgr.model.values.node import Node, Restraint
-from cmgr.model.values.rings import Ring
-from cmgr.model.values.rules import Tally
-from cmgr.model.values.standing import Maintenance, ResetOrder
-from cmgr.store import files, open_store, schema
-from cmgr.store.changes import OF_THIS_LIFE
+from cmgr.model.values.faults import Level
+from cmgr.model.values.life import stored_types
+from cmgr.model.values.node import Node
+from cmgr.model.values.rules import Raise, RuleKind
+from cmgr.store import files, open_store, rows
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
+from tests.security.fuzz import tries
 from tests.store import values
 
-ELSEWHERE = {Hold: {"key", "grace"}, Container: {"key", "grace", "exit"}, Healing: {"key"}}
-"""Fields that are kept in columns of other names."""
 
-
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(st.lists(values.nodes, min_size=1, max_size=4))
 def test_the_last_of_any_nodes_saved_is_loaded(nodes: list[Node]) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -47,29 +39,21 @@ def test_the_last_of_any_nodes_saved_is_loaded(nodes: list[Node]) -> None:
     assert read == loaded
 
 
-@pytest.mark.parametrize(
-    ("value", "table"),
-    [
-        (Chip, "chips"),
-        (Ring, "rings"),
-        (Container, "containers"),
-        (Hold, "holds"),
-        (Healing, "healings"),
-        (Fault, "faults"),
-        (Isolation, "isolations"),
-        (Tally, "tallies"),
-        (Restraint, "restraint"),
-        (ResetOrder, "reset_orders"),
-        (Maintenance, "modes"),
-    ],
-)
-def test_every_field_that_outlives_a_life_has_a_column(value: type, table: str) -> None:
-    fields = (
-        {field.name for field in dataclasses.fields(value)}
-        - ELSEWHERE.get(value, set())
-        - OF_THIS_LIFE.get(value, set())
-    )
-    assert fields <= {column.name for column in schema.TABLES[table].columns}
+def test_every_field_of_a_node_that_outlives_a_life_is_stored() -> None:
+    elsewhere = {"faults", "serial", "episodes"}
+    assert {*rows.MANY, *rows.SINGLE} | elsewhere == set(stored_types(Node)), "a field of Node has no table"
+
+
+def test_a_type_that_cannot_be_stored_is_refused_when_the_tables_are_derived() -> None:
+    with pytest.raises(TypeError, match="cannot store a value of the type <class 'float'>"):
+        rows.form_of(tuple[float, ...])
+
+
+def test_a_value_that_an_older_cmgr_wrote_into_a_list_gets_the_defaults_of_newer_fields() -> None:
+    form = rows.form_of(tuple[Raise, ...])
+    raised = Raise(RuleKind.DURATION, Level.RestartNPU, values.NOW, "lasts")
+    (cells,) = form.put((raised,))
+    assert form.take([cells[:-1]]) == (raised,)
 
 
 def test_what_anybody_wrote_into_a_label_cannot_stop_a_save(store: SqliteStore, path: Path) -> None:

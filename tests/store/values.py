@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
-from cmgr.model.policy import Strategy
 from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.commands import CommandId, Note, NoteKind, StopContainer
 from cmgr.model.values.containers import Container, ContainerKey, Exit
@@ -13,9 +12,11 @@ from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation, Leve
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node, Restraint
+from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.rules import Raise, RuleKind, Tally
 from cmgr.model.values.standing import Maintenance, ResetOrder
+from cmgr.model.values.troubles import Trouble, TroubleKind
 
 NOW = datetime(2026, 3, 1, 3, 0, 0, 250, tzinfo=UTC)
 KEY = ContainerKey("docker", "", "c0ffee")
@@ -67,6 +68,9 @@ rings = st.builds(
     starts=st.dictionaries(keys, counts, max_size=3),
     blocked=maybe_times,
     widened=flags,
+    up=maybe_times,
+    lost=st.frozensets(texts, max_size=3),
+    restarts=st.dictionaries(texts, counts, max_size=3),
 )
 containers = st.builds(
     Container,
@@ -84,6 +88,7 @@ containers = st.builds(
     auto_remove=flags,
     warnings=st.lists(texts, max_size=3).map(tuple),
     chips=chip_sets,
+    used=chip_sets,
     since=maybe_times,
 )
 holds = st.builds(
@@ -105,6 +110,8 @@ holds = st.builds(
     retry_at=maybe_times,
     error=texts,
     cause=st.sampled_from(Cause),
+    down=maybe_times,
+    frozen=flags,
 )
 healings = st.builds(
     Healing,
@@ -170,6 +177,21 @@ restraints = st.builds(
     waived=st.frozensets(st.builds(RingId, st.integers(0, 63)), max_size=2),
 )
 reset_orders = st.builds(ResetOrder, ring=ring_ids, chip=chip_ids, at=times, who=texts, stop=flags, done=flags)
+troubles = st.builds(
+    Trouble,
+    kind=st.sampled_from(TroubleKind),
+    about=texts,
+    text=texts,
+    why=texts,
+    hint=texts,
+    since=maybe_times,
+    stays=flags,
+    ring=st.none() | ring_ids,
+    episode=st.none() | numbers,
+    chips=st.lists(chip_ids, max_size=3).map(tuple),
+    codes=st.lists(texts, max_size=2).map(tuple),
+    containers=st.lists(texts, max_size=2).map(tuple),
+)
 maintenance = st.none() | st.builds(Maintenance, since=times, until=maybe_times, who=texts)
 
 
@@ -191,6 +213,7 @@ nodes = st.builds(
     healings=st.lists(healings, max_size=3).map(lambda found: {healing.key: healing for healing in found}),
     reset_orders=st.lists(reset_orders, max_size=3).map(lambda found: {order.ring: order for order in found}),
     maintenance=maintenance,
+    troubles=st.lists(troubles, max_size=3).map(lambda found: {trouble.key: trouble for trouble in found}),
     serial=st.integers(0, 2**40),
     episodes=st.integers(0, 2**40),
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.support.daemon import BUSYBOX, CannotRun, Daemon, root_folder
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 IMAGE = "cmgr.test/box:latest"
 
@@ -58,7 +58,7 @@ class Containerd(Daemon):
                 ["containerd", "-c", str(config)], stdout=log, stderr=log, start_new_session=True
             )
         try:
-            eventually(self._answers, within=20)
+            eventually(self._answers)
         except AssertionError as exc:
             raise CannotRun(f"containerd does not start: {exc}: {self._log()[-400:]}") from exc
 
@@ -80,7 +80,7 @@ class Containerd(Daemon):
             self._words(*words, namespace=namespace or self.namespaces[0]),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert done.returncode == 0, f"ctr {words}: {done.stderr}"
@@ -99,9 +99,11 @@ class Containerd(Daemon):
         """Make the image that the tests' containers run known in each namespace."""
         archive = self.folder / "image.tar"
         archive.write_bytes(_archive())
+        # Since version 2 it is the daemon that unpacks, and for overlayfs alone, unless it is told otherwise.
+        where = ("--local",) if "--local" in self.ctr("images", "import", "--help") else ()
         try:
             for namespace in self.namespaces:
-                self.ctr("images", "import", "--snapshotter", "native", str(archive), namespace=namespace)
+                self.ctr("images", "import", *where, "--snapshotter", "native", str(archive), namespace=namespace)
         except AssertionError as exc:
             raise CannotRun(str(exc)) from exc
 

@@ -1,8 +1,8 @@
 """`cmgr run` that dies, or is told to end, at one point of what it does: `python -m tests.support.crashing PLAN run …`.
 
-The service is the real one. What it opens is wrapped from outside: the store's save, and the calls into the driver and
-the runtimes. Each commit and each call, before and after, is a point with a name; points count from the moment on at
-which a ring enters an episode. Every point that is passed stands in a file, as does what the pretended world did.
+The service is the real one. Everything that it opens is wrapped from outside: the store's save, and the calls into the
+driver and the runtimes. Each commit and each call, before and after, is a point with a name; points count from the
+moment on at which a ring enters an episode. Every point that is passed stands in a file, as do the world's deeds.
 """
 
 import json
@@ -206,11 +206,11 @@ def wrap_driver(driver: ChipDriver, points: Points) -> ChipDriver:
 def _wrap(thing: object, operation: str, what: Callable[..., str], points: Points) -> None:
     inner = getattr(thing, operation)
 
-    def wrapped(*given: Any) -> Any:
+    def wrapped(*given: Any, **named: Any) -> Any:
         said = what(*given)
         points.at(f"before {said}")
         try:
-            return inner(*given)
+            return inner(*given, **named)
         finally:
             points.at(f"after {said}")
 

@@ -1,4 +1,4 @@
-"""What private daemons of the tests have in common: how they are ended, frozen, and cleared away; and what they run."""
+"""The common ground of the tests' private daemons: how they are ended, frozen, and cleared away; and what they run."""
 
 import io
 import os
@@ -10,6 +10,8 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+
+from tests.support.waiting import PATIENCE
 
 BUSYBOX = Path("/bin/busybox")
 
@@ -51,10 +53,10 @@ class Daemon:
             os.kill(self._process.pid, signal.SIGCONT)
             os.kill(self._process.pid, how)
         try:
-            self._process.wait(30)
+            self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(PATIENCE)
 
     def close(self) -> None:
         """End everything that was started here, and remove its folder."""

@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -23,6 +24,12 @@ IGNORES = ("sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done")
 """A command that ends by SIGKILL only."""
 
 
+_HAND_OVER = (
+    "import os, sys; os.dup2(int(sys.argv[1]), 3);"
+    "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1'); os.execvp(sys.argv[2], sys.argv[2:])"
+)
+
+
 class Dockerd(Daemon):
     """Started by `start`; may be stopped, killed, frozen and started again; `close` ends everything."""
 
@@ -37,6 +44,8 @@ class Dockerd(Daemon):
         # A unix socket's path may have 107 characters: pytest's own folders are too deep.
         self.folder = Path(tempfile.mkdtemp(prefix="cmgr-dockerd-"))
         self.socket = str(self.folder / "d.sock")
+        self.inherited: socket.socket | None = None
+        """A listening socket that the daemon answers on, too, when it is started next: as systemd hands it one."""
         self._process: subprocess.Popen[bytes] | None = None
         self._drivers = ["overlay2", "vfs"]
 
@@ -46,7 +55,7 @@ class Dockerd(Daemon):
         for driver in self._drivers:
             self._launch(driver)
             try:
-                eventually(self._answers, within=40)
+                eventually(self._answers)
                 self._drivers = [driver]
                 return
             except AssertionError as exc:
@@ -61,9 +70,16 @@ class Dockerd(Daemon):
         # An empty file, so that nothing of this machine's own configuration counts.
         config = self.folder / "daemon.json"
         config.write_text("{}")
+        before, inherited = [], []
+        if self.inherited is not None:
+            inherited = [self.inherited.fileno()]
+            before = [sys.executable, "-c", _HAND_OVER, str(inherited[0])]
+            sockets.append("--host=fd://")
+        words = ["dockerd", f"--config-file={config}", *folders, *network, *sockets, f"--storage-driver={driver}"]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                ["dockerd", f"--config-file={config}", *folders, *network, *sockets, f"--storage-driver={driver}"],
+                [*before, *words],
+                pass_fds=inherited,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -39,7 +39,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run of the proofs came to."""
+    """The sums of one run of the proofs."""
 
     machine: Mapping[str, str]
     passed: int
@@ -59,6 +59,19 @@ def figures(pytestconfig: pytest.Config) -> Figures:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[_KEPT] = Figures()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where tests run side by side, each process hands over what its proofs added."""
+    if (output := getattr(session.config, "workeroutput", None)) is not None:
+        output["figures"] = session.config.stash[_KEPT].sections
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    for section, counted in getattr(node, "workeroutput", {}).get("figures", {}).items():
+        for what, n in counted.items():
+            node.config.stash[_KEPT].add(section, what, n)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -12,7 +12,7 @@ env | sort > "{folder}/.$$" && mv "{folder}/.$$" "{folder}/$(date +%s%N).{name}"
 
 
 class HookFolder:
-    """A directory of hooks, and the record of their runs. What the scripts wait for, the test makes with `let`."""
+    """A directory of hooks, and the record of their runs. The test makes the marks that the scripts wait for: `let`."""
 
     def __init__(self, folder: Path) -> None:
         self.dir = folder / "hooks.d"

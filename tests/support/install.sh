@@ -1,6 +1,7 @@
 #!/bin/sh
 # Installs what the tests need beside Python, where that is possible: on Debian and its kin, as root.
-# Elsewhere the tests that need it are skipped, and say so. With "packages": also what builds and tests the packages.
+# Elsewhere the tests that need it are skipped, and say so. With "power": also the machine whose power can be cut, with
+# "packages": that, and what builds and tests the packages.
 set -eu
 
 venv=$(dirname "$0")/../../.venv
@@ -10,9 +11,18 @@ command -v dockerd >/dev/null 2>&1 || packages="$packages docker.io"
 command -v containerd >/dev/null 2>&1 || packages="$packages containerd"
 command -v gcc >/dev/null 2>&1 || packages="$packages gcc libc6-dev"
 command -v mandoc >/dev/null 2>&1 || packages="$packages mandoc"
+command -v curl >/dev/null 2>&1 || packages="$packages curl"
+command -v docker-compose >/dev/null 2>&1 || packages="$packages docker-compose"
+command -v logrotate >/dev/null 2>&1 || packages="$packages logrotate"
 command -v openssl >/dev/null 2>&1 || packages="$packages openssl"
 [ -x /bin/busybox ] || packages="$packages busybox-static"
 command -v promtool >/dev/null 2>&1 || [ -x "$venv/bin/promtool" ] || tools=" promtool"
+
+# User-mode Linux is for x86 alone.
+if [ -n "${1:-}" ] && [ "$(uname -m)" = x86_64 ]; then
+    command -v linux.uml >/dev/null 2>&1 || packages="$packages user-mode-linux"
+    command -v mke2fs >/dev/null 2>&1 || packages="$packages e2fsprogs"
+fi
 
 if [ "${1:-}" = packages ]; then
     while read -r program package; do

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support.daemon import CannotRun
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 PROGRAM = Path("/lib/systemd/systemd-journald")
 
@@ -65,8 +65,10 @@ class Journald:
 
     def asked(self, *words: str) -> str:
         """Return what a command says that sees this journal."""
-        return subprocess.run([*self.prefix, *words], check=True, capture_output=True, text=True, timeout=60).stdout
+        return subprocess.run(
+            [*self.prefix, *words], check=True, capture_output=True, text=True, timeout=PATIENCE
+        ).stdout
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=PATIENCE)

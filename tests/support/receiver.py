@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Receiver:
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         script = self.script
         if script.hang:
-            self.go_on.wait(60)
+            self.go_on.wait(PATIENCE)
         if script.mute:
             return
         if script.drip:
@@ -102,4 +102,4 @@ class Receiver:
         self.go_on.set()
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(5)
+        self._thread.join(PATIENCE)

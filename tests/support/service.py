@@ -12,11 +12,11 @@ from typing import Any
 
 from cmgr.errors import CmgrError
 from cmgr.model.values.commands import NoteKind
-from cmgr.service.client import ask
+from cmgr.service.door.client import get, order
 from cmgr.store.files import NAME
 from cmgr.store.history import EpisodeRow, NoteRow
 from cmgr.store.reader import open_reader
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 Setting = str | int | bool | list[str]
 
@@ -39,6 +39,7 @@ DEFAULTS: Mapping[str, Setting] = {
     "levels.RestartRequest.reset_after": "1s",
     "reset.backoff": "100ms",
     "retry.backoff": "100ms",
+    "retry.settle": "0s",
     "metrics.listen": "",
 }
 
@@ -106,7 +107,7 @@ class Service:
     def start(self, environment: Mapping[str, str] | None = None, program: Sequence[str] = ()) -> None:
         """Start it, and wait until it says that it is up."""
         self.launch(environment, program)
-        eventually(self._is_up, within=20, why=f"cmgr is up; it said: {self.said()[-2000:]}")
+        eventually(self._is_up, why=f"cmgr is up; it said: {self.said()[-2000:]}")
 
     def launch(self, environment: Mapping[str, str] | None = None, program: Sequence[str] = ()) -> None:
         """Start it. `program`: what runs it in the place of cmgr itself."""
@@ -141,7 +142,7 @@ class Service:
             capture_output=True,
             text=True,
             env=self.environment(),
-            timeout=30,
+            timeout=PATIENCE,
             check=False,
         )
         return Outcome(ended.returncode, ended.stdout, ended.stderr)
@@ -171,7 +172,7 @@ class Service:
         """End it with this signal, and return the exit code, as Popen has it."""
         self.tell(how)
         assert self._process is not None
-        return self._process.wait(30)
+        return self._process.wait(PATIENCE)
 
     def kill9(self) -> None:
         assert self.end(signal.SIGKILL) == -signal.SIGKILL
@@ -182,17 +183,17 @@ class Service:
     def close(self) -> None:
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(PATIENCE)
         # pytest shows it where a test has failed.
         print(f"--- the log of cmgr in {self.folder}\n{self.said()}")  # noqa: T201
 
-    # What it says.
+    # Its words.
 
     def said(self) -> str:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def status(self) -> dict[str, Any]:
-        return dict(ask(self.socket, "status"))
+        return dict(get(self.socket, "status"))
 
     def ring(self, number: int = 0) -> dict[str, Any]:
         return next(r for r in self.status()["rings"] if r["id"] == number)
@@ -200,14 +201,19 @@ class Service:
     def container(self, name: str) -> dict[str, Any] | None:
         return next((c for c in self.status()["containers"] if c["name"] == name), None)
 
-    def until_phase(self, phase: str, ring: int = 0, within: float = 20) -> dict[str, Any]:
+    def runs(self, name: str) -> bool:
+        """Return whether the container is said to run; one that is down is shown as long as it ought to run."""
+        found = self.container(name)
+        return found is not None and found["status"] == "running"
+
+    def until_phase(self, phase: str, ring: int = 0) -> dict[str, Any]:
         """Wait until the ring is in that phase, and return it."""
 
         def there() -> dict[str, Any] | None:
             found = self.ring(ring)
             return found if found["phase"] == phase else None
 
-        found = eventually(there, within=within, why=f"ring {ring} is {phase}")
+        found = eventually(there, why=f"ring {ring} is {phase}")
         assert found is not None
         return found
 
@@ -220,23 +226,24 @@ class Service:
 
         return eventually(reason, why=f"the reason says {words}")
 
-    def until_over(self, within: float = 30) -> None:
+    def until_over(self) -> None:
         """Wait until no ring is in an episode and nothing is held."""
 
         def over() -> bool:
             status = self.status()
             busy = [r for r in status["rings"] if r["phase"] != "healthy"]
-            return not busy and all(c["status"] == "running" for c in status["containers"])
+            # A container that is down and not held waits for nobody but a person.
+            return not busy and all(c["status"] in ("running", "down") for c in status["containers"])
 
-        eventually(over, within=within, why="every episode is over")
+        eventually(over, why="every episode is over")
 
-    def until_said(self, text: str, times: int = 1, within: float = 15) -> None:
-        eventually(lambda: self.said().count(text) >= times, within=within, why=f"the log says {text!r}")
+    def until_said(self, text: str, times: int = 1) -> None:
+        eventually(lambda: self.said().count(text) >= times, why=f"the log says {text!r}")
 
     def inject(self, chip: int, code: str = NOW, assertion: str = "occurred") -> None:
-        ask(self.socket, "inject", chip=chip, code=code, assertion=assertion)
+        order(self.socket, "inject", chip=chip, code=code, assertion=assertion)
 
-    # What it did.
+    # Its deeds.
 
     def resets(self) -> tuple[Reset, ...]:
         """Return what the simulated chips were asked to reset, in all lives."""

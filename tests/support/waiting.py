@@ -1,5 +1,6 @@
 """Waiting for what other threads and programs do: bounded, and over as soon as it is true."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -7,14 +8,23 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+PATIENCE = float(os.environ.get("CMGR_PATIENCE", "120"))
+"""Seconds after which a test gives up waiting for what should have come: its one bound, wherever tests wait.
 
-def eventually(condition: Callable[[], T], within: float = 15.0, why: str = "") -> T:
-    """Return the condition's first true value; an assertion fails when there is none within so many seconds."""
-    until = time.monotonic() + within
+It only ends what is broken, so a slow or busy machine needs more of it and nothing else (CMGR_PATIENCE).
+"""
+
+
+def eventually(condition: Callable[[], T], why: str = "", times: int = 1) -> T:
+    """Return the condition's first true value; an assertion fails when there is none within `PATIENCE`.
+
+    `times`: as much patience as for so many things, one after the other.
+    """
+    until = time.monotonic() + times * PATIENCE
     pause = threading.Event()
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < until, f"not true within {within:g} s: {why or condition}"
+        assert time.monotonic() < until, f"not true within {times * PATIENCE:g} s: {why or condition}"
         pause.wait(0.01)

@@ -1,4 +1,4 @@
-"""What must be true of an episode that is over, read from the runtime's own events and from the simulated chips."""
+"""The checks of an episode that is over, read from the runtime's own events and from the simulated chips."""
 
 import re
 from collections.abc import Collection

@@ -89,13 +89,16 @@ class Containers:
                 # Until its trap is set, the first process of a container is deaf to SIGTERM.
                 eventually(lambda: client.logs(made["Id"]), why=f"{spec.name} is ready")
 
-    # What people and faults do.
+    # Deeds of people and of faults.
 
     def start(self, name: str) -> None:
         self._client.start(name)
 
     def stop(self, name: str) -> None:
         self._client.stop(name, timeout=5)
+
+    def pause(self, name: str) -> None:
+        self._client.pause(name)
 
     def remove(self, name: str) -> None:
         self._client.remove_container(name, force=True)
@@ -114,13 +117,16 @@ class Containers:
         """Make a file in the container; /dev/shm is another one in each life."""
         Path(f"/proc/{self.pid(name)}/root{where}").touch()
 
-    # What is.
+    # The present.
 
     def health(self, name: str) -> str:
         return str(self._state(name)["Health"]["Status"])
 
     def is_running(self, name: str) -> bool:
         return bool(self._state(name)["Running"])
+
+    def is_paused(self, name: str) -> bool:
+        return bool(self._state(name)["Paused"])
 
     def all_running(self) -> bool:
         return all(self.is_running(name) for name in self.names)
@@ -149,7 +155,7 @@ class Containers:
     def _state(self, name: str) -> dict[str, Any]:
         return dict(self._client.inspect_container(name)["State"])
 
-    # What happened, as the daemon's present life knows it.
+    # The past, as the daemon's present life knows it.
 
     def happenings(self) -> list[Happening]:
         span = {"since": f"{self._since:.6f}", "until": f"{time.time():.6f}"}

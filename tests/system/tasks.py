@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cmgr.model.values.containers import ContainerKey
-from tests.runtimes.containerd_world import ContainerdWorld
+from tests.runtimes.containerd.world import ContainerdWorld
 from tests.support.containerd import Containerd
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 from tests.system.containers import Happening, Spec
 
 POLICY = "containerd.io/restart.status"
@@ -77,7 +77,7 @@ class Tasks:
 
     def close(self) -> None:
         self._follower.kill()
-        self._follower.wait(10)
+        self._follower.wait(PATIENCE)
         self.world.close()
 
 

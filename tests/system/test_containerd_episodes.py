@@ -133,7 +133,7 @@ def test_one_that_crashes_of_the_fault_runs_again_and_what_a_person_stopped_does
     service.start()
     os.kill(tasks.world.task(tasks.keys["faulty"])[0], signal.SIGHUP)
     # Until cmgr knows, too: else it is stopped first, and only then found to have died.
-    eventually(lambda: "faulty" not in [c["name"] for c in service.status()["containers"]])
+    eventually(lambda: not service.runs("faulty"), why="its death was heard of")
     service.inject(0, LATER)
     service.until_said("faulty died by itself (exit code 1)")
     recovered(service)
@@ -241,7 +241,7 @@ def test_it_goes_on_after_a_kill_while_containerd_was_asked_who_uses_the_ring(
 
 
 def test_it_goes_on_after_a_kill_while_containers_were_started(begun: Begin, tasks: Tasks) -> None:
-    service = begun(Stage("verifying", {"sim.boot_time": "500ms"}))
+    service = begun(Stage("verifying", {"sim.boot_time": "3s"}))
     service.until_phase("verifying")
     with frozen(tasks.containerd):
         service.until_phase("resuming")

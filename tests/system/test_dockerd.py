@@ -6,13 +6,17 @@ from cmgr.model.values.commands import NoteKind
 from tests.support.service import LATER, NOW, Service
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
-from tests.system.containers import Containers, Spec
+from tests.system.containers import Containers, Spec, deaf
 
 pytestmark = pytest.mark.docker
 
 
 def until_away(service: Service) -> None:
     eventually(lambda: service.status()["runtimes"][0]["why_down"], why="cmgr knows that Docker is away")
+
+
+def names_of_down(service: Service) -> list[str]:
+    return sorted(c["name"] for c in service.status()["down"])
 
 
 SLOW = ("sh", "-c", "trap 'sleep 2; exit 0' TERM; echo ready; while :; do sleep 1 & wait $!; done")
@@ -47,6 +51,27 @@ def test_held_containers_stay_down_while_docker_restarts(on_docker: Install, con
     eventually(containers.all_running)
     assert [containers.count(name, "start") for name in ("plain", "keen")] == [1, 1]
     assert [containers.policy(name) for name in containers.names] == ["no", "always", "always"]
+
+
+@END
+def test_what_went_down_with_docker_is_told(on_docker: Install, containers: Containers, end: str) -> None:
+    service = on_docker({})
+    containers.run(Spec("well", "0"), deaf("deaf", "1"), Spec("ended", "2"), Spec("keen", "3", policy="always"))
+    service.start()
+    containers.stop("ended")
+    eventually(lambda: "ended" not in [c["name"] for c in service.status()["containers"]], why="a person meant it")
+    getattr(containers.dockerd, end)()
+    until_away(service)
+    containers.dockerd.start()
+    eventually(lambda: names_of_down(service) == ["deaf", "well"], why="Docker is back, and its containers are not")
+    assert service.cmgr("status", "--check").code == 4
+    assert all("while docker was not there to say why" in c["reason"] for c in service.status()["down"])
+    service.terminate()
+    service.start()
+    eventually(lambda: names_of_down(service) == ["deaf", "well"], why="the next life knows")
+    containers.start("well")
+    containers.start("deaf")
+    eventually(lambda: names_of_down(service) == [], why="they run")
 
 
 @END

@@ -107,7 +107,7 @@ def test_what_dies_of_the_fault_runs_again_and_what_had_ended_before_does_not(
     eventually(lambda: not containers.is_running("finished"))
     service.start()
     containers.crash("before")
-    eventually(lambda: service.container("before") is None, why="its death was heard of")
+    eventually(lambda: not service.runs("before"), why="its death was heard of")
     service.inject(1, LATER)
     service.until_phase("waiting")
     service.until_said("before died by itself (exit code 137)")
@@ -137,20 +137,20 @@ def test_one_that_crashes_while_it_is_in_scope_is_started_again_once(
     checks.resets_were_safe(service, containers, ["faulty", "mate"])
 
 
-def test_one_removed_is_forgotten_and_one_started_by_hand_is_theirs(on_docker: Install, containers: Containers) -> None:
-    service = on_docker({"levels.RestartRequest.reset_after": "2s"})
+def test_one_removed_is_lost_and_one_started_by_hand_is_theirs(on_docker: Install, containers: Containers) -> None:
+    service = on_docker({"levels.RestartRequest.reset_after": "2s", "retry.owner_window": "0s"})
     containers.run(Spec("removed", "0"), Spec("theirs", "1"), Spec("ours", "2"))
     service.start()
     service.inject(0, LATER)
     service.until_phase("waiting")
     containers.remove("removed")
-    service.until_said("removed is forgotten: somebody removed it")
+    service.until_said("removed is lost: somebody removed it")
     containers.start("theirs")
     service.until_said("theirs is no longer held")
     service.until_reason("waits for theirs (started by hand")
     assert service.resets() == ()
     containers.stop("theirs")
-    service.until_said("is over: recovered")
+    service.until_said("is over: failed")
     service.until_over()
     assert len(service.resets()) == 1
     assert containers.is_running("ours")
@@ -225,10 +225,8 @@ def test_a_fault_that_no_reset_cures_ends_in_isolation_and_a_person_ends_that(
     assert not containers.is_running("hit")
     shown = service.container("hit")
     assert shown is not None
-    assert (shown["status"], shown["hint"]) == (
-        "paused",
-        "replace or repair chip 0, then type: cmgr release 0",
-    )
+    assert shown["status"] == "paused"
+    assert "cmgr release 0" in shown["hint"]
     checks.resets_were_safe(service, containers, ["hit"])
     service.inject(0, assertion="cleared")
     eventually(lambda: not service.status()["chips"][0]["faults"])
@@ -263,3 +261,23 @@ def test_who_only_observes_touches_nothing(on_docker: Install, containers: Conta
     assert service.resets() == ()
     assert containers.happenings() == []
     assert containers.policy("one") == "always"
+
+
+SECOND_LIFE_FAILS = (
+    'n=$(($(cat /lives 2>/dev/null || echo 0) + 1)); echo $n > /lives; trap "exit 0" TERM; echo "life $n"; '
+    '[ $n -eq 2 ] && { echo "no memory left"; exit 3; }; while :; do sleep 0.1; done'
+)
+
+
+def test_a_start_that_does_not_last_has_failed_and_says_what_the_container_wrote(
+    on_docker: Install, containers: Containers
+) -> None:
+    service = on_docker({"retry.settle": "2s"})
+    containers.run(Spec("llm", "0", ("sh", "-c", SECOND_LIFE_FAILS)))
+    service.start()
+    service.inject(0)
+    service.until_said("is over: recovered")
+    assert "cannot start llm, try 1: it exited with code 3 soon after" in [note.text for note in service.notes(1)]
+    service.until_said("llm wrote last: ")
+    assert "no memory left" in service.said()
+    assert containers.is_running("llm")

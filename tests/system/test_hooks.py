@@ -87,7 +87,7 @@ def test_before_stop_runs_once_for_all_stops_and_they_wait_for_it(hooked: Hooked
     service.start()
     service.inject(0)
     hooks.until_run("before_stop")
-    assert service.ring()["phase"] == "draining"
+    service.until_phase("draining")
     assert [row["status"] for row in service.status()["containers"]] == ["pausing"] * 2
     hooks.let("go")
     over(service)
@@ -96,11 +96,11 @@ def test_before_stop_runs_once_for_all_stops_and_they_wait_for_it(hooked: Hooked
 
 def test_a_before_stop_that_hangs_is_killed_and_the_stops_go_on(hooked: Hooked, hooks: HookFolder) -> None:
     hooks.put("before_stop", after="sleep 300")
-    service = hooked(hooks__before_stop_timeout="300ms")
+    service = hooked(hooks__before_stop_timeout="2s")
     service.start()
     service.inject(0)
     over(service)
-    assert order(timeline(service), "hook before_stop was killed after 0.3 s", "one is stopped", "is over: recovered")
+    assert order(timeline(service), "hook before_stop was killed after", "one is stopped", "is over: recovered")
     assert len(hooks.runs("before_stop")) == 1
 
 
@@ -130,7 +130,7 @@ def test_a_before_reset_that_cmgr_may_not_run_counts_as_a_no(hooked: Hooked, hoo
     service = hooked()
     service.start()
     service.inject(0)
-    service.until_reason("hook before_reset is not run", "others than its owner can write", f"chmod go-w {path}")
+    service.until_reason("hook before_reset is not run", "others can write the file", f"chmod go-w {path}")
     assert hooks.runs() == []
     path.chmod(0o755)
     over(service)
@@ -158,12 +158,11 @@ def test_an_after_reset_that_never_says_well_makes_the_reset_fail_and_nothing_is
     hooked: Hooked, hooks: HookFolder
 ) -> None:
     hooks.put("after_reset", after=hooks.unless("well", "exit 1"))
-    service = hooked(reset__boot_timeout="1s")
+    service = hooked(reset__boot_timeout="2s")
     service.start()
     service.inject(0)
-    service.until_said("did not cure: hook after_reset ended with code 1 1 s after the reset")
-    service.until_reason("hook after_reset ended with code 1")
-    assert service.ring()["phase"] == "waiting"
+    service.until_said("verifying → waiting: reset 1 of this episode did not cure: hook after_reset ended with code 1")
+    service.until_phase("waiting")
     assert [row["status"] for row in service.status()["containers"]] == ["paused"] * 2
     hooks.let("well")
     over(service)
@@ -219,7 +218,8 @@ def test_a_hook_may_ask_the_service_about_itself(hooked: Hooked, hooks: HookFold
     service.start()
     service.inject(0)
     over(service)
-    assert '"phase": "draining"' in (folder / "asked").read_text()
+    told = (folder / "asked").read_text()
+    assert '"phase": "draining"' in told or '"phase": "listing"' in told, told
 
 
 def test_an_observing_cmgr_runs_no_hook(hooked: Hooked, hooks: HookFolder) -> None:

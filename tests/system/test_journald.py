@@ -20,6 +20,8 @@ from tests.support.service import NOW, Service
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
 
+pytestmark = pytest.mark.alone
+
 LARGE = """
 from cmgr.service.log.journal import Journal
 from cmgr.service.log.writer import Line, Stream

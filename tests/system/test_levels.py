@@ -65,7 +65,8 @@ def test_a_fault_that_came_back_isolates_its_chip_and_its_container_waits_for_a_
     assert (containers.is_running("c0"), containers.is_running("c1"), len(service.resets())) == (False, True, 1)
     held = service.container("c0")
     assert held is not None
-    assert (held["status"], held["hint"]) == ("paused", "replace or repair chip 0, then type: cmgr release 0")
+    assert held["status"] == "paused"
+    assert "cmgr release 0" in held["hint"]
     assert f"{NOW} came 2 times within 1 d, only a person ends that" in held["reason"]
     assert service.cmgr("status", "--check").code == 4
     assert "0" not in service.cmgr("chips", "--available").out.strip().split(",")

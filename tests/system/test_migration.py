@@ -9,6 +9,7 @@ import pytest
 
 from tests.docs.migration import NAME, blocks
 from tests.support.service import Service
+from tests.support.waiting import PATIENCE
 from tests.system.conftest import Install
 
 REFERENCE = {"container-manager.service", "container-manager.timer"}
@@ -53,7 +54,7 @@ class Appliance:
         without_ours = {name: value for name, value in os.environ.items() if not name.startswith("CMGR_")}
         ended = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", line.replace("/etc/", f"{self.root}/etc/")],
-            capture_output=True, text=True, check=False, timeout=60,
+            capture_output=True, text=True, check=False, timeout=PATIENCE,
             env={**without_ours, **self.settings, "PATH": path},
         )  # fmt: skip
         assert ended.returncode == 0, f"{line}: {ended.stdout}{ended.stderr}"

@@ -3,7 +3,7 @@
 import pytest
 
 from cmgr.model.values.containers import ContainerKey
-from cmgr.service.client import ask
+from cmgr.service.door.client import order
 from tests.support.containerd import Containerd
 from tests.support.dockerd import OBEYS
 from tests.support.service import LATER, NOW
@@ -82,11 +82,11 @@ def test_what_faults_in_maintenance_is_left_alone_until_it_ends(on_docker: Insta
     service = on_docker({})
     containers.run(Spec("c0", "0"))
     service.start()
-    ask(service.socket, "maintenance", on=True)
+    order(service.socket, "maintenance", on=True)
     service.inject(0, NOW)
-    service.until_reason("maintenance: it would recover")
+    service.until_reason(": it would recover")
     assert containers.happenings() == []
-    ask(service.socket, "maintenance", on=False)
+    order(service.socket, "maintenance", on=False)
     service.until_said("is over: recovered")
     service.until_over()
     checks.each_was_stopped_once(containers, ["c0"])

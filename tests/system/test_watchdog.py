@@ -1,4 +1,4 @@
-"""What is left to be read of a service that systemd's watchdog has ended, however cmgr was installed."""
+"""The traces of a service that systemd's watchdog has ended, however cmgr was installed."""
 
 import signal
 

@@ -19,15 +19,18 @@ def check(options: CheckOptions) -> int:
 
     Configuration, fault tables, driver, runtimes, database, socket and group. Changes nothing.
     """
-    from cmgr.cli.check.checks import ERROR, OK, Finding, findings, lines, of_error
-    from cmgr.cli.check_directories import directories
+    from cmgr.cli.check.around import directories
+    from cmgr.cli.check.checks import findings
+    from cmgr.cli.check.finding import ERROR, OK, Finding, lines, of_error
+    from cmgr.cli.check.rotation import rotation
 
     try:
         config = source.configuration(options)
     except ConfigError as error:
         found = [of_error("configuration", error)]
     else:
-        found = [Finding("configuration", OK, _read_from(options)), *findings(config), *directories(config)]
+        found = [Finding("configuration", OK, _read_from(options)), *findings(config)]
+        found += [*directories(config), *rotation(config.log.file)]
     failed = any(f.state == ERROR for f in found)
     if options.as_json:
         out.as_json({"ok": not failed, "findings": [asdict(f) for f in found]})
@@ -37,8 +40,7 @@ def check(options: CheckOptions) -> int:
 
 
 def _read_from(options: CheckOptions) -> str:
-    from cmgr.config.load import DEFAULT_PATH
-    from cmgr.config.sources import CONFIG_VARIABLE
+    from cmgr.config.load import CONFIG_VARIABLE, DEFAULT_PATH
 
     path = str(options.config or os.environ.get(CONFIG_VARIABLE) or DEFAULT_PATH)
     return path if os.path.exists(path) else f"there is no {path}: every setting has its default"

@@ -1,70 +1,56 @@
-"""What `cmgr check` looks at, one function for each thing. None of them changes anything."""
+"""The checks of `cmgr check`, one function for each thing. None of them changes anything."""
 
 import grp
 import http.client
 import json
 import os
-import socket
 import stat
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from cmgr import listener
+from cmgr.cli.check import around
+from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
+from cmgr.cli.check.rings import rings
 from cmgr.cli.source import database_of
-from cmgr.cli.text import render
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
-from cmgr.errors import CmgrError, ConfigError, ServiceDown, StoreError, chain
-from cmgr.model.policy import Strategy
+from cmgr.errors import CmgrError, ServiceDown, StoreError, chain
+from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rules import RuleKind
 from cmgr.ports import Ailing, Describing
-from cmgr.service.client import ask
+from cmgr.service.door.client import status
+from cmgr.vendor import Vendor, vendors
+from cmgr.view.containers import SPARED, SPARED_HINT, UNCLEAR, UNCLEAR_HINT
+from cmgr.words import counted
 
-OK, WARNING, ERROR = "ok", "warning", "error"
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 GROUP = "cmgr"
 SECONDS = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was looked at, how it is (`OK`, `WARNING`, `ERROR`), and what to do about it."""
-
-    what: str
-    state: str
-    text: str
-    hint: str = ""
-
-
-def of_error(what: str, error: CmgrError) -> Finding:
-    mistakes = error.mistakes if isinstance(error, ConfigError) else ()
-    listed = "" if len(mistakes) < 2 else "".join(f"\n{mistake}" for mistake in mistakes)
-    return Finding(what, ERROR, chain(error) + listed, error.hint)
-
-
-def lines(found: Sequence[Finding], width: int) -> list[str]:
-    """Return a row for each finding, its hint below it, and the sum."""
-    table = [(f.state, f.what, f.text + (f"\nhint: {f.hint}" if f.hint else "")) for f in found]
-    errors = sum(f.state == ERROR for f in found)
-    rest = len(found) - errors - sum(f.state == OK for f in found)
-    total = f"{render.counted(errors, 'error')}, {render.counted(rest, 'warning')}"
-    return [*render.table(("STATE", "WHAT", "FOUND"), table, width), "", total]
+RUNNING = ("running", "settling", "pausing")
 
 
 def findings(config: Config) -> Iterator[Finding]:
     """Yield what is found with this configuration, the service's parts in the order in which it opens them."""
+    told = _asked(Path(config.socket))
+    rows = () if isinstance(told, CmgrError) else told["containers"]
     yield _strategy(config)
     yield from _tables(config)
     yield from _rules(config)
-    yield from _driver(config)
+    yield from _driver(
+        config, None if isinstance(told, CmgrError) else [row["chips"] for row in rows if row["status"] in RUNNING]
+    )
     yield from _injection(config)
-    yield from _runtimes(config)
-    from cmgr.cli import checks_around
-
-    yield from checks_around.findings(config)
+    yield from _runtimes(config, () if isinstance(told, CmgrError) else told["troubles"])
+    yield from around.findings(config)
     yield _database(database_of(config))
-    yield _socket(Path(config.socket))
-    yield _metrics(config.metrics.listen)
+    yield _socket(Path(config.socket), told)
+    yield from _in_the_way(rows)
+    yield around.metrics(config.metrics.listen)
     yield _group(config)
 
 
@@ -75,6 +61,14 @@ def _strategy(config: Config) -> Finding:
         hint = "set strategy = singleRecover or ringRecover to have containers recovered"
         return Finding("strategy", WARNING, "strategy = never: no container is stopped or started", hint)
     return Finding("strategy", OK, str(config.strategy))
+
+
+def _asked(path: Path) -> "shapes.Status | CmgrError":
+    """Return what the service says, or why it does not."""
+    try:
+        return status(path)
+    except CmgrError as error:
+        return error
 
 
 def _tables(config: Config) -> Iterator[Finding]:
@@ -95,20 +89,22 @@ def _rules(config: Config) -> Iterator[Finding]:
     except CmgrError as error:
         yield of_error(what, error)
     else:
-        frequency, duration = (render.counted(len(of), "code") for of in (rules.frequency, rules.duration))
+        frequency, duration = (counted(len(of), "code") for of in (rules.frequency, rules.duration))
         yield Finding(what, OK, f"{frequency} by {RuleKind.FREQUENCY}, {duration} by {RuleKind.DURATION}")
     yield from (Finding(what, WARNING, sentence) for sentence in odd)
 
 
-def _driver(config: Config) -> Iterator[Finding]:
+def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator[Finding]:
+    """`users`: the chips of each container, where the service has said that."""
     from cmgr.drivers import open_driver
 
-    if config.driver in ("auto", "dcmi"):
-        yield from _library(config)
+    for vendor in vendors():
+        if config.driver in ("auto", vendor.name):
+            yield from _library(vendor, config)
     try:
         driver = open_driver(config)
         try:
-            count = len(driver.chips())
+            chips = driver.chips()
             ails = driver.trouble() if isinstance(driver, Ailing) else ()
             how = f" ({driver.describe()})" if isinstance(driver, Describing) else ""
         finally:
@@ -116,12 +112,13 @@ def _driver(config: Config) -> Iterator[Finding]:
     except CmgrError as error:
         yield of_error("driver", error)
         return
-    if count:
-        yield Finding("driver", OK, f"{driver.name} sees {count} chips{how}")
+    if chips:
+        yield Finding("driver", OK, f"{driver.name} sees {len(chips)} chips{how}")
     else:
         yield Finding("driver", ERROR, f"{driver.name} sees no chips", "see whether the chips' own tool sees them")
     for text in ails:
-        yield Finding("driver", WARNING, text, "docs/dcmi.md tells what the driver expects")
+        yield Finding("driver", WARNING, text, f"docs/{driver.name}.md tells what the driver expects")
+    yield from rings(config, chips, users)
 
 
 def _injection(config: Config) -> Iterator[Finding]:
@@ -133,29 +130,31 @@ def _injection(config: Config) -> Iterator[Finding]:
         yield Finding("injection", WARNING, text, hint)
 
 
-def _library(config: Config) -> Iterator[Finding]:
-    """Yield every place where the library of Ascend's driver was found, and what speaks against it."""
-    from cmgr.drivers.libraries import Where, search
-
-    for place in search(Where(config.dcmi.library)):
+def _library(vendor: Vendor, config: Config) -> Iterator[Finding]:
+    """Yield every place where the library of the vendor's driver was found, and what speaks against it."""
+    for place in vendor.places(config):
         state, text = (WARNING, f": {place.refusal}") if place.refusal else (OK, "")
-        yield Finding("libdcmi", state, f"{place.path} ({place.origin}){text}", place.hint)
+        yield Finding(vendor.library, state, f"{place.path} ({place.origin}){text}", place.hint)
 
 
-def _runtimes(config: Config) -> Iterator[Finding]:
-    auto = "auto" in config.runtimes
-    found = []
-    for name in ("docker", "containerd") if auto else config.runtimes:
+def _runtimes(config: Config, troubles: "Iterable[shapes.Trouble]") -> Iterator[Finding]:
+    sockets = {"docker": Path(config.docker.socket), "containerd": Path(config.containerd.address)}
+    names = config.runtimes
+    if "auto" in names:
+        # A runtime without a socket here is not missed where there is another.
+        names = tuple(name for name, path in sockets.items() if path.is_socket()) or tuple(sockets)
+    for name in names:
         if name == "sim":
-            found.append(Finding("runtime sim", OK, f"{len(config.sim.containers)} pretended containers"))
+            yield Finding("runtime sim", OK, f"{len(config.sim.containers)} pretended containers")
         elif name == "docker":
-            found.append(_docker(Path(config.docker.socket)))
+            yield _docker(sockets[name])
         else:
-            found.append(_listening("runtime containerd", Path(config.containerd.address)))
-    if auto and any(f.state == OK for f in found):
-        # With auto a runtime that is not here is none that is missed.
-        found = [f for f in found if f.state == OK]
-    yield from found
+            yield _listening(f"runtime {name}", sockets[name])
+    for trouble in troubles:
+        # Of one that was used before, and whose socket is gone, only the service knows.
+        if trouble["kind"] == "runtime" and trouble["about"] not in names:
+            text = f"{trouble['text']}: {trouble['why']}"
+            yield Finding(f"runtime {trouble['about']}", WARNING, text, trouble["hint"])
 
 
 def _docker(path: Path) -> Finding:
@@ -170,28 +169,20 @@ def _docker(path: Path) -> Finding:
 
 
 def _docker_version(path: Path) -> str:
-    connection = http.client.HTTPConnection("localhost", timeout=SECONDS)
-    connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connection.sock.settimeout(SECONDS)
-        connection.sock.connect(str(path))
+    with closing(listener.spoken_to(str(path), SECONDS)) as connection:
         connection.request("GET", "/version")
         told = json.loads(connection.getresponse().read(1 << 20))
-    finally:
-        connection.close()
     return str(told["Version"]) if isinstance(told, dict) and "Version" in told else "of no version"
 
 
 def _listening(what: str, path: Path) -> Finding:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(SECONDS)
-        try:
-            probe.connect(str(path))
-        except PermissionError:
-            return Finding(what, ERROR, f"cannot open {path}: permission denied", "run cmgr check as root")
-        except OSError as error:
-            why = error.strerror or str(error)
-            return Finding(what, ERROR, f"nobody answers on {path}: {why}", "start it, or name its socket")
+    try:
+        listener.reached(str(path), SECONDS).close()
+    except PermissionError:
+        return Finding(what, ERROR, f"cannot open {path}: permission denied", "run cmgr check as root")
+    except OSError as error:
+        why = error.strerror or str(error)
+        return Finding(what, ERROR, f"nobody answers on {path}: {why}", "start it, or name its socket")
     return Finding(what, OK, f"answers on {path}")
 
 
@@ -206,10 +197,19 @@ def _database(path: Path) -> Finding:
         return Finding("database", WARNING, f"{path} may not be read by you", "run cmgr check as root")
     except StoreError as error:
         return of_error("database", error)
+    if _is_read_only(path.parent):
+        hint = f"see whether it is mounted read-only, or failed: findmnt -T {path.parent}; dmesg"
+        return Finding("database", ERROR, f"state_dir {path.parent} cannot be written", hint)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & ~0o640:
         return Finding("database", WARNING, f"{path} has mode {mode:04o}", f"chmod 640 {path}")
     return Finding("database", OK, f"{path} is sound")
+
+
+def _is_read_only(directory: Path) -> bool:
+    # Root may write everywhere but where the file system lets nobody.
+    by_root = not os.geteuid() and not os.access(directory, os.W_OK)
+    return by_root or bool(os.statvfs(directory).f_flag & os.ST_RDONLY)
 
 
 def _no_database(path: Path) -> Finding:
@@ -220,26 +220,26 @@ def _no_database(path: Path) -> Finding:
     return Finding("database", ERROR, f"{path} is not there, and you may not make it in {first}", hint)
 
 
-def _socket(path: Path) -> Finding:
-    try:
-        service = ask(path, "status").get("service")
-    except ServiceDown as down:
+def _socket(path: Path, told: "shapes.Status | CmgrError") -> Finding:
+    if isinstance(told, ServiceDown):
         if path.exists() and not stat.S_ISSOCK(path.stat().st_mode):
             return Finding("service", ERROR, f"{path} is not a socket", f"move {path} away")
-        return Finding("service", WARNING, chain(down), down.hint)
-    except CmgrError as error:
-        return of_error("service", error)
+        return Finding("service", WARNING, chain(told), told.hint)
+    if isinstance(told, CmgrError):
+        return of_error("service", told)
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & ~0o660:
         return Finding("service", WARNING, f"{path} has mode {mode:04o}", "restart the service: it makes it anew")
-    state = service.get("state") if isinstance(service, dict) else None
-    return Finding("service", OK, f"{state} on {path}")
+    return Finding("service", OK, f"{told['service']['state']} on {path}")
 
 
-def _metrics(listen: str) -> Finding:
-    from cmgr.cli.checks_metrics import metrics
-
-    return metrics(listen)
+def _in_the_way(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
+    """Yield the containers that would keep rings from a reset until a person acts."""
+    for row in rows:
+        if row["spared"]:
+            yield Finding("container", WARNING, f"{row['called']} {SPARED}", SPARED_HINT)
+        elif row["unclear"]:
+            yield Finding("container", WARNING, f"{row['called']}: {UNCLEAR}", UNCLEAR_HINT)
 
 
 def _group(config: Config) -> Finding:

@@ -49,7 +49,7 @@ def demo(options: DemoOptions) -> int:
 
     config = source.configuration(Common(config=options.config))
     with ExitStack() as stack:
-        # Whoever ends the demo, what it made goes first.
+        # However the demo ends, its own things go first.
         for number in SIGNALS:
             stack.callback(signal.signal, number, signal.getsignal(number))
         for number in SIGNALS[1:]:

@@ -5,18 +5,20 @@ import io
 import json
 import os
 import shutil
-import socket
 import struct
 import tarfile
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+from cmgr import listener
 from cmgr.cli.text import out
 from cmgr.config.settings import Config
 from cmgr.errors import ContainerError, RuntimeDown, ServiceDown
-from cmgr.service.client import ask
+from cmgr.service.door.client import status
+from cmgr.vendor import notations
 
 IMAGE = "cmgr-demo:latest"
 LABEL = "cmgr-demo"
@@ -48,7 +50,7 @@ class Docker:
         body = {
             "Image": IMAGE,
             "Cmd": ["/bin/busybox", "sh", "-c", LOOP],
-            "Env": [f"ASCEND_VISIBLE_DEVICES={','.join(map(str, chips))}"],
+            "Env": [f"{notations()[0].variable}={','.join(map(str, chips))}"],
             "Labels": {LABEL: str(os.getpid()), **labels},
             # Not the daemon's default runtime: that may be one that gives real chips to who asks for them.
             "HostConfig": {"NetworkMode": "none", "Runtime": "runc"},
@@ -67,18 +69,13 @@ class Docker:
         self._call("DELETE", f"/images/{IMAGE}")
 
     def _call(self, method: str, path: str, body: bytes | None = None, kind: str = "application/json") -> object:
-        connection = http.client.HTTPConnection("localhost", timeout=SECONDS)
-        connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection.sock.settimeout(SECONDS)
-            connection.sock.connect(self._path)
-            connection.request(method, path, body, {"Content-Type": kind})
-            response = connection.getresponse()
-            status, text = response.status, response.read()
+            with closing(listener.spoken_to(self._path, SECONDS)) as connection:
+                connection.request(method, path, body, {"Content-Type": kind})
+                response = connection.getresponse()
+                status, text = response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
             raise RuntimeDown(f"cannot reach Docker on {self._path}") from error
-        finally:
-            connection.close()
         if status >= 400 and not (method == "DELETE" and status in (404, 409)):
             raise ContainerError(f"cannot {method} {path.partition('?')[0]}: {text.decode(errors='replace').strip()}")
         return _read(text)
@@ -159,9 +156,9 @@ def _refuse_company(config: Config) -> None:
     from cmgr.runtimes import open_runtimes
 
     with suppress(ServiceDown):
-        ask(config.socket, "status")
+        status(config.socket)
         raise ContainerError("cannot make real containers: cmgr runs on this machine, and would care for them too")
-    (runtime,) = open_runtimes(("docker",), docker=config.docker)
+    (runtime,) = open_runtimes(replace(config, runtimes=("docker",)))
     try:
         others = sorted(container.name for container in runtime.list())
     finally:

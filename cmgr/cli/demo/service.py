@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from cmgr.errors import CmgrError, ServiceDown
-from cmgr.service.client import ask
-from cmgr.words import Json
+from cmgr.service.door.client import status
 
 POLL = 0.05
 CONTAINERS: Mapping[str, tuple[int, ...]] = {
@@ -66,9 +65,6 @@ class Service:
             self._process.kill()
             self._process.wait(10)
 
-    def status(self) -> Json:
-        return ask(self.socket, "status")
-
     def wait(self, condition: Callable[[], bool], seconds: float, what: str) -> None:
         """Return when the condition holds. Raises `CmgrError` when it does not in time, or the service ended."""
         until = time.monotonic() + seconds
@@ -82,13 +78,11 @@ class Service:
 
     def _ready(self) -> bool:
         try:
-            told = self.status()
+            told = status(self.socket)
         except ServiceDown:
             return False
-        service, containers = told.get("service"), told.get("containers")
-        state = service.get("state") if isinstance(service, dict) else None
         # After a crash what is held counts as well: it is there, if not running yet.
-        return state == "ready" and isinstance(containers, list) and len(containers) == len(CONTAINERS)
+        return told["service"]["state"] == "ready" and len(told["containers"]) == len(CONTAINERS)
 
     def _over(self, why: str) -> CmgrError:
         log = self._log.read_text(errors="replace").splitlines()[-8:]
@@ -111,6 +105,7 @@ def _settings(directory: Path, runtime: str, docker_socket: str) -> Iterator[str
     yield 'metrics.listen = ""'
     # A reset that the crash cut short counts as one that failed; nobody wants to watch the usual wait after that.
     yield 'reset.backoff = "2s"'
+    yield 'retry.settle = "1s"'
     yield "[sim]"
     yield "chips = 8"
     yield "ring = 4"

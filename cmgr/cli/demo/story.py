@@ -1,18 +1,18 @@
-"""What the demo tells: two faults, and a crash of the service in the middle of the second recovery."""
+"""The demo's story: two faults, and a crash of the service in the middle of the second recovery."""
 
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
-from cmgr.cli import past, show, source, timeline
+from cmgr.cli import past, show, source
 from cmgr.cli.demo.service import Service
 from cmgr.cli.options import Common
-from cmgr.cli.text import out
+from cmgr.cli.text import out, timeline
 from cmgr.cli.text.render import wrapped
 from cmgr.errors import StoreError
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.rings import Phase
-from cmgr.service.client import ask
+from cmgr.service.door.client import order
 
 FAULT = "80E24E00"
 SECONDS = 30.0
@@ -61,7 +61,7 @@ class Story:
         with source.opened(self._common) as database:
             self._told = max((note.id for note in database.notes(None, 1)), default=0)
         self._faulted = source.now()
-        ask(self._service.socket, "inject", chip=chip, code=FAULT, assertion="occurred")
+        order(self._service.socket, "inject", chip=chip, code=FAULT, assertion="occurred")
 
     def _status(self) -> None:
         self._typed("status")

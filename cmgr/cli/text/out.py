@@ -1,10 +1,11 @@
-"""What commands write: results on standard output, remarks about them on standard error.
+"""The output of commands: results on standard output, remarks about them on standard error.
 
 Whatever a text is made of, no control character of it reaches a terminal.
 """
 
 import json
 import os
+import select
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -75,6 +76,16 @@ def error(text: str) -> None:
     """Write to standard error; the text may have several lines."""
     flush()
     sys.stderr.write("".join(f"{one_line(line)}\n" for line in text.split("\n")))
+
+
+def nobody_reads() -> bool:
+    """Return whether the reader of a pipe has left: without a change nothing is written, and nothing would tell."""
+    poll = select.poll()
+    try:
+        poll.register(sys.stdout.fileno(), select.POLLERR)
+    except (OSError, ValueError):
+        return False
+    return any(found & select.POLLERR for _, found in poll.poll(0))
 
 
 def width() -> int:

@@ -24,30 +24,30 @@ class Face:
     now: datetime
     zone: tzinfo | None = None
 
-    def clock(self, at: object) -> str:
+    def clock(self, at: str) -> str:
         """Return the local time, with the date when that is not today's. `at` is ISO text as the views give it."""
         local = _moment(at).astimezone(self.zone)
         same_day = local.date() == self.now.astimezone(self.zone).date()
         return local.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S")
 
-    def ago(self, at: object) -> str:
+    def ago(self, at: str) -> str:
         """Return how far from now: `12 s ago`, `in 3 min`."""
         away = self.now - _moment(at)
         if away < -timedelta(seconds=1):
-            return f"in {_rough(-away + _ALMOST)}"  # What is asked for at once is in 2 h, not in 1 h 59 min.
+            return f"in {_rough(-away + _ALMOST)}"  # A deadline of 2 h that was just set is in 2 h, not in 1 h 59 min.
         return f"{_rough(away)} ago" if away >= timedelta(seconds=1) else "now"
 
-    def local(self, text: object) -> str:
+    def local(self, text: str) -> str:
         """Return the text with the times in it as local ones."""
-        return _STAMP.sub(lambda found: self.clock(found[0]), str(text))
+        return _STAMP.sub(lambda found: self.clock(found[0]), text)
 
-    def when(self, at: object) -> str:
+    def when(self, at: str | None) -> str:
         """Return both: `14:03:12, 12 s ago`; nothing for None."""
         return "" if at is None else f"{self.clock(at)}, {self.ago(at)}"
 
 
-def _moment(at: object) -> datetime:
-    return datetime.fromisoformat(str(at))
+def _moment(at: str) -> datetime:
+    return datetime.fromisoformat(at)
 
 
 def _rough(length: timedelta) -> str:
@@ -106,15 +106,9 @@ def paragraph(text: str, width: int = WIDTH, indent: str = "") -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def numbers(chips: object) -> str:
+def numbers(chips: Iterable[int]) -> str:
     """Return chip ids without the word: `0-3,7`."""
-    ids = [ChipId(chip) for chip in chips if isinstance(chip, int)] if isinstance(chips, list) else []
-    return listed(ids).partition(" ")[2]
-
-
-def counted(count: int, word: str) -> str:
-    """Return `1 chip`, `2 chips`."""
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+    return listed(map(ChipId, chips)).partition(" ")[2]
 
 
 def aligned(pairs: Sequence[tuple[str, str]], width: int = WIDTH) -> list[str]:

@@ -1,12 +1,16 @@
-"""What the showing commands say, as lines: pure functions of the JSON that the views give."""
+"""The lines of the showing commands: pure functions of the documents that the views give."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from cmgr.cli import texts_rules
-from cmgr.cli.reading import Row, counts, health, labels, rows, service, tells, to_type, troubles
 from cmgr.cli.text import render
+from cmgr.cli.text.reading import beside, counts, health, labels, tells, to_type, troubles
 from cmgr.cli.text.render import Face
+from cmgr.words import counted
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +21,11 @@ class Page:
     width: int = render.WIDTH
 
 
-def headline(status: Row, width: int) -> str:
+def headline(status: "shapes.Status", width: int) -> str:
     """Return the whole picture in one line: that all is well, or as much of what is wrong as there is room for."""
     found = troubles(status)
     if not found:
-        well = "nothing is wrong, in maintenance" if service(status).get("maintenance") else "all is well"
+        well = "nothing is wrong, in maintenance" if status["service"]["maintenance"] else "all is well"
         return f"{well}: {counts(status)}"
     line = f"not well: {found[0]}"
     for n, trouble in enumerate(found[1:], start=1):
@@ -33,7 +37,7 @@ def headline(status: Row, width: int) -> str:
     return line
 
 
-def screen(told: Row, page: Page, height: int) -> list[str]:
+def screen(told: "shapes.Status", page: Page, height: int) -> list[str]:
     """Return `status` in so many lines of a terminal: if need be without the containers that run well, else cut."""
     lines = status(told, page)
     if _height(lines, page.width) > height:
@@ -43,14 +47,14 @@ def screen(told: Row, page: Page, height: int) -> list[str]:
     left = len(lines)
     while lines and _height(lines, page.width) >= height:
         lines.pop()
-    return [*lines, f"… {render.counted(left - len(lines), 'more line')}: cmgr status"]
+    return [*lines, f"… {counted(left - len(lines), 'more line')}: cmgr status"]
 
 
 def _height(lines: Sequence[str], width: int) -> int:
     return sum(max(1, -(-len(line) // width)) for line in lines)
 
 
-def status(told: Row, page: Page, *, brief: bool = False) -> list[str]:
+def status(told: "shapes.Status", page: Page, *, brief: bool = False) -> list[str]:
     """Return what stands below the headline; in brief without the containers of which there is nothing to say."""
     parts = [_service(told, page), _rings(told, page), _containers(told, page, brief), _bad_chips(told, page)]
     lines = [part for line in to_type(told) for part in render.paragraph(f"  {line}", page.width, indent="    ")]
@@ -58,139 +62,114 @@ def status(told: Row, page: Page, *, brief: bool = False) -> list[str]:
     return [line for part in parts if part for line in ["", *part]][1:]
 
 
-def _service(told: Row, page: Page) -> list[str]:
-    own = service(told)
-    words = [str(own.get("state"))]
-    if own.get("since"):
-        words.append(f"since {page.face.when(own['since'])}")
-    if own.get("pid"):
-        words.append(f"pid {own['pid']}")
-    if own.get("driver"):
-        words.append(f"driver {own['driver']}")
-    runtimes = own.get("runtimes")
-    if isinstance(runtimes, list):
-        words.append(f"runtimes {' '.join(map(str, runtimes)) or 'none'}")
-    if own.get("strategy"):
-        words.append(f"strategy {own['strategy']}")
-    words += ["observe: nothing is done"] * bool(own.get("observe"))
-    words += [_maintenance(own, page.face)] * bool(own.get("maintenance"))
+def _service(told: "shapes.Status", page: Page) -> list[str]:
+    own = told["service"]
+    words = [own["state"], *([f"since {page.face.when(own['since'])}"] if own["since"] else [])]
+    words += [f"pid {own['pid']}"] if own["pid"] else []
+    words += [f"driver {own['driver']}", f"runtimes {' '.join(own['runtimes']) or 'none'}"]
+    words += [f"strategy {own['strategy']}", *["observe: nothing is done"] * own["observe"]]
+    words += [_maintenance(own, page.face)] * own["maintenance"]
     lines = [counts(told)] if troubles(told) else []
     lines.append(f"service: {', '.join(words)}")
-    lines += [f"trouble: {trouble}" for trouble in _of_service(told)]
-    lines += [f"warning: {w['subject']} {page.face.local(w['text'])}" for w in rows(told, "warnings")]
+    lines += [f"trouble: {trouble}" for trouble in beside(told)]
+    lines += [f"warning: {w['subject']} {page.face.local(w['text'])}" for w in told["warnings"]]
     return [part for line in lines for part in render.paragraph(line, page.width, indent="  ")]
 
 
-def _maintenance(own: Row, face: Face) -> str:
-    until = f" until {face.when(own['maintenance_until'])}" if own.get("maintenance_until") else ""
-    return f"maintenance{until}, by {own.get('maintenance_by')}: nothing is done"
+def _maintenance(own: "shapes.Service", face: Face) -> str:
+    until = f" until {face.when(own['maintenance_until'])}" if own["maintenance_until"] else ""
+    return f"maintenance{until}, by {own['maintenance_by']}: nothing is done"
 
 
-def _of_service(told: Row) -> list[str]:
-    """Return what the service itself is troubled by, or what is known of that from the runtimes."""
-    found = service(told).get("troubles")
-    if isinstance(found, list):
-        return [str(trouble) for trouble in found]
-    return [f"runtime {r['name']} is down: {r['why_down']}" for r in rows(told, "runtimes") if r["why_down"]]
-
-
-def _rings(told: Row, page: Page) -> list[str]:
+def _rings(told: "shapes.Status", page: Page) -> list[str]:
     found = []
-    for ring in rows(told, "rings"):
+    for ring in told["rings"]:
         if not tells(ring):
             continue
         why = f"{page.face.local(ring['reason'])}{_next_step(ring, page.face)}"
         if ring["episode"]:
-            where = (str(ring["episode"]), str(ring["phase"]), page.face.when(ring["since"]))
+            where = (str(ring["episode"]), ring["phase"], page.face.when(ring["since"]))
         else:
             where = ("-", "kept back", "-")
         found.append((str(ring["id"]), *where, why))
     return render.table(("RING", "EPISODE", "PHASE", "SINCE", "REASON"), found, page.width) if found else []
 
 
-def _next_step(ring: Row, face: Face) -> str:
+def _next_step(ring: "shapes.Ring", face: Face) -> str:
     if not ring["deadline"]:
         return ""
     left = face.ago(ring["deadline"])
     return f"\nnext step {left}" if left.startswith("in ") else "\nnext step is due"
 
 
-def _containers(told: Row, page: Page, brief: bool) -> list[str]:
-    found, named, quiet = [], labels(told), 0
-    for place, container in enumerate(rows(told, "containers")):
-        warnings = container.get("warnings")
-        warned = [f"warning: {w}" for w in warnings] if isinstance(warnings, list) else []
+def _containers(told: "shapes.Status", page: Page, brief: bool) -> list[str]:
+    found, quiet = [], 0
+    for name, container in zip(labels(told), told["containers"], strict=True):
+        warned = [f"warning: {w}" for w in container["warnings"]]
         why = "\n".join(filter(None, [page.face.local(container["reason"]), *warned]))
         chips = render.numbers(container["chips"])
         since = page.face.ago(container["since"]) if container["since"] else ""
         if brief and not why and container["status"] == "running":
             quiet += 1
         else:
-            found.append((named[place], str(container["status"]), chips, since, why))
+            found.append((name, container["status"], chips, since, why))
     lines = render.table(("CONTAINER", "STATUS", "CHIPS", "SINCE", "WHY"), found, page.width) if found else []
-    return [*lines, f"{render.counted(quiet, 'container')} running, not shown here"] if quiet else lines
+    return [*lines, f"{counted(quiet, 'container')} running, not shown here"] if quiet else lines
 
 
-def _bad_chips(told: Row, page: Page) -> list[str]:
-    bad = [c for c in rows(told, "chips") if not c["healthy"]]
-    found = [(str(c["id"]), str(c["ring"]), health(c), str(c["reason"])) for c in bad]
+def _bad_chips(told: "shapes.Status", page: Page) -> list[str]:
+    bad = [c for c in told["chips"] if not c["healthy"]]
+    found = [(str(c["id"]), str(c["ring"]), health(c), c["reason"]) for c in bad]
     return render.table(("CHIP", "RING", "HEALTH", "WHY"), found, page.width) if found else []
 
 
-def chips(told: Row, page: Page) -> list[str]:
+def chips(told: "shapes.Chips", page: Page) -> list[str]:
     """Return one row for each chip."""
     head = ("CHIP", "RING", "MODEL", "HEALTH", "USED BY", "FAULTS AND WHY")
-    return render.table(head, [_chip(c) for c in rows(told, "chips")], page.width)
+    return render.table(head, [_chip(c) for c in told["chips"]], page.width)
 
 
-def _chip(chip: Row) -> tuple[str, ...]:
-    containers = chip.get("containers")
-    used = [str(name) for name in containers] if isinstance(containers, list) else []
-    used += [f"pid {p['pid']}" for p in rows(chip, "processes")] if not used else []
-    told = [f"{f['code']} {f['level']}" for f in rows(chip, "faults")]
+def _chip(chip: "shapes.Chip") -> tuple[str, ...]:
+    used = chip["containers"] or [f"pid {p['pid']}" for p in chip["processes"]]
+    told = [f"{f['code']} {f['level']}" for f in chip["faults"]]
     # A chip's reason is its gravest fault unless it says more than that.
-    reason = str(chip["reason"])
-    gravest = [f"fault {f['code']} ({f['level']})" for f in rows(chip, "faults")][:1]
-    why = [] if [reason] == gravest else [reason]
+    gravest = [f"fault {f['code']} ({f['level']})" for f in chip["faults"]][:1]
+    why = [] if [chip["reason"]] == gravest else [chip["reason"]]
     shown = used[0] if len(used) == 1 else f"{used[0]} +{len(used) - 1}" if used else "-"
     return (
         str(chip["id"]),
         str(chip["ring"]),
-        str(chip["model"]),
+        chip["model"],
         health(chip),
         shown,
         "\n".join(filter(None, [*told, *why])),
     )
 
 
-def faults(told: Row, page: Page, *, history: bool) -> list[str]:
+def faults(told: "shapes.Faults", page: Page, *, history: bool) -> list[str]:
     """Return one row for each fault; `history` adds when each cleared."""
-    found = rows(told, "faults")
-    if not found:
+    if not told["faults"]:
         return ["no faults"] if history else ["no active faults"]
     head = ["CHIP", "CODE", "LEVEL", "COUNT", "SINCE", "CLEARED", "MODULE"]
-    table = [_fault(f, page.face) for f in found]
+    table = [_fault(f, page.face) for f in told["faults"]]
     if not history:
         head.remove("CLEARED")
         table = [(*row[:5], row[6]) for row in table]
     return render.table(head, table, page.width)
 
 
-def _fault(fault: Row, face: Face) -> tuple[str, ...]:
+def _fault(fault: "shapes.ChipFault", face: Face) -> tuple[str, ...]:
     since, cleared = face.when(fault["since"]), face.clock(fault["cleared"]) if fault["cleared"] else "active"
-    module = str(fault["module"]) or "-"
-    return str(fault["chip"]), str(fault["code"]), str(fault["level"]), str(fault["count"]), since, cleared, module
+    chip, count = str(fault["chip"]), str(fault["count"])
+    return chip, fault["code"], fault["level"], count, since, cleared, fault["module"] or "-"
 
 
-def explanation(told: Row, page: Page) -> list[str]:
+def explanation(told: "shapes.Explanation", page: Page) -> list[str]:
     """Return what a code means and what is done about it."""
-    does = told.get("does")
-    steps = [str(step) for step in does] if isinstance(does, Sequence) and not isinstance(does, str) else []
-    pairs = [("code", str(told["code"]))]
-    pairs += [("meaning", str(told["meaning"]))] if told.get("meaning") else []
-    pairs += [("level", str(told["level"] or "by severity")), ("from", str(told["origin"]))]
-    lines = [*render.aligned(pairs, page.width), "cmgr", *_bullets(steps, page.width)]
-    for head, found in (("rules", texts_rules.rules(told)), ("now", texts_rules.counters(told, page.face))):
+    pairs = [("code", told["code"]), *([("meaning", told["meaning"])] if told["meaning"] else [])]
+    pairs += [("level", told["level"] or "by severity"), ("from", told["origin"])]
+    lines = [*render.aligned(pairs, page.width), "cmgr", *_bullets(told["does"], page.width)]
+    for head, found in (("rules", _rules(told)), ("now", _counters(told, page.face))):
         lines += [head, *_bullets(found, page.width)] if found else []
     return lines
 
@@ -200,3 +179,32 @@ def _bullets(steps: Sequence[str], width: int) -> Iterator[str]:
         first, *rest = render.wrapped(step, width - 4)
         yield f"  - {first}"
         yield from (f"    {line}" for line in rest)
+
+
+def _rules(told: "shapes.Explanation") -> list[str]:
+    """Return a sentence for each rule that can raise the code."""
+    return [f"{row['kind']}: {row['text']}" for row in told["rules"]]
+
+
+def _counters(told: "shapes.Explanation", face: Face) -> list[str]:
+    """Return a sentence for each chip that has the fault or counts it."""
+    return [_counter(row, face) for row in told["chips"]]
+
+
+def _counter(row: "shapes.Counter", face: Face) -> str:
+    parts = [f"has it now, as {row['level']}"] if row["active"] else ["does not have it now"]
+    if row["times"] is not None and not any(r["kind"] == "FaultFrequency" for r in row["raised"]):
+        since = f" since {face.when(row['first'])}" if row["first"] else ""
+        parts.append(f"counted {row['counted']} of {row['times']}{since}")
+    parts += [_raise(r, face) for r in row["raised"]]
+    return f"chip {row['chip']}: {'; '.join(parts)}"
+
+
+def _raise(row: "shapes.Raised", face: Face) -> str:
+    if row["manual"]:
+        ends = "until a person ends it"
+    elif row["ends"]:
+        ends = f"until {face.when(row['ends'])}"
+    else:
+        ends = "while it lasts"
+    return f"raised to {row['level']} since {face.when(row['since'])}, because {row['reason']} ({row['kind']}), {ends}"

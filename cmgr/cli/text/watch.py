@@ -1,25 +1,26 @@
 """`cmgr status --watch`: the picture redrawn on a terminal; in a pipe a line for each change, and nothing else."""
 
 import json
-import select
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from cmgr.cli import reading
-from cmgr.cli.text import out, texts
+from cmgr.cli.text import out, reading, texts
 from cmgr.errors import CmgrError, chain
-from cmgr.words import Json
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 PERIOD = 1.0
 _CLEAR = "\x1b[H\x1b[J"
 _AROUND = 4  # The headline, the two lines at the end, and the cursor's.
 
-Read = Callable[[], Json]
+Read = Callable[[], "shapes.Status"]
 
 
 def watch(read: Read, page: Callable[[], texts.Page], *, as_json: bool) -> int:
-    """Show it until Ctrl-C, or until nobody reads any more. What `read` raises the first time goes to the caller."""
+    """Show it until Ctrl-C, or until nobody reads any more. The first time the caller gets what `read` raises."""
     told = read()
     screen = sys.stdout.isatty() and not as_json
     before: Mapping[str, str] | None = None
@@ -29,32 +30,45 @@ def watch(read: Read, page: Callable[[], texts.Page], *, as_json: bool) -> int:
                 _draw(told, page())
             else:
                 before = _append(told, page(), before, as_json=as_json)
-            if _nobody_reads():
+            if out.nobody_reads():
                 return 0
-            told = _next(read)
+            told = _next(read, told)
     except KeyboardInterrupt:
         # The usual way to end it: no failure.
         out.lines([""] if screen else [])
         return 0
 
 
-def _next(read: Read) -> Json:
+def _next(read: Read, before: "shapes.Status") -> "shapes.Status":
     threading.Event().wait(PERIOD)
     try:
         return read()
     except CmgrError as error:
-        return {"service": {"state": "not to be reached", "troubles": [chain(error)]}}
+        return _lost(before, chain(error))
 
 
-def _draw(told: Json, page: texts.Page) -> None:
+def _lost(before: "shapes.Status", why: str) -> "shapes.Status":
+    """Return the last picture of a service that does not answer any more: of nothing in it is known that it is over."""
+    from cmgr.model.values.troubles import Trouble, TroubleKind
+    from cmgr.view.troubles import row
+
+    gone = row(Trouble(TroubleKind.SERVICE, "", "the service is not to be reached", why))
+    others = [trouble for trouble in before["troubles"] if trouble["kind"] != gone["kind"]]
+    service: shapes.Service = {**before["service"], "state": "not to be reached", "troubles": [why]}
+    return {**before, "service": service, "troubles": [gone, *others]}
+
+
+def _draw(told: "shapes.Status", page: texts.Page) -> None:
     sys.stdout.write(_CLEAR)
     out.headline(texts.headline(told, page.width), well=not reading.troubles(told))
     room = out.height() - _AROUND
-    out.lines([*texts.screen(told, page, room), "", f"{page.face.clock(page.face.now.isoformat())}; Ctrl-C ends it"])
+    out.lines([*texts.screen(told, page, room), "", f"as it was at {page.face.clock(told['at'])}; Ctrl-C ends it"])
     out.flush()
 
 
-def _append(told: Json, page: texts.Page, before: Mapping[str, str] | None, *, as_json: bool) -> Mapping[str, str]:
+def _append(
+    told: "shapes.Status", page: texts.Page, before: Mapping[str, str] | None, *, as_json: bool
+) -> Mapping[str, str]:
     now = reading.subjects(told)
     at = page.face.clock(page.face.now.isoformat())
     if as_json:
@@ -66,13 +80,3 @@ def _append(told: Json, page: texts.Page, before: Mapping[str, str] | None, *, a
         out.lines([*(f"{at} {s}: {t}" for s, t in shown.items()), *(f"{at} {s}: {reading.WELL}" for s in gone)])
     out.flush()
     return now
-
-
-def _nobody_reads() -> bool:
-    """Return whether the reader of a pipe has left: without a change nothing is written, and nothing would tell."""
-    poll = select.poll()
-    try:
-        poll.register(sys.stdout.fileno(), select.POLLERR)
-    except (OSError, ValueError):
-        return False
-    return any(found & select.POLLERR for _, found in poll.poll(0))

@@ -3,21 +3,17 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from cmgr.config.settings import Config
 from cmgr.config.tables import rules
 from cmgr.config.tables.table import KEYS, Table, read_table
-from cmgr.config.words import counted
 from cmgr.errors import ConfigError, chain
 from cmgr.model.values.catalog import Catalog, Entry, merged, normal_code, table
 from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.rules import Rules
-
-BUILTIN = "ascend"
-
-_TABLES = Path(__file__).parents[2] / "tables"
+from cmgr.vendor import Vendor, vendors
+from cmgr.words import counted
 
 
 def load_catalog(config: Config, warn: Callable[[str], None] = lambda _: None) -> Catalog:
@@ -40,7 +36,9 @@ def load_catalog(config: Config, warn: Callable[[str], None] = lambda _: None) -
         mistakes = tuple(m for error in wrong for m in error.mistakes or (chain(error),))
         hint = " && ".join(error.hint for error in wrong if error.hint)
         raise ConfigError(
-            f"cannot use the fault table and the rules: {counted(mistakes)}", mistakes=mistakes, hint=hint
+            f"cannot use the fault table and the rules: {counted(len(mistakes), 'mistake')}",
+            mistakes=mistakes,
+            hint=hint,
         )
     if wrong:
         raise wrong[0]
@@ -49,7 +47,9 @@ def load_catalog(config: Config, warn: Callable[[str], None] = lambda _: None) -
 
 def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
     """Return the levels alone, without rules. Raises and warns as `load_catalog` does."""
-    entries: Mapping[FaultCode, Entry] = table(_builtin(), f"built-in table {BUILTIN}")
+    entries: Mapping[FaultCode, Entry] = {
+        code: entry for vendor in vendors() for code, entry in _builtin(vendor).items()
+    }
     faults = config.faults
     if faults.file:
         own = read_table(faults.file)
@@ -64,7 +64,10 @@ def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
 
 def load_rules(config: Config, warn: Callable[[str], None]) -> Rules:
     """Return the rules alone. Raises and warns as `load_catalog` does."""
-    shipped = rules.checked(_shipped("rules.json"), "built in").rules
+    shipped = Rules()
+    for vendor in vendors():
+        built_in = rules.sparing(rules.checked(_shipped(vendor, "rules.json"), "built in").rules)
+        shipped = rules.merged(shipped, built_in, replace=False)
     path = config.faults.rules
     if not path:
         return shipped
@@ -80,19 +83,22 @@ def missing_levels(own: Table) -> tuple[str, ...]:
     return tuple(f"{key} is missing, and the table replaces the built-in one: no code has that level" for key in keys)
 
 
-def _builtin() -> dict[Level, tuple[FaultCode, ...]]:
-    read = _shipped(f"{BUILTIN}.json")
-    return {level: tuple(FaultCode(code) for code in read[key]) for key, level in KEYS.items()}
+def _builtin(vendor: Vendor) -> dict[FaultCode, Entry]:
+    read = _shipped(vendor, "levels.json")
+    missing = [key for key in KEYS if key not in read]
+    assert not missing, f"{', '.join(missing)}: the built-in table of {vendor.chips} has a key for each level"
+    levels = {level: tuple(FaultCode(code) for code in read[key]) for key, level in KEYS.items()}
+    return table(levels, f"built-in table {vendor.chips}")
 
 
 def _meanings() -> dict[FaultCode, str]:
-    read = _shipped("meanings.json")
+    read = {key: text for vendor in vendors() for key, text in _shipped(vendor, "meanings.json").items()}
     return {code: str(text) for key, text in read.items() if (code := normal_code(key)) is not None}
 
 
-def _shipped(name: str) -> dict[str, Any]:
+def _shipped(vendor: Vendor, name: str) -> dict[str, Any]:
     try:
-        read: dict[str, Any] = json.loads((_TABLES / name).read_text(encoding="utf-8"))
+        read: dict[str, Any] = json.loads((vendor.tables / name).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read the built-in table {name}", hint="install the package cmgr again") from error
     return read

@@ -1,17 +1,19 @@
 """Rules of escalation, shipped or an operator's: Ascend's format (JSON, or the same in TOML), checked as a whole."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from cmgr.config import files, json_text, toml
-from cmgr.config.words import counted, did_you_mean, either, plain, quoted
+from cmgr import trust
+from cmgr.config.spelling import did_you_mean, either, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
 from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
+from cmgr.words import counted
 
 MANUAL = "ManuallySeparateNPU"
 FOREVER = 2**32
@@ -43,10 +45,10 @@ class RuleFile:
 
 def read_rules(path: str) -> RuleFile:
     """Return the rules of a file ending in .json or .toml. Raises `ConfigError` with every mistake."""
-    text = files.read(path)
+    text = trust.read(path)
     if path.endswith(".toml"):
-        return checked(toml.parse(text, path), path)
-    document, repeated = json_text.parse(text, path)
+        return checked(parse_toml(text, path), path)
+    document, repeated = parse_json(text, path)
     return checked(document, path, [f"{plain(key)}: stands twice in one object" for key in repeated])
 
 
@@ -61,7 +63,7 @@ def checked(document: object, path: str, mistakes: list[str] | None = None) -> R
     if not reading.mistakes and document.keys().isdisjoint(RuleKind):
         reading.mistakes.append(f"it has no rule; the keys are {keys}")
     if reading.mistakes:
-        first = reading.mistakes[0] if len(reading.mistakes) == 1 else counted(reading.mistakes)
+        first = reading.mistakes[0] if len(reading.mistakes) == 1 else counted(len(reading.mistakes), "mistake")
         raise ConfigError(f"cannot use the rules {path}: {first}", mistakes=tuple(reading.mistakes))
     return RuleFile(Rules(reading.frequency, reading.duration), tuple(reading.warnings))
 
@@ -73,9 +75,15 @@ def merged(shipped: Rules, own: Rules, *, replace: bool) -> Rules:
     return Rules({**shipped.frequency, **own.frequency}, {**shipped.duration, **own.duration})
 
 
+def sparing(shipped: Rules) -> Rules:
+    """Return the shipped rules as an appliance needs them: nobody moves its services away from a chip at once."""
+    frequency = {code: dataclasses.replace(rule, after_reset=True) for code, rule in shipped.frequency.items()}
+    return Rules(frequency, shipped.duration)
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What has been read of a document so far."""
+    """The part of a document that was read so far."""
 
     frequency: dict[FaultCode, FrequencyRule] = field(default_factory=dict)
     duration: dict[FaultCode, DurationRule] = field(default_factory=dict)

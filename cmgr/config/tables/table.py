@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cmgr.config import files, json_text, toml
-from cmgr.config.words import counted, did_you_mean, plain, quoted
+from cmgr import trust
+from cmgr.config.spelling import did_you_mean, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
 from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.faults import FaultCode, Level
+from cmgr.words import counted
 
 KEYS: Mapping[str, Level] = {f"{level.name}Codes": level for level in Level}
 
@@ -24,7 +25,7 @@ class Table:
 
 def read_table(path: str) -> Table:
     """Return the table of a file ending in .json or .toml. Raises `ConfigError` with every mistake."""
-    return parse_table(files.read(path), path)
+    return parse_table(trust.read(path), path)
 
 
 def parse_table(text: str, path: str) -> Table:
@@ -42,15 +43,15 @@ def parse_table(text: str, path: str) -> Table:
     if not mistakes and not any(levels.values()):
         mistakes.append("it has no fault code; the keys are " + ", ".join(KEYS))
     if mistakes:
-        first = mistakes[0] if len(mistakes) == 1 else counted(mistakes)
+        first = mistakes[0] if len(mistakes) == 1 else counted(len(mistakes), "mistake")
         raise ConfigError(f"cannot use the fault table {path}: {first}", mistakes=tuple(mistakes))
     return Table(levels, tuple(_warnings(levels)))
 
 
 def _document(text: str, path: str) -> tuple[Mapping[str, Any], tuple[str, ...]]:
     if path.endswith(".toml"):
-        return toml.parse(text, path), ()
-    read, repeated = json_text.parse(text, path)
+        return parse_toml(text, path), ()
+    read, repeated = parse_json(text, path)
     if not isinstance(read, dict):
         raise ConfigError(f"cannot use the fault table {path}: it must be an object with the keys {', '.join(KEYS)}")
     return read, repeated

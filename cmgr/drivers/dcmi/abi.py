@@ -164,9 +164,9 @@ class DieId(Structure):
 
 
 FaultCallback = ctypes.CFUNCTYPE(None, POINTER(Event))
-"""What the library calls, on a thread of its own. The event is valid during the call only."""
+"""The function that the library calls, on a thread of its own. The event is valid during the call only."""
 
-Types = tuple[Any, ...]  # What ctypes takes as `argtypes`.
+Types = tuple[Any, ...]  # A type that ctypes takes in `argtypes`.
 
 
 class Function(NamedTuple):
@@ -239,7 +239,7 @@ ABOUT_CHIP: Mapping[str, Function] = {
         "read the error counters", "dcmi_get_device_ecc_info", "dcmiv2_get_device_ecc_info", (c_int, POINTER(EccInfo))
     ),
 }
-"""What is asked of one chip. `dcmiv2_get_device_list` and the rest of the machine's own calls are below."""
+"""Questions to one chip. `dcmiv2_get_device_list` and the rest of the machine's own calls are below."""
 
 ABOUT_MACHINE: Mapping[str, Types] = {
     "dcmi_init": (),

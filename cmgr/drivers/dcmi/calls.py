@@ -1,6 +1,6 @@
 """libdcmi.so opened, and its functions as Python's: one method for each question, errors as `Refused`.
 
-Nothing here limits how long a call takes or how many there are at a time: `dcmi_caller` does.
+Nothing here limits how long a call takes or how many there are at a time: `drivers.caller` does.
 """
 
 import ctypes
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cmgr.drivers.dcmi import abi
+from cmgr.drivers.processes import Holder
 from cmgr.errors import DriverError, DriverMissing
 
 
@@ -34,14 +35,6 @@ class Location:
     logical: int
     card: int
     device: int
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """A process on a chip, as the driver numbers it. `memory` in bytes."""
-
-    pid: int
-    memory: int
 
 
 class Library:

@@ -1,31 +1,24 @@
-"""The driver of Ascend chips, over Huawei's libdcmi.so. What it believes of that library is in docs/dcmi.md."""
+"""The driver of Ascend chips, over Huawei's libdcmi.so. docs/dcmi.md says what it believes of that library."""
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
-from cmgr.config.settings import Dcmi
-from cmgr.drivers import libraries as dcmi_library
-from cmgr.drivers.caller import Caller, Hangs
+from cmgr.drivers import libraries
+from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller, Hangs
 from cmgr.drivers.dcmi import gauges as dcmi_gauges
 from cmgr.drivers.dcmi import read as dcmi_read
 from cmgr.drivers.dcmi.calls import Library
+from cmgr.drivers.dcmi.library import WANTED
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
 from cmgr.drivers.dcmi.reset import Resetter
+from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.dcmi.watch import Pace, Watch
 from cmgr.drivers.processes import process_of
+from cmgr.drivers.resets import Resets
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, listed
 from cmgr.ports import DriverFact
-
-READ_SECONDS = 4.5
-"""What `read` may take in all; the port says 5 s."""
-
-MEASURE_SECONDS = 2.5
-
-BEGIN = 10
-"""So many times as long as over an answer the library may take to be loaded and to begin."""
 
 
 class DcmiDriver:
@@ -35,25 +28,25 @@ class DcmiDriver:
     # A ring whose chip hangs, and resets, which last minutes, must leave room for others.
     concurrency = 16
 
-    def __init__(self, settings: Dcmi, relist: timedelta, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, settings: Dcmi, sweep: timedelta, relist: timedelta, pause: Callable[[float], None] = time.sleep
+    ) -> None:
         self._settings = settings
         self._seconds = settings.call_timeout.total_seconds()
-        path = dcmi_library.find(dcmi_library.Where(settings.library))
-        self._caller = Caller()
+        self._resets = Resets(settings.settle.total_seconds())
+        path = libraries.find(libraries.Where(WANTED, settings.library))
+        self._caller = Caller("libdcmi")
         self._library = self._caller.call("the library", BEGIN * self._seconds, lambda: Library(path))
         self._machine = Machine(self._library, self._caller, self._seconds)
         pace = Pace(
             self._seconds,
             settings.subscribe.total_seconds(),
             settings.poll.total_seconds(),
+            sweep.total_seconds(),
             relist.total_seconds(),
         )
-        self._watch = Watch(self._library, self._caller, self._machine, pace)
+        self._watch = Watch(self._library, self._caller, self._machine, pace, self._resets.asleep)
         self._resetter = Resetter(self._library, self._caller, settings, pause)
-        self._lock = threading.Lock()
-        self._in_reset: set[ChipId] = set()
-        self._booting: dict[ChipId, float] = {}
-        self._closed = False
         try:
             self._machine.look()
         except DriverError:
@@ -81,26 +74,24 @@ class DcmiDriver:
         if known is None or not known.here:
             self._watch.look_soon()
             return ChipReport(chip, error="the driver lists it no more" if known else "there is no such chip")
-        with self._lock:
-            if chip in self._in_reset:
-                return ChipReport(chip, booted=False)
-            believed = self._booting.get(chip)
+        sleep = self._resets.of(chip)
+        if sleep.in_reset:
+            return ChipReport(chip, booted=False)
         seconds = min(self._seconds, until - time.monotonic())
         if seconds <= 0:
             return ChipReport(chip, error="others took too long to answer")
-        if believed is not None and time.monotonic() < believed:
+        if sleep.settles:
             return ChipReport(chip, booted=False)
         lost = self._watch.lost
         try:
-            reading = self._reading(known, seconds, after_reset=believed is not None)
+            reading = self._reading(known, seconds, after_reset=sleep.believed is not None)
         except DriverError as error:
+            self._watch.could_not_read(chip)
             return ChipReport(chip, error=error.message)
         if not reading.booted:
             return ChipReport(chip, booted=False)
         self._watch.has_read(chip, lost)
-        with self._lock:
-            if self._booting.get(chip) == believed:
-                self._booting.pop(chip, None)
+        self._resets.is_up(chip, sleep)
         faults = tuple(Reported(code, self._watch.severity(chip, code)) for code in reading.codes)
         return ChipReport(chip, True, faults, tuple(map(process_of, reading.holders)))
 
@@ -116,33 +107,23 @@ class DcmiDriver:
         known = {chip: self._there(chip, chips) for chip in chips}
         if len({c.ring for c in self._machine.chips() if c.id in known}) != 1:
             raise DriverError(f"cannot reset {listed(chips)}: they are not of one ring")
-        with self._lock:
-            if self._closed or self._in_reset.intersection(chips):
-                why = "the driver is closed" if self._closed else "a reset is under way"
-                raise DriverError(f"cannot reset {listed(chips)}: {why}")
-            self._in_reset.update(chips)
+        self._resets.begin(chips)
         try:
             target = self._resetter.last_look(known, faulty, codes)
             self._resetter.reset(known[target], self._machine.kind, listed(chips))
-            self._expect_boots(chips)
+            self._resets.expect_boots(chips)
         except DriverError as error:
             if isinstance(error.__cause__, Hangs):
-                self._expect_boots(chips)  # It may still be under way.
+                self._resets.expect_boots(chips)  # It may still be under way.
             raise
         finally:
-            with self._lock:
-                self._in_reset.difference_update(chips)
+            self._resets.end(chips)
 
     def _there(self, chip: ChipId, chips: Sequence[ChipId]) -> Known:
         known = self._machine.find(chip)
         if known is None:
             raise DriverError(f"cannot reset {listed(chips)}: there is no chip {chip}")
         return known
-
-    def _expect_boots(self, chips: Sequence[ChipId]) -> None:
-        believed = time.monotonic() + self._settings.settle.total_seconds()
-        with self._lock:
-            self._booting.update(dict.fromkeys(chips, believed))
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         until = time.monotonic() + MEASURE_SECONDS
@@ -169,7 +150,6 @@ class DcmiDriver:
         return (*self._machine.troubles, *self._watch.trouble())
 
     def close(self) -> None:
-        with self._lock:
-            self._closed = True
+        self._resets.close()
         self._watch.close()
         self._caller.close()

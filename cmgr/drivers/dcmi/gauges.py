@@ -1,4 +1,4 @@
-"""What can be measured on an Ascend chip. What a chip does not measure is left out."""
+"""The measurements of an Ascend chip. Those that a chip does not offer are left out."""
 
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,7 @@
 """The Ascend chips of this machine: which there are, what each is called by whom, and what is reset together.
 
-What was once seen stays known for the life of the process: a chip that the driver lists no more is one that does not
-answer, not one that never was. A chip's ring stays what it was, too; chips that appear later join it.
+Chips that were once seen stay known for the life of the process: a chip that the driver lists no more is one that does
+not answer, not one that never was. A chip's ring stays what it was, too; chips that appear later join it.
 """
 
 import threading

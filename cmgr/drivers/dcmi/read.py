@@ -1,11 +1,12 @@
-"""What one Ascend chip says of itself now: booted or not, its faults, who uses it."""
+"""The state that one Ascend chip tells of itself: booted or not, its faults, who uses it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from cmgr.drivers.dcmi import abi
-from cmgr.drivers.dcmi.calls import Holder, Library, Location, Refused
+from cmgr.drivers.dcmi.calls import Library, Location, Refused
+from cmgr.drivers.processes import Holder
 
 T = TypeVar("T")
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from cmgr.config.settings import Dcmi
 from cmgr.drivers.caller import Caller
 from cmgr.drivers.dcmi import abi
 from cmgr.drivers.dcmi import read as dcmi_read
 from cmgr.drivers.dcmi.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.machine import Known, owner_of
+from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.dcmi.topology import DUO, Type
 from cmgr.drivers.processes import process_of
 from cmgr.errors import DriverError, ResetRefused

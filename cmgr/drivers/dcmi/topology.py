@@ -32,7 +32,7 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What one chip says of itself. `brother`: the card that it is wired to; None where it names none."""
+    """The place that one chip says it has. `brother`: the card that it is wired to; None where it names none."""
 
     logical: int
     physical: ChipId

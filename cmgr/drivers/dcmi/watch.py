@@ -1,20 +1,22 @@
-"""Hearing of faults from libdcmi: by subscription, or by polling while that cannot be had; and noticing new chips.
+"""Hearing of faults from libdcmi: by subscription, and by asking, for what no event told; and noticing new chips.
 
 Rules:
 1. The library's callback copies a few numbers and tells them. It never raises and never waits.
 2. Whatever could not be told as it was (a bug, an odd event, a gap before the subscription) becomes a `ReadNeeded`.
-3. Never alive but deaf: without a subscription every chip is polled, the driver says so, and subscribing goes on.
+3. Events are hints: every chip is asked for its codes again and again, and read when they are others than before.
+4. Never alive but deaf: without a subscription that is done more often, the driver says so, and subscribing goes on.
 """
 
 import ctypes
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Any
 
 from cmgr.drivers.caller import Caller
 from cmgr.drivers.dcmi import abi
+from cmgr.drivers.dcmi import read as dcmi_read
 from cmgr.drivers.dcmi.calls import Library
 from cmgr.drivers.dcmi.machine import STRANGER, Machine, owner_of
 from cmgr.errors import CmgrError, DriverError, chain
@@ -22,6 +24,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.facts import ChipsListed, FaultReported, ReadNeeded
 from cmgr.model.values.faults import Assertion
 from cmgr.ports import DriverFact
+from cmgr.words import counted
 
 TRIES = 3
 RETRY_MOST = 300.0
@@ -38,22 +41,31 @@ _ASSERTIONS = {abi.CLEARED: Assertion.CLEARED, abi.OCCURRED: Assertion.OCCURRED,
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """In seconds: one call, between tries to subscribe, between polls, between looks for new chips."""
+    """In seconds: one call; between tries to subscribe; between sweeps over all chips, when the driver tells of no
+    faults (`poll`) and when it does; between looks for new chips."""
 
     call: float
     retry: float
     poll: float
+    sweep: float
     relist: float
 
 
-class Watch:
-    """From `start` to `close`. `now` and `pause` may be a test's own; `pause` ends early when `nudged` is set."""
+class Silence(str):
+    """Why a chip did not answer."""
 
-    def __init__(self, library: Library, caller: Caller, machine: Machine, pace: Pace) -> None:
+
+class Watch:
+    """From `start` to `close`. `asleep` says which chips are in a reset: they are asked nothing."""
+
+    def __init__(
+        self, library: Library, caller: Caller, machine: Machine, pace: Pace, asleep: Callable[[], Set[ChipId]]
+    ) -> None:
         self._library = library
         self._caller = caller
         self._machine = machine
         self._pace = pace
+        self._asleep = asleep
         self._tell: Callable[[DriverFact], None] = lambda _: None
         self._nudged = threading.Event()
         self._closed = False
@@ -62,9 +74,9 @@ class Watch:
         self._refusal = ""
         self._listless = ""
         self._tries = 0
-        self._retry_at = self._poll_at = self._list_at = 0.0
+        self._retry_at = self._sweep_at = self._list_at = 0.0
         self._listed_at = -LOOK_APART
-        self._polled: dict[ChipId, object] = {}
+        self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._strangers: set[int] = set()
         self._severities: dict[tuple[ChipId, str], int] = {}
         self._unread = False
@@ -78,7 +90,8 @@ class Watch:
         if self._thread is not None or self._closed:
             raise DriverError("cannot watch the chips: they are watched already, or closed")
         self._tell = tell
-        self._list_at = time.monotonic() + self._pace.relist
+        now = time.monotonic()
+        self._list_at, self._sweep_at = now + self._pace.relist, now + self._pace.sweep
         self._subscribe()
         self._thread = threading.Thread(target=self._run, name="dcmi-watch", daemon=True)
         self._thread.start()
@@ -98,8 +111,9 @@ class Watch:
         if self._listless:
             told.append(f"the chips cannot be listed, so new ones are not noticed: {self._listless}")
         if missed := self.lost - self._made_good:
-            events = "fault event" if missed == 1 else "fault events"
-            told.append(f"{missed} {events} could not be taken in, and not every chip has been read since")
+            told.append(
+                f"{counted(missed, 'fault event')} could not be taken in, and not every chip has been read since"
+            )
         return tuple(told)
 
     def has_read(self, chip: ChipId, lost: int) -> None:
@@ -109,8 +123,13 @@ class Watch:
         with self._reading:
             self._read[chip] = max(lost, self._read.get(chip, 0))
             here = (c.id for c in self._machine.chips() if (known := self._machine.find(c.id)) and known.here)
-            # What was made good once stays so, also when a chip comes that has not been read yet.
+            # A subscription that was made good once stays so, also when a chip comes that has not been read yet.
             self._made_good = max(self._made_good, min((self._read.get(c, 0) for c in here), default=0))
+
+    def could_not_read(self, chip: ChipId) -> None:
+        """A read-out failed: what a sweep saw there is news as long as nobody has read it."""
+        if not isinstance(self._swept.get(chip), Silence):
+            self._swept.pop(chip, None)
 
     def severity(self, chip: ChipId, code: str) -> int | None:
         """Return how grave the driver called this fault when it last told of it: a read-out does not say."""
@@ -134,24 +153,26 @@ class Watch:
             self._nudged.clear()
 
     def _wait(self, now: float) -> float:
-        due = [self._list_at] if self._subscribed else [self._list_at, self._retry_at, self._poll_at]
-        return max(0.01, min(due) - now)
+        due = min(self._list_at, self._sweep_at)
+        return max(0.01, (due if self._subscribed else min(due, self._retry_at)) - now)
 
     def _step(self, now: float) -> None:
         if not self._subscribed and now >= self._retry_at:
             self._subscribe()
-        polling = not self._subscribed and self._tries >= TRIES
-        if polling and now >= self._poll_at:
-            self._poll()
-            self._poll_at = time.monotonic() + self._pace.poll
-        elif not self._subscribed and not polling:
-            self._poll_at = self._retry_at
+        if now >= self._sweep_at:
+            self._sweep()
+            self._sweep_at = time.monotonic() + self._apart()
         if now >= self._list_at:
             self._relist()
             self._list_at = time.monotonic() + self._pace.relist
         if self._unread:
             self._unread = False
             self._read_all()
+
+    def _apart(self) -> float:
+        """Return the seconds between two sweeps."""
+        deaf = not self._subscribed and self._tries >= TRIES
+        return min(self._pace.poll, self._pace.sweep) if deaf else self._pace.sweep
 
     def _subscribe(self) -> None:
         try:
@@ -160,10 +181,12 @@ class Watch:
             self._tries += 1
             self._refusal = chain(error)
             late = max(0, self._tries - TRIES)
-            self._retry_at = time.monotonic() + min(RETRY_MOST, self._pace.retry * 2**late)
+            now = time.monotonic()
+            self._retry_at = now + min(RETRY_MOST, self._pace.retry * 2**late)
+            self._sweep_at = min(self._sweep_at, now + self._apart())
         else:
             self._subscribed = True
-            # What came between the last read-out and now was told to nobody.
+            # Nobody was told of what came between the last read-out and now.
             self._unread = True
             self._nudged.set()
 
@@ -171,26 +194,30 @@ class Watch:
         for chip in self._machine.one_of_each_ring():
             self._say(ReadNeeded(chip))
 
-    def _poll(self) -> None:
+    def _sweep(self) -> None:
+        asleep = self._asleep()
         for chip in self._machine.chips():
-            codes = self._codes(chip.id)
-            if codes != self._polled.get(chip.id, frozenset()):
-                self._polled[chip.id] = codes
-                self._say(ReadNeeded(chip.id))
             if self._closed:
                 return
+            if chip.id in asleep:
+                continue
+            found = self._ask(chip.id)
+            if found != self._swept.get(chip.id, frozenset()):
+                self._swept[chip.id] = found
+                self._say(ReadNeeded(chip.id))
 
-    def _codes(self, chip: ChipId) -> object:
+    def _ask(self, chip: ChipId) -> frozenset[str] | Silence:
         known = self._machine.find(chip)
-        if known is None or self._closed:
+        if known is None or not known.here:
             return frozenset()
         place = known.location
         try:
-            found = self._caller.call(owner_of(place), self._pace.call, lambda: self._library.codes(place))
+            return frozenset(
+                self._caller.call(owner_of(place), self._pace.call, lambda: dcmi_read.codes(self._library, place))
+            )
         except DriverError as error:
             # The same silence is no news; a new one is: the card may have dropped.
-            return error.message
-        return frozenset(found)
+            return Silence(error.message)
 
     def _relist(self) -> None:
         known = self._machine.chips()

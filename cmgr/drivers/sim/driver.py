@@ -7,7 +7,7 @@ import heapq
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -33,9 +33,14 @@ class SimDriver:
     concurrency = 4
 
     def __init__(
-        self, settings: Sim, now: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
+        self,
+        settings: Sim,
+        sweep: timedelta = timedelta(hours=1),
+        now: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._settings = settings
+        self._sweep = sweep.total_seconds()
         self._now = now
         self._wall = wall
         self._changed = threading.Condition()
@@ -52,6 +57,8 @@ class SimDriver:
         self._in_reset: set[ChipId] = set()
         self._untold: list[tuple[float, int, DriverFact]] = []
         self._serial = itertools.count()
+        self._swept: dict[ChipId, object] = {}
+        self._sweep_at = NEVER
         self._teller: threading.Thread | None = None
         self._closed = False
 
@@ -62,6 +69,7 @@ class SimDriver:
         with self._changed:
             if self._teller is not None or self._closed:
                 raise DriverError("cannot watch the simulated chips: they are watched already, or closed")
+            self._sweep_at = self._now() + self._sweep
             self._teller = threading.Thread(target=self._run, args=(tell,), name="sim-chips", daemon=True)
             self._teller.start()
 
@@ -221,15 +229,27 @@ class SimDriver:
     def _due(self) -> list[DriverFact]:
         self._play()
         self._settle()
-        facts = []
+        facts: list[DriverFact] = []
+        if self._sweep_at <= self._now():
+            self._sweep_at = self._now() + self._sweep
+            facts += map(ReadNeeded, self._changed_chips())
         while self._untold and self._untold[0][0] <= self._now():
             facts.append(heapq.heappop(self._untold)[2])
         return facts
 
+    def _changed_chips(self) -> Iterator[ChipId]:
+        """Ask every chip, as a driver of real ones does for what no event told: lost ones are found by this."""
+        for chip in self.chips():
+            report = self._chips.report(chip.id)
+            found = report.error or frozenset(fault.code for fault in report.faults)
+            if report.booted and found != self._swept.get(chip.id, frozenset()):
+                self._swept[chip.id] = found
+                yield chip.id
+
     def _pause(self) -> float | None:
         untold = self._untold[0][0] if self._untold else NEVER
         script = self._due_at(self._script[0]) if self._script else NEVER
-        soonest = min(untold, script, self._chips.next_boot())
+        soonest = min(untold, script, self._sweep_at, self._chips.next_boot())
         return None if soonest == NEVER else max(0.0, soonest - self._now())
 
     def _due_at(self, event: SimEvent) -> float:

@@ -1,11 +1,12 @@
 """A file that keeps simulated chips as they are while no cmgr runs, as hardware would. Times in it are Unix times."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from cmgr import atomic
 from cmgr.drivers.sim.chips import NEVER, SimChip, SimChips
 from cmgr.errors import DriverError
 from cmgr.model.values.catalog import normal_code
@@ -25,7 +26,7 @@ class SimReset:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is kept beside the chips: when the script began, how much of it was played, how many resets still fail."""
+    """Kept beside the chips: when the script began, how much of it was played, how many resets still fail."""
 
     began: float
     played: int = 0
@@ -37,12 +38,10 @@ def save(path: str, chips: SimChips, past: Past, ahead: float) -> None:
     """Replace the file. `ahead` is the Unix time less the driver's own. Raises `DriverError`."""
     kept = {str(chip.chip.id): _kept(chip, ahead) for chip in chips.all() if chip.faults or chip.boot_at is not None}
     text = json.dumps({"version": _VERSION, "chips": kept, **asdict(past)}, indent=1)
-    new = f"{path}.new"
     try:
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(new, path)
+        # A pretended world need not outlive the machine.
+        with atomic.written(Path(path), 0o600, durable=False) as file:
+            file.write(text.encode())
     except OSError as error:
         raise DriverError(f"cannot write the world of the simulated chips, {path}") from error
 

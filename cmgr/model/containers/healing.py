@@ -1,7 +1,7 @@
 """Healing: restarting containers that ail though their chips do not.
 
 Rules:
-1. Only a container that wishes it is healed, and only while no chip of it speaks against a start. What ails in an
+1. Only a container that wishes it is healed, and only while no chip of it speaks against a start. An ailment in an
    episode is the episode's business.
 2. A hint is enough to wait, not to act: a container is stopped or started for it when a list made after the wait
    still says that it ails.
@@ -19,7 +19,7 @@ from cmgr.model.values.healing import Healing, ailment, limit_of, not_ahead, wai
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
-from cmgr.words import span
+from cmgr.words import counted, span
 
 
 def tend(turn: Turn) -> None:
@@ -71,8 +71,10 @@ def _was_asked_for(container: Container, hold: Hold) -> bool:
 
 def _is_ours(node: Node, container: Container) -> bool:
     """Return whether restarting the container is up to cmgr now."""
-    if not container.enabled or container.auto_remove or not container.chips:
+    if not container.enabled or container.auto_remove:
         return False
+    if container.claims and not container.chips:
+        return False  # It asks for chips that are not here.
     if container.key.runtime not in node.runtimes:
         return False
     # Its runtime restarts what exits, and nobody else what is unhealthy.
@@ -95,7 +97,8 @@ def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> Non
             turn.note(NoteKind.HOLD, text, ring, container=container.key)
         else:
             healing = turn.put_healing(replace(healing, given_up=turn.at))
-            text = f"{name} {_is(what)} and is given up after {counted(spent)} within {within}: cmgr resume {name}"
+            spent_all = f"{counted(spent, 'restart')} within {within}"
+            text = f"{name} {_is(what)} and is given up after {spent_all}: cmgr resume {name}"
             turn.note(NoteKind.WARNING, text, ring, container=container.key)
     if idle:
         return
@@ -103,10 +106,6 @@ def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> Non
         _hold(turn, container, healing, what)
     elif healing.given_up is None and healing.due is not None and turn.at >= healing.due:
         _stop_when_sure(turn, container, healing, what)
-
-
-def counted(restarts: int) -> str:
-    return "1 restart" if restarts == 1 else f"{restarts} restarts"
 
 
 def _is(what: str) -> str:
@@ -140,12 +139,12 @@ def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: st
     probe = Hold(
         container.key, container.name, container.chips, 0, turn.at, HoldState.STOPPED, container.run, cause=Cause.HEAL
     )
-    # What could not be started again is better than nothing.
-    if start_blocker(turn.node, probe).kind is Block.NOTHING and is_confirmed(turn, probe):
+    # An unhealthy container is better than one that cannot be started again.
+    if start_blocker(turn.node, probe).kind is Block.NOTHING and confirm(turn, probe):
         _hold(turn, container, healing, what)
 
 
-def is_confirmed(turn: Turn, hold: Hold) -> bool:
+def confirm(turn: Turn, hold: Hold) -> bool:
     """Return whether a list made after the wait bears out that the container is to be healed; ask for one if not."""
     healing = turn.node.healings.get(hold.key)
     if hold.cause is not Cause.HEAL or healing is None or healing.due is None or healing.counted:
@@ -218,7 +217,8 @@ def spare(turn: Turn, key: ContainerKey) -> None:
 def notice_death(turn: Turn, known: Container | None, container: Container) -> None:
     """Book that the container has died by itself, if that is news: `known` is how it was.
 
-    Where it is not known whether somebody asked for its end, it must have been known to run just before.
+    Where it is not known whether somebody asked for its end, it must have been seen to run in this life of cmgr: what
+    happened while nobody looked may be a person's doing.
     """
     end = container.exit
     if container.heal is None or container.running or end is None or not end.by_itself:
@@ -228,7 +228,7 @@ def notice_death(turn: Turn, known: Container | None, container: Container) -> N
         return
     hold = turn.node.holds.get(container.key)
     ours = hold is not None and hold.state is HoldState.STARTING
-    went_on = known is not None and known.running and known.run == container.run
+    went_on = known is not None and known.seen is not None and known.running and known.run == container.run
     if went_on or ours or end.asked is False:
         turn.put_healing(healing.begun(container.run, turn.at))
 

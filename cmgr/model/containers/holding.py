@@ -6,12 +6,13 @@ Rules:
 2. `keep` looks at what is, not at what happened: it may be called after any event, any number of times.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
-from cmgr.model.containers.healing import adopt, count, is_confirmed, is_still_ill, why_restarted
-from cmgr.model.containers.sightings import container_removed, had_ended, hand_back, rearmed, started, stopped
-from cmgr.model.policy import backed_off
+from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
+from cmgr.model.containers.owners import restarted, wait_before_stop
+from cmgr.model.containers.sightings import container_removed, had_ended, hand_back, lose, rearmed, started, stopped
 from cmgr.model.scope import (
     Block,
     died_of_it,
@@ -25,14 +26,15 @@ from cmgr.model.scope import (
 )
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import listed
-from cmgr.model.values.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.commands import NoteKind, ReadOutput, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.containers import NO_RESTART, Container
-from cmgr.model.values.facts import ContainerStarted, ContainerStopped, RestartPolicySet
+from cmgr.model.values.facts import ContainerStarted, ContainerStopped, OutputRead, RestartPolicySet
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.policy import backed_off
 from cmgr.model.values.rings import Ring
-
-RETURN_TRIES = 5
-"""How often cmgr tries to put a restart policy back before it tells a person to."""
+from cmgr.model.wanted import was_meant
+from cmgr.words import one_line, span
 
 
 def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None:
@@ -45,11 +47,15 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
     adopt(turn, ring)
     scope = scope_of(turn.node, ring, turn.at)
     for container in list(on_ring(turn.node, ring)):
-        if container.key in turn.node.holds:
+        hold = turn.node.holds.get(container.key)
+        if hold is not None and not (hold.state is HoldState.SETTLING and container.running):
             continue
         if container.running and in_scope(turn.node, ring, container, scope):
             what = "fault" if handled_faults(turn.node, ring) or scope.isolated else "reset"
-            text = f"{container.name} will be stopped, and started again when the {what} is over"
+            again = "started and paused again" if container.frozen else "started again"
+            text = f"{container.name} will be stopped, and {again} when the {what} is over"
+            if container.auto_remove:
+                text = f"{container.name} will be stopped, which removes it (--rm): its label agrees to that"
             _make(turn, ring, container, text)
         elif not container.running and died_of_it(turn.node, ring, container, since or ring.began):
             assert container.exit is not None
@@ -59,6 +65,7 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
 
 def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
     died = not container.running
+    again = restarted(ring, container)
     hold = Hold(
         container.key,
         container.name,
@@ -71,6 +78,9 @@ def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
         order=container.order,
         grace=container.grace,
         restart_policy=container.restart_policy,
+        retry_at=None if died or not again else turn.at + wait_before_stop(turn.node, again),
+        down=turn.at if died else None,
+        frozen=container.frozen,
     )
     if died and (starts := ring.starts.get(container.key, 0)):
         # It died of what cmgr started it into: that start did not work after all.
@@ -80,10 +90,32 @@ def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
     turn.note(NoteKind.HOLD, text, ring, container=container.key)
 
 
+def _hold_killed_by_isolated(turn: Turn) -> None:
+    """Hold what died of a fault that isolates its chip at once, which opens no episode."""
+    if observing(turn.node):
+        return
+    for isolation in turn.node.isolations.values():
+        ring = turn.ring_of(isolation.chip)
+        if ring is None or ring.in_episode or isolation.by == "operator":
+            continue
+        for container in list(on_ring(turn.node, ring)):
+            down = container.wanted and not container.running and container.key not in turn.node.holds
+            on_it = isolation.chip in container.chips
+            if down and on_it and died_of_it(turn.node, ring, container, isolation.since):
+                text = f"{container.name} died by itself: it is started when chip {isolation.chip} is in use again"
+                _make(turn, ring, container, text)
+
+
 def keep(turn: Turn) -> None:
-    """Send the commands that holds ask for now."""
+    """Hold what died of an isolated chip, and send the commands that holds ask for now."""
+    _hold_killed_by_isolated(turn)
     for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
-        if hold.command is not None or (hold.retry_at is not None and turn.at < hold.retry_at):
+        if hold.command is not None:
+            continue
+        if hold.state is HoldState.SETTLING:
+            _settle(turn, hold)
+            continue
+        if hold.retry_at is not None and turn.at < hold.retry_at:
             continue
         if hold.state is HoldState.STOPPING:
             _stop(turn, hold)
@@ -110,10 +142,10 @@ def _stop(turn: Turn, hold: Hold) -> None:
     of = listed(ring.chips) if ring else "a chip that is gone"
     reason = why_restarted(turn, hold) or f"episode {hold.episode}: {what} of {of}"
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace)
-    turn.put_hold(replace(hold, command=command.id, retry_at=None))
+    turn.put_hold(replace(hold, command=command.id, retry_at=None, told=hold.told or turn.at))
     turn.commands.append(command)
     if not hold.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
-        text = f"stop {hold.name} (grace {hold.grace.total_seconds():g} s)"
+        text = f"stop {hold.name} (grace {span(hold.grace)})"
         turn.note(NoteKind.ACTION, text, ring, container=hold.key)
 
 
@@ -131,7 +163,9 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
 
 
 def _stops_before(turn: Turn, hold: Hold) -> bool:
-    """Return whether one with a higher order has not been answered its first stop."""
+    """Return whether one with a higher order has not been answered its first stop, and has time left for that."""
+    if turn.at >= hold.since + turn.node.policy.limits.order_wait:
+        return False
     before = [
         other
         for other in turn.node.holds.values()
@@ -139,8 +173,31 @@ def _stops_before(turn: Turn, hold: Hold) -> bool:
         and other.state is HoldState.STOPPING
         and not other.error
         and other.key.runtime in turn.node.runtimes
+        and not _had_its_time(turn, other)
     ]
     return bool(_on_same_rings(turn, hold, before))
+
+
+def _had_its_time(turn: Turn, other: Hold) -> bool:
+    until = _waited_for_until(turn.node, other)
+    return until is not None and turn.at >= until
+
+
+def _waited_for_until(node: Node, hold: Hold) -> datetime | None:
+    """Return until when others that come later in the order wait for it; None while it has been told nothing."""
+    most = node.policy.limits.order_wait
+    if hold.told is None:
+        return None
+    return hold.told + (min(hold.grace, most) if hold.state is HoldState.STOPPING else most)
+
+
+def order_times(node: Node) -> Iterator[datetime]:
+    """Yield when containers wait no longer for others because of the order."""
+    for hold in node.holds.values():
+        if hold.state is HoldState.STOPPING and hold.told is None:
+            yield hold.since + node.policy.limits.order_wait
+        elif (until := _waited_for_until(node, hold)) is not None:
+            yield until
 
 
 def _start(turn: Turn, hold: Hold) -> None:
@@ -154,19 +211,24 @@ def _start(turn: Turn, hold: Hold) -> None:
             turn.put_hold(hold)
         _disarm(turn, hold)
         return
-    if _starts_before(turn, hold) or not is_confirmed(turn, hold):
+    if _starts_before(turn, hold) or not confirm(turn, hold):
         return
     ring = turn.ring_for(hold.chips)
     count(turn, hold)
-    reason = why_restarted(turn, hold) or f"episode {hold.episode} is over for all its chips"
-    command = StartContainer(turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy)
-    turn.put_hold(replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None))
+    reason = why_restarted(turn, hold) or _why_started(hold)
+    command = StartContainer(turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy, hold.frozen)
+    told = hold.told if hold.state is HoldState.STARTING or hold.tries else None
+    turn.put_hold(replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None, told=told or turn.at))
     turn.commands.append(command)
     if not hold.delays:
         turn.note(NoteKind.ACTION, f"start {hold.name}", ring, container=hold.key)
     for each in turn.rings_of(hold.chips):
         if each.in_episode:
             turn.put_ring(replace(each, starts={**each.starts, hold.key: each.starts.get(hold.key, 0) + 1}))
+
+
+def _why_started(hold: Hold) -> str:
+    return f"episode {hold.episode} is over" if hold.episode else "its chips are in use again"
 
 
 def _ask_unread(turn: Turn, hold: Hold) -> None:
@@ -177,8 +239,10 @@ def _ask_unread(turn: Turn, hold: Hold) -> None:
 
 
 def _starts_before(turn: Turn, hold: Hold) -> bool:
-    """Return whether one with a lower order is still on its way up."""
-    before = [other for other in turn.node.holds.values() if other.order < hold.order]
+    """Return whether one with a lower order is still on its way up, and has time left for that."""
+    before = [
+        other for other in turn.node.holds.values() if other.order < hold.order and not _had_its_time(turn, other)
+    ]
     return any(is_starting(turn.node, other) for other in _on_same_rings(turn, hold, before))
 
 
@@ -241,13 +305,96 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     elif fact.unreachable:
         turn.put_hold(_again(turn, replace(hold, state=HoldState.STOPPED), fact.error, counts=False))
     elif fact.error:
-        turn.put_hold(_failed_start(turn, replace(hold, command=None), fact.error))
+        fail = _unsure_start if fact.runtime_ails else _failed_start
+        turn.put_hold(fail(turn, replace(hold, command=None), fact.error))
         known = turn.node.containers.get(fact.key)
         if known is not None and known.running:
             turn.ask_list(fact.key.runtime, f"does {hold.name} run all the same?", not_older=turn.at)
     else:
-        turn.note(NoteKind.RESULT, f"{hold.name} runs again", ring, container=hold.key)
+        runs = "is there again, paused as it was" if hold.frozen else "runs again"
+        turn.note(NoteKind.RESULT, f"{hold.name} {runs}", ring, container=hold.key)
         started(turn, hold, fact.run)
+        _let_settle(turn, hold, fact.run)
+
+
+def _let_settle(turn: Turn, hold: Hold, run: str) -> None:
+    """Keep the promise until the container has shown that it stays up. A healed container has limits of its own."""
+    for ring in turn.rings_of(hold.chips):
+        if ring.in_episode:
+            turn.put_ring(replace(ring, up=turn.at))
+    length = turn.node.policy.retry.settle
+    if not length or hold.cause is not Cause.EPISODE:
+        return
+    settling = replace(hold, state=HoldState.SETTLING, run=run, command=None, disarmed=False, delays=0, error="")
+    turn.put_hold(replace(settling, retry_at=turn.at + length))
+
+
+def _settle(turn: Turn, hold: Hold) -> None:
+    """Look whether the container that cmgr has started stays up."""
+    container, state = turn.node.containers.get(hold.key), turn.node.runtimes.get(hold.key.runtime)
+    if container is None or state is None:
+        turn.drop_hold(hold.key)  # Its runtime is not managed any more: nobody will ever say.
+    elif not container.running:
+        _died_settling(turn, hold, container)
+    elif hold.run and container.run != hold.run:
+        _lives_again(turn, hold, container)
+    elif hold.retry_at is None or turn.at >= hold.retry_at:
+        # An event can be lost: only a list made after that time says that it stayed up.
+        if state.listed is not None and state.listed >= (hold.retry_at or turn.at):
+            turn.drop_hold(hold.key)
+        else:
+            turn.ask_list(state.name, f"does {hold.name} still run?", not_older=hold.retry_at or turn.at)
+
+
+def _died_settling(turn: Turn, hold: Hold, container: Container) -> None:
+    end = container.exit
+    if end is not None and end.by_itself:
+        turn.put_hold(_failed_start(turn, hold, f"it exited with code {end.code} soon after"))
+        command = turn.command_id("output")
+        turn.commands.append(ReadOutput(command, "it did not stay up", hold.key, hold.name))
+        return
+    turn.drop_hold(hold.key)
+    if was_meant(end):
+        why = "it has ended with code 0" if end is not None and end.code == 0 else "somebody has stopped it"
+        text = f"{hold.name} is no longer held: {why}"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    else:
+        lose(turn, hold, "it ended soon after its start, and it is not known who ended it")
+
+
+def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
+    """Its restart policy, or somebody, has begun another life: that one is to settle."""
+    if hold.restart_policy == NO_RESTART:
+        hand_back(turn, hold, "somebody has started it anew")
+        return
+    again = _again(turn, hold, "it ended soon after its start, and its restart policy has started it anew", counts=True)
+    if again.tries >= turn.node.policy.retry.starts:
+        lose(turn, hold, f"it did not stay up, {again.tries} times; its restart policy goes on")
+        turn.drop_hold(hold.key)
+        return
+    until = turn.at + turn.node.policy.retry.settle
+    turn.put_hold(replace(again, run=container.run, retry_at=until))
+    turn.note(NoteKind.WARNING, f"{hold.name}: {again.error}", turn.ring_for(hold.chips), container=hold.key)
+
+
+def output_read(turn: Turn, fact: OutputRead) -> None:
+    """Take in what a container wrote last that did not stay up."""
+    hold, container = turn.node.holds.get(fact.key), turn.node.containers.get(fact.key)
+    if fact.error or fact.gone or container is None:
+        return  # It says nothing; that it died is told without.
+    written = one_line(fact.text.strip().replace("\n", " | "))
+    text = f"{container.name} wrote last: {written or 'nothing'}"
+    turn.note(NoteKind.RESULT, text, turn.ring_for(container.chips), container=fact.key)
+    if hold is not None and hold.tries and hold.error and hold.state is HoldState.STOPPED:
+        turn.put_hold(replace(hold, error=f"{hold.error.partition('; it wrote')[0]}; it wrote: {written or 'nothing'}"))
+
+
+def _unsure_start(turn: Turn, hold: Hold, error: str) -> Hold:
+    """Try again as long as it takes: the container is not to blame. The start stays ours, for it may have worked."""
+    if error != hold.error:
+        text = f"cannot start {hold.name}, and it is tried until the runtime is well: {error}"
+        turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+    return _again(turn, hold, error, counts=False)
 
 
 def _failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
@@ -274,12 +421,11 @@ def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
     elif not fact.error:
         rearmed(turn, hold)
         turn.drop_hold(hold.key)
-    elif hold.tries + 1 >= RETURN_TRIES and not fact.unreachable:
-        text = f"cannot put the restart policy {hold.restart_policy} of {hold.name} back: {fact.error}"
-        turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
-        turn.drop_hold(hold.key)
     else:
-        turn.put_hold(_again(turn, hold, fact.error, counts=not fact.unreachable))
+        if fact.error != hold.error:
+            text = f"cannot put the restart policy {hold.restart_policy} of {hold.name} back yet: {fact.error}"
+            turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.put_hold(_again(turn, hold, fact.error, counts=False))
 
 
 def _disarmed(turn: Turn, hold: Hold, fact: RestartPolicySet) -> None:

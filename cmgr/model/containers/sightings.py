@@ -1,20 +1,93 @@
 """Containers: taking in what the runtimes say, by event or by listing."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cmgr.model.containers.healing import notice_death
-from cmgr.model.scope import Block, start_blocker
+from cmgr.model.containers.owners import (
+    is_fought_for,
+    look_who_started,
+    restarted,
+    started_again,
+    wait_before_stop,
+)
+from cmgr.model.scope import Block, in_scope, observing, scope_of, start_blocker
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import resolve
+from cmgr.model.values.chips import ChipId, ChipReport, resolve
 from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Exit
-from cmgr.model.values.facts import ContainersListed, RuntimeDown, RuntimeUp
+from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Exit, full_name
+from cmgr.model.values.facts import ContainersListed, RuntimeDown, RuntimeForgetOrdered, RuntimeFound, RuntimeUp
+from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.node import RuntimeState
+from cmgr.model.values.standing import Gone
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.model.wanted import is_wanted, was_meant
+from cmgr.words import span
 
 
-def runtime_up(turn: Turn, fact: RuntimeUp) -> None:
+def users_seen(turn: Turn, reports: Iterable[ChipReport]) -> None:
+    """Take in whose processes the driver sees on chips: those containers use them, whatever their definitions say."""
+    for report in reports:
+        inside = {process.container for process in report.processes} - {""}
+        for container in [c for c in turn.node.containers.values() if c.key.id in inside] if inside else ():
+            if container.running and report.chip not in container.chips:
+                _uses(turn, container, report.chip)
+
+
+def _uses(turn: Turn, container: Container, chip: ChipId) -> None:
+    now = replace(container, chips=container.chips | {chip}, used=container.used | {chip}, wanted=container.enabled)
+    turn.put_container(now)
+    text = f"{container.name} uses chip {chip}: the driver sees a process of it there"
+    turn.note(NoteKind.RESULT, text, turn.ring_of(chip), chip=chip, container=container.key)
+
+
+def runtime_told(turn: Turn, fact: RuntimeFound | RuntimeUp | RuntimeDown) -> None:
+    """Take in that a runtime is there, answers, or does not."""
+    match fact:
+        case RuntimeFound():
+            _runtime_found(turn, fact)
+        case RuntimeUp():
+            _runtime_up(turn, fact)
+        case RuntimeDown():
+            _runtime_down(turn, fact)
+
+
+def _runtime_found(turn: Turn, fact: RuntimeFound) -> None:
+    if fact.runtime not in turn.node.runtimes and fact.runtime not in turn.node.gone:
+        _take_on(turn, fact.runtime)
+
+
+def _take_on(turn: Turn, runtime: str) -> None:
+    """From now on nothing is decided on who uses a chip before this runtime, too, has said so."""
+    turn.put_runtime(RuntimeState(runtime))
+    turn.note(NoteKind.WARNING, f"{runtime} is there now: its containers are taken care of, too")
+    turn.ask_list(runtime, f"{runtime} is there", not_older=turn.at)
+
+
+def runtime_forgotten(turn: Turn, fact: RuntimeForgetOrdered) -> None:
+    """Wait no longer for a runtime, nor answer for what was held of it."""
+    node, runtime = turn.node, fact.runtime
+    turn.note(NoteKind.ACTION, f"{fact.who} ordered that {runtime} is gone for good, with its containers")
+    for key in sorted(key for key in {*node.containers, *node.holds, *node.healings} if key.runtime == runtime):
+        hold = turn.node.holds.get(key)
+        if hold is not None:
+            text = f"{hold.name} is no longer held: {runtime} is gone for good"
+            turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=key)
+        turn.drop_hold(key)
+        turn.put_healing(Healing(key))
+        turn.drop_container(key)
+    left = {name: state for name, state in node.runtimes.items() if name != runtime}
+    gone = {**node.gone, runtime: Gone(runtime, turn.at, fact.who)}
+    turn.node = replace(turn.node, runtimes=left, gone=gone)
+
+
+def _runtime_up(turn: Turn, fact: RuntimeUp) -> None:
     """Events flow again: whatever was missed is found by listing."""
     state = turn.node.runtimes.get(fact.runtime)
+    if fact.runtime in turn.node.gone:
+        turn.node = replace(turn.node, gone={n: g for n, g in turn.node.gone.items() if n != fact.runtime})
+        _take_on(turn, fact.runtime)
     if state is None:
         return
     restarted = turn.at if fact.restarted else state.restarted
@@ -35,7 +108,7 @@ def _wait_no_longer(turn: Turn, runtime: str) -> None:
 
 
 def _try_anew(turn: Turn, runtime: str) -> None:
-    """What the last daemon could not start a new one may."""
+    """Try again what the last daemon could not start: the new one perhaps can."""
     for hold in list(turn.node.holds.values()):
         # Of one that is healed the limit counts, and not the daemon.
         given_up = (h := turn.node.healings.get(hold.key)) is not None and h.given_up is not None
@@ -45,7 +118,7 @@ def _try_anew(turn: Turn, runtime: str) -> None:
             turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
 
 
-def runtime_down(turn: Turn, fact: RuntimeDown) -> None:
+def _runtime_down(turn: Turn, fact: RuntimeDown) -> None:
     state = turn.node.runtimes.get(fact.runtime)
     if state is None:
         return
@@ -75,7 +148,7 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
     for container in listed.values():
         known = turn.node.containers.get(container.key)
         if known is None or known.seen is None or known.seen <= issued:
-            container_seen(turn, container, sure=True)
+            _listed(turn, known, container)
     for key in sorted({*turn.node.containers, *turn.node.holds} - {*listed}):
         known = turn.node.containers.get(key)
         newer = known is not None and known.seen is not None and known.seen > issued
@@ -83,38 +156,67 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
             container_removed(turn, key)
 
 
+def _listed(turn: Turn, known: Container | None, container: Container) -> None:
+    if not container.unread:
+        container_seen(turn, container, sure=True)
+    elif known is None:
+        turn.put_container(replace(container, since=turn.at, seen=turn.at))
+    else:
+        # The books know its chips and its life. It counts as running when either says so: it may hold its chips.
+        running = known.running or container.running
+        turn.put_container(replace(known, running=running, seen=turn.at, unread=container.unread))
+
+
 def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> None:
     """Take in a container's present state; `sure`: from a list, while an event may be late news of an earlier state."""
+    if container.key.runtime not in turn.node.runtimes:
+        return  # Late news of a runtime that is gone for good.
     if not sure and _is_of_an_earlier_life(turn.node.containers.get(container.key), container):
         turn.ask_list(container.key.runtime, f"does {container.name} run?", not_older=turn.at)
         return
     hold = turn.node.holds.get(container.key)
-    if hold is not None and not hold.disarmed and container.restart_policy not in (NO_RESTART, hold.restart_policy):
-        # The books may have been behind when the hold was made: right after a start, before the policy was back.
-        hold = replace(hold, restart_policy=container.restart_policy)
-        turn.put_hold(hold)
+    if hold is not None and container.restart_policy not in (NO_RESTART, hold.restart_policy):
+        hold = _policy_changed(turn, hold, container.restart_policy)
     if hold is not None and container.running:
         container = _seen_running(turn, hold, container, sure)
     elif hold is not None and sure:
         _seen_down(turn, hold, container)
     known = turn.node.containers.get(container.key)
     notice_death(turn, known, container)
-    chips, warnings = resolve(container.claims, turn.node.chips)
+    asked, warnings = resolve(container.claims, turn.node.chips)
+    used = known.used if known is not None and known.run == container.run else frozenset()
+    chips = asked | used
     held = turn.node.holds.get(container.key)
     if held is not None and known is not None and known.claims != container.claims and chips:
         # Another one was made under the same name: what it will run on is what it asks for.
         turn.put_hold(replace(held, chips=chips))
     changed = known is None or (known.running, known.run) != (container.running, container.run)
-    turn.put_container(
-        replace(
-            container,
-            exit=None if container.running else _end(known, container),
-            chips=chips,
-            warnings=container.warnings + warnings,
-            since=turn.at if changed or known is None else known.since,
-            seen=turn.at,
-        )
+    now = replace(
+        container,
+        exit=None if container.running else _end(known, container),
+        chips=chips,
+        used=used,
+        warnings=container.warnings + warnings,
+        since=turn.at if changed or known is None else known.since,
+        seen=turn.at,
     )
+    turn.put_container(replace(now, wanted=is_wanted(known, now)))
+    if now.running:
+        turn.end_trouble(TroubleKind.LOST, full_name(now.key, now.name))
+    if hold is None:
+        look_who_started(turn, known, turn.node.containers[container.key])
+
+
+def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
+    """Take note of a restart policy that is not the one which is to go back."""
+    if hold.disarmed:
+        # It was off: somebody has set this on purpose. Until the start it is switched off once more.
+        text = f"{hold.name} was given another restart policy meanwhile, which it gets with its start"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    # Else the books were behind when the hold was made: right after a start, before the policy was back.
+    hold = replace(hold, restart_policy=policy, disarmed=hold.disarmed and hold.state is HoldState.RETURNING)
+    turn.put_hold(hold)
+    return hold
 
 
 def _is_of_an_earlier_life(known: Container | None, container: Container) -> bool:
@@ -136,8 +238,11 @@ def _end(known: Container | None, container: Container) -> Exit | None:
 def _seen_running(turn: Turn, hold: Hold, container: Container, sure: bool) -> Container:
     """Say what it means that a held container runs; return it as it is to be booked."""
     if hold.state is HoldState.STOPPING:
-        turn.put_hold(replace(hold, run=container.run))  # Whichever life it is in, that one is to end.
+        # Whichever life it is in, that one is to end. A stop thaws: that it is not frozen any more says nothing.
+        turn.put_hold(replace(hold, run=container.run, frozen=hold.frozen or container.frozen))
         return container
+    if hold.state is HoldState.SETTLING:
+        return container  # As it should be: `keep` looks whether it is still the same life.
     if container.run == hold.run:
         return replace(container, running=False)  # Old news of the life that was stopped.
     if hold.state is HoldState.RETURNING:
@@ -147,7 +252,7 @@ def _seen_running(turn: Turn, hold: Hold, container: Container, sure: bool) -> C
     if sure:
         _runs_again(turn, hold, container)
         return container
-    # What follows cannot be taken back, and lives have no order by which late news could be told.
+    # The next steps cannot be taken back, and lives have no order by which late news could be told.
     if _by_policy(turn, hold, container):
         turn.put_hold(replace(hold, revived=container.run))
     turn.ask_list(hold.key.runtime, f"does {hold.name} run again?", not_older=turn.at)
@@ -159,25 +264,53 @@ def _seen_down(turn: Turn, hold: Hold, container: Container) -> None:
     stopped_by_us = hold.state in (HoldState.STOPPED, HoldState.STARTING) and hold.command is None
     if not stopped_by_us or container.run in ("", hold.run):
         return
-    end = container.exit
-    # Where it is not known how that life ended, the promise to start it counts for more.
-    if hold.run and end is not None and end.asked is not None and not end.by_itself:
+    end, known = container.exit, turn.node.containers.get(hold.key)
+    # Where it is not known how that life ended, the promise counts for more, unless that life was surely a person's.
+    ended = end is not None and (_is_a_persons(hold, container.run, end) if end.asked is None else not end.by_itself)
+    if hold.run and ended:
         hand_back(turn, hold, "somebody had started it, and it has ended since")
+        if known is not None:
+            turn.put_container(replace(known, wanted=True))  # Unless that end was meant.
     else:
         turn.put_hold(replace(hold, run=container.run))
+
+
+def _is_a_persons(hold: Hold, run: str, end: Exit) -> bool:
+    """Return whether only a person can have begun the life that ended so: nothing of cmgr's was, or will have been."""
+    off = hold.disarmed or hold.restart_policy == NO_RESTART
+    ours = hold.state is not HoldState.STOPPED or hold.tries > 0 or not off
+    # Of a life that is over containerd's word gets shorter: who began it when is not known any more.
+    same = hold.run.startswith(run) or run.startswith(hold.run)
+    return not ours and not same and hold.down is not None and end.at > hold.down
 
 
 def _runs_again(turn: Turn, hold: Hold, container: Container) -> None:
     """Find out whose doing it is that a container runs that was stopped."""
     if hold.state is HoldState.STARTING or (hold.tries > 0 and not hold.failed):
-        hand_back(turn, hold, "it runs, so an earlier start had worked")
+        if hold.frozen and not container.frozen:
+            _started_unfrozen(turn, hold, container)
+        else:
+            hand_back(turn, hold, "it runs, so an earlier start had worked")
     elif _by_policy(turn, hold, container):
         _started_by_policy(turn, hold, container)
+    elif start_blocker(turn.node, hold).kind is Block.CHIP and started_again(turn, hold, container):
+        _stopped_again(turn, hold, container)
     else:
-        for ring in turn.rings_of(hold.chips):
-            if ring.in_episode:
-                turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
-        hand_back(turn, hold, "somebody started it by hand: it is theirs")
+        fights = any(is_fought_for(ring, container) for ring in turn.rings_of(hold.chips))
+        hand_back(turn, hold, "something starts it again" if fights else "somebody started it by hand: it is theirs")
+
+
+def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
+    """An earlier start has worked but for its last part: the same order does that part, too."""
+    on_its_chips = replace(container, chips=hold.chips)
+    again = not observing(turn.node) and any(
+        in_scope(turn.node, ring, on_its_chips, scope_of(turn.node, ring, turn.at))
+        for ring in turn.rings_of(hold.chips)
+        if ring.in_episode
+    )
+    if again:
+        hold = replace(hold, run=container.run, tries=0, delays=0, retry_at=None, error="", told=None)
+    turn.put_hold(replace(hold, state=HoldState.STOPPING if again else HoldState.STARTING))
 
 
 def _by_policy(turn: Turn, hold: Hold, container: Container) -> bool:
@@ -198,13 +331,22 @@ def _started_by_policy(turn: Turn, hold: Hold, container: Container) -> None:
     text = f"{hold.name} was started by its restart policy: it is stopped again"
     turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
     again = replace(hold, state=HoldState.STOPPING, run=container.run, tries=0, delays=0, retry_at=None, error="")
-    turn.put_hold(again)
+    turn.put_hold(replace(again, told=None))
+
+
+def _stopped_again(turn: Turn, hold: Hold, container: Container) -> None:
+    times = max(restarted(ring, container) for ring in turn.rings_of(hold.chips))
+    wait = wait_before_stop(turn.node, times)
+    text = f"something has started {hold.name} again: it is stopped again in {span(wait)}"
+    turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+    again = replace(hold, state=HoldState.STOPPING, run=container.run, tries=0, delays=0, error="", told=None)
+    turn.put_hold(replace(again, retry_at=turn.at + wait))
 
 
 def hand_back(turn: Turn, hold: Hold, why: str) -> None:
     """End the hold; a restart policy that was switched off goes back first."""
     turn.note(NoteKind.HOLD, f"{hold.name} is no longer held: {why}", turn.ring_for(hold.chips), container=hold.key)
-    if hold.restart_policy != NO_RESTART:
+    if hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING:
         # Switching it off may be under way, and then comes first; or it worked in a life that could not book that.
         off = hold.command is None
         hold = replace(hold, state=HoldState.RETURNING, disarmed=off, tries=0, delays=0, retry_at=None, error="")
@@ -214,15 +356,39 @@ def hand_back(turn: Turn, hold: Hold, why: str) -> None:
 
 
 def container_removed(turn: Turn, key: ContainerKey) -> None:
-    """The container exists no more: there is nothing left to promise."""
+    """The container exists no more: what was promised cannot be kept."""
     hold = turn.node.holds.get(key)
-    if hold is not None:
-        container = turn.node.containers.get(key)
-        why = "it was started with --rm" if container and container.auto_remove else "somebody removed it"
-        text = f"{hold.name} is forgotten: {why}"
+    if hold is not None and hold.state in (HoldState.SETTLING, HoldState.RETURNING):
+        text = f"{hold.name} is forgotten: somebody removed it"  # It ran, and was theirs already but for a formality.
         turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=key)
-        turn.drop_hold(key)
+    elif hold is not None:
+        container = turn.node.containers.get(key)
+        removed = container is not None and container.auto_remove
+        why = "it was started with --rm, and its end removed it" if removed else "somebody removed it"
+        lose(turn, hold, f"{why}; cmgr cannot start it again")
+    turn.drop_hold(key)
     turn.drop_container(key)
+
+
+def lose(turn: Turn, hold: Hold, why: str) -> None:
+    """Tell loudly that a promise cannot be kept any more, and make that the outcome of the episodes it is about."""
+    ring_told = turn.ring_for(hold.chips)
+    for ring in turn.rings_of(hold.chips):
+        if ring.in_episode:
+            turn.put_ring(replace(ring, lost=ring.lost | {full_name(hold.key, hold.name)}))
+    turn.remember_trouble(
+        Trouble(
+            TroubleKind.LOST,
+            full_name(hold.key, hold.name),
+            f"{hold.name} is lost",
+            why,
+            "see to it that it runs, if it is still needed",
+            stays=True,
+            ring=ring_told.id if ring_told is not None else None,
+            chips=tuple(sorted(hold.chips)),
+            containers=(hold.name,),
+        )
+    )
 
 
 def started(turn: Turn, hold: Hold, run: str) -> None:
@@ -233,8 +399,9 @@ def started(turn: Turn, hold: Hold, run: str) -> None:
         # It may have ended again by now: then its event is still to come, or came, and the next list tells.
         ended = container.run == run and container.exit is not None
         exit_ = container.exit if ended else None
-        now = replace(container, running=not ended, run=run, exit=exit_, since=turn.at, seen=turn.at)
-        turn.put_container(replace(now, health=""))
+        now = replace(container, running=not ended, run=run, exit=exit_, since=turn.at, seen=turn.at, health="")
+        now = replace(now, frozen=hold.frozen and not ended)
+        turn.put_container(replace(now, wanted=not was_meant(exit_)))
     rearmed(turn, hold)
 
 
@@ -248,7 +415,8 @@ def rearmed(turn: Turn, hold: Hold) -> None:
 def had_ended(turn: Turn, key: ContainerKey, exit_: Exit) -> None:
     """Its life was over before our stop."""
     container = turn.node.containers[key]  # A hold that was made in this life has its container in the books.
-    turn.put_container(replace(container, running=False, exit=exit_, since=turn.at))
+    wanted = container.wanted and not was_meant(exit_)
+    turn.put_container(replace(container, running=False, exit=exit_, since=turn.at, wanted=wanted))
 
 
 def stopped(turn: Turn, hold: Hold, run: str) -> None:
@@ -261,4 +429,5 @@ def stopped(turn: Turn, hold: Hold, run: str) -> None:
         run_booked = run or container.run
         turn.put_container(replace(container, running=False, run=run_booked, since=turn.at, seen=turn.at))
     down = replace(hold, state=HoldState.STOPPED, run=run, command=None, tries=0, delays=0, retry_at=None, error="")
+    down = replace(down, told=None, down=turn.at)
     turn.put_hold(down)

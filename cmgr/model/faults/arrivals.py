@@ -30,7 +30,7 @@ def _refitted(hold: Hold, container: Container) -> Hold:
 def chips_listed(turn: Turn, fact: ChipsListed) -> None:
     """Take new chips in, each into its ring. No chip leaves and no ring's phase changes.
 
-    One that vanished is told by its report: it does not answer any more.
+    A chip that vanished is told by its report: it does not answer any more.
     """
     node = turn.node
     # A chip stays in the ring that it was in: an episode of that ring may be under way.
@@ -38,7 +38,7 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
     if not new:
         return
     chips = {**node.chips, **new}
-    containers = {k: replace(c, chips=resolve(c.claims, chips)[0]) for k, c in node.containers.items()}
+    containers = {k: replace(c, chips=resolve(c.claims, chips)[0] | c.used) for k, c in node.containers.items()}
     turn.node = replace(node, chips=chips, containers=containers, holds=refitted(node.holds, containers))
     members = rings_of(chips.values())
     for ring_id in sorted({chip.ring for chip in new.values()}):
@@ -47,4 +47,4 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
         turn.note(NoteKind.WARNING, f"the driver lists {listed(found)} now, of the ring of {listed(ring.chips)}", ring)
         turn.ask_read(turn.put_ring(replace(ring, asked=None, read=None)), "is it well?", not_older=turn.at)
     for chip in sorted(new):
-        separate(turn, chip)  # What isolated it may have ended while it was away.
+        separate(turn, chip)  # The reason for its isolation has perhaps ended while it was away.

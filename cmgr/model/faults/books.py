@@ -14,7 +14,14 @@ from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.facts import FaultReported
-from cmgr.model.values.faults import UNKNOWN_MODULE, Assertion, Fault, FaultKey, Level, Severity
+from cmgr.model.values.faults import (
+    UNKNOWN_MODULE,
+    Assertion,
+    Fault,
+    FaultKey,
+    Level,
+    Severity,
+)
 from cmgr.model.values.rings import Phase, Ring
 
 REMEMBERED = timedelta(minutes=5)
@@ -34,7 +41,7 @@ def fault_reported(turn: Turn, fact: FaultReported) -> None:
         _stranger(turn, fact)
         return
     if code is None:
-        return  # Event id 0 is no fault (facts of the DCMI interface, section 6).
+        return  # A driver may tell of events that are no faults.
     severity = Severity(fact.severity) if fact.severity in set(Severity) else None
     key, over = FaultKey(code, fact.module), fact.assertion is Assertion.CLEARED
     lasting = any(f.active and not f.momentary for f in _known(turn, fact.chip, key))
@@ -56,7 +63,7 @@ def _look_at_once(turn: Turn, chip: ChipId) -> None:
         return
     last = ring.asked[1] if ring.asked is not None else ring.read
     if last is None or turn.at - last >= NOT_AGAIN_WITHIN:
-        turn.ask_read(ring, f"a fault of chip {chip} cleared: have {listed(ring.chips)} booted?", not_older=turn.at)
+        turn.ask_read(ring, f"a fault of chip {chip} cleared: did {listed(ring.chips)} boot?", not_older=turn.at)
 
 
 class Occurrence(NamedTuple):
@@ -145,7 +152,7 @@ def _consequences(turn: Turn, fault: Fault) -> None:
     if fault.level is Level.SeparateNPU:
         separate(turn, fault.chip)
     if fault.momentary and (not handles(turn.node, fault) or fault.chip in turn.node.isolations):
-        # Nothing waits for it, so it is over. One that opens an episode is over when that has drained.
+        # Nothing waits for it, so it is over. A fault that opens an episode is over when that has drained.
         turn.put_fault(replace(fault, cleared=turn.at))
     track_clean(turn, fault.chip)
 

@@ -5,12 +5,14 @@ Rules:
 2. A code with a rule of both kinds counts one occurrence when its duration rule fires, and not before.
 3. While a rule stands that has fired nothing is counted, and every occurrence puts its end off. Then it begins anew.
 4. The same code on two chips of one container within a short time is the software's doing, and is not counted.
+5. A shipped rule that isolates waits for one more reset: here nobody moves the job to another chip.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from cmgr.model.scope import is_spent
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.commands import NoteKind
@@ -128,11 +130,33 @@ def within(tally: Tally, rule: FrequencyRule, at: datetime) -> tuple[datetime, .
 def _count(turn: Turn, tally: Tally, rule: FrequencyRule, rises: int) -> None:
     if _by_software(turn, tally) or tally.has(RuleKind.FREQUENCY):
         return
-    times = (*within(tally, rule, turn.at), *[turn.at] * min(rises, rule.times))[-rule.times :]
+    known = within(tally, rule, turn.at)
+    times = (*known, *[turn.at] * min(rises, rule.times))[-rule.times - rule.after_reset :]
     tally = _put(turn, replace(tally, times=times))
-    if len(times) == rule.times:
-        reason = f"came {rule.times} times within {span(rule.window)}"
-        _fire(turn, tally, Raise(RuleKind.FREQUENCY, rule.level, turn.at, reason, manual=rule.release is None))
+    if len(times) < rule.times:
+        return
+    reason = f"came {rule.times} times within {span(rule.window)}"
+    if _resets_first(turn, tally, rule):
+        if len(known) < rule.times:
+            text = f"{tally.code} on chip {tally.chip} {reason}: if it comes again after one more reset, it is isolated"
+            turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
+        return
+    _fire(turn, tally, Raise(RuleKind.FREQUENCY, rule.level, turn.at, reason, manual=rule.release is None))
+
+
+def _resets_first(turn: Turn, tally: Tally, rule: FrequencyRule) -> bool:
+    """Return whether the ring is to be reset once more before the rule isolates the chip."""
+    ring, levels = turn.ring_of(tally.chip), turn.node.policy.levels
+    if not rule.after_reset or rule.level is not Level.SeparateNPU or ring is None:
+        return False
+    full_before = tally.times[-2] if len(tally.times) > rule.times else None
+    if full_before is not None and any(t >= full_before for t in ring.resets):
+        return False
+    judge, known = turn.node.catalog.judge, turn.node.faults.get(tally.chip, {}).values()
+    # Not the level that they have: that may be what the rule itself had made of them.
+    asked = {max(judge(f.code, f.severity).level, tally.level) for f in known if f.code == tally.code}
+    cured = any(level.handled and levels[level].reset and not levels[level].observe for level in asked)
+    return cured and not is_spent(turn.node, ring, turn.at)
 
 
 def _fire(turn: Turn, tally: Tally, new: Raise) -> None:

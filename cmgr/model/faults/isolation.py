@@ -10,6 +10,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.faults import FaultCode, Isolation, Level
 from cmgr.model.values.node import Node
+from cmgr.words import span
 
 
 def isolate(turn: Turn, chip: ChipId, *, by: str, reason: str, code: FaultCode | None) -> None:
@@ -68,7 +69,7 @@ def release_due(turn: Turn) -> None:
             if ring.ask_at is None or turn.at >= ring.ask_at:
                 turn.ask_read(ring, f"is chip {isolation.chip} clean?", not_older=due)
             continue
-        _release(turn, isolation, f"no fault for {turn.node.policy.isolation.release_after.total_seconds():.0f} s")
+        _release(turn, isolation, f"no fault for {span(turn.node.policy.isolation.release_after)}")
 
 
 def _release(turn: Turn, isolation: Isolation, why: str) -> None:

@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 
 from cmgr.model.faults.books import Occurrence, clear, occurred
 from cmgr.model.faults.isolation import track_clean
-from cmgr.model.policy import look_again_after
 from cmgr.model.scope import used_chips
 from cmgr.model.turn import Turn
 from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.facts import ReadNeeded, RingRead
 from cmgr.model.values.faults import UNKNOWN_MODULE, FaultCode, FaultKey, Severity
+from cmgr.model.values.policy import look_again_after
 
 READ_AGAIN = timedelta(seconds=1)
 
@@ -23,11 +23,14 @@ def read_needed(turn: Turn, fact: ReadNeeded) -> None:
         turn.ask_read(ring, f"events of chip {fact.chip} were lost", not_older=turn.at)
 
 
-def ring_read(turn: Turn, fact: RingRead) -> None:
-    """Take in a read-out: it is the truth about everything that no event has spoken of since it was asked for."""
+def ring_read(turn: Turn, fact: RingRead) -> bool:
+    """Take in a read-out: it is the truth about everything that no event has spoken of since it was asked for.
+
+    Return whether somebody waited for it.
+    """
     ring = turn.node.rings.get(fact.ring)
     if ring is None or ring.asked is None or ring.asked[0] != fact.command:
-        return  # An answer that nobody waits for any more.
+        return False  # An answer that nobody waits for any more.
     issued = ring.asked[1]
     for report in fact.reports:
         turn.put_report(report)
@@ -35,12 +38,12 @@ def ring_read(turn: Turn, fact: RingRead) -> None:
             _reconcile(turn, report, issued)
         else:
             track_clean(turn, report.chip)
-    ring = turn.node.rings[fact.ring]
+    ring = turn.ring(fact.ring)
     answered = {r.chip for r in fact.reports if not r.error}
     again = ring.again
     ring = replace(ring, asked=None, again=False)
     if answered.issuperset(used_chips(turn.node, ring)):
-        # One that is out of use may be dead for good, and its mates are used and recovered all the same.
+        # An isolated chip is perhaps dead for good; its mates are used and recovered all the same.
         ring = replace(ring, read=issued)
     if answered.issuperset(ring.chips):
         ring = replace(ring, silent=None)
@@ -50,6 +53,7 @@ def ring_read(turn: Turn, fact: RingRead) -> None:
     turn.put_ring(ring)
     if again:
         turn.ask_read(ring, "something happened while it was read", not_older=turn.at)
+    return True
 
 
 def _reconcile(turn: Turn, report: ChipReport, issued: datetime) -> None:

@@ -6,14 +6,16 @@ cmgr, and lapses when nothing could be done for too long.
 
 from dataclasses import replace
 
-from cmgr.model.recovery.resetting import Why, is_spent, order_reset, spent_words
-from cmgr.model.recovery.waiting import is_due_by_order, is_free, last_look
+from cmgr.model.recovery.attempt import Came, try_reset
+from cmgr.model.recovery.resetting import Why
+from cmgr.model.scope import spent_words
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import listed
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.facts import ResetOrdered
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
 from cmgr.model.values.standing import ORDER_LASTS, ResetOrder
+from cmgr.words import span
 
 
 def reset_ordered(turn: Turn, fact: ResetOrdered) -> None:
@@ -29,7 +31,7 @@ def reset_ordered(turn: Turn, fact: ResetOrdered) -> None:
     stop = fact.stop or (known is not None and known.stop and not known.done)
     turn.put_order(ResetOrder(ring.id, fact.chip, turn.at, fact.who, stop))
     if fact.stop:
-        # Who was left alone in this episode because a person had started it is meant now, too.
+        # Containers that were left alone because a person had started them are meant now, too.
         turn.put_ring(replace(ring, theirs=frozenset()))
     how = "; the containers of its ring are stopped for it" if fact.stop else ""
     turn.note(NoteKind.ACTION, f"{text}{how}", ring, chip=fact.chip)
@@ -52,28 +54,24 @@ def carry_out(turn: Turn, ring: Ring) -> bool:
     order = due_order(turn, ring)
     if order is None:
         return False
-    if is_spent(turn, ring):
-        _lapse(turn, order, spent_words(turn.node.policy.reset))
-        return False
-    if not is_due_by_order(turn, ring) or not is_free(turn, turn.node.rings[ring.id], []):
+    why = Why(f"ordered by {order.who} for chip {order.chip}", (order.chip,), frozenset())
+    if try_reset(turn, ring.id, why) is not Came.SPENT:
         return True
-    if last_look(turn, turn.node.rings[ring.id]):
-        cause = f"ordered by {order.who} for chip {order.chip}"
-        order_reset(turn, turn.node.rings[ring.id], Why(cause, (order.chip,), frozenset()))
-    return True
+    _lapse(turn, order, spent_words(turn.node.policy.reset))
+    return False
 
 
 def lapse_orders(turn: Turn) -> None:
     """Drop the orders that have waited for too long."""
     for order in list(turn.node.reset_orders.values()):
-        ring = turn.node.rings[order.ring]
+        ring = turn.ring(order.ring)
         if not order.done and turn.at >= order.lapses and ring.phase is not Phase.RESETTING:
-            minutes = ORDER_LASTS.seconds // 60
-            _lapse(turn, order, f"nothing could be done for {minutes} min: {ring.reason or listed(ring.chips)}")
+            why = ring.reason or listed(ring.chips)
+            _lapse(turn, order, f"nothing could be done for {span(ORDER_LASTS)}: {why}")
 
 
 def _lapse(turn: Turn, order: ResetOrder, why: str) -> None:
-    ring = turn.node.rings[order.ring]
+    ring = turn.ring(order.ring)
     text = f"the reset of chip {order.chip} that {order.who} ordered is not done: {why}"
     turn.note(NoteKind.WARNING, text, ring, chip=order.chip)
     turn.drop_order(order.ring)

@@ -6,7 +6,7 @@ Rules:
 2. Nothing is reset unless lists of every runtime and a read-out of the ring, all asked for after everything else was in
    order, show no running container, no process and a handled fault. The driver looks once more itself.
 3. A reset counts from the moment it is ordered: a crash between the order and its answer cannot add one to the budget.
-4. What was under way when cmgr died is decided by `rings.AFTER_RESTART`; a reset is never repeated blindly.
+4. `rings.AFTER_RESTART` decides what follows where cmgr died in mid-work; a reset is never repeated blindly.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,12 +15,11 @@ from datetime import timedelta
 
 from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.faults.books import end_momentary
-from cmgr.model.policy import OnIsolate, backed_off
+from cmgr.model.recovery.attempt import Came, try_reset
 from cmgr.model.recovery.ordered_resets import carry_out, ordered_cause
-from cmgr.model.recovery.resetting import because_of, cause_of, give_up, is_spent, order_reset, unready, verifying
-from cmgr.model.recovery.restraint import keeps_back
-from cmgr.model.recovery.reviving import bring_up, is_silent_for_good
-from cmgr.model.recovery.waiting import has_idled, is_due, is_free, last_look
+from cmgr.model.recovery.resetting import because_of, cause_of, give_up, unready, verifying
+from cmgr.model.recovery.restraint import keep_back_or_count
+from cmgr.model.recovery.reviving import bring_up, give_up_silent
 from cmgr.model.scope import (
     handled_faults,
     holds_on,
@@ -37,7 +36,9 @@ from cmgr.model.values.chips import listed
 from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.faults import Fault, Isolation
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.policy import OnIsolate, backed_off
 from cmgr.model.values.rings import Phase, Ring
+from cmgr.words import span
 
 LULL_WINDOW = timedelta(minutes=10)
 LULL_FIRST = timedelta(seconds=1)
@@ -53,7 +54,7 @@ def advance(turn: Turn, ring: Ring) -> None:
         assert steps <= len(Phase) * 2, f"ring {ring.id} runs in a circle through {ring.phase}"
         before = ring
         _step(turn, ring)
-        ring = turn.node.rings[ring.id]
+        ring = turn.ring(ring.id)
         if ring.phase is before.phase and ring.episode == before.episode:
             return
 
@@ -61,25 +62,25 @@ def advance(turn: Turn, ring: Ring) -> None:
 def _step(turn: Turn, ring: Ring) -> None:
     if ring.phase is not Phase.HEALTHY:
         hold_in_scope(turn, ring)
-    STEPS[ring.phase](turn, turn.node.rings[ring.id])
+    STEPS[ring.phase](turn, turn.ring(ring.id))
 
 
 def _healthy(turn: Turn, ring: Ring) -> None:
     faults = handled_faults(turn.node, ring)
     cause = cause_of(faults) if faults else ordered_cause(turn, ring) or _isolated_cause(turn, ring)
     kept_since = turn.node.restraint.kept.get(ring.id)
-    if not cause or (ring.id not in turn.node.reset_orders and keeps_back(turn, ring)):
+    if not cause or (ring.id not in turn.node.reset_orders and keep_back_or_count(turn, ring)):
         return
-    ring = turn.node.rings[ring.id]
+    ring = turn.ring(ring.id)
     number = turn.node.episodes + 1
     turn.node = replace(turn.node, episodes=number)
     ring = turn.put_ring(
         replace(
             ring, episode=number, began=turn.at, failures=0, not_before=None, theirs=frozenset(), starts={},
-            blocked=None, widened=False, look=None, refusals=0,
+            up=None, blocked=None, widened=False, lost=frozenset(), restarts={}, look=None, refusals=0,
         )
     )  # fmt: skip
-    # What was said of the ring in this very turn is the beginning of the story.
+    # Notes of this very turn about the ring are the beginning of its story.
     turn.commands = [
         replace(c, episode=number) if isinstance(c, Note) and c.ring == ring.id and not c.episode else c
         for c in turn.commands
@@ -99,7 +100,7 @@ def _isolated_cause(turn: Turn, ring: Ring) -> str:
         for c in on_ring(turn.node, ring)
         if c.running and c.key not in turn.node.holds and in_scope(turn.node, ring, c, scope)
     ]
-    return f"{listed(scope.isolated)} is isolated and {users[0]} runs on it" if users else ""
+    return f"isolated: {listed(scope.isolated)}, and {users[0]} runs there" if users else ""
 
 
 def _listing(turn: Turn, ring: Ring) -> None:
@@ -111,14 +112,14 @@ def _listing(turn: Turn, ring: Ring) -> None:
             turn.ask_list(name, f"who uses {listed(ring.chips)}?", not_older=ring.since)
             waits.append(f"cannot ask {name}: {state.why_down}" if state.why_down else f"{name} is asked who uses it")
     if waits:
-        turn.put_ring(replace(turn.node.rings[ring.id], reason="; ".join(waits)))
+        turn.put_ring(replace(turn.ring(ring.id), reason="; ".join(waits)))
         return
     turn.enter(ring, Phase.DRAINING, "every runtime has said who uses it")
 
 
 def _draining(turn: Turn, ring: Ring) -> None:
     stopping = [h for h in holds_on(turn.node, ring) if h.state is HoldState.STOPPING]
-    observe = observing(turn.node)  # What was not sent before is not sent any more.
+    observe = observing(turn.node)  # Orders that were not sent before are not sent any more.
     unanswered = [h.name for h in stopping if h.command is not None or not (h.error or observe)]
     if unanswered:
         turn.put_ring(replace(ring, reason=f"stopping {', '.join(unanswered)}"))
@@ -141,11 +142,11 @@ def _waiting(turn: Turn, ring: Ring) -> None:
     end_momentary(turn, ring)
     if carry_out(turn, ring):
         return
-    ring = turn.node.rings[ring.id]
+    ring = turn.ring(ring.id)
     faults = handled_faults(turn.node, ring)
     moved = _recover(turn, ring, faults) if faults else _get_well(turn, ring)
     if moved:
-        _waiting(turn, turn.node.rings[ring.id])  # What was given up is isolated, and not waited for any more.
+        _waiting(turn, turn.ring(ring.id))  # Chips that were given up are isolated, and not waited for any more.
 
 
 def _get_well(turn: Turn, ring: Ring) -> bool:
@@ -160,18 +161,12 @@ def _get_well(turn: Turn, ring: Ring) -> bool:
 
 def _recover(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
     """Reset the ring as soon as that is due and possible. Return whether the chips were given up instead."""
-    if not is_due(turn, ring, faults):
-        return False
-    if is_spent(turn, ring):
+    came = try_reset(turn, ring.id, because_of(faults), faults)
+    if came is Came.SPENT:
         give_up(turn, faults)
         return True
-    if not is_free(turn, turn.node.rings[ring.id], faults):
-        return False
-    if not last_look(turn, turn.node.rings[ring.id]):
-        return is_silent_for_good(turn, turn.node.rings[ring.id], faults)
-    if has_idled(turn, turn.node.rings[ring.id], faults):
-        order_reset(turn, turn.node.rings[ring.id], because_of(faults))
-    return False
+    due = {f.chip: f"{f.code} is still there" for f in reversed(faults)}
+    return came is Came.SILENT and give_up_silent(turn, turn.ring(ring.id), due)
 
 
 def _resetting(turn: Turn, ring: Ring) -> None:
@@ -189,7 +184,7 @@ def _lull(turn: Turn, ring: Ring) -> None:
     if lulls and cleared and not cured:
         quiet = max(cleared) + backed_off(LULL_FIRST, LULL_MAX, len(lulls))
         if turn.at < quiet:
-            reason = f"the fault came back {len(lulls)} times in {LULL_WINDOW.seconds // 60} min: is it gone this time?"
+            reason = f"the fault came back {len(lulls)} times in {span(LULL_WINDOW)}: is it gone this time?"
             turn.put_ring(replace(ring, reason=reason, deadline=quiet, look=None))
             return
     ring = turn.put_ring(replace(ring, lulls=lulls if cured else (*lulls, turn.at), look=None, blocked=None))
@@ -203,11 +198,16 @@ def _isolations(turn: Turn, ring: Ring) -> list[Isolation]:
 def _resuming(turn: Turn, ring: Ring) -> None:
     faults, ordered = handled_faults(turn.node, ring), ordered_cause(turn, ring)
     if faults or ordered:
+        ring = turn.put_ring(replace(ring, up=None))
         turn.enter(ring, Phase.LISTING, f"a new fault: {cause_of(faults)}" if faults else ordered)
         return
-    pending = [h for h in holds_on(turn.node, ring) if is_starting(turn.node, h)]
-    if pending:
-        turn.put_ring(replace(ring, reason="; ".join(_doing(turn, pending))))
+    holds = holds_on(turn.node, ring)
+    pending = [h for h in holds if is_starting(turn.node, h)]
+    settling = [h for h in holds if h.state is HoldState.SETTLING]
+    if pending or settling:
+        reason = "; ".join([*_doing(turn, pending), *_named("waiting whether they stay up:", settling, ())])
+        until = min((h.retry_at for h in settling if h.retry_at is not None and h.retry_at > turn.at), default=None)
+        turn.put_ring(replace(ring, reason=reason, deadline=until))
         return
     _close(turn, ring)
 
@@ -229,19 +229,23 @@ def _named(verb: str, holds: list[Hold], whys: Iterable[str]) -> list[str]:
 def _close(turn: Turn, ring: Ring) -> None:
     began = ring.began or turn.at
     outcome = _outcome(turn, ring)
-    text = f"episode {ring.episode} is over: {outcome} after {(turn.at - began).total_seconds():.3f} s"
+    # How long it took is told without the time in which it was seen that it lasts.
+    ended = ring.up if ring.up is not None and outcome in ("recovered", "cleared") else turn.at
+    text = f"episode {ring.episode} is over: {outcome} after {(ended - began).total_seconds():.3f} s"
     episode = ring.episode
     turn.drop_order(ring.id)
     turn.enter(ring, Phase.HEALTHY, "nothing is left to start")
-    ring = turn.node.rings[ring.id]
-    turn.put_ring(replace(ring, reason="", episode=0, began=None, starts={}, blocked=None, widened=False))
-    turn.commands.append(Note(turn.at, NoteKind.CLOSED, text, ring.id, episode, outcome=outcome))
+    ring = turn.ring(ring.id)
+    over = replace(ring, reason="", episode=0, began=None, starts={}, up=None, lost=frozenset(), blocked=None)
+    turn.put_ring(replace(over, widened=False))
+    turn.commands.append(Note(turn.at, NoteKind.CLOSED, text, ring.id, episode, outcome=outcome, ended=ended))
 
 
 def _outcome(turn: Turn, ring: Ring) -> str:
-    if observing(turn.node):
+    down = [h for h in holds_on(turn.node, ring) if h.cause is Cause.EPISODE and h.state is not HoldState.RETURNING]
+    if observing(turn.node) and not down and not ring.lost:
         return "observed"
-    if not ring.chips or any(h.failed and h.cause is Cause.EPISODE for h in holds_on(turn.node, ring)):
+    if not ring.chips or ring.lost or any(h.failed or observing(turn.node) for h in down):
         return "failed"  # Or its chips are gone: the driver lists none of them any more.
     began = ring.began or turn.at
     if any(i.since >= began for i in _isolations(turn, ring)):
@@ -258,4 +262,4 @@ STEPS: Mapping[Phase, Callable[[Turn, Ring], None]] = {
     Phase.VERIFYING: verifying,
     Phase.RESUMING: _resuming,
 }
-"""What moves a ring on from each phase."""
+"""The function that moves a ring on from each phase."""

@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 from cmgr.model.faults.books import end_momentary
 from cmgr.model.faults.isolation import isolate
-from cmgr.model.policy import ResetPolicy, backed_off, look_again_after
-from cmgr.model.scope import handled_faults, on_ring, used_chips
+from cmgr.model.scope import handled_faults, on_ring, spent_words, used_chips
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.commands import ResetRing
 from cmgr.model.values.facts import ResetDone
 from cmgr.model.values.faults import Fault, FaultCode
+from cmgr.model.values.policy import backed_off, look_again_after
 from cmgr.model.values.rings import Phase, Ring, resets_within
+from cmgr.words import span
 
 REFUSED = timedelta(seconds=1)
 """How long to wait after the first refusal of the driver; then twice as long each time."""
@@ -37,19 +38,8 @@ def give_up(turn: Turn, faults: list[Fault]) -> None:
         isolate(turn, chip, by="budget", reason=f"{code} is still there and {spent_words(policy)}", code=code)
 
 
-def is_spent(turn: Turn, ring: Ring) -> bool:
-    """Return whether the ring's budget of resets is used up."""
-    policy = turn.node.policy.reset
-    return len(resets_within(ring, turn.at, policy.window)) >= policy.attempts
-
-
-def spent_words(policy: ResetPolicy) -> str:
-    """Return in words that the budget is used up."""
-    return f"{policy.attempts} resets of its ring within {policy.window.total_seconds() / 3600:g} h are used up"
-
-
 class Why(NamedTuple):
-    """What a reset is for: chips, and the codes of their faults.
+    """The reason for a reset: chips, and the codes of their faults.
 
     No code where a person ordered it, or where the chips have not come up after the last one.
     """
@@ -101,7 +91,7 @@ def verify(turn: Turn, ring: Ring, reason: str) -> None:
     ring = turn.enter(ring, Phase.VERIFYING, reason)
     deadline = turn.at + turn.node.policy.reset.boot_timeout
     ring = turn.put_ring(replace(ring, deadline=deadline))
-    turn.ask_read(ring, f"have {listed(ring.chips)} booted?", not_older=turn.at)
+    turn.ask_read(ring, f"did {listed(ring.chips)} boot?", not_older=turn.at)
 
 
 def reset_failed(turn: Turn, ring: Ring, why: str) -> None:
@@ -125,11 +115,10 @@ def verifying(turn: Turn, ring: Ring) -> None:
     """Look whether the chips have booted and are well, until they are or the time for it is over."""
     assert ring.deadline is not None
     late, used = turn.at >= ring.deadline, used_chips(turn.node, ring)
-    # One that is isolated is given its time, and then not waited for: its mates are used all the same.
+    # An isolated chip is given its time, and then not waited for: its mates are used all the same.
     why = unready(turn, ring, used if late else ring.chips)
     if why and late:
-        waited = turn.node.policy.reset.boot_timeout.total_seconds()
-        reset_failed(turn, ring, f"{why} {waited:g} s after the reset")
+        reset_failed(turn, ring, f"{why} {span(turn.node.policy.reset.boot_timeout)} after the reset")
     elif why:
         look_again(turn, turn.put_ring(replace(ring, reason=why)))
     if why:
@@ -139,7 +128,7 @@ def verifying(turn: Turn, ring: Ring) -> None:
     if faults:
         reset_failed(turn, ring, f"{cause_of(faults)} is still there")
     else:
-        turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, "all chips have booted and are well")
+        turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, "every chip has booted and is well")
 
 
 def look_again(turn: Turn, ring: Ring) -> None:
@@ -150,7 +139,7 @@ def look_again(turn: Turn, ring: Ring) -> None:
         wait = look_again_after(turn.at - ring.since, BOOT_POLL, 8)
         ring = turn.put_ring(replace(ring, ask_at=turn.at + wait))
     if ring.ask_at is not None and turn.at >= ring.ask_at:
-        turn.ask_read(ring, f"have {listed(ring.chips)} booted?", not_older=turn.at)
+        turn.ask_read(ring, f"did {listed(ring.chips)} boot?", not_older=turn.at)
 
 
 def unready(turn: Turn, ring: Ring, chips: Iterable[ChipId]) -> str:
@@ -159,7 +148,7 @@ def unready(turn: Turn, ring: Ring, chips: Iterable[ChipId]) -> str:
     if silent := [r for r in reports if r.error]:
         return f"chip {silent[0].chip} does not answer: {silent[0].error}"
     if ring.read is None or ring.since is None or ring.read < ring.since:
-        return f"{listed(ring.chips)} are asked how they are"
+        return f"the state of {listed(ring.chips)} is asked for"
     booting = [r.chip for r in reports if not r.booted]
     if booting:
         return f"{listed(booting)} not booted yet"

@@ -9,20 +9,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from cmgr.model.policy import OnIsolate, Strategy
 from cmgr.model.scope import Scope, handled_faults, holds_on, in_scope, observing, on_ring
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import RingId
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node, Restraint
+from cmgr.model.values.policy import OnIsolate, Strategy
 from cmgr.model.values.rings import Ring
+from cmgr.words import counted
 
 HOUR = timedelta(hours=1)
 
 
-def keeps_back(turn: Turn, ring: Ring) -> bool:
-    """Return whether the ring must not begin an episode now; else count it."""
+def keep_back_or_count(turn: Turn, ring: Ring) -> bool:
+    """Keep the ring from beginning an episode where the limits say so, else count it. Return whether it was kept."""
     if observing(turn.node) or not _would_stop(turn.node, ring):
         return False
     restraint = turn.node.restraint
@@ -72,10 +73,12 @@ def _why(node: Node, opened: tuple[datetime, ...]) -> str:
     limits = node.policy.limits
     busy = [r for r in node.rings.values() if r.in_episode and _stops(node, r)]
     if len(busy) >= limits.rings_at_once:
-        return f"{len(busy)} rings are in an episode that stops containers (limits.rings_at_once)"
+        verb = "is" if len(busy) == 1 else "are"
+        return f"{counted(len(busy), 'ring')} {verb} in an episode that stops containers (limits.rings_at_once)"
     if len(opened) >= limits.episodes_per_hour:
-        return f"{len(opened)} episodes that stop containers began within an hour (limits.episodes_per_hour)"
-    # Who has been held up once waits for a person, although others are through by now.
+        began = "that stops containers began" if len(opened) == 1 else "that stop containers began"
+        return f"{counted(len(opened), 'episode')} {began} within an hour (limits.episodes_per_hour)"
+    # A ring that was held up once waits for a person, although others are through by now.
     return node.restraint.reason
 
 
@@ -99,7 +102,8 @@ def _without(restraint: Restraint, ring: RingId) -> Restraint:
 
 
 def _stops(node: Node, ring: Ring) -> bool:
-    return any(h.state is not HoldState.RETURNING for h in holds_on(node, ring)) or _would_stop(node, ring)
+    running = (HoldState.RETURNING, HoldState.SETTLING)
+    return any(h.state not in running for h in holds_on(node, ring)) or _would_stop(node, ring)
 
 
 def _would_stop(node: Node, ring: Ring) -> bool:

@@ -1,19 +1,32 @@
-"""What a ring in phase waiting waits for, in words and with its deadline."""
+"""The checks before a reset: each says in words, and with a deadline, what is in the way."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cmgr.model.containers.holding import hold_in_scope
-from cmgr.model.policy import Strategy, look_again_after
-from cmgr.model.scope import handled_faults, holds_on, observing, on_ring, stop_due, strategy_of, why_idle
+from cmgr.model.containers.owners import is_fought_for
+from cmgr.model.scope import (
+    handled_faults,
+    holds_on,
+    in_scope,
+    observing,
+    on_ring,
+    scope_of,
+    stop_due,
+    strategy_of,
+    unclear_users,
+    why_idle,
+)
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipReport, listed
+from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container
-from cmgr.model.values.faults import Fault
+from cmgr.model.values.faults import Fault, Level
 from cmgr.model.values.holds import HoldState
-from cmgr.model.values.rings import REBOOTING, Ring
+from cmgr.model.values.policy import NO_TIME, Strategy, look_again_after
+from cmgr.model.values.rings import Phase, Ring
 from cmgr.words import span
 
 LOOK_AGAIN = timedelta(milliseconds=50)
@@ -26,30 +39,26 @@ class Obstacle(NamedTuple):
     until: datetime | None = None
 
 
-Check = Callable[[Turn, Ring, list[Fault]], Obstacle | None]
+Check = Callable[[Turn, Ring, Sequence[Fault]], Obstacle | None]
 
 
-def is_due(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
-    """Return whether a reset is due by the faults' own measure; else the ring says what it waits for."""
-    return _passes(turn, ring, faults, (_observed, _stops, _too_early, _backing_off))
+def require_due(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> bool:
+    """Return whether a reset is due, by the faults' own measure where it is for faults; else the ring says why not."""
+    checks: tuple[Check, ...] = (_observed, _stops)
+    return _passes(turn, ring, faults, (*checks, _too_early, _backing_off) if faults else checks)
 
 
-def is_due_by_order(turn: Turn, ring: Ring) -> bool:
-    """Return whether a reset that a person ordered may be looked at now; else the ring says what it waits for."""
-    return _passes(turn, ring, [], (_observed, _stops))
-
-
-def is_free(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
+def require_free(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> bool:
     """Return whether nobody is in the way of a reset, as far as the books know; else the ring says who."""
     if not _passes(turn, ring, faults, (_users, _runtimes, _other_rings)):
         return False
-    ring = turn.node.rings[ring.id]
+    ring = turn.ring(ring.id)
     if ring.blocked is not None:
         turn.put_ring(replace(ring, blocked=None))
     return True
 
 
-def _passes(turn: Turn, ring: Ring, faults: list[Fault], checks: tuple[Check, ...]) -> bool:
+def _passes(turn: Turn, ring: Ring, faults: Sequence[Fault], checks: tuple[Check, ...]) -> bool:
     for check in checks:
         obstacle = check(turn, ring, faults)
         if obstacle is not None:
@@ -63,11 +72,11 @@ def _wait(turn: Turn, obstacle: Obstacle, ring: Ring) -> None:
     times = [obstacle.until] if obstacle.until else []
     stops = (stop_due(turn.node, f) for f in handled_faults(turn.node, ring))
     times += [due for due in stops if due is not None and due > turn.at]
-    ring = turn.node.rings[ring.id]
+    ring = turn.ring(ring.id)
     turn.put_ring(replace(ring, reason=obstacle.why, deadline=min(times, default=None), look=None, free=None))
 
 
-def _stops(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+def _stops(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     for hold in holds_on(turn.node, ring):
         if hold.state is HoldState.STOPPING and hold.error:
             return Obstacle(f"{hold.name} cannot be stopped: {hold.error}", hold.retry_at)
@@ -78,7 +87,7 @@ def _stops(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
     return None
 
 
-def _observed(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+def _observed(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     if not observing(turn.node):
         return None
     maintenance = turn.node.maintenance
@@ -87,7 +96,7 @@ def _observed(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
     return Obstacle(f"{why_idle(turn.node)}: it would {what}", until)
 
 
-def _too_early(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+def _too_early(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     """The highest level decides, and of its faults the one that has lasted longest."""
     level = faults[0].level
     policy = turn.node.policy.levels[level]
@@ -98,10 +107,10 @@ def _too_early(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
     due = risen + policy.reset_after
     if turn.at >= due:
         return None
-    return Obstacle(f"{what} is reset when it has lasted {policy.reset_after.total_seconds():g} s", due)
+    return Obstacle(f"{what} is reset when it has lasted {span(policy.reset_after)}", due)
 
 
-def _backing_off(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+def _backing_off(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     if ring.not_before is None or turn.at >= ring.not_before:
         return None
     return Obstacle(
@@ -109,55 +118,80 @@ def _backing_off(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None
     )
 
 
-def _users(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
-    users = [c for c in on_ring(turn.node, ring) if c.running]
+def _users(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
+    users = [c for c in on_ring(turn.node, ring) if c.running] + unclear_users(turn.node)
     if not users:
         return None
     ring = turn.put_ring(replace(ring, blocked=ring.blocked or turn.at))
-    widen_after = turn.node.policy.reset.widen_after
-    until = None
-    if faults and widen_after is not None and not ring.widened and ring.blocked is not None:
-        until = ring.blocked + widen_after
-        if turn.at >= until:
-            # Its mates are held now, not at the next event: nothing else may happen for long.
-            hold_in_scope(turn, turn.put_ring(replace(ring, widened=True)))
-            return Obstacle(f"the wait for {users[0].name} was too long: the whole ring is stopped", turn.at)
     who = ", ".join(_why_left(turn, ring, c) for c in users)
-    return Obstacle(f"the reset of {listed(ring.chips)} waits for {who}", until)
+    waits = f"the reset of {listed(ring.chips)} waits for {who}"
+    until = _widens_at(turn, ring, users) if faults else None
+    if until is None:
+        return Obstacle(waits)
+    length = span(turn.node.policy.reset.widen_after or NO_TIME)
+    if turn.at < until:
+        return Obstacle(f"{waits}; after {length} of that the whole ring is stopped (reset.widen_after)", until)
+    names = ", ".join(c.name for c in users)
+    text = f"the reset of {listed(ring.chips)} has waited {length} for {names}: the whole ring is stopped"
+    turn.note(NoteKind.WARNING, f"{text} (reset.widen_after)", ring)
+    # Its mates are held now, not at the next event: nothing else may happen for long.
+    hold_in_scope(turn, turn.put_ring(replace(ring, widened=True)))
+    return Obstacle(text, turn.at)
+
+
+def _widens_at(turn: Turn, ring: Ring, users: Sequence[Container]) -> datetime | None:
+    """Return when those in the way are stopped too; None where that is not set, or would not end the wait."""
+    widen_after = turn.node.policy.reset.widen_after
+    if ring.widened or ring.blocked is None or widen_after is None:
+        return None
+    # To stop some of them for nothing, while others stay, helps nobody.
+    widened, scope = replace(ring, widened=True), scope_of(turn.node, ring, turn.at)
+    settling = {h.key for h in turn.node.holds.values() if h.state is HoldState.SETTLING}
+    held = turn.node.holds.keys() - settling
+    if any(c.unclear or c.key in held or not in_scope(turn.node, widened, c, scope) for c in users):
+        return None
+    return ring.blocked + widen_after
 
 
 def _why_left(turn: Turn, ring: Ring, container: Container) -> str:
     """Say which running container is in the way, and why cmgr does not stop it."""
+    if container.unclear:
+        return f"{container.name} (it can reach every chip, and nobody knows which it uses)"
+    if container.key in ring.theirs and is_fought_for(ring, container):
+        return f"{container.name} (something starts it again: a systemd unit, docker compose or a script)"
     if container.key in ring.theirs:
         return f"{container.name} (started by hand, or forgotten)"
     if container.key in turn.node.holds:
         return f"{container.name} (held, and it runs again)"
     if not container.enabled:
         return f"{container.name} (label cmgr.enable=false)"
+    if container.auto_remove and container.strategy is None:
+        return f"{container.name} (started with --rm: a stop would remove it)"
     strategy = strategy_of(turn.node, container)
     if strategy is Strategy.SINGLE:
         return f"{container.name} (not on a faulty chip; strategy ringRecover would stop it)"
     return f"{container.name} (strategy {strategy})"
 
 
-def _runtimes(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
+def _runtimes(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     for state in turn.node.runtimes.values():
         if state.why_down:
             return Obstacle(f"cannot ask {state.name} who uses {listed(ring.chips)}: {state.why_down}", state.ask_at)
     return None
 
 
-def _other_rings(turn: Turn, ring: Ring, faults: list[Fault]) -> Obstacle | None:
-    # One that takes its last look is next. Were all to look at once, all but one would have looked in vain.
+def _other_rings(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
+    # A ring that takes its last look is next. Were all to look at once, all but one would have looked in vain.
     others = [r for r in turn.node.rings.values() if r.id != ring.id]
-    busy = [r for r in others if r.phase in REBOOTING] + [r for r in others if r.look is not None]
+    # A ring that boots keeps nobody waiting: its boot perhaps never ends.
+    busy = [r for r in others if r.phase is Phase.RESETTING] + [r for r in others if r.look is not None]
     if len(busy) < turn.node.policy.reset.at_once:
         return None
-    doing = "is being reset" if busy[0].phase in REBOOTING else "is next to be reset"
+    doing = "is being reset" if busy[0].phase is Phase.RESETTING else "is next to be reset"
     return Obstacle(f"ring {busy[0].id} {doing}; {turn.node.policy.reset.at_once} at once")
 
 
-def last_look(turn: Turn, ring: Ring) -> bool:
+def require_look(turn: Turn, ring: Ring) -> bool:
     """Return whether lists and a read-out made for this very reset show nobody on the ring; ask for them if need be."""
     if ring.look is None:
         if ring.ask_at is not None and turn.at < ring.ask_at:
@@ -184,17 +218,20 @@ def last_look(turn: Turn, ring: Ring) -> bool:
     if not found:
         return fresh and read
     again = turn.at + look_again_after(turn.at - (ring.since or turn.at), LOOK_AGAIN, 4)
-    turn.put_ring(replace(turn.node.rings[ring.id], reason=found, look=None, free=None, ask_at=again, deadline=again))
+    turn.put_ring(replace(turn.ring(ring.id), reason=found, look=None, free=None, ask_at=again, deadline=again))
     return False
 
 
-def has_idled(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
-    """Return whether nobody has used the ring for as long as the level asks, after a last look that found nobody."""
-    idle, free = turn.node.policy.levels[faults[0].level].idle, ring.free or turn.at
+def require_idle(turn: Turn, ring: Ring, level: Level) -> bool:
+    """Return whether nobody has used the ring for as long as the level asks; else the ring says until when it waits.
+
+    Asked after a last look that found nobody.
+    """
+    idle, free = turn.node.policy.levels[level].idle, ring.free or turn.at
     due = free + idle
     if turn.at >= due:
         return True
-    reason = f"nobody is on {listed(ring.chips)}; it is reset when that has lasted {span(idle)}"
+    reason = f"nobody is on {listed(ring.chips)}; a reset comes when that has lasted {span(idle)}"
     turn.put_ring(replace(ring, free=free, look=None, ask_at=due, deadline=due, reason=reason))
     return False
 

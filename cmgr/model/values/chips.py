@@ -15,6 +15,10 @@ ALL_CHIPS = "all"
 """The claim of a container that asks for every chip."""
 
 
+UNCLEAR = "?"
+"""The claim of a container that can reach chips, while nothing in its definition tells which."""
+
+
 @dataclass(frozen=True, slots=True)
 class Chip:
     """One accelerator as the driver numbers it."""
@@ -49,7 +53,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class ChipReport:
-    """What the driver said when it was asked about one chip.
+    """The driver's answer about one chip.
 
     With `error` set the chip did not answer, and the other fields mean nothing. `unwell`: it has answered, and
     somebody else says, in these words, that it is not fit for use yet.
@@ -79,11 +83,13 @@ def rings_of(chips: Iterable[Chip]) -> dict[RingId, tuple[ChipId, ...]]:
 def resolve(claims: Iterable[str], chips: Mapping[ChipId, Chip]) -> tuple[frozenset[ChipId], tuple[str, ...]]:
     """Return the chips that a container's claims mean here, and a warning for each claim that means none.
 
-    A claim is a physical id in decimal digits, `ALL_CHIPS`, or a chip's serial or bus id.
+    A claim is a physical id in decimal digits, `ALL_CHIPS`, `UNCLEAR`, or a chip's serial or bus id.
     """
     found: set[ChipId] = set()
     warnings = []
     for claim in sorted(claims):
+        if claim == UNCLEAR:
+            continue
         if claim == ALL_CHIPS:
             found.update(chips)
         elif named := _named(claim, chips):

@@ -1,4 +1,4 @@
-"""What the model wants done. Each command is answered by a fact that carries the same id."""
+"""Commands: the model's wishes to the world. Each is answered by a fact that carries the same id."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -47,13 +47,17 @@ class StopContainer:
 
 @dataclass(frozen=True, slots=True)
 class StartContainer:
-    """Start it, then put its restart policy back if it has one. Safe to repeat. Answer: `ContainerStarted`."""
+    """Start it, put its restart policy back if it has one, and freeze it if it was frozen.
+
+    Safe to repeat. Answer: `ContainerStarted`.
+    """
 
     id: CommandId
     reason: str
     key: ContainerKey
     name: str
     restart_policy: str
+    frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +88,18 @@ class ResetRing:
     codes: frozenset[str]
 
 
+@dataclass(frozen=True, slots=True)
+class ReadOutput:
+    """Read the last lines that the container wrote. Safe to repeat. Answer: `OutputRead`."""
+
+    id: CommandId
+    reason: str
+    key: ContainerKey
+    name: str
+
+
 class NoteKind(StrEnum):
-    """What a line of the timeline is about. `OPENED` and `CLOSED` bracket an episode."""
+    """The subject of a line of the timeline. `OPENED` and `CLOSED` bracket an episode."""
 
     OPENED = "opened"
     FAULT = "fault"
@@ -102,7 +116,8 @@ class NoteKind(StrEnum):
 class Note:
     """A line for the timeline and the log, written in the same transaction as the decision it tells of.
 
-    `edge`: the phases that a ring went from and to. It is not stored.
+    `edge`: the phases that a ring went from and to. `ended`: when the episode that is closed was over, if that came out
+    only later. Neither is stored.
     """
 
     at: datetime
@@ -114,9 +129,10 @@ class Note:
     container: ContainerKey | None = None
     outcome: str = ""
     edge: tuple[str, str] | None = None
+    ended: datetime | None = None
 
 
-Action = ListContainers | ReadRing | StopContainer | StartContainer | SetRestartPolicy | ResetRing
+Action = ListContainers | ReadRing | StopContainer | StartContainer | SetRestartPolicy | ReadOutput | ResetRing
 """A command for the world outside."""
 
 Command = Action | Note

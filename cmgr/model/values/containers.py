@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from cmgr.model.policy import Strategy
-from cmgr.model.values.chips import ChipId
+from cmgr.model.values.chips import UNCLEAR, ChipId
+from cmgr.model.values.life import ThisLife
+from cmgr.model.values.policy import Strategy
 
 NO_RESTART = ""
 """The restart policy of a container that no runtime restarts on its own."""
@@ -24,16 +25,23 @@ class ContainerKey(NamedTuple):
     id: str
 
 
+def full_name(key: ContainerKey, name: str) -> str:
+    """Return what tells a container from others whichever one of that name it is: runtime, namespace and name."""
+    return "/".join((key.runtime, key.namespace, name))
+
+
 @dataclass(frozen=True, slots=True)
 class Exit:
     """How a container's last life ended.
 
     `asked`: somebody told it to stop (True), nobody did (False), or the runtime cannot tell any more (None).
+    `missed`: its runtime's daemon was not there to tell of it; perhaps it ended the container as it went or came.
     """
 
     code: int
     at: datetime
     asked: bool | None = None
+    missed: ThisLife[bool] = False
 
     @property
     def by_itself(self) -> bool:
@@ -49,7 +57,7 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Heal:
-    """A container's wish to be restarted when it ails. What it leaves open is as the policy says (`HealPolicy`)."""
+    """A container's wish to be restarted when it ails. The policy decides where it says nothing (`HealPolicy`)."""
 
     limit: int | None = None
     backoff: timedelta | None = None
@@ -60,11 +68,14 @@ class Container:
     """A container as its runtime describes it.
 
     `claims`: what its definition says about chips (see `chips.resolve`); `chips`: what that means on this machine,
-    filled in by the model. `run`: an opaque word for its present or last life; a new start gives a new word.
-    `running` is true for paused and restarting ones too: they hold their chips. `restart_policy` is opaque to the
+    filled in by the model, as is `wanted`: it ought to run (`model/wanted.py`). `run`: an opaque word for its present
+    or last life; a new start gives a new word.
+    `used`: those of `chips` on which the driver has seen a process of this life.
+    `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
     wish that. `health`: what its own check says while it runs, "starting", "healthy" or `UNHEALTHY`; "" without one.
-    `heal`, `health` and `seen` are not stored.
+    `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
+    `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
     """
 
     key: ContainerKey
@@ -81,7 +92,16 @@ class Container:
     auto_remove: bool = False
     warnings: tuple[str, ...] = ()
     chips: frozenset[ChipId] = frozenset()
+    used: frozenset[ChipId] = frozenset()
     since: datetime | None = None
-    seen: datetime | None = None
-    heal: Heal | None = None
-    health: str = ""
+    wanted: bool = False
+    seen: ThisLife[datetime | None] = None
+    heal: ThisLife[Heal | None] = None
+    health: ThisLife[str] = ""
+    unread: ThisLife[str] = ""
+    frozen: ThisLife[bool] = False
+
+    @property
+    def unclear(self) -> bool:
+        """Return whether it runs, can reach chips, and nobody knows which it uses."""
+        return self.running and UNCLEAR in self.claims and not self.chips

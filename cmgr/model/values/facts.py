@@ -1,14 +1,15 @@
-"""What can happen: facts, and the event that says when cmgr took one in."""
+"""Facts: everything that can happen, and the event that says when cmgr took one in."""
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from cmgr.model.policy import Policy
 from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.commands import CommandId
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.policy import Policy
+from cmgr.model.values.troubles import Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,13 @@ class ResetDone:
 
 
 @dataclass(frozen=True, slots=True)
+class RuntimeFound:
+    """A runtime that was not there when this life began: its socket is there now. Whether it answers, others say."""
+
+    runtime: str
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeUp:
     """The runtime's events flow (again). Some may have been missed before. `restarted`: its daemon is a new one."""
 
@@ -134,7 +142,10 @@ class ContainerStopped:
 
 @dataclass(frozen=True, slots=True)
 class ContainerStarted:
-    """Answers `StartContainer`. `run` is the new life's word; the rest as in `ContainerStopped`."""
+    """Answers `StartContainer`. `run` is the new life's word; the rest as in `ContainerStopped`.
+
+    `runtime_ails`: it failed for no fault of the container's, so that it counts as no try. It may have worked.
+    """
 
     command: CommandId
     key: ContainerKey
@@ -142,6 +153,7 @@ class ContainerStarted:
     error: str = ""
     unreachable: bool = False
     gone: bool = False
+    runtime_ails: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +168,18 @@ class RestartPolicySet:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputRead:
+    """Answers `ReadOutput`. `text` is what the container wrote last, oldest first; with `error` set it says nothing."""
+
+    command: CommandId
+    key: ContainerKey
+    text: str = ""
+    error: str = ""
+    gone: bool = False
+    unreachable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Remarked:
     """Something beside the recovery has to be told in its timeline: what a hook did, what was saved."""
 
@@ -163,6 +187,13 @@ class Remarked:
     ring: RingId | None = None
     episode: int = 0
     loud: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TroubleMet:
+    """Something beside the recovery went wrong that nobody can see any more later: it is remembered."""
+
+    trouble: Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,12 +246,28 @@ class ForgetOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class RuntimeForgetOrdered:
+    """A person says that a runtime is gone for good, with its containers."""
+
+    runtime: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
 class MaintenanceOrdered:
-    """A person begins (`on`) or ends maintenance; it ends by itself at `until`."""
+    """A person begins (`on`) or ends maintenance; it ends by itself at `until`, or after `MAINTENANCE_LASTS`."""
 
     on: bool
     who: str
     until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AcknowledgeOrdered:
+    """A person has seen to these troubles, named by their ids: nobody needs to be told of them any more."""
+
+    troubles: tuple[str, ...]
+    who: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,11 +287,13 @@ Ordered = (
     | IsolateOrdered
     | ResetOrdered
     | ForgetOrdered
+    | RuntimeForgetOrdered
     | MaintenanceOrdered
+    | AcknowledgeOrdered
 )
-"""What a person wants. `who` is what the timeline calls that person."""
+"""Orders of a person. `who` is that person's name in the timeline."""
 
-Answer = RingRead | ResetDone | ContainersListed | ContainerStopped | ContainerStarted | RestartPolicySet
+Answer = RingRead | ResetDone | ContainersListed | ContainerStopped | ContainerStarted | RestartPolicySet | OutputRead
 
 Fact = (
     Restarted
@@ -252,12 +301,14 @@ Fact = (
     | FaultReported
     | ReadNeeded
     | ChipsListed
+    | RuntimeFound
     | RuntimeUp
     | RuntimeDown
     | ContainerSeen
     | ContainerRemoved
     | Ordered
     | Remarked
+    | TroubleMet
     | Tick
     | Resync
     | Answer

@@ -15,7 +15,7 @@ UNKNOWN_MODULE = ""
 
 
 class Level(IntEnum):
-    """What a fault's code asks for. Ordered; named as users write them."""
+    """The treatment that a fault's code asks for. Ordered; named as users write them."""
 
     NotHandleFault = 0
     RestartRequest = 1
@@ -40,7 +40,7 @@ class Severity(IntEnum):
 
 
 class Assertion(StrEnum):
-    """What an event says of its fault."""
+    """Whether an event says that its fault came, went, or happened in a moment."""
 
     OCCURRED = "occurred"
     CLEARED = "cleared"
@@ -48,7 +48,7 @@ class Assertion(StrEnum):
 
 
 class FaultKey(NamedTuple):
-    """What makes a fault on a chip the same fault. The module's numbers keep their separators."""
+    """The identity of a fault on a chip. The module's numbers keep their separators."""
 
     code: FaultCode
     module: str

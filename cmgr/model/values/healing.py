@@ -1,10 +1,10 @@
-"""What is remembered of containers that ail, and how often they were restarted for it."""
+"""The record of containers that ail, and of how often they were restarted for it."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from cmgr.model.policy import HealPolicy, backed_off
 from cmgr.model.values.containers import UNHEALTHY, Container, ContainerKey, Heal
+from cmgr.model.values.policy import HealPolicy, backed_off
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import CommandId
 from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
+from cmgr.model.values.life import ThisLife
 
 _ONE_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -18,11 +19,16 @@ def one_word(text: str) -> bool:
 
 
 class HoldState(StrEnum):
-    """Where a held container is. `RETURNING`: it runs and is no longer ours, its restart policy goes back."""
+    """Where a held container is.
+
+    `SETTLING`: cmgr has started it, and it has yet to show that it stays up. `RETURNING`: it runs and is no longer
+    ours, its restart policy goes back.
+    """
 
     STOPPING = "stopping"
     STOPPED = "stopped"
     STARTING = "starting"
+    SETTLING = "settling"
     RETURNING = "returning"
 
 
@@ -38,10 +44,12 @@ class Hold:
     """The written promise: cmgr stopped this container, or it died by itself, and cmgr will start it again.
 
     `episode` is 0 while the cause is to heal it.
-    `run` is the life that ended: a container that runs with another word was started by somebody.
-    `command` is the answer it waits for; it does not survive a restart of cmgr. `tries` counts failures in a row,
-    and `delays` those after them that do not count: they only make the wait longer. `revived` is the life that its
-    restart policy may have begun, by an event that a list has yet to confirm. These two are not stored.
+    `down`: when its life ended. `run` is the life that ended: a container that runs with another word was started by
+    somebody; while it settles it is the life that does, until `retry_at`. `command` is the answer it waits for. `tries`
+    counts failures in a row, and `delays` those after them that do not count: they only make the wait longer. `revived`
+    is the life that its restart policy may have begun, by an event that a list has yet to confirm. `told`: when cmgr
+    first told it to stop, or to start, as its state says. `frozen`: it was when it was stopped, and is again after its
+    start.
     """
 
     key: ContainerKey
@@ -61,9 +69,12 @@ class Hold:
     retry_at: datetime | None = None
     error: str = ""
     cause: Cause = Cause.EPISODE
-    command: CommandId | None = None
-    delays: int = 0
-    revived: str = ""
+    down: datetime | None = None
+    frozen: bool = False
+    command: ThisLife[CommandId | None] = None
+    delays: ThisLife[int] = 0
+    revived: ThisLife[str] = ""
+    told: ThisLife[datetime | None] = None
 
     @property
     def to_type(self) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from cmgr.model.policy import Policy
 from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.commands import CommandId
@@ -15,16 +14,19 @@ from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold
+from cmgr.model.values.life import ThisLife
+from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.rules import Tally
-from cmgr.model.values.standing import Maintenance, ResetOrder
+from cmgr.model.values.standing import Gone, Maintenance, ResetOrder
+from cmgr.model.values.troubles import Trouble, TroubleKey
 
 ChipFaults = Mapping[FaultKey, Fault]
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeState:
-    """What cmgr knows of one runtime in this life. Not stored.
+    """One runtime as cmgr knows it in this life.
 
     `listed`: when the last good list was asked for. `asked`: the list under way and when it was asked for.
     `again`: another is wanted when that is in. `restarted`: when its daemon came up last. `failures`: lists in a row
@@ -43,7 +45,7 @@ class RuntimeState:
 
 @dataclass(frozen=True, slots=True)
 class Restraint:
-    """What keeps cmgr from stopping too much at once, because a storm is more often the driver than the chips.
+    """The brake against stopping too much at once: a storm is more often the driver than the chips.
 
     `opened`: when episodes that stop containers began, within the last hour. `since` and `reason`: set while rings are
     kept back; `kept`: which, and since when. `waived`: rings that a person lets begin all the same.
@@ -60,17 +62,17 @@ class Restraint:
 class Node:
     """Everything cmgr knows and has promised.
 
-    Stored: chips, rings, containers, faults, tallies, isolations, holds, healings, reset_orders, maintenance,
-    restraint, serial, episodes.
-    Of this life only: policy, catalog, runtimes, reports; down: chips that have not come up since their ring was reset;
-    and strangers: chips that events named and that are not there.
+    Fields without the type `ThisLife` are stored: a mapping as a table of its name, whose rows' key is the first field
+    of its values, or the first two where it goes by two.
+    `down`: chips that have not come up since their ring was reset. `strangers`: chips that events named and that are
+    not there.
     """
 
-    policy: Policy = field(default_factory=Policy)
-    catalog: Catalog = field(default_factory=Catalog)
+    policy: ThisLife[Policy] = field(default_factory=Policy)
+    catalog: ThisLife[Catalog] = field(default_factory=Catalog)
     chips: Mapping[ChipId, Chip] = field(default_factory=dict)
     rings: Mapping[RingId, Ring] = field(default_factory=dict)
-    runtimes: Mapping[str, RuntimeState] = field(default_factory=dict)
+    runtimes: ThisLife[Mapping[str, RuntimeState]] = field(default_factory=dict)
     containers: Mapping[ContainerKey, Container] = field(default_factory=dict)
     faults: Mapping[ChipId, ChipFaults] = field(default_factory=dict)
     tallies: Mapping[tuple[ChipId, FaultCode], Tally] = field(default_factory=dict)
@@ -79,9 +81,16 @@ class Node:
     healings: Mapping[ContainerKey, Healing] = field(default_factory=dict)
     restraint: Restraint = Restraint()
     reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
+    gone: Mapping[str, Gone] = field(default_factory=dict)
     maintenance: Maintenance | None = None
-    reports: Mapping[ChipId, ChipReport] = field(default_factory=dict)
-    down: frozenset[ChipId] = frozenset()
-    strangers: frozenset[ChipId] = frozenset()
+    troubles: Mapping[TroubleKey, Trouble] = field(default_factory=dict)
+    reports: ThisLife[Mapping[ChipId, ChipReport]] = field(default_factory=dict)
+    down: ThisLife[frozenset[ChipId]] = frozenset()
+    strangers: ThisLife[frozenset[ChipId]] = frozenset()
     serial: int = 0
     episodes: int = 0
+
+
+def known_runtimes(node: Node) -> frozenset[str]:
+    """Return the runtimes of which something is remembered: their containers may run although nobody answers."""
+    return frozenset(key.runtime for key in (*node.containers, *node.holds, *node.healings))

@@ -13,6 +13,7 @@ from enum import StrEnum
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.commands import CommandId
 from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.life import ThisLife
 
 
 class Phase(StrEnum):
@@ -58,12 +59,15 @@ class Ring:
     `deadline`: when time alone will move it. `resets`: when it was reset within the window, ended well or not.
     `failures`: resets of this episode in a row that did not cure. `not_before`: back-off before the next.
     `lulls`: when its fault went away by itself, lately. `theirs`: containers that a person started, or took back, in
-    this episode. `starts`: how often cmgr started each container in this episode. `blocked`: since when a due reset
-    waits for containers out of scope; `widened`: that took too long, and the whole ring is in scope.
-    Not stored: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way; `look`, since
-    when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`, the read-out
-    under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when not every chip
-    answers; `ask_at`, when to ask again; `refusals`, resets in a row that the driver refused.
+    this episode. `starts`: how often cmgr started each container in this episode; `up`: when the last of its starts
+    worked. `blocked`: since when a due reset waits for containers out of scope; `widened`: that took too long, and the
+    whole ring is in scope. `lost`: full names of containers that cmgr was to start again in this episode, and that are
+    gone, or did not stay up. `restarts`: how often something else started a container again in this episode, by full
+    name.
+    Of this life only: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way;
+    `look`, since when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`,
+    the read-out under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when
+    not every chip answers; `ask_at`, when to ask again; `refusals`, resets in a row that the driver refused.
     """
 
     id: RingId
@@ -80,27 +84,24 @@ class Ring:
     lulls: tuple[datetime, ...] = ()
     theirs: frozenset[ContainerKey] = frozenset()
     starts: Mapping[ContainerKey, int] = field(default_factory=dict)
+    up: datetime | None = None
     blocked: datetime | None = None
     widened: bool = False
-    free: datetime | None = None
-    reset: CommandId | None = None
-    look: datetime | None = None
-    read: datetime | None = None
-    asked: tuple[CommandId, datetime] | None = None
-    again: bool = False
-    silent: datetime | None = None
-    ask_at: datetime | None = None
-    refusals: int = 0
+    lost: frozenset[str] = frozenset()
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    free: ThisLife[datetime | None] = None
+    reset: ThisLife[CommandId | None] = None
+    look: ThisLife[datetime | None] = None
+    read: ThisLife[datetime | None] = None
+    asked: ThisLife[tuple[CommandId, datetime] | None] = None
+    again: ThisLife[bool] = False
+    silent: ThisLife[datetime | None] = None
+    ask_at: ThisLife[datetime | None] = None
+    refusals: ThisLife[int] = 0
 
     @property
     def in_episode(self) -> bool:
         return self.phase is not Phase.HEALTHY
-
-
-def reborn(ring: Ring) -> Ring:
-    """Return the ring without what only one life of the process knows."""
-    kept = replace(ring, free=None, reset=None, look=None, read=None, asked=None, again=False)
-    return replace(kept, silent=None, ask_at=None, refusals=0)
 
 
 def entered(ring: Ring, phase: Phase, at: datetime, reason: str) -> Ring:

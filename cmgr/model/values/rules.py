@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.life import ThisLife
 
 
 class RuleKind(StrEnum):
@@ -20,13 +21,15 @@ class RuleKind(StrEnum):
 class FrequencyRule:
     """`times` occurrences on one chip within `window` raise the fault to `level`.
 
-    That ends when the chip has been without it for longer than `release`; None: only a person ends it.
+    That ends when the chip has been without it for longer than `release`; None: only a person ends it. `after_reset`:
+    it isolates no chip for a fault that a reset may cure before one was made since the count was full.
     """
 
     window: timedelta
     times: int
     level: Level
     release: timedelta | None = None
+    after_reset: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +65,11 @@ class Raise:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What the rules remember of one code on one chip.
+    """The memory of the rules for one code on one chip.
 
-    `times`: the occurrences that count towards the frequency rule. `last`: the last occurrence of all. `risen`: since
-    when the chip has it, `recovered`: since when it is without it; one of the two is None. Not stored: `due`, when time
-    alone changes anything here.
+    `times`: the occurrences that count towards the frequency rule, and one more for a rule that waits for a reset.
+    `last`: the last occurrence of all. `risen`: since when the chip has it, `recovered`: since when it is without it;
+    one of the two is None. `due`: when time alone changes anything here.
     """
 
     chip: ChipId
@@ -76,7 +79,7 @@ class Tally:
     last: datetime | None = None
     risen: datetime | None = None
     recovered: datetime | None = None
-    due: datetime | None = None
+    due: ThisLife[datetime | None] = None
 
     @property
     def key(self) -> tuple[ChipId, FaultCode]:

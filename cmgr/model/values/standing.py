@@ -1,4 +1,4 @@
-"""What a person has ordered and what stands until it is done or over: a reset of a ring, and maintenance."""
+"""Orders that stand until they are done or over: a reset of a ring, maintenance, a runtime that is gone for good."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -8,6 +8,9 @@ from cmgr.words import stamp
 
 ORDER_LASTS = timedelta(minutes=10)
 """How long an ordered reset may wait for what is in its way: nobody's containers stay down for it all night."""
+
+MAINTENANCE_LASTS = timedelta(hours=4)
+"""How long maintenance lasts where nobody has said that: forgotten ones would leave faults to themselves for good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class ResetOrder:
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """A person works on the machine: recoveries are recorded, not acted on. `until` None: until a person ends it."""
+    """A person works on the machine: recoveries are recorded, not acted on. `until` None: begun by an older cmgr."""
 
     since: datetime
     until: datetime | None
@@ -43,9 +46,22 @@ class Maintenance:
         return f"maintenance until {stamp(self.until)}" if self.until is not None else "maintenance"
 
 
-def not_ahead(maintenance: Maintenance | None, at: datetime) -> Maintenance | None:
-    """Return it as if it had begun now, when the clock was set back between two lives."""
-    if maintenance is None or maintenance.since <= at:
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A person has said that this runtime is gone for good: nothing waits for it. Void as soon as it answers."""
+
+    runtime: str
+    at: datetime
+    who: str
+
+
+def after_restart(maintenance: Maintenance | None, at: datetime) -> Maintenance | None:
+    """Return it as if it had begun now, when the clock was set back between two lives; and with an end."""
+    if maintenance is None:
+        return None
+    if maintenance.until is None:
+        maintenance = replace(maintenance, until=max(at, maintenance.since) + MAINTENANCE_LASTS)
+    if maintenance.since <= at:
         return maintenance
     shift = maintenance.since - at
     until = maintenance.until - shift if maintenance.until is not None else None

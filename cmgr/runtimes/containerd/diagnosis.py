@@ -1,4 +1,4 @@
-"""What containerd can tell of a container for a diagnosis: its record, its task, and its log where that is a file."""
+"""The diagnosis of a container by containerd: its record, its task, and its log where that is a file."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from cmgr.runtimes.containerd.wire import Missing
 from cmgr.runtimes.documents import MOST_OUTPUT, ended, text
 
 _NAME = re.compile(r"[A-Za-z0-9]+(?:[._-]+[A-Za-z0-9]+)*")
-"""What containerd lets namespaces and ids be; nothing else becomes a part of a path."""
+"""Namespaces and ids that containerd allows; nothing else becomes a part of a path."""
 
 
 def document(looks: Looks, key: ContainerKey) -> Mapping[str, object]:

@@ -1,6 +1,6 @@
 """Where a task's output goes: what the last task had, so that logs go on where they were.
 
-What counts, in this order: the task itself; what was seen of the last one; what cmgr wrote down in a label when it
+These count, in this order: the task itself; what was seen of the last one; what cmgr wrote down in a label when it
 stopped that. These say what the container's own client wanted. Other labels may come from the image, and an address
 like `binary:///bin/sh?…` would be run as root: of them only nerdctl's own logger is believed.
 """
@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from cmgr import trust
 from cmgr.errors import ContainerError
 from cmgr.runtimes.containerd.record import SAVED_STREAMS, Definition, Streams
 
@@ -84,7 +85,7 @@ def only_root_writes(path: Path) -> bool:
         found = path.lstat()
     except OSError:
         return False
-    safe = found.st_uid == 0 and not stat.S_ISLNK(found.st_mode) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    safe = not stat.S_ISLNK(found.st_mode) and trust.objection(path, found, sticky=False, uid=0) is None
     return path.is_absolute() and ".." not in path.parts and safe
 
 

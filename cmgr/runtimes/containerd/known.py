@@ -1,16 +1,15 @@
-"""What is remembered of containerd's containers between two looks: the word for each life, and how it ended.
+"""The memory of containerd's containers between two looks: the word for each life, and how it ended.
 
 containerd itself forgets both with the task. A life's word is made of the boot, the process id and the moment when
 that process began, so that neither a process id used again nor a reboot makes two lives look like one.
 """
 
-import threading
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.runtimes.containerd.record import Definition, Streams, Task, with_exit_asked
+from cmgr.runtimes.memory import Memory, Ticket
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,54 +38,29 @@ class Seen:
         if asked is None and self.definition.explicitly_stopped and not self.blamed:
             asked = True
         end = None if self.running else with_exit_asked(self.exit, asked)
-        return replace(self.definition.container, running=self.running, run=self.run, exit=end)
+        running, frozen = self.running, self.task is not None and self.task.paused
+        return replace(self.definition.container, running=running, run=self.run, exit=end, frozen=frozen)
 
 
-class Known:
-    """What was seen, by key. Any thread."""
+class Known(Memory[ContainerKey, Seen]):
+    """The last look at each container, by key. Any thread."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._number = 0
-        self._touched: dict[ContainerKey, int] = {}
-        self._seen: dict[ContainerKey, Seen] = {}
+        super().__init__()
         self._boot = _boot()
-        self._flowing = False
-
-    @property
-    def flowing(self) -> bool:
-        """Return whether events tell of every change."""
-        return self._flowing
-
-    def flow(self, flowing: bool) -> None:
-        """Note that events flow from now on, or no longer do."""
-        self._flowing = flowing
-
-    def ticket(self) -> int:
-        """Return what goes with a look that begins now."""
-        return self._number
-
-    def touch(self, key: ContainerKey) -> None:
-        """Note that the container has just changed: looks that began before are old."""
-        with self._lock:
-            self._number += 1
-            self._touched[key] = self._number
-
-    def last(self, key: ContainerKey) -> Seen | None:
-        return self._seen.get(key)
 
     def name(self, key: ContainerKey) -> str:
         """Return what a person calls the container."""
-        seen = self._seen.get(key)
+        seen = self._last.get(key)
         return seen.definition.container.name if seen is not None else key.id[:24]
 
-    def saw(self, definition: Definition, task: Task | None, ticket: int) -> Seen:
+    def saw(self, definition: Definition, task: Task | None, ticket: Ticket) -> Seen:
         """Take in a look that began at this ticket; return what it means together with what was known."""
         key = definition.key
         with self._lock:
-            seen = self._joined(self._seen.get(key), definition, task)
-            if self._touched.get(key, 0) <= ticket:
-                self._seen[key] = seen
+            seen = self._joined(self._last.get(key), definition, task)
+            if self._holds(key, ticket):
+                self._last[key] = seen
         return seen
 
     def _joined(self, before: Seen | None, definition: Definition, task: Task | None) -> Seen:
@@ -111,33 +85,19 @@ class Known:
     def ended(self, key: ContainerKey, pid: int, end: Exit | None) -> Seen | None:
         """Take in the event of an end. Return what is known now; None when that was not the last known life."""
         with self._lock:
-            seen = self._seen.get(key)
+            seen = self._last.get(key)
             if seen is None or not seen.run.startswith(f"{self._boot}.{pid}."):
                 return None
             task = replace(seen.task, status=_ENDED) if seen.task is not None else None
-            seen = self._seen[key] = replace(seen, task=task, exit=seen.exit or end)
+            seen = self._last[key] = replace(seen, task=task, exit=seen.exit or end)
             return seen
 
     def blame(self, key: ContainerKey, run: str, asked: bool | None) -> None:
         """Note whether somebody told this life to end; None takes it back."""
         with self._lock:
-            seen = self._seen.get(key)
+            seen = self._last.get(key)
             if seen is not None and seen.run == run:
-                self._seen[key] = replace(seen, asked=asked)
-
-    def drop(self, key: ContainerKey) -> Seen | None:
-        """Forget a container that exists no more. Return what was known of it."""
-        with self._lock:
-            self._touched.pop(key, None)
-            return self._seen.pop(key, None)
-
-    def keep(self, keys: Collection[ContainerKey], ticket: int) -> None:
-        """Forget the containers that a list, begun at this ticket, did not name."""
-        with self._lock:
-            for key in {*self._seen, *self._touched}.difference(keys):
-                if self._touched.get(key, 0) <= ticket:
-                    self._seen.pop(key, None)
-                    self._touched.pop(key, None)
+                self._last[key] = replace(seen, asked=asked)
 
 
 _ENDED = 3

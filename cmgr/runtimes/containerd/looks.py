@@ -1,21 +1,20 @@
 """Reading containerd's records and tasks, and setting labels."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from cmgr.errors import ContainerGone
 from cmgr.model.values.containers import ContainerKey
-from cmgr.runtimes.claims import chip_majors
+from cmgr.runtimes.claims import majors_here
 from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd import record as records
 from cmgr.runtimes.containerd.known import Known, Seen
-from cmgr.runtimes.containerd.messages import Message
+from cmgr.runtimes.containerd.messages import Record
 from cmgr.runtimes.containerd.record import NAME, Definition, Task
 from cmgr.runtimes.containerd.wire import Limits, Missing, Pending, Wire
 
 
 class Looks:
-    """What is, and what is remembered of it. Any thread."""
+    """Looks at containerd, and the memory of them. Any thread."""
 
     def __init__(self, wire: Wire, limits: Limits) -> None:
         self.wire = wire
@@ -28,9 +27,9 @@ class Looks:
             answer = self.wire.call(calls.GET, what, key.namespace, self.limits.look, id=key.id)
         except Missing as exc:
             raise ContainerGone(exc.message) from None
-        return self._read(key, answer.container, _majors())
+        return self._read(key, answer.container, majors_here())
 
-    def _read(self, key: ContainerKey, record: Message, majors: frozenset[int]) -> Definition:
+    def _read(self, key: ContainerKey, record: Record, majors: frozenset[int]) -> Definition:
         seen = self.known.last(key)
         known = seen.definition if seen is not None else None
         if known is not None and (known.changed, known.majors) == (records.changed(record), majors):
@@ -57,14 +56,14 @@ class Looks:
         what = "list containers"
         found = self.wire.call(calls.LIST, what, namespace, seconds).containers
         tasks = {str(t.id): records.task(t) for t in self.wire.call(calls.TASKS, what, namespace, seconds).tasks}
-        majors = _majors()
+        majors = majors_here()
         read = (self._read(ContainerKey(NAME, namespace, str(record.id)), record, majors) for record in found)
         return [self.known.saw(definition, tasks.get(definition.key.id), ticket) for definition in read]
 
     def namespaces(self, seconds: float) -> list[str]:
         return [str(n.name) for n in self.wire.call(calls.NAMESPACES, "list containers", "", seconds).namespaces]
 
-    def set_labels(self, key: ContainerKey, labels: Mapping[str, str], what: str) -> Pending:
+    def set_labels(self, key: ContainerKey, labels: Mapping[str, str], what: str) -> Pending[object]:
         """Begin to set these labels and leave the others as they are; an empty value removes one."""
         return self.wire.begin(
             calls.UPDATE,
@@ -74,10 +73,3 @@ class Looks:
             container={"id": key.id, "labels": labels},
             update_mask={"paths": [f"labels.{name}" for name in labels]},
         )
-
-
-def _majors() -> frozenset[int]:
-    try:
-        return chip_majors(Path("/proc/devices").read_text("ascii", "replace"))
-    except OSError:
-        return frozenset()

@@ -5,15 +5,128 @@ generated code: that refuses to run with other versions of protobuf than the one
 and a pool of our own, so that nothing else in the process can clash with it.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-Message = Any
-"""A protobuf message. What containerd sent is never handed on: `containerd_spec` makes values of it."""
+# Answers and events, as far as cmgr reads them. They are never handed on: `record` makes values of them. protobuf makes
+# their classes when cmgr starts, so that only here the names and types of their fields are known to who checks types.
+
+
+class Stamp(Protocol):
+    """A time."""
+
+    seconds: int
+    nanos: int
+
+
+class Packed(Protocol):
+    """Bytes that something else understands."""
+
+    value: bytes
+
+
+class Named(Protocol):
+    """A thing with a name."""
+
+    name: str
+
+
+class RuntimeOfRecord(Named, Protocol):
+    """The shim of a container, and the options of it."""
+
+    options: Packed
+
+
+class Record(Protocol):
+    """A container, as its client made it."""
+
+    id: str
+    labels: Mapping[str, str]
+    image: str
+    runtime: RuntimeOfRecord
+    spec: Packed
+    snapshotter: str
+    snapshot_key: str
+    created_at: Stamp
+    updated_at: Stamp
+
+
+class End(Protocol):
+    """How and when a task ended."""
+
+    exit_status: int
+    exited_at: Stamp
+
+
+class Process(End, Protocol):
+    """A task."""
+
+    id: str
+    pid: int
+    status: int
+    stdout: str
+    stderr: str
+
+
+class TaskExit(End, Protocol):
+    """The event of a process's end."""
+
+    container_id: str
+    id: str
+    pid: int
+
+
+class Mount(Protocol):
+    """One mount of a snapshot."""
+
+    options: MutableSequence[str]
+
+
+class Envelope(Protocol):
+    """An event."""
+
+    namespace: str
+    topic: str
+    event: Packed
+
+
+class Stream(Protocol):
+    """The events as they come."""
+
+    def __iter__(self) -> Iterator[Envelope]: ...
+
+    def cancel(self) -> None: ...
+
+
+class OneRecord(Protocol):
+    container: Record
+
+
+class Records(Protocol):
+    containers: Sequence[Record]
+
+
+class OneTask(Protocol):
+    process: Process
+
+
+class Tasks(Protocol):
+    tasks: Sequence[Process]
+
+
+class Mounts(Protocol):
+    mounts: Sequence[Mount]
+
+
+class Namespaces(Protocol):
+    namespaces: Sequence[Named]
+
+
+Answer = TypeVar("Answer", covariant=True)
 
 _PACKAGE = "cmgr.ctd"
 
@@ -50,7 +163,6 @@ _MESSAGES: Mapping[str, str] = {
     "Mounts": "mounts:1:Mount*",
     "Namespaces": "namespaces:1:Namespace*",
     "Filters": "filters:1*",
-    "Version": "version:1 revision:2",
     "Publish": "topic:1 event:2:Any",
     "Envelope": "timestamp:1:Timestamp namespace:2 topic:3 event:4:Any",
     # Events. The first field of each that cmgr follows is the container's id.
@@ -59,8 +171,8 @@ _MESSAGES: Mapping[str, str] = {
 }
 
 
-class Call(NamedTuple):
-    """A method, and the types of its question and its answer."""
+class Call(NamedTuple, Generic[Answer]):
+    """A method, and the names of its question and its answer."""
 
     path: str
     question: str
@@ -71,22 +183,22 @@ _CONTAINERS = "/containerd.services.containers.v1.Containers"
 _TASKS = "/containerd.services.tasks.v1.Tasks"
 _EVENTS = "/containerd.services.events.v1.Events"
 
-GET = Call(f"{_CONTAINERS}/Get", "ById", "Record")
-LIST = Call(f"{_CONTAINERS}/List", "Filters", "Records")
-UPDATE = Call(f"{_CONTAINERS}/Update", "Update", "Record")
-TASK = Call(f"{_TASKS}/Get", "OfContainer", "Task")
-TASKS = Call(f"{_TASKS}/List", "Empty", "Tasks")
-CREATE = Call(f"{_TASKS}/Create", "CreateTask", "Empty")
-START = Call(f"{_TASKS}/Start", "OfContainer", "Empty")
-DELETE = Call(f"{_TASKS}/Delete", "OfContainer", "Empty")
-KILL = Call(f"{_TASKS}/Kill", "Kill", "Empty")
-RESUME = Call(f"{_TASKS}/Resume", "OfContainer", "Empty")
-WAIT = Call(f"{_TASKS}/Wait", "OfContainer", "Ended")
-MOUNTS = Call("/containerd.services.snapshots.v1.Snapshots/Mounts", "Key", "Mounts")
-NAMESPACES = Call("/containerd.services.namespaces.v1.Namespaces/List", "Empty", "Namespaces")
-VERSION = Call("/containerd.services.version.v1.Version/Version", "Empty", "Version")
-PUBLISH = Call(f"{_EVENTS}/Publish", "Publish", "Empty")
-SUBSCRIBE = Call(f"{_EVENTS}/Subscribe", "Filters", "Envelope")
+GET: Call[OneRecord] = Call(f"{_CONTAINERS}/Get", "ById", "Record")
+LIST: Call[Records] = Call(f"{_CONTAINERS}/List", "Filters", "Records")
+UPDATE: Call[OneRecord] = Call(f"{_CONTAINERS}/Update", "Update", "Record")
+TASK: Call[OneTask] = Call(f"{_TASKS}/Get", "OfContainer", "Task")
+TASKS: Call[Tasks] = Call(f"{_TASKS}/List", "Empty", "Tasks")
+CREATE: Call[object] = Call(f"{_TASKS}/Create", "CreateTask", "Empty")
+START: Call[object] = Call(f"{_TASKS}/Start", "OfContainer", "Empty")
+DELETE: Call[object] = Call(f"{_TASKS}/Delete", "OfContainer", "Empty")
+KILL: Call[object] = Call(f"{_TASKS}/Kill", "Kill", "Empty")
+PAUSE: Call[object] = Call(f"{_TASKS}/Pause", "OfContainer", "Empty")
+RESUME: Call[object] = Call(f"{_TASKS}/Resume", "OfContainer", "Empty")
+WAIT: Call[End] = Call(f"{_TASKS}/Wait", "OfContainer", "Ended")
+MOUNTS: Call[Mounts] = Call("/containerd.services.snapshots.v1.Snapshots/Mounts", "Key", "Mounts")
+NAMESPACES: Call[Namespaces] = Call("/containerd.services.namespaces.v1.Namespaces/List", "Empty", "Namespaces")
+PUBLISH: Call[object] = Call(f"{_EVENTS}/Publish", "Publish", "Empty")
+SUBSCRIBE: Call[Envelope] = Call(f"{_EVENTS}/Subscribe", "Filters", "Envelope")
 
 _TYPES: Mapping[str, int] = {
     "string": FieldDescriptorProto.TYPE_STRING,
@@ -98,7 +210,7 @@ _TYPES: Mapping[str, int] = {
 }
 
 
-def _declared() -> Mapping[str, type[Message]]:
+def _declared() -> Mapping[str, type[Any]]:
     file = FileDescriptorProto(name="cmgr/containerd.proto", package=_PACKAGE, syntax="proto3")
     for name, fields in _MESSAGES.items():
         message = file.message_type.add(name=name)
@@ -109,7 +221,7 @@ def _declared() -> Mapping[str, type[Message]]:
     return {name: GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in _MESSAGES}
 
 
-def _declare(message: Message, name: str, number: str, kind: str = "string", *, repeated: bool = False) -> None:
+def _declare(message: Any, name: str, number: str, kind: str = "string", *, repeated: bool = False) -> None:
     field = message.field.add(name=name, number=int(number))
     field.label = field.LABEL_REPEATED if repeated or kind == "map" else field.LABEL_OPTIONAL
     if kind in _TYPES:

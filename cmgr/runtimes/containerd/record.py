@@ -6,22 +6,23 @@ used as a path, except in forms that `containerd_io` checks.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlencode
 
+from cmgr.model.values.chips import UNCLEAR
 from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit
 from cmgr.runtimes import claims
-from cmgr.runtimes.containerd.messages import Message
-from cmgr.runtimes.docker.inspect import signal_number
-from cmgr.runtimes.documents import Json, items, mapping, text, texts
+from cmgr.runtimes.containerd.messages import End, Process, Record, Stamp
+from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
 from cmgr.runtimes.labels import LONGEST_GRACE, wishes
+from cmgr.runtimes.labels import wished as wished_for
 
 NAME = "containerd"
 
 STATUS = "containerd.io/restart.status"
-"""What the restart monitor obeys: `running` is started again, a container without this label is left alone."""
+"""The restart monitor obeys it: `running` is started again, a container without this label is left alone."""
 
 POLICY = "containerd.io/restart.policy"
 EXPLICITLY_STOPPED = "containerd.io/restart.explicitly-stopped"
@@ -34,13 +35,15 @@ SAVED_STATUS = "cmgr.io/restart-status"
 
 SAVED_STREAMS = "cmgr.io/saved-io"
 
+_PATH = re.compile(rb"/[!-~]+")
+
 _NEVER = -62135596800
 """The year 1, which containerd says for "not yet"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a container's record says, and the `Container` it makes while it has no task.
+    """A container's record, and the `Container` it makes while it has no task.
 
     `made` and `changed` are moments in containerd's own words; `majors` is what it was read with. `concerns`: it asks
     for chips, or has something about them that could not be read; the others are not cmgr's. `shared`: paths of
@@ -105,7 +108,7 @@ class Task:
 _UNKNOWN, _RUNNING, _STOPPED, _PAUSED, _PAUSING = 0, 2, 3, 4, 5
 
 
-def task(process: Message) -> Task:
+def task(process: Process) -> Task:
     """Read what containerd says of a task."""
     status = int(process.status)
     ended = status == _STOPPED
@@ -117,7 +120,7 @@ def task(process: Message) -> Task:
     )
 
 
-def exit_(ended: Message) -> Exit | None:
+def exit_(ended: End) -> Exit | None:
     """Return the end that a task, an event or an answer with `exit_status` and `exited_at` tells."""
     seconds = int(ended.exited_at.seconds)
     if seconds in (0, _NEVER):
@@ -127,21 +130,21 @@ def exit_(ended: Message) -> Exit | None:
     return Exit(int(ended.exit_status), at + timedelta(microseconds=int(ended.exited_at.nanos) // 1000))
 
 
-def changed(record: Message) -> str:
+def changed(record: Record) -> str:
     """Return the word for the version of a record."""
     return _moment(record.updated_at)
 
 
-def definition(namespace: str, record: Message, majors: frozenset[int]) -> Definition:
+def definition(namespace: str, record: Record, majors: frozenset[int]) -> Definition:
     """Read a record; `majors` as in `claims.from_numbers`."""
     labels = {str(name): str(value) for name, value in record.labels.items()}
     spec = spec_of(record)
     auto_remove = labels.get("nerdctl/auto-remove") == "true"
     theirs = {name: value for name, value in labels.items() if not name.startswith(OURS)}
     wished = wishes(theirs, auto_remove=auto_remove)
-    asked = _claims(spec, majors)
-    if not spec:
-        asked = claims.Claims(warnings=("its definition cannot be read",))
+    asked = claims.Claims() if wished.ignored else _claims(spec, majors, _programs(record, spec))
+    if not spec and not wished.ignored:
+        asked = claims.Claims(frozenset({UNCLEAR}), ("its definition cannot be read",))
     container = Container(
         key=ContainerKey(NAME, namespace, str(record.id)),
         name=labels.get("nerdctl/name") or str(record.id),
@@ -158,7 +161,7 @@ def definition(namespace: str, record: Message, majors: frozenset[int]) -> Defin
     linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
     return Definition(
         container,
-        concerns=bool(asked.chips or asked.warnings) and DOCKERS not in labels,
+        concerns=(bool(asked.chips or asked.warnings) or wished_for(theirs)) and DOCKERS not in labels,
         made=_moment(record.created_at),
         changed=changed(record),
         labels=labels,
@@ -199,22 +202,31 @@ def arming(labels: Mapping[str, str], policy: str) -> dict[str, str]:
     return {name: value for name, value in fresh.items() if labels.get(name, "") != value} if status else {}
 
 
-def _claims(spec: Json, majors: frozenset[int]) -> claims.Claims:
+def _claims(spec: Json, majors: frozenset[int], programs: Sequence[str]) -> claims.Claims:
     linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
     rules = [mapping(item) for item in items(mapping(linux.get("resources")).get("devices"))]
     allowed = [_numbers(rule) for rule in rules if rule.get("allow") is True and _of_characters(rule)]
     nodes = [mapping(item) for item in items(linux.get("devices"))]
     if (-1, -1) in allowed:
-        nodes = []  # One that may reach everything has every node of the machine: that asks for none of them.
+        nodes = []  # A container that can reach everything has every node of the machine: that asks for none of them.
     given = [_numbers(node) for node in nodes if _of_characters(node)]
+    environment = [item for item in items(process.get("env")) if isinstance(item, str)]
     # A path in `linux.devices` is the one inside the container: only the numbers tell which device it is.
     parts = (
-        claims.from_environment([item for item in items(process.get("env")) if isinstance(item, str)]),
+        claims.from_environment(environment, programs=programs),
         claims.from_numbers((*given, *allowed), majors),
         claims.from_annotations(texts(spec.get("annotations"))),
         claims.from_devices(_bound(spec)),
     )
     return claims.joined(parts)
+
+
+def _programs(record: Record, spec: Json) -> list[str]:
+    """Return the hooks that make the container, and the programs that the options of its runtime name."""
+    hooks = [mapping(hook) for stage in mapping(spec.get("hooks")).values() for hook in items(stage)]
+    # The options are a message of the runtime's own kind, in which a program is a path as in any other text.
+    named = _PATH.findall(bytes(record.runtime.options.value))
+    return [*(text(hook, "path") for hook in hooks), *(path.decode() for path in named)]
 
 
 def _bound(spec: Json) -> list[str]:
@@ -245,7 +257,7 @@ def _grace(labels: Mapping[str, str]) -> timedelta:
     return min(timedelta(seconds=int(text)), LONGEST_GRACE)
 
 
-def spec_of(record: Message) -> Json:
+def spec_of(record: Record) -> Json:
     """Return the container's OCI spec, empty when it cannot be read."""
     try:
         return mapping(json.loads(record.spec.value))
@@ -253,7 +265,7 @@ def spec_of(record: Message) -> Json:
         return {}
 
 
-def _moment(stamp: Message) -> str:
+def _moment(stamp: Stamp) -> str:
     return f"{int(stamp.seconds)}.{int(stamp.nanos):09d}"
 
 

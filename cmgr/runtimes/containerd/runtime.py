@@ -8,7 +8,6 @@ from cmgr.errors import ContainerError
 from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.containerd import diagnosis as containerd_diagnosis
-from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.events import Watcher
 from cmgr.runtimes.containerd.known import Seen
@@ -36,11 +35,6 @@ class ContainerdRuntime:
         self._starter = Starter(self._looks)
         self._watcher: Watcher | None = None
 
-    def check(self, seconds: float = 5.0) -> str:
-        """Return the daemon's version. Raises `RuntimeDown` or `ContainerError`."""
-        self._wire.reach("reach containerd")
-        return str(self._wire.call(calls.VERSION, "reach containerd", "", seconds).version)
-
     def list(self) -> tuple[Container, ...]:
         self._wire.reach("list containers")
         until = time.monotonic() + self._limits.list
@@ -64,8 +58,8 @@ class ContainerdRuntime:
     def stop(self, key: ContainerKey, grace: timedelta) -> Halt:
         return self._stopper.stop(key, grace)
 
-    def start(self, key: ContainerKey, restart_policy: str) -> str:
-        return self._starter.start(key, restart_policy)
+    def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
+        return self._starter.start(key, restart_policy, frozen=frozen)
 
     def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
         what = f"set the restart policy of container {self._looks.known.name(key)}"

@@ -10,14 +10,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from cmgr.errors import ContainerError
+from cmgr.errors import ContainerError, RuntimeAils
 from cmgr.model.values.containers import ContainerKey
 from cmgr.runtimes.containerd import io as containerd_io
 from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.known import Seen
 from cmgr.runtimes.containerd.looks import Looks
-from cmgr.runtimes.containerd.messages import Message
+from cmgr.runtimes.containerd.messages import Mount
 from cmgr.runtimes.containerd.record import Definition, Streams, Task
 from cmgr.runtimes.containerd.wire import Exists, Missing, Pending, TimedOut
 
@@ -29,9 +29,9 @@ class Starter:
         self._looks = looks
         self._wire = looks.wire
         self._limits = looks.limits
-        self._deletes: dict[ContainerKey, Pending] = {}
+        self._deletes: dict[ContainerKey, Pending[object]] = {}
 
-    def start(self, key: ContainerKey, restart_policy: str) -> str:
+    def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool) -> str:
         """Do what `Runtime.start` says."""
         what = f"start container {self._looks.known.name(key)}"
         self._wire.reach(what)
@@ -41,14 +41,23 @@ class Starter:
             raise ContainerError(f"cannot {what}: whether it runs cannot be told, because its shim does not answer")
         if not seen.running:
             self._begin(seen, what, until)
-        elif seen.task is not None and seen.task.paused:
-            self._order(calls.RESUME, key, what, self._limits.kill)
         seen = self._looks.look(key, what)
         # Only now: until it runs the restart monitor must not see it.
         labels = containerd_record.arming(seen.definition.labels, restart_policy)
         if labels:
             self._looks.set_labels(key, labels, what).result(self._limits.look)
+        if frozen and seen.task is not None and not seen.task.paused:
+            self._freeze(key)
         return seen.run
+
+    def _freeze(self, key: ContainerKey) -> None:
+        what = f"pause container {self._looks.known.name(key)}"
+        try:
+            self._wire.call(calls.PAUSE, what, key.namespace, self._limits.kill, container_id=key.id)
+        except ContainerError as exc:
+            seen = self._looks.look(key, what)
+            if seen.task is not None and seen.running and not seen.task.paused:  # It may have ended by now.
+                raise RuntimeAils(exc.message, hint=exc.hint) from exc
 
     def _begin(self, seen: Seen, what: str, until: float) -> None:
         definition, key = seen.definition, seen.definition.key
@@ -105,7 +114,7 @@ class Starter:
                 raise
         self._deletes.pop(key, None)
 
-    def _rootfs(self, definition: Definition, what: str) -> list[Message]:
+    def _rootfs(self, definition: Definition, what: str) -> list[Mount]:
         """Return the mounts of its snapshot. A task without them would wedge the container (trap 4)."""
         if not definition.snapshot_key:
             return []
@@ -120,9 +129,7 @@ class Starter:
             mount.options.append(f'context="{definition.mount_label}"')
         return list(answer.mounts)
 
-    def _create(
-        self, definition: Definition, streams: Streams, rootfs: list[Message], bound: tuple[str, float]
-    ) -> None:
+    def _create(self, definition: Definition, streams: Streams, rootfs: list[Mount], bound: tuple[str, float]) -> None:
         what, until = bound
         fields = {
             "container_id": definition.key.id,
@@ -156,7 +163,7 @@ class Starter:
         if streams.stdout.startswith("binary://"):
             containerd_io.end_loggers(key.namespace, key.id)
 
-    def _order(self, call: calls.Call, key: ContainerKey, what: str, seconds: float) -> None:
+    def _order(self, call: calls.Call[object], key: ContainerKey, what: str, seconds: float) -> None:
         try:
             self._wire.call(call, what, key.namespace, seconds, container_id=key.id)
         except Missing as exc:
@@ -188,7 +195,8 @@ def _swept_away(text: str, key: ContainerKey, streams: Streams) -> bool:
     """Return whether the task's own directory or FIFO vanished: the last one's client was still deleting (trap 6)."""
     directory = f"/io.containerd.runtime.v2.task/{key.namespace}/{key.id}/"
     fifos = [path for path in (streams.stdout, streams.stderr) if path.startswith("/")]
-    own = "|".join([rf"{re.escape(directory)}\S+", *map(re.escape, fifos)])
+    # A shim is started in that directory, and then does not say its path.
+    own = "|".join([rf"{re.escape(directory)}\S+", *map(re.escape, fifos), r"start failed: \S+: getwd"])
     return re.search(rf"(?:{own}): no such file or directory", text) is not None
 
 

@@ -20,6 +20,7 @@ from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.known import Seen
 from cmgr.runtimes.containerd.looks import Looks
+from cmgr.runtimes.containerd.messages import End
 from cmgr.runtimes.containerd.record import STATUS, Streams
 from cmgr.runtimes.containerd.wire import Missing, Pending, TimedOut
 
@@ -48,7 +49,7 @@ class Stopper:
             if seen.running:
                 ended = self._end(seen, seconds, what)
                 if ended is not None:
-                    halt, seconds = ended, 0.0  # What comes back now nobody has begun to use.
+                    halt, seconds = ended, 0.0  # A task that comes back now is used by nobody yet.
             elif halt is None:
                 return _down(seen)
             elif not self._disarm(seen, what):
@@ -115,7 +116,7 @@ class Stopper:
             # Somebody else was faster, or it has ended; one that is paused for good is killed after its grace.
             return
 
-    def _await(self, seen: Seen, end: Pending, grace: float, what: str) -> None:
+    def _await(self, seen: Seen, end: Pending[End], grace: float, what: str) -> None:
         key = seen.definition.key
         try:
             try:
@@ -140,7 +141,7 @@ class Stopper:
 
 def _down(seen: Seen) -> Halt:
     container = seen.container()
-    if not container.run:  # One that never ran has not died of anything.
+    if not container.run:  # A container that never ran has not died of anything.
         return Halt("", Exit(0, datetime.now(UTC), asked=True))
-    # One whose task has vanished without an end that anybody saw did not do so before it was to be stopped.
+    # A task that vanished without a seen end did not do so before it was to be stopped.
     return Halt(container.run, container.exit)

@@ -4,33 +4,26 @@ from collections.abc import Callable
 
 from cmgr.errors import ContainerError, ContainerGone
 from cmgr.model.values.containers import ContainerKey
-from cmgr.model.values.facts import ContainerRemoved, ContainerSeen, RuntimeDown, RuntimeUp
+from cmgr.model.values.facts import ContainerRemoved, ContainerSeen
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.known import Seen
 from cmgr.runtimes.containerd.looks import Looks
-from cmgr.runtimes.containerd.messages import MESSAGES
+from cmgr.runtimes.containerd.messages import MESSAGES, TaskExit
 from cmgr.runtimes.containerd.record import NAME
+from cmgr.runtimes.following import Comings
 
 
-class Teller:
+class Teller(Comings):
     """Looks at each container that an event speaks of, and tells what it found. On the watcher's thread.
 
     The order of the stream is the order of the looks, so that what is told last is the newest.
     """
 
     def __init__(self, looks: Looks, tell: Callable[[RuntimeFact], None]) -> None:
+        super().__init__(NAME, looks.known, tell)
         self._looks = looks
         self._known = looks.known
-        self._tell = tell
-
-    def up(self, restarted: bool) -> None:
-        self._known.flow(True)
-        self._tell(RuntimeUp(NAME, restarted=restarted))
-
-    def down(self, why: str) -> None:
-        self._known.flow(False)
-        self._tell(RuntimeDown(NAME, why))
 
     def event(self, namespace: str, topic: str, payload: bytes) -> None:
         # Whatever the event is, its first field is the container's id.
@@ -54,7 +47,7 @@ class Teller:
             self._look(key, None if record_changed else seen)
 
     def _ended(self, key: ContainerKey, payload: bytes) -> None:
-        event = MESSAGES["TaskExit"].FromString(payload)
+        event: TaskExit = MESSAGES["TaskExit"].FromString(payload)
         if event.id != event.container_id:
             return  # The end of a process that somebody had run inside it.
         seen = self._known.ended(key, int(event.pid), containerd_record.exit_(event))

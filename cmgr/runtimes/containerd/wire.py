@@ -1,14 +1,17 @@
 """Calls to containerd that end in time and raise only cmgr's errors."""
 
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, ClassVar, Generic
 
 import grpc
 
-from cmgr.errors import ContainerError, RuntimeDown
-from cmgr.runtimes.containerd.messages import MESSAGES, SUBSCRIBE, Call, Message
+from cmgr import listener
+from cmgr.errors import ContainerError, RuntimeAils, RuntimeDown
+from cmgr.runtimes import following
+from cmgr.runtimes.containerd.messages import MESSAGES, SUBSCRIBE, Answer, Call, Stream
+from cmgr.runtimes.following import Broken
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", 64 * 2**20),  # The default of 4 MB is too little: specs add up.
@@ -29,16 +32,12 @@ class Exists(ContainerError):
     """There is a task already."""
 
 
-class TimedOut(ContainerError):
+class TimedOut(RuntimeAils):
     """No answer came in time: whether the order was carried out is not known."""
 
 
-class Broken(ContainerError):
-    """The connection broke in mid-call: whether the order was carried out is not known."""
-
-
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(following.Limits):
     """How many seconds each thing may take.
 
     `delete`: one that is cut short leaves a task that is neither there nor gone (facts of the runtimes, trap 1), so it
@@ -47,8 +46,6 @@ class Limits:
     a stream that says nothing is checked; `echo`: how long the answer may take.
     """
 
-    look: float = 5.0
-    list: float = 28.0
     kill: float = 5.0
     after_kill: float = 15.0
     settle: float = 1.0
@@ -59,33 +56,27 @@ class Limits:
     leftover: float = 6.0
     pulse: float = 20.0
     echo: float = 10.0
-    first_delay: float = 0.1
-    longest_delay: float = 2.0
 
-    @classmethod
-    def within(cls, seconds: float) -> "Limits":
-        """Return limits in which a list may take so long, and everything else that is containerd's in proportion.
-
-        A delete is not: cut short it wedges its container. Nor is what the restart monitor sets.
-        """
-        usual = cls()
-        names = ("look", "list", "kill", "after_kill", "create", "start", "delete_wait", "leftover", "pulse", "echo")
-        return cls(**{name: getattr(usual, name) * seconds / usual.list for name in names})
+    # Not `delete`, which cut short wedges its container, nor what the restart monitor sets.
+    IN_PROPORTION: ClassVar = (
+        *("look", "list", "kill", "after_kill", "create", "start", "delete_wait", "leftover", "pulse", "echo"),
+    )
 
 
-class Pending:
+class Pending(Generic[Answer]):
     """A call under way. It ends by itself; `cancel` it when nobody wants the answer."""
 
-    def __init__(self, future: Message, what: str, seconds: float) -> None:
+    def __init__(self, future: Any, what: str, seconds: float) -> None:
         self._future = future
         self._what = what
         self._seconds = seconds
 
-    def result(self, seconds: float) -> Message:
+    def result(self, seconds: float) -> Answer:
         """Return the answer. Raises `TimedOut` when it takes longer than this; the call goes on then."""
         try:
             with translated(self._what, self._seconds):
-                return self._future.result(timeout=max(seconds, 0.0))
+                answer: Answer = self._future.result(timeout=max(seconds, 0.0))
+                return answer
         except grpc.FutureTimeoutError:
             raise TimedOut(f"cannot {self._what}: it took longer than {seconds:.1f} s") from None
 
@@ -107,25 +98,26 @@ class Wire:
         carried out.
         """
         try:
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.settimeout(2.0)
-                probe.connect(self.address)
+            listener.reached(self.address, 2.0).close()
         except OSError as exc:
             hint = "see `systemctl status containerd`, and [containerd] address in the configuration"
             reason = exc.strerror or str(exc)
             raise RuntimeDown(f"cannot {what}: nothing answers at {self.address}: {reason}", hint=hint) from None
 
-    def call(self, call: Call, what: str, namespace: str, seconds: float, **fields: object) -> Message:
+    def call(self, call: Call[Answer], what: str, namespace: str, seconds: float, **fields: object) -> Answer:
         """Ask, and return the answer. Raises `Missing`, `Exists`, `TimedOut`, `Broken`, `ContainerError`."""
         with translated(what, seconds):
-            return self._method(call)(
+            answer: Answer = self._method(call)(
                 MESSAGES[call.question](**fields),
                 timeout=max(seconds, 0.001),
                 metadata=_metadata(namespace),
                 wait_for_ready=True,
             )
+            return answer
 
-    def begin(self, call: Call, what: str, namespace: str, seconds: float | None, **fields: object) -> Pending:
+    def begin(
+        self, call: Call[Answer], what: str, namespace: str, seconds: float | None, **fields: object
+    ) -> Pending[Answer]:
         """Ask, and return at once. Without `seconds` there is no limit."""
         with translated(what, seconds or 0):
             future = self._method(call).future(
@@ -136,16 +128,17 @@ class Wire:
             )
         return Pending(future, what, seconds or 0)
 
-    def subscribe(self, filters: tuple[str, ...]) -> Message:
+    def subscribe(self, filters: tuple[str, ...]) -> Stream:
         """Open the stream of events that match one of the filters. It is read under `translated`."""
         open_ = self._channel.unary_stream(
             SUBSCRIBE.path,
             request_serializer=MESSAGES[SUBSCRIBE.question].SerializeToString,
             response_deserializer=MESSAGES[SUBSCRIBE.answer].FromString,
         )
-        return open_(MESSAGES[SUBSCRIBE.question](filters=filters), wait_for_ready=True)
+        stream: Stream = open_(MESSAGES[SUBSCRIBE.question](filters=filters), wait_for_ready=True)
+        return stream
 
-    def _method(self, call: Call) -> Message:
+    def _method(self, call: Call[Answer]) -> Any:
         return self._channel.unary_unary(
             call.path,
             request_serializer=MESSAGES[call.question].SerializeToString,
@@ -188,5 +181,5 @@ def translated(what: str, seconds: float) -> Iterator[None]:
             said = "containerd's answer cannot be read"
         raise kind(f"cannot {what}: {said}") from None
     except (ValueError, grpc.FutureCancelledError):
-        # What grpc raises when the channel was closed: for a new call, and for one under way.
+        # grpc raises this when the channel was closed: for a new call, and for one under way.
         raise Broken(f"cannot {what}: the connection to containerd was closed") from None

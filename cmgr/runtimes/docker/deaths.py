@@ -1,4 +1,8 @@
-"""Whether a container's end was asked for, as far as the runtime's events tell."""
+"""Whether a container's end was asked for, as far as the runtime's events tell.
+
+A daemon that is stopped ends its containers, one that was killed does so when it comes back and finds them running.
+The events of that, if there are any (Docker 20.10 tells them, 28 closes the stream before), look like a person's order.
+"""
 
 import threading
 from collections.abc import Collection
@@ -13,7 +17,7 @@ class Deaths:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._told: set[str] = set()
-        self._ended: dict[str, bool] = {}
+        self._ended: dict[str, bool | None] = {}
 
     def started(self, id_: str) -> None:
         """A new life: nobody has told it anything."""
@@ -29,8 +33,11 @@ class Deaths:
     def died(self, id_: str, *, all_seen: bool) -> None:
         """It ended. `all_seen`: had anybody told it to, we would know."""
         with self._lock:
-            if id_ in self._told or all_seen:
-                self._ended[id_] = id_ in self._told
+            self._ended[id_] = True if id_ in self._told else False if all_seen else None
+
+    def swept(self, id_: str) -> None:
+        """The daemon ended it as it went or came, when nobody could ask for that."""
+        self.started(id_)
 
     def asked(self, id_: str) -> bool | None:
         """Return what `Exit.asked` is for the container's last end."""
@@ -41,7 +48,11 @@ class Deaths:
         """Return the container with `exit.asked` filled in."""
         if container.exit is None:
             return container
-        return replace(container, exit=replace(container.exit, asked=self.asked(container.key.id)))
+        id_ = container.key.id
+        asked = self.asked(id_)
+        with self._lock:
+            missed = asked is None and id_ not in self._ended
+        return replace(container, exit=replace(container.exit, asked=asked, missed=missed))
 
     def keep(self, ids: Collection[str]) -> None:
         """Forget all containers but these."""

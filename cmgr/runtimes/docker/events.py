@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -10,13 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from cmgr.errors import ContainerError, RuntimeDown
+from cmgr.errors import ContainerError
 from cmgr.model.values.containers import Exit
+from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import Line
-from cmgr.runtimes.docker.wire import Broken, Clients, Limits
-
-_SHORT_LIFE = 5.0
-"""A stream that ended sooner than this counts as another failure in a row."""
+from cmgr.runtimes.docker.wire import Clients, Limits
+from cmgr.runtimes.following import Broken
 
 _PAST = 600 * 10**9
 """How far back, in nanoseconds, Docker is asked at first: what it still knows says whose deaths were asked for."""
@@ -58,12 +56,8 @@ def parsed(line: bytes) -> Event | None:
     return Event(action, id_, at, texts)
 
 
-class Listener(Protocol):
-    """Who is told; on the watcher's thread, in the order of the stream."""
-
-    def up(self, restarted: bool) -> None: ...
-
-    def down(self, why: str) -> None: ...
+class Listener(following.Listener, Protocol):
+    """The one who is told; on the follower's thread, in the order of the stream."""
 
     def past(self, event: Event) -> None:
         """Take an event of before the watching began."""
@@ -71,53 +65,24 @@ class Listener(Protocol):
     def event(self, event: Event) -> None: ...
 
 
-class Watcher:
-    """Follows the stream until it is closed. `malformed` counts the events that could not be read."""
+class Watcher(following.Follower):
+    """Follows Docker's stream. `malformed` counts the events that could not be read."""
 
     def __init__(self, clients: Clients, listener: Listener, limits: Limits) -> None:
+        super().__init__("docker-events", listener, limits)
         self.malformed = 0
         self._clients = clients
         self._listener = listener
         self._limits = limits
-        self._closed = threading.Event()
         self._line: Line | None = None
-        self._thread = threading.Thread(target=self._run, name="docker-events", daemon=True)
         self._since = ""
         self._recent: deque[Event] = deque(maxlen=64)
         self._open = False
-        self._up = False
-        self._told_down = False
-        self._restarted = False
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop following; the listener hears nothing any more. Blocks up to 1.5 s."""
-        self._closed.set()
+    def _cut(self) -> None:
         line = self._line
         if line is not None:
             line.cut()
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(1.5)
-
-    @property
-    def closed(self) -> bool:
-        return self._closed.is_set()
-
-    def _run(self) -> None:
-        failures = 0
-        while not self.closed:
-            began = time.monotonic()
-            try:
-                self._follow()
-                failures = 0
-            except ContainerError as exc:
-                failures = 1 if self._open and time.monotonic() - began > _SHORT_LIFE else failures + 1
-                self._lost(exc)
-                self._closed.wait(
-                    min(self._limits.first_delay * 2.0 ** min(failures - 1, 20), self._limits.longest_delay)
-                )
 
     def _follow(self) -> None:
         """Follow one stream; return when it was silent for long. Raises `ContainerError` when it ended."""
@@ -158,15 +123,20 @@ class Watcher:
 
     def _read_past(self) -> None:
         now = time.time_ns()
+        for line in self._past(now):
+            event = parsed(line) if line else None
+            if event is not None:
+                self._listener.past(event)
+        self._since = _moment(now)
+
+    def _past(self, now: int) -> list[bytes]:
+        if self._restarted:
+            return []  # The events of a daemon that has just come look like orders, and nobody gave any.
         with (
             self._clients.use("read Docker's past events", self._limits.opens, self._new_line()) as client,
             client.events(_moment(now - _PAST), _moment(now)) as response,
         ):
-            lines = list(response.iter_lines(chunk_size=None))
-        for event in map(parsed, filter(None, lines)):
-            if event is not None:
-                self._listener.past(event)
-        self._since = _moment(now)
+            return list(response.iter_lines(chunk_size=None))
 
     def _new_line(self) -> Line:
         line = self._line = Line(self._clients.path)
@@ -176,21 +146,12 @@ class Watcher:
 
     def _opened(self) -> None:
         self._open = True
-        if self._up or self.closed:
-            return
-        restarted, self._restarted = self._restarted, False
-        self._up, self._told_down = True, False
-        self._listener.up(restarted)
-        self._clients.warm(_WARM)
+        if self._flows():
+            self._clients.warm(_WARM)
 
     def _lost(self, error: ContainerError) -> None:
-        # While a daemon lives it closes no stream and refuses nobody; one that hangs does neither.
-        self._restarted = self._restarted or isinstance(error, RuntimeDown | Broken)
-        self._up = False
         self._clients.forget()
-        if not self._told_down and not self.closed:
-            self._told_down = True
-            self._listener.down(error.message.partition(": ")[2] or error.message)
+        super()._lost(error)
 
 
 def _moment(nanoseconds: int) -> str:

@@ -1,16 +1,16 @@
 """Docker's description of a container (the JSON of `docker inspect`) turned into a `Container`. Pure."""
 
 import re
-import signal
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
 from cmgr.errors import ContainerError
+from cmgr.model.values.chips import UNCLEAR
 from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, UNHEALTHY, Container, ContainerKey, Exit
-from cmgr.runtimes import claims
-from cmgr.runtimes.documents import Json, items, mapping, text, texts
-from cmgr.runtimes.labels import LONGEST_GRACE, wishes
+from cmgr.runtimes import claims, labels
+from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
+from cmgr.runtimes.labels import LONGEST_GRACE
 
 NAME = "docker"
 
@@ -23,8 +23,8 @@ _POLICIES = ("always", "on-failure", "unless-stopped")
 class Described:
     """A container, and the signal that asks it to stop.
 
-    `state` is Docker's own word for its state. `concerns`: it asks for chips, or has something about them that could
-    not be read; the others are not cmgr's.
+    `state` is Docker's own word for its state. `concerns`: it asks for chips, has something about them that could
+    not be read, or has a label of cmgr's; the others are not cmgr's.
     """
 
     container: Container
@@ -44,12 +44,13 @@ def described(document: object, majors: frozenset[int]) -> Described:
         raise ContainerError("cannot read Docker's description of a container: it has no id")
     config, host, state = (mapping(whole.get(part)) for part in ("Config", "HostConfig", "State"))
     auto_remove = host.get("AutoRemove") is True
-    wished = wishes(texts(config.get("Labels")), auto_remove=auto_remove)
-    asked = _claims(config, host, majors)
-    if not asked.chips and host.get("Privileged") is True:
+    told = texts(config.get("Labels"))
+    wished = labels.wishes(told, auto_remove=auto_remove)
+    asked = claims.Claims() if wished.ignored else _claims(config, host, whole.get("Mounts"), majors)
+    if not asked.chips and not wished.ignored and host.get("Privileged") is True:
         reach = "is privileged, so it can reach every chip; which it uses cannot be told"
-        asked = claims.Claims(warnings=(*asked.warnings, reach))
-    running = is_running(state)
+        asked = claims.Claims(frozenset({UNCLEAR}), (*asked.warnings, reach))
+    running, frozen = is_running(state), state.get("Paused") is True
     run = text(state, "StartedAt")
     container = Container(
         key=key(id_),
@@ -63,13 +64,34 @@ def described(document: object, majors: frozenset[int]) -> Described:
         order=wished.order,
         enabled=wished.enabled,
         heal=wished.heal,
-        health=_health(state) if running else "",
+        # Docker checks no paused one: what it says is of the time before.
+        health=_health(state) if running and not frozen else "",
         restart_policy=_policy(host),
         auto_remove=auto_remove,
         warnings=asked.warnings + wished.warnings,
+        frozen=running and frozen,
     )
-    concerns = bool(asked.chips or asked.warnings)
+    concerns = bool(asked.chips or asked.warnings) or labels.wished(told)
     return Described(container, signal_number(text(config, "StopSignal")), text(state, "Status"), concerns)
+
+
+def unreadable(row: Json, why: str) -> Described:
+    """Read a container's row of Docker's list, which is all that is known of one that cannot be inspected."""
+    id_, state = text(row, "Id"), text(row, "State")
+    wished = labels.wishes(texts(row.get("Labels")))
+    names = [name.lstrip("/") for name in items(row.get("Names")) if isinstance(name, str)]
+    container = Container(
+        key=key(id_),
+        name=next(iter(names), "") or id_[:12],
+        # A state of which it is not sure that the processes are gone ("removing") counts as running.
+        running=state not in ("exited", "created", "dead"),
+        strategy=wished.strategy,
+        order=wished.order,
+        enabled=wished.enabled,
+        warnings=wished.warnings,
+        unread=why.partition(": ")[2] or why,
+    )
+    return Described(container, signal_number(""), state, concerns=True)
 
 
 def key(id_: str) -> ContainerKey:
@@ -87,13 +109,16 @@ def _health(state: Json) -> str:
     return word if word in _HEALTHS else ""  # Docker also says "none".
 
 
-def _claims(config: Json, host: Json, majors: frozenset[int]) -> claims.Claims:
+def _claims(config: Json, host: Json, mounts: object, majors: frozenset[int]) -> claims.Claims:
     requests = [_request(mapping(item)) for item in items(host.get("DeviceRequests"))]
     paths = [text(mapping(item), "PathOnHost") for item in items(host.get("Devices"))]
+    bound = [text(mount, "Source") for mount in map(mapping, items(mounts)) if text(mount, "Type") == "bind"]
     rules = [item for item in items(host.get("DeviceCgroupRules")) if isinstance(item, str)]
+    environment = [item for item in items(config.get("Env")) if isinstance(item, str)]
+    runtime = text(host, "Runtime")  # Docker puts its default there when the container is made.
     parts = (
-        claims.from_environment([item for item in items(config.get("Env")) if isinstance(item, str)], requests),
-        claims.from_devices(path for path in paths if path),
+        claims.from_environment(environment, requests, [runtime] if runtime else None),
+        claims.from_devices(path for path in (*paths, *bound) if path),
         claims.from_requests(requests),
         claims.from_annotations(texts(host.get("Annotations"))),
         claims.from_numbers((number for rule in rules for number in _numbers(rule)), majors),
@@ -159,17 +184,3 @@ def moment(text: str) -> datetime | None:
         return None if at.year == 1 or at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def signal_number(name: str) -> int:
-    """Return the number of a stop signal as an image or a person writes it; SIGTERM where that is none."""
-    word = name.strip().upper()
-    word = word if word.startswith("SIG") else f"SIG{word}"
-    number = int(signal.SIGTERM)
-    if plain := re.fullmatch(r"SIG([0-9]{1,2})", word):
-        number = int(plain[1])
-    elif late := re.fullmatch(r"SIGRTM(IN\+|AX-)([0-9]{1,2})", word):
-        number = signal.SIGRTMIN + int(late[2]) if late[1] == "IN+" else signal.SIGRTMAX - int(late[2])
-    elif word in signal.Signals.__members__:
-        number = int(signal.Signals[word])
-    return number if 0 < number <= signal.SIGRTMAX else int(signal.SIGTERM)

@@ -1,7 +1,7 @@
 """One connection to Docker's socket whose calls end in time, whose answers end, and which another thread can cut.
 
 The SDK's own connections bound each read but not the whole call, are opened anew for each address asked for, and
-cannot be cut while they wait for the first byte. What is answered they keep in memory, however long it is.
+cannot be cut while they wait for the first byte. They keep the answer in memory, however long it is.
 """
 
 import math
@@ -21,7 +21,7 @@ LONGEST = 32 * 2**20
 
 
 class Line:
-    """What a client's connection obeys: `until`, on the monotonic clock, when its call must have ended, and `room`,
+    """The limits of a client's connection: `until`, on the monotonic clock, when its call must have ended, and `room`,
     how many bytes its answer may still bring.
 
     One thread at a time may call through it; any thread may `cut` it, for good.
@@ -116,7 +116,7 @@ class Adapter(HTTPAdapter):
 
     def __init__(self, line: Line) -> None:
         super().__init__()
-        # What the pool does not know it hands on to its connections.
+        # The pool hands options that it does not know on to its connections.
         self._pool = _Pool("localhost", maxsize=1, line=line)
 
     def get_connection_with_tls_context(

@@ -1,25 +1,30 @@
 """Docker, through its socket. The only runtime that knows the SDK (with the `docker_…` modules beside it)."""
 
 import math
+import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
+from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown
 from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
-from cmgr.runtimes.claims import chip_majors
+from cmgr.runtimes.claims import majors_here
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Watcher
-from cmgr.runtimes.docker.inspect import NAME, Described, described, restart_policy
+from cmgr.runtimes.docker.inspect import NAME, Described, described, restart_policy, unreadable
+from cmgr.runtimes.docker.known import Known
+from cmgr.runtimes.docker.shims import end_idle_shims
 from cmgr.runtimes.docker.tell import Teller
 from cmgr.runtimes.docker.wire import Clients, Limits
-from cmgr.runtimes.docker_known import Known
-from cmgr.runtimes.documents import ended
+from cmgr.runtimes.documents import Json, ended, text
 from cmgr.runtimes.labels import LONGEST_GRACE
+
+_DEAD_TASK = re.compile(r"task [0-9a-f]{12,64}:? already exists")
+"""Said of a container whose end containerd missed because dockerd was killed meanwhile; it goes on saying so."""
 
 
 class DockerRuntime:
@@ -39,50 +44,50 @@ class DockerRuntime:
         """How many events could not be read."""
         return self._watcher.malformed if self._watcher is not None else 0
 
-    def check(self, seconds: float = 5.0) -> str:
-        """Return the daemon's version. Raises `RuntimeDown` or `ContainerError`."""
-        with self._clients.use("reach Docker", seconds) as client:
-            return str(client.api.version(api_version=False)["Version"])
-
     def list(self) -> tuple[Container, ...]:
         until = time.monotonic() + self._limits.list
         ticket = self._known.ticket()
         with self._clients.use("list containers", self._limits.list) as client:
-            states = {str(row["Id"]): str(row["State"]) for row in client.api.containers(all=True)}
-        self._known.keep(states, ticket)
-        self._deaths.keep(states)
-        found = (self._listed(id_, state, until) for id_, state in states.items())
-        return tuple(self._deaths.completed(f.container) for f in found if f is not None and f.concerns)
+            rows = {str(row["Id"]): {**row, "State": str(row["State"])} for row in client.api.containers(all=True)}
+        self._known.keep(rows, ticket)
+        self._deaths.keep(rows)
+        found, patience = list[Container](), self._limits.look
+        for row in rows.values():
+            described = self._listed(row, min(patience, until - time.monotonic()))
+            if described is not None and described.concerns:
+                found.append(self._deaths.completed(described.container))
+            if described is not None and described.container.unread:
+                patience = self._limits.look / 10  # Of many that hang none may use up the others' time.
+        return tuple(found)
 
-    def _listed(self, id_: str, state: str, until: float) -> Described | None:
+    def _listed(self, row: Json, seconds: float) -> Described | None:
+        id_, state = text(row, "Id"), text(row, "State")
         if self._known.is_other(id_):
             return None
         known = self._known.fresh(id_, state)
         if known is not None:
             return known
         try:
-            left = until - time.monotonic()
-            if left <= 0:
+            if seconds <= 0:
                 raise ContainerError(f"cannot list containers: Docker did not answer within {self._limits.list:g} s")
-            return self._look(id_, min(self._limits.look, left))
+            return self._look(id_, seconds)
         except ContainerGone:
             return None  # Since the list was made.
         except RuntimeDown:
             raise
-        except ContainerError:
+        except ContainerError as exc:
             # Docker's lock of one container may be held for ever by what hangs on its chip, while its list is made
-            # without locks. Where that says the same as the last look, no other container's recovery waits for it.
+            # without locks. No other container's recovery waits for it.
             last = self._known.last(id_)
-            if last is None or last.state != state:
-                raise
-            return last
+            return last if last is not None and last.state == state else unreadable(row, exc.message)
 
     def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
         def told(fact: RuntimeFact) -> None:
             if not watcher.closed:
                 tell(fact)
 
-        watcher = Watcher(self._clients, Teller(self._look, self._known, self._deaths, told), self._limits)
+        teller = Teller(self._look, self._known, self._deaths, told, self._clients.takes_calls)
+        watcher = Watcher(self._clients, teller, self._limits)
         self._watcher = watcher
         watcher.start()
 
@@ -121,25 +126,49 @@ class DockerRuntime:
             raise ContainerError(error.message, hint=error.hint)  # Not `ContainerGone`: it is there.
         return Halt(container.run)
 
-    def start(self, key: ContainerKey, restart_policy: str) -> str:
+    def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
         what = f"start container {self._known.name(key.id)}"
-        failure: ContainerError | None = None
-        try:
-            with self._clients.use(what, self._limits.start) as client:
-                client.api.start(key.id)
-        except RuntimeDown:
-            raise
-        except ContainerError as exc:
-            failure = exc  # Docker says 404 for a missing network, too, and 409 for a container that is paused.
+        failure = self._begin(key, what)
         container = self._look_after(key)
         if failure is not None and not container.running:
-            raise ContainerError(failure.message, hint=failure.hint)  # Not `ContainerGone`: it is there.
+            raise _of_start(failure)
         if not self._known.flowing:
             self._deaths.started(key.id)
         if restart_policy not in (NO_RESTART, container.restart_policy):
             with _reached():
                 self._update(key, restart_policy)
+        if frozen and not container.frozen:
+            self._freeze(key)
         return container.run
+
+    def _begin(self, key: ContainerKey, what: str) -> ContainerError | None:
+        """Ask Docker to start it. Return what it said against that; a look has to tell whether the container runs."""
+        until, freed = time.monotonic() + self._limits.start, False
+        while True:
+            try:
+                with self._clients.use(what, max(0.05, until - time.monotonic())) as client:
+                    client.api.start(key.id)
+                return None
+            except RuntimeDown:
+                raise
+            except ContainerError as exc:
+                if _DEAD_TASK.search(exc.message) is None:
+                    return exc  # Docker says 404 for a missing network, too, and 409 for a container that is paused.
+                freed = end_idle_shims(key.id) or freed
+                if not freed or time.monotonic() > until - self._limits.start + self._limits.leftover:
+                    return exc
+            # containerd notices the end of the shim by itself, and clears away what it left.
+            threading.Event().wait(0.2)
+
+    def _freeze(self, key: ContainerKey) -> None:
+        what = f"pause container {self._known.name(key.id)}"
+        try:
+            with self._clients.use(what, self._limits.update) as client:
+                client.api.pause(key.id)
+        except ContainerError as exc:
+            container = self._look_after(key)
+            if container.running and not container.frozen:  # It may have ended by now, or somebody was faster.
+                raise RuntimeAils(exc.message, hint=exc.hint) from exc
 
     def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
         if self._look(key.id).container.restart_policy != restart_policy:
@@ -167,7 +196,7 @@ class DockerRuntime:
         ticket = self._known.ticket()
         with self._clients.use(f"inspect container {self._known.name(id_)}", seconds or self._limits.look) as client:
             document = client.api.inspect_container(id_)
-        found = described(document, _majors())
+        found = described(document, majors_here())
         self._known.put(id_, found, ticket)
         return replace(found, container=self._deaths.completed(found.container))
 
@@ -187,7 +216,7 @@ def _halt(container: Container, what: str, was_down: bool) -> Halt:
         raise ContainerError(f"cannot {what}: it runs again")
     if not was_down:
         return Halt(container.run)
-    # One that never ran has not died of anything.
+    # A container that never ran has not died of anything.
     return Halt(container.run, container.exit or Exit(0, datetime.now(UTC), asked=True))
 
 
@@ -197,11 +226,12 @@ def _reached() -> Iterator[None]:
     try:
         yield
     except RuntimeDown as exc:
-        raise ContainerError(exc.message, hint=exc.hint) from exc
+        raise RuntimeAils(exc.message, hint=exc.hint) from exc
 
 
-def _majors() -> frozenset[int]:
-    try:
-        return chip_majors(Path("/proc/devices").read_text("ascii", "replace"))
-    except OSError:
-        return frozenset()
+def _of_start(failure: ContainerError) -> ContainerError:
+    """Return why a container did not start: not `ContainerGone`, for it is there."""
+    if _DEAD_TASK.search(failure.message):
+        return RuntimeAils(f"{failure.message} (containerd keeps its dead task: systemctl restart containerd)")
+    kind = RuntimeAils if isinstance(failure, RuntimeAils) else ContainerError
+    return kind(failure.message, hint=failure.hint)

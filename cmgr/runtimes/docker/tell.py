@@ -1,48 +1,61 @@
 """Docker's events turned into what cmgr is told: which containers changed, and how they are now."""
 
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
 from cmgr.errors import ContainerError, ContainerGone
-from cmgr.model.values.facts import ContainerRemoved, ContainerSeen, RuntimeDown, RuntimeUp
+from cmgr.model.values.facts import ContainerRemoved, ContainerSeen
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Event
-from cmgr.runtimes.docker.inspect import NAME, Described, key, signal_number
-from cmgr.runtimes.docker_known import Known
+from cmgr.runtimes.docker.inspect import NAME, Described, key
+from cmgr.runtimes.docker.known import Known
+from cmgr.runtimes.documents import signal_number
+from cmgr.runtimes.following import Comings
 
 _ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL, signal.SIGTERM)
 
+_GONE_FOR = 30.0
+"""Seconds for which a daemon that takes no calls is believed to be going."""
 
-class Teller:
+
+class Teller(Comings):
     """Looks at each container that an event speaks of, and tells what it found. On the watcher's thread.
 
     The order of the stream is the order of the looks, so that what is told last is the newest.
     """
 
     def __init__(
-        self, look: Callable[[str], Described], known: Known, deaths: Deaths, tell: Callable[[RuntimeFact], None]
+        self,
+        look: Callable[[str], Described],
+        known: Known,
+        deaths: Deaths,
+        tell: Callable[[RuntimeFact], None],
+        takes_calls: Callable[[], bool],
     ) -> None:
+        super().__init__(NAME, known, tell)
         self._look = look
         self._known = known
         self._deaths = deaths
-        self._tell = tell
+        self._takes_calls = takes_calls
+        self._back = 0
+        self._begun: set[str] = set()
+        self._gone_since: float | None = None
 
     def up(self, restarted: bool) -> None:
-        self._known.flow(True)
-        self._tell(RuntimeUp(NAME, restarted=restarted))
-
-    def down(self, why: str) -> None:
-        self._known.flow(False)
-        self._tell(RuntimeDown(NAME, why))
+        self._begun.clear()
+        self._gone_since = None
+        self._back = time.time_ns() if restarted else 0
+        super().up(restarted)
 
     def past(self, event: Event) -> None:
         """Learn whose deaths were asked for; whose were not is not certain, for Docker forgets old events."""
         self._book(event, all_seen=False)
 
     def event(self, event: Event) -> None:
-        new = self._book(event, all_seen=True)
+        new = self._sweep(event) if self._is_sweep(event) else self._book(event, all_seen=True)
         if event.action == "destroy":
             self._deaths.drop(event.id)
             if self._known.drop(event.id):
@@ -50,6 +63,27 @@ class Teller:
         elif new and not self._known.is_other(event.id):
             self._known.touch(event.id)
             self._see(event)
+
+    def _is_sweep(self, event: Event) -> bool:
+        """Return whether the daemon ends its containers as it goes, or, as it comes, what the last one left running."""
+        if event.action not in ("start", "kill", "die", "stop"):
+            return False
+        if event.at < self._back:
+            if event.action == "start":
+                self._begun.add(event.id)
+            return event.action != "start" and event.id not in self._begun
+        if event.action == "kill" and not self._known.is_other(event.id) and self._ends(event):
+            self._look_whether_it_goes()
+        return self._gone_since is not None and event.action != "start" and self._deaths.asked(event.id) is None
+
+    def _look_whether_it_goes(self) -> None:
+        now = time.monotonic()
+        if self._gone_since is None or now - self._gone_since > _GONE_FOR:
+            self._gone_since = None if self._takes_calls() else now
+
+    def _sweep(self, event: Event) -> bool:
+        self._deaths.swept(event.id)
+        return event.action != "kill"
 
     def _book(self, event: Event, *, all_seen: bool) -> bool:
         """Note what the event says about a death. Return whether the container is to be looked at."""

@@ -4,8 +4,9 @@ import http.client
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from typing import ClassVar
 from urllib.parse import quote
 
 import requests
@@ -13,7 +14,9 @@ import urllib3
 from docker import APIClient
 from docker.errors import APIError, DockerException, NotFound, create_api_error_from_http_exception
 
-from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
+from cmgr import listener
+from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown
+from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import LONGEST, Adapter, Line
 
 _SPARE = 32
@@ -23,7 +26,7 @@ _OLDEST = "1.24"
 """The oldest version of Docker's interface that the SDK speaks."""
 
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
-"""What the SDK trips over when an answer is no JSON, or of another shape than it knows."""
+"""Errors of the SDK when an answer is no JSON, or of another shape than it knows."""
 
 _FOREIGN = (
     requests.RequestException,
@@ -35,34 +38,25 @@ _FOREIGN = (
 )
 
 
-class Broken(ContainerError):
-    """The connection broke in mid-call: whether the order was carried out is not known."""
-
-
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(following.Limits):
     """How many seconds each thing may take.
 
-    `after_grace`: Docker's own kill may take 20 s after the grace, and a `look` follows. `silence`: an event stream
-    that says nothing for so long is opened anew, for a daemon that hangs is silent, too.
+    `leftover`: for containerd to clear away a task that was in the way of a start. `after_grace`: Docker's own kill may
+    take 20 s after the grace, and a `look` follows. `silence`: an event stream that says nothing for so long is opened
+    anew, for a daemon that hangs is silent, too.
     """
 
-    look: float = 5.0
-    list: float = 28.0
     update: float = 15.0
     start: float = 40.0
+    leftover: float = 5.0
     after_grace: float = 25.0
     opens: float = 20.0
     silence: float = 60.0
     first_delay: float = 0.2
     longest_delay: float = 5.0
 
-    @classmethod
-    def within(cls, seconds: float) -> "Limits":
-        """Return limits in which a list may take so long, and everything else in proportion."""
-        usual = cls()
-        names = ("look", "list", "update", "start", "after_grace", "opens", "silence")
-        return cls(**{name: getattr(usual, name) * seconds / usual.list for name in names})
+    IN_PROPORTION: ClassVar = ("look", "list", "update", "start", "leftover", "after_grace", "opens", "silence")
 
 
 class Client:
@@ -93,7 +87,7 @@ class Client:
 
 
 _FILTERS = (
-    '{"type":["container"],"event":["create","start","kill","die","stop","unpause","update","rename","destroy",'
+    '{"type":["container"],"event":["create","start","kill","die","stop","pause","unpause","update","rename","destroy",'
     '"health_status"]}'
 )
 
@@ -120,7 +114,7 @@ class Clients:
     def use(self, what: str, seconds: float, line: Line | None = None) -> Iterator[Client]:
         """Lend a client for calls that take so many seconds in all; on a `line` of the caller's, a new one.
 
-        What they raise comes out as `ContainerGone`, `RuntimeDown` or `ContainerError`: "cannot `what`: …".
+        Their errors come out as `ContainerGone`, `RuntimeDown` or `ContainerError`: "cannot `what`: …".
         """
         client = self._pop() if line is None else None
         own = line is None
@@ -143,6 +137,16 @@ class Clients:
         with ExitStack() as lent:
             for _ in range(count):
                 lent.enter_context(self.use("reach Docker", 5)).api.ping()
+
+    def takes_calls(self) -> bool:
+        """Return whether the daemon takes new connections: one that is being stopped does not, before it ends anything.
+
+        Blocks up to 5 s, where systemd has the socket and nobody answers there. Does not raise.
+        """
+        with suppress(OSError), closing(listener.reached(self.path, 5.0)) as probe:
+            probe.sendall(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n")
+            return bool(probe.recv(1))
+        return False
 
     def forget(self) -> None:
         """Start anew: another daemon may answer from now on, and speak another version."""
@@ -199,7 +203,7 @@ def _said(error: APIError) -> str:
 
 def _meaning(what: str, error: Exception, seconds: float, line: Line) -> ContainerError:
     if line.over():
-        return ContainerError(f"{what}: Docker did not answer within {round(seconds, 1):g} s")
+        return RuntimeAils(f"{what}: Docker did not answer within {round(seconds, 1):g} s")
     if line.room < 0:
         return ContainerError(f"{what}: Docker's answer is longer than cmgr takes")
     if line.refused:
@@ -209,4 +213,4 @@ def _meaning(what: str, error: Exception, seconds: float, line: Line) -> Contain
         return ContainerError(f"{what}: Docker's answer cannot be read")
     if isinstance(error, DockerException):
         return ContainerError(f"{what}: {error}")
-    return Broken(f"{what}: Docker closed the connection")
+    return following.Broken(f"{what}: Docker closed the connection")

@@ -1,6 +1,5 @@
 """Pretended containers: a runtime for the demo, for dry runs and for tests, that behaves as Docker does."""
 
-import os
 import threading
 import time
 from collections import deque
@@ -11,6 +10,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Literal
 
+from cmgr import atomic
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ALL_CHIPS
@@ -24,7 +24,7 @@ Operation = Literal["list", "stop", "start", "set_restart_policy", "inspect", "o
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What cmgr asked of the runtime, of which container, and when on the monotonic clock."""
+    """A call by cmgr: the operation, its container, and when on the monotonic clock."""
 
     operation: Operation
     name: str = ""
@@ -60,7 +60,7 @@ class SimRuntime:
             if like.name not in there:
                 self.create(like)
 
-    # What cmgr calls.
+    # Called by cmgr.
 
     def list(self) -> tuple[Container, ...]:
         with self._lock:
@@ -94,7 +94,7 @@ class SimRuntime:
                 self._end(now, KILLED if killed else TERMINATED, asked=True)
         return Halt(life.word)
 
-    def start(self, key: ContainerKey, restart_policy: str) -> str:
+    def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
         life = self._asked("start", key, restart_policy)
         with self._lock:
             if not life.running:
@@ -104,7 +104,8 @@ class SimRuntime:
                 raise ContainerGone(f"cannot start container {life.like.name}: it was removed")
             now = self._lives[key.id]
             policy = restart_policy if restart_policy != NO_RESTART else now.restart_policy
-            return self._put(replace(now if now.running else now.started(), restart_policy=policy)).word
+            now = replace(now if now.running else now.started(), restart_policy=policy)
+            return self._put(replace(now, state=State.PAUSED) if frozen else now).word
 
     def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
         life = self._asked("set_restart_policy", key, restart_policy)
@@ -127,11 +128,11 @@ class SimRuntime:
         if self._teller is not None and self._teller is not threading.current_thread():
             self._teller.join(1.5)
 
-    # What happens to containers without cmgr.
+    # Containers as they act without cmgr.
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """What cmgr has asked, the newest last."""
+        """The calls by cmgr, the newest last."""
         return tuple(self._calls)
 
     def container(self, name: str) -> Container:
@@ -156,6 +157,10 @@ class SimRuntime:
     def pause_by_hand(self, name: str) -> None:
         with self._lock:
             self._put(replace(self._named(name), state=State.PAUSED))
+
+    def resume_by_hand(self, name: str) -> None:
+        with self._lock:
+            self._put(replace(self._named(name), state=State.RUNNING))
 
     def set_health(self, name: str, health: str) -> None:
         """Its own check says something else, as in `Container.health`."""
@@ -280,10 +285,9 @@ class SimRuntime:
     def _save(self) -> None:
         if self._path is None:
             return
-        fresh = self._path.with_name(self._path.name + ".new")
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(sim_world.written(self._lives.values(), self._serial))
-        os.replace(fresh, self._path)
+        # A pretended world need not outlive the machine.
+        with atomic.written(self._path, 0o600, durable=False) as file:
+            file.write(sim_world.written(self._lives.values(), self._serial).encode())
 
 
 _VERBS = {

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from cmgr.config.sim import SimContainer
-from cmgr.model.policy import NO_TIME, Strategy
 from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit, Heal
+from cmgr.model.values.policy import NO_TIME, Strategy
 
 NAME = "sim"
 ANY_FAULT = "*"
@@ -19,7 +19,7 @@ TERMINATED = 143
 
 @dataclass(frozen=True, slots=True)
 class Pretended:
-    """What a pretended container is like.
+    """A pretended container.
 
     `claims` as in `Container`. `stop_time`: how long it takes to end when told to; one that `ignores_term` ends only
     by the kill after the grace. `crashes_on`: codes of the faults of its chips that kill it; `ANY_FAULT` is all.
@@ -113,6 +113,7 @@ class Life:
             auto_remove=like.auto_remove,
             heal=Heal() if like.heal else None,
             health=self.health,
+            frozen=self.state is State.PAUSED,
         )
 
 

@@ -4,7 +4,7 @@ import grp
 import os
 from pathlib import Path
 
-from cmgr.config import places
+from cmgr import trust
 from cmgr.errors import ConfigError, StoreBusy, StoreError
 from cmgr.store import files
 
@@ -18,9 +18,9 @@ def claim(path: Path) -> files.Lock:
     Raises `ConfigError`, also when somebody else could put another socket there.
     """
     try:
-        found = places.weakness(path)
+        found = trust.weakness(path)
         if found is not None:
-            # Whoever can replace the socket can tell the command line anything.
+            # A person who can replace the socket can tell the command line anything.
             raise ConfigError(f"cannot listen on {path}: {found.reason}", hint=found.hint)
         make_directory(path, gid_of(GROUP))
         return files.Lock(path)

@@ -1,15 +1,17 @@
-"""What a person may order on the service's socket. Each is checked here, so that a refusal says why and what to do."""
+"""Orders of a person on the service's socket. Each is checked here, so that a refusal says why and what to do."""
 
 import pwd
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from cmgr.errors import CmgrError, ConfigError
-from cmgr.model.scope import on_ring, why_idle
+from cmgr.errors import BadRequest, CmgrError, NotThere
+from cmgr.model.scope import is_spent, on_ring, spent_words, why_idle
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.facts import (
+    AcknowledgeOrdered,
     ForgetOrdered,
     IsolateOrdered,
     MaintenanceOrdered,
@@ -18,14 +20,19 @@ from cmgr.model.values.facts import (
     ResetOrdered,
     ResumeAllOrdered,
     ResumeOrdered,
+    RuntimeForgetOrdered,
 )
-from cmgr.model.values.node import Node
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.node import Node, known_runtimes
 from cmgr.model.values.rings import REBOOTING, Ring, resets_within
-from cmgr.service.control import Request
+from cmgr.ports import ChipDriver, Injector
+from cmgr.service.door.routes import Request
 from cmgr.view import status as view
-from cmgr.view.advice import called, idle_hint, named, unheld
+from cmgr.view.advice import called, forgettable, idle_hint, named, unheld
+from cmgr.words import span, stamp
 
-Json = Mapping[str, object]
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 LONGEST_REASON = 200
 LONGEST_MAINTENANCE = timedelta(days=365)
@@ -33,26 +40,18 @@ LONGEST_MAINTENANCE = timedelta(days=365)
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """Any thread. `give` returns when the order is in force; `reload` when the configuration was read."""
+    """Any thread; each raises `CmgrError`.
+
+    `give` returns when the order is in force; `reload` when the configuration was read.
+    """
 
     node: Callable[[], Node]
     now: Callable[[], datetime]
     give: Callable[[Ordered], None]
-    reload: Callable[[str], Json]
+    reload: "Callable[[str], shapes.Reloaded]"
+    driver: ChipDriver
 
-    def known(self) -> Mapping[str, Callable[[Request], Json]]:
-        """Return what can be ordered, by request. Each raises `CmgrError`."""
-        return {
-            "release": self._release,
-            "isolate": self._isolate,
-            "reset": self._reset,
-            "resume": self._resume,
-            "forget": self._forget,
-            "maintenance": self._maintenance,
-            "reload": lambda request: self.reload(who(request.uid)),
-        }
-
-    def _release(self, request: Request) -> Json:
+    def release(self, request: Request) -> "shapes.Released":
         chip = chip_of(request, self.node(), also=self.node().isolations)
         if chip not in self.node().isolations:
             raise CmgrError(f"cannot release chip {chip}: it is not isolated", hint="cmgr chips")
@@ -60,16 +59,16 @@ class Orders:
         again = self.node().isolations.get(chip)
         return {"chip": chip, "isolated": again is not None, "reason": again.reason if again is not None else ""}
 
-    def _isolate(self, request: Request) -> Json:
+    def isolate(self, request: Request) -> "shapes.Isolated":
         chip, reason = chip_of(request, self.node()), text_of(request, "reason")
         if len(reason) > LONGEST_REASON or not reason.isprintable():
-            raise ConfigError(f"cannot isolate: reason must be one line of at most {LONGEST_REASON} characters")
+            raise BadRequest(f"cannot isolate: reason must be one line of at most {LONGEST_REASON} characters")
         self.give(IsolateOrdered(chip, reason, who(request.uid)))
         node = self.node()
         users = sorted(called(node, c.key) for c in node.containers.values() if c.running and chip in c.chips)
         return {"chip": chip, "reason": reason, "containers": users}
 
-    def _reset(self, request: Request) -> Json:
+    def reset(self, request: Request) -> "shapes.ResetOrdered":
         node = self.node()
         chip, stop = chip_of(request, node), flag_of(request, "stop")
         ring = node.rings[node.chips[chip].ring]
@@ -78,8 +77,9 @@ class Orders:
         names = ", ".join(called(node, c.key) for c in users)
         if users and not stop:
             runs = "runs" if len(users) == 1 else "run"
+            mates = ", which are reset together" if len(ring.chips) > 1 else ""
             raise CmgrError(
-                f"cannot reset chip {chip}: {names} {runs} on {listed(ring.chips)}, which are reset together",
+                f"cannot reset chip {chip}: {names} {runs} on {listed(ring.chips)}{mates}",
                 hint=f"cmgr reset {chip} --stop stops them, and starts them again afterwards",
             )
         theirs = [called(node, c.key) for c in users if not c.enabled]
@@ -92,7 +92,7 @@ class Orders:
         stopped = [called(node, c.key) for c in users]
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": stopped}
 
-    def _resume(self, request: Request) -> Json:
+    def resume(self, request: Request) -> "shapes.Resumed | shapes.AllResumed":
         if flag_of(request, "all"):
             return self._resume_all(request)
         key = held(request, self.node())
@@ -100,9 +100,9 @@ class Orders:
         self.give(ResumeOrdered(key, who(request.uid)))
         return {"container": name}
 
-    def _resume_all(self, request: Request) -> Json:
+    def _resume_all(self, request: Request) -> "shapes.AllResumed":
         node = self.node()
-        kept = sorted(node.restraint.kept)
+        kept: list[int] = sorted(node.restraint.kept)
         failed = {key for key, hold in node.holds.items() if hold.failed}
         failed |= {key for key, healing in node.healings.items() if healing.ails and healing.given_up is not None}
         given_up = sorted(called(node, key) for key in failed)
@@ -111,9 +111,11 @@ class Orders:
         self.give(ResumeAllOrdered(who(request.uid)))
         return {"rings": kept, "containers": given_up}
 
-    def _forget(self, request: Request) -> Json:
+    def forget(self, request: Request) -> "shapes.Forgotten | shapes.RuntimeForgotten":
+        if request.args.get("runtime") is not None:
+            return self._forget_runtime(request)
         node = self.node()
-        key = held(request, node)
+        key = held(request, node, forgettable)
         self.give(ForgetOrdered(key, who(request.uid)))
         known, hold = node.containers.get(key), node.holds.get(key)
         return {
@@ -122,16 +124,61 @@ class Orders:
             "under_way": hold is not None and hold.command is not None,
         }
 
-    def _maintenance(self, request: Request) -> Json:
+    def _forget_runtime(self, request: Request) -> "shapes.RuntimeForgotten":
+        node, runtime = self.node(), text_of(request, "runtime")
+        state = node.runtimes.get(runtime)
+        if state is None and runtime not in known_runtimes(node):
+            raise CmgrError(f"cannot forget runtime {runtime[:80]!r}: it is not known", hint="cmgr status")
+        if state is not None and not state.why_down:
+            raise CmgrError(f"cannot forget runtime {runtime}: it answers, or has just been asked", hint="cmgr status")
+        held = sorted(hold.name for key, hold in node.holds.items() if key.runtime == runtime)
+        self.give(RuntimeForgetOrdered(runtime, who(request.uid)))
+        return {"runtime": runtime, "containers": held}
+
+    def maintenance(self, request: Request) -> "shapes.MaintenanceOrdered":
         on = flag_of(request, "on")
         if not on and self.node().maintenance is None:
             raise CmgrError("cannot end maintenance: there is none", hint="cmgr status")
         length = _length(request) if on else None
-        until = self.now() + length if length is not None else None
-        self.give(MaintenanceOrdered(on, who(request.uid), until))
+        self.give(MaintenanceOrdered(on, who(request.uid), self.now() + length if length is not None else None))
         node = self.node()
-        down = sorted(str(row["name"]) for row in view.containers(node) if row["held"])
-        return {"on": on, "until": None if until is None else view.stamp(until), "held": down}
+        until = node.maintenance.until if node.maintenance is not None else None
+        down = sorted(row["name"] for row in view.containers(node) if row["held"] and row["status"] != "settling")
+        return {"on": on, "until": None if until is None else stamp(until), "held": down}
+
+    def acknowledge(self, request: Request) -> "shapes.Acknowledged":
+        known = {trouble.id: trouble for trouble in self.node().troubles.values()}
+        if flag_of(request, "all"):
+            ids = sorted(id_ for id_, trouble in known.items() if trouble.stays)
+            if not ids:
+                raise CmgrError("cannot acknowledge: no trouble waits for that", hint="cmgr status")
+        else:
+            ids = [text_of(request, "trouble")]
+        meant = known.get(ids[0])
+        if meant is None:
+            hint = "others than those of cmgr status -o json that stay end by themselves, when they are over"
+            raise NotThere(f"cannot acknowledge {ids[0][:80]!r}: there is no such trouble", hint=hint)
+        if not meant.stays:
+            raise CmgrError(f"cannot acknowledge {ids[0]!r}: it ends by itself when it is over", hint=meant.hint)
+        self.give(AcknowledgeOrdered(tuple(ids), who(request.uid)))
+        return {"troubles": ids}
+
+    def read_anew(self, request: Request) -> "shapes.Reloaded":
+        return self.reload(who(request.uid))
+
+    def inject(self, request: Request) -> "shapes.Injected":
+        chip, code = chip_of(request, self.node()), text_of(request, "code")
+        try:
+            assertion = Assertion(text_of(request, "assertion"))
+        except ValueError as error:
+            raise BadRequest(f"cannot pretend a fault: assertion is none of {', '.join(Assertion)}") from error
+        if not isinstance(self.driver, Injector):
+            raise CmgrError(
+                "cannot pretend a fault on real chips: allow_injection = false",
+                hint="set allow_injection = true for the drill, then type: systemctl restart cmgr",
+            )
+        self.driver.inject(chip, code, assertion)
+        return {"chip": chip, "code": code, "assertion": str(assertion)}
 
 
 def _may_be_reset(node: Node, ring: Ring, chip: ChipId, now: datetime) -> None:
@@ -140,14 +187,13 @@ def _may_be_reset(node: Node, ring: Ring, chip: ChipId, now: datetime) -> None:
     if ring.phase in REBOOTING:
         raise CmgrError(f"cannot reset chip {chip}: its ring is just being reset", hint="cmgr status")
     policy = node.policy.reset
-    spent = resets_within(ring, now, policy.window)
-    if len(spent) >= policy.attempts:
-        used_up = f"{policy.attempts} resets of its ring within {view.span(policy.window)} are used up"
+    if is_spent(node, ring, now):
+        oldest = resets_within(ring, now, policy.window)[0]
         isolated = [c for c in ring.chips if c in node.isolations]
         begin = f", or cmgr release {isolated[0]} to begin anew" if isolated else ""
         raise CmgrError(
-            f"cannot reset chip {chip}: {used_up}",
-            hint=f"the next may be made in {view.span(spent[0] + policy.window - now)}{begin}",
+            f"cannot reset chip {chip}: {spent_words(policy)}",
+            hint=f"the next may be made in {span(oldest + policy.window - now)}{begin}",
         )
 
 
@@ -162,16 +208,16 @@ def who(uid: int) -> str:
 def text_of(request: Request, name: str) -> str:
     value = request.args.get(name)
     if not isinstance(value, str):
-        raise ConfigError(f"cannot {request.do}: {name} must be a text")
+        raise BadRequest(f"cannot {request.do}: {name} must be a text")
     if not value.strip():
-        raise ConfigError(f"cannot {request.do}: {name} is empty")
+        raise BadRequest(f"cannot {request.do}: {name} is empty")
     return value.strip()
 
 
 def flag_of(request: Request, name: str) -> bool:
     value = request.args.get(name, False)
     if not isinstance(value, bool):
-        raise ConfigError(f"cannot {request.do}: {name} must be true or false")
+        raise BadRequest(f"cannot {request.do}: {name} must be true or false")
     return value
 
 
@@ -179,21 +225,23 @@ def chip_of(request: Request, node: Node, also: Container[ChipId] = ()) -> ChipI
     """Return the chip that is meant: one of this machine, or of those that are remembered `also`."""
     value = request.args.get("chip")
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ConfigError(f"cannot {request.do}: chip must be a number")
+        raise BadRequest(f"cannot {request.do}: chip must be a number")
     chip = ChipId(value)
     if chip not in node.chips and chip not in also:
         hint = f"this machine has {listed(node.chips)}" if node.chips else "cmgr check says what the driver sees"
-        raise CmgrError(f"cannot {request.do}: there is no chip {chip}", hint=hint)
+        raise NotThere(f"cannot {request.do}: there is no chip {chip}", hint=hint)
     return chip
 
 
-def held(request: Request, node: Node) -> ContainerKey:
-    """Return the held or ailing container that is meant; an id may be shortened as Docker's users are used to."""
+Find = Callable[[Node, str], list[ContainerKey]]
+
+
+def held(request: Request, node: Node, find: Find = named) -> ContainerKey:
+    """Return the container that is meant, of those that `find` knows; an id may be shortened as Docker has it."""
     text = text_of(request, "container")
-    found = named(node, text)
+    found = find(node, text)
     if not found:
-        why, hint = _why_not_held(node, text)
-        raise CmgrError(f"cannot {request.do} {text[:80]!r}: {why}", hint=hint)
+        raise _not_held(request, node, text)
     if len(found) > 1:
         choices = ", ".join(called(node, key) for key in sorted(found))
         raise CmgrError(
@@ -202,13 +250,16 @@ def held(request: Request, node: Node) -> ContainerKey:
     return found[0]
 
 
-def _why_not_held(node: Node, text: str) -> tuple[str, str]:
-    known = unheld(node, text)
+def _not_held(request: Request, node: Node, text: str) -> CmgrError:
+    cannot, known = f"cannot {request.do} {text[:80]!r}", unheld(node, text)
     if not known:
-        return "there is no such container", "cmgr status shows those that use chips and run or are held"
+        hint = "cmgr status shows those that use chips and run or are held"
+        return NotThere(f"{cannot}: there is no such container", hint=hint)
     if any(container.running for container in known):
-        return "it runs, and cmgr does not hold it", "cmgr holds only what it has stopped, or what died of a fault"
-    return "it is down, and cmgr does not hold it", "cmgr starts only what it holds: start it yourself"
+        hint = "cmgr holds only what it has stopped, or what died of a fault"
+        return CmgrError(f"{cannot}: it runs, and cmgr does not hold it", hint=hint)
+    hint = "cmgr starts only what it holds: start it yourself"
+    return CmgrError(f"{cannot}: it is down, and cmgr does not hold it", hint=hint)
 
 
 def _length(request: Request) -> timedelta | None:
@@ -216,7 +267,7 @@ def _length(request: Request) -> timedelta | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError("cannot begin maintenance: seconds must be a number")
+        raise BadRequest("cannot begin maintenance: seconds must be a number")
     if not 0 < value <= LONGEST_MAINTENANCE.total_seconds():
-        raise ConfigError("cannot begin maintenance: it must last longer than nothing and at most a year")
+        raise BadRequest("cannot begin maintenance: it must last longer than nothing and at most a year")
     return timedelta(seconds=value)

@@ -1,11 +1,10 @@
 """The hook after an episode: on a thread of its own, one episode after the other, and none forgotten.
 
-Which episodes it has run for is kept in a file, because cmgr may die between the end of an episode and the hook. What
-ended before there was a hook is history, and not run for.
+Which episodes it has run for is kept in a file, because cmgr may die between the end of an episode and the hook.
+Episodes that ended before there was a hook are history, and not run for.
 """
 
 import json
-import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
 
+from cmgr import atomic
 from cmgr.errors import StoreError, chain
 from cmgr.model.values.chips import RingId
 from cmgr.model.values.commands import Note, NoteKind
@@ -92,7 +92,7 @@ class Afterwards:
         self._queue.put(closed)
 
     def close(self) -> None:
-        """Begin no other run. What is left is done in the next life."""
+        """Begin no other run. The rest is done in the next life."""
         self._queue.put(None)
 
     def _work(self) -> None:
@@ -140,6 +140,7 @@ class Afterwards:
             return ()
 
     def _read(self) -> bool:
+        atomic.tidy(self._file)
         try:
             told = json.loads(self._file.read_text())
             self._since, self._done = str(told["since"]), frozenset(int(number) for number in told["done"])
@@ -152,13 +153,9 @@ class Afterwards:
 
     def _write(self) -> None:
         self._done = frozenset(sorted(self._done)[-_REMEMBERED:])
-        fresh = self._file.with_name(f"{FILE}.new")
         try:
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "w") as file:
-                file.write(json.dumps({"since": self._since, "done": sorted(self._done)}))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(fresh, self._file)
+            with atomic.written(self._file, 0o640) as file:
+                file.write(json.dumps({"since": self._since, "done": sorted(self._done)}).encode())
         except OSError as error:
             self._log.warn(f"cannot write {self._file}, so a hook may run again: {error.strerror}")
 

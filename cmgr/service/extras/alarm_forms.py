@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from cmgr import __version__
-from cmgr.service.alarms import DEAF, EPISODE, GIVEN_UP, ISOLATED, Alarm
+from cmgr.model.values.troubles import TroubleKind
+from cmgr.service.extras.alarms import Alarm
 from cmgr.words import Json, stamp
 
 RESEND = timedelta(seconds=60)
@@ -16,12 +17,8 @@ RESEND = timedelta(seconds=60)
 _LIVES = RESEND * 4
 """An alert that is not sent again for so long is over: cmgr is gone."""
 
-_NAMES: Mapping[str, str] = {
-    EPISODE: "CmgrEpisode",
-    ISOLATED: "CmgrChipIsolated",
-    GIVEN_UP: "CmgrContainerGivenUp",
-    DEAF: "CmgrDeaf",
-}
+_NAMES: Mapping[str, str] = {"detected": "CmgrEpisode", "deaf": "CmgrDeaf"}
+"""By event; all others are called as the alert rule in etc/ that tells of the same."""
 
 
 def event(alarm: Alarm, host: str) -> Json:
@@ -57,17 +54,17 @@ def alerts(alarms: Iterable[Alarm], host: str, now: datetime) -> list[Json]:
 
 def _alert(alarm: Alarm, host: str, now: datetime) -> Json:
     labels = {
-        "alertname": _NAMES[alarm.kind],
-        "severity": "warning" if alarm.kind == EPISODE else "critical",
+        "alertname": _NAMES.get(alarm.kind.event, alarm.kind.rules[0]),
+        "severity": str(alarm.kind.severity),
         "source": "cmgr",
         "host": host,
         "id": alarm.id,
     }
-    if alarm.kind == EPISODE:
+    if alarm.kind is TroubleKind.EPISODE:
         labels |= {"ring": str(alarm.ring), "episode": str(alarm.episode)}
-    if alarm.kind == ISOLATED:
+    if alarm.kind is TroubleKind.ISOLATED:
         labels["chip"] = str(alarm.chips[0])
-    if alarm.kind == GIVEN_UP:
+    if len(alarm.containers) == 1 and alarm.kind is not TroubleKind.EPISODE:
         labels["container"] = alarm.containers[0]
     told = {
         "summary": alarm.summary,

@@ -1,4 +1,4 @@
-"""What a bundle is made of: the machine as cmgr sees it, the story so far, what drivers and runtimes can tell."""
+"""The parts of a bundle: the machine as cmgr sees it, the story so far, what drivers and runtimes can tell."""
 
 import json
 import queue
@@ -50,13 +50,14 @@ class Part:
 
 
 def parts(sources: Sources, action: ResetRing, settings: Bundles) -> list[Part]:
-    """Return the parts for this reset. What is not there when the bundle's time is nearly up is left out and named."""
+    """Return the parts for this reset. A part that is late, with the time nearly up, is left out and named."""
     until = time.monotonic() + settings.timeout.total_seconds() * 0.8
     node = sources.node()
     ring = node.rings[action.ring]
+    own = view.Own("ready", sources.driver.name, tuple(node.runtimes))
     made = [
         json_part("about.json", _about(action, ring, sources.now())),
-        json_part("status.json", view.status(node, {}, sources.now())),
+        json_part("status.json", view.status(node, own, sources.now())),
         json_part("faults.json", {"faults": view.faults(node)}),
     ]
     jobs: list[Callable[[], Iterable[Part]]] = [
@@ -183,5 +184,5 @@ def _gathered(jobs: Sequence[Callable[[], Iterable[Part]]], until: float) -> tup
 
 
 def json_part(name: str, value: object) -> Part:
-    # What a JSON document of a runtime has in it may be anything, also halves of characters: those become escapes.
+    # A runtime's JSON can hold anything, also halves of characters: those become escapes.
     return Part(name, json.dumps(value, indent=2, default=str) + "\n")

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from cmgr import atomic
 from cmgr.config.around import Bundles as Settings
 from cmgr.model.values.chips import RingId
 from cmgr.model.values.commands import ResetRing
@@ -26,7 +27,6 @@ DIRECTORY = "bundles"
 """Its name in the state directory."""
 
 _NAME = re.compile(r"episode-[0-9]{6,}-reset-[0-9]+\.tar\.gz")
-_UNFINISHED = ".part"
 _GROUP = "cmgr"
 
 
@@ -81,12 +81,9 @@ class Bundles:
 
 def write(path: Path, made: Iterable[Part]) -> None:
     """Write the archive, so that it is there as a whole or not at all. Raises OSError."""
-    fresh = path.with_name(path.name + _UNFINISHED)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o640)
-    with open(descriptor, "wb") as file:
-        _give_to_group(descriptor, 0o640)
+    with atomic.written(path, 0o640) as file:
+        _give_to_group(file.fileno(), 0o640)
         pack(file, path.name.removesuffix(".tar.gz"), made)
-    os.replace(fresh, path)
 
 
 def pack(file: BinaryIO, directory: str, made: Iterable[Part]) -> None:
@@ -116,7 +113,7 @@ def _order(name: str) -> list[int]:
 def prune(directory: Path, settings: Settings) -> None:
     """Remove the oldest bundles over the limits, and what was left unfinished. Raises OSError."""
     for name in os.listdir(directory):
-        if name.endswith(_UNFINISHED) and time.time() - (directory / name).stat().st_mtime > 3600:
+        if name.endswith(atomic.UNFINISHED) and time.time() - (directory / name).stat().st_mtime > 3600:
             (directory / name).unlink(missing_ok=True)
     found = saved(directory)
     sizes = {path: path.stat().st_size for path in found}

@@ -6,19 +6,17 @@ it there. It is looked at before each run.
 
 import os
 import re
-import shlex
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from cmgr import trust
 
 BEFORE_STOP, BEFORE_RESET, AFTER_RESET, AFTER_EPISODE = "before_stop", "before_reset", "after_reset", "after_episode"
 HOOKS = (BEFORE_STOP, BEFORE_RESET, AFTER_RESET, AFTER_EPISODE)
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 """As run-parts(8) has it: what an editor or a package leaves beside a file (`x~`, `x.dpkg-old`) is not run."""
-
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def commands(directory: str, hook: str) -> tuple[Path, ...]:
@@ -27,7 +25,7 @@ def commands(directory: str, hook: str) -> tuple[Path, ...]:
         return ()
     single, several = Path(directory) / hook, Path(directory) / f"{hook}.d"
     found = [single] if os.path.lexists(single) else []
-    # There may be none; or one that we may not look into has nothing that we may run.
+    # There is perhaps none; and one that is closed to us has nothing that we are allowed to run.
     with suppress(OSError):
         found += [several / name for name in sorted(os.listdir(several)) if _NAME.fullmatch(name)]
     return tuple(found)
@@ -65,17 +63,8 @@ def _objections(path: Path, directory: Path) -> Iterator[str]:
                 yield f"{place} is a symbolic link: put the file itself there"
         if not path.is_file():
             yield f"{path} is not a regular file"
-        for place in (path, *path.parents, *Path(os.path.realpath(path.parent)).parents):
-            yield from _of_place(place)
+        found = trust.weakness(path, itself=True)
+        if found is not None:
+            yield f"{found.reason}: {found.hint}"
     except OSError as error:
         yield f"cannot look at {path}: {error.strerror}"
-
-
-def _of_place(place: Path) -> Iterator[str]:
-    status, name = place.stat(), shlex.quote(str(place))
-    if status.st_uid not in (0, os.geteuid()):
-        yield f"user {status.st_uid} owns {place}: chown root {name}"
-    # In a sticky directory, such as /tmp, nobody can rename what is another's.
-    kept = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
-    if status.st_mode & _OTHERS_WRITE and not kept:
-        yield f"others than its owner can write {place}: chmod go-w {name}"

@@ -1,9 +1,9 @@
-"""What hooks are told: the variables of their environment."""
+"""The variables of a hook's environment."""
 
 from collections.abc import Iterable, Mapping
 
+from cmgr.config.load import HOOK_VARIABLE
 from cmgr.config.settings import Config
-from cmgr.config.sources import HOOK_VARIABLE
 from cmgr.model.scope import holds_on
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.containers import ContainerKey

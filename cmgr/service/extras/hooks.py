@@ -3,7 +3,7 @@
 Rules:
 1. A hook runs at least once for its step. After a crash of cmgr it may run again, and beside one that was left over.
 2. Each run is bounded, so that nothing waits for ever; only what the hook's own ring does waits for it at all.
-3. A file that cmgr may not run counts as a hook that says no, where a hook can say no.
+3. A file that cmgr must not run counts as a hook that says no, where a hook can say no.
 """
 
 import threading
@@ -43,7 +43,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What `after_reset` said last of a ring, and when."""
+    """The last word of `after_reset` about a ring, and when it was said."""
 
     resets: int
     at: float
@@ -52,7 +52,7 @@ class _Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """What was learned when the configuration was read: settings, and which hooks there are."""
+    """The configuration as it was read: settings, and which hooks there are."""
 
     config: Config
     there: frozenset[str] = field(default_factory=frozenset)
@@ -73,7 +73,7 @@ class Hooks:
         self.configure(config)
 
     def configure(self, config: Config) -> None:
-        """Look which hooks there are. One that comes later is found when the configuration is read again."""
+        """Look which hooks there are. A hook that comes later is found when the configuration is read again."""
         found = (hook for hook in HOOKS if hook_files.commands(config.hooks.dir, hook))
         self._stage = _Stage(config, frozenset(found))
 
@@ -180,7 +180,7 @@ class Hooks:
         return ""
 
     def _says(self, step: Step, text: str, *, loud: bool = False) -> str:
-        # One that is asked every second and always says the same is told of once.
+        # A hook that is asked every second and always says the same is told of once.
         with self._lock:
             new = self._said.get((step.hook, step.ring.id)) != text
             self._said[step.hook, step.ring.id] = text

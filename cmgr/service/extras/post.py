@@ -22,7 +22,7 @@ _BUNDLES = (
     "/etc/ssl/ca-bundle.pem",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
 )
-"""Where systems keep the certificates that they trust; a Python built elsewhere may not know of this system's."""
+"""Where systems keep the certificates that they trust; a Python built elsewhere perhaps knows none."""
 
 _WORTH_ANOTHER_TRY = frozenset({401, 403, 404, 408, 425, 429})
 """Refusals that somebody may mend at the other end, or in the configuration here."""
@@ -34,7 +34,7 @@ class Rejected(CmgrError):
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What is posted where, and how. `seconds`: how long all of it may take."""
+    """A post: its body, its address, and how it is sent. `seconds`: how long all of it may take."""
 
     url: str
     body: bytes

@@ -1,11 +1,13 @@
 """Taking secrets out of what is given away for a diagnosis. Pure.
 
-What is known to be secret goes: values in a container's environment, and what stands behind a name that says so. What
-a container writes into its log, and a secret under a harmless name, cannot be known.
+Known secrets go: values in a container's environment, and what stands behind a name that says so. The lines of a
+container's log, and a secret under a harmless name, cannot be known.
 """
 
 import re
 from collections.abc import Mapping
+
+from cmgr.vendor import notations
 
 GONE = "(redacted)"
 
@@ -17,7 +19,7 @@ _SECRET = re.compile(
 _ENVIRONMENT = ("env", "environment")
 _ARGUMENTS = ("args", "cmd", "command", "entrypoint")
 
-_OURS = ("ASCEND_VISIBLE_DEVICES", "ASCEND_RUNTIME_OPTIONS", "NVIDIA_VISIBLE_DEVICES")
+_OURS = tuple(name for notation in notations() for name in notation.variables)
 """Variables that say which chips a container uses: no secrets, and what a diagnosis is about."""
 
 

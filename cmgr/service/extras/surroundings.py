@@ -1,4 +1,4 @@
-"""What surrounds the recoveries of a service: alarms, hooks and bundles, put together from the configuration.
+"""The surroundings of a service's recoveries: alarms, hooks and bundles, put together from the configuration.
 
 Nothing of it decides anything, and a recovery goes on whatever becomes of it.
 """
@@ -11,17 +11,19 @@ from cmgr.config import around as settings
 from cmgr.config.settings import Config
 from cmgr.errors import ResetRefused
 from cmgr.model.invariants import unsafe
-from cmgr.model.values.commands import Note, ResetRing
+from cmgr.model.values.commands import ResetRing
 from cmgr.model.values.facts import Remarked
 from cmgr.model.values.node import Node
-from cmgr.service.alarms import Alarm, Alarms
+from cmgr.model.values.troubles import Trouble
 from cmgr.service.around import Around
 from cmgr.service.extras.after_episode import Afterwards
+from cmgr.service.extras.alarms import Alarm, Alarms
 from cmgr.service.extras.bundle_parts import Sources
 from cmgr.service.extras.bundles import Bundles
 from cmgr.service.extras.hooks import Hooks
 from cmgr.service.extras.webhook import Receiver
 from cmgr.service.log.setup import Log
+from cmgr.service.loop import Step
 
 CLOSE_SECONDS = 2.0
 """How long the end of the service waits for alarms that have not been sent."""
@@ -35,7 +37,7 @@ class Surroundings:
         self._node = sources.node
         self._log = log
         self._receivers: tuple[Receiver, ...] = ()
-        self._alarms = Alarms(config.alarms.deaf_after, self._tell)
+        self._alarms = Alarms(config.alarms, self._tell)
         self._bug = ""
         self._hooks = Hooks(config, sources.node, put)
         self._afterwards = Afterwards(self._hooks, sources.database, sources.node, log)
@@ -43,13 +45,15 @@ class Surroundings:
 
     @property
     def around(self) -> Around:
-        """What workers call around their orders."""
+        """The functions that workers call around their orders."""
         return Around(self._hooks.before_stop, self._before_reset, self._hooks.after_reset)
 
-    @property
-    def log(self) -> Log:
-        """The log through which they hear of what was decided."""
-        return _Overheard(self._log, (self._hear, self._afterwards.note))
+    def observe(self, step: Step) -> None:
+        """Hear of what was decided."""
+        for note in step.notes:
+            if self._receivers and not self._bug:
+                self._alarms.note(note)
+            self._afterwards.note(note)
 
     def begin(self, now: datetime) -> None:
         """Begin to tell and to run things: when the state of the last life is loaded, and before anything happens."""
@@ -60,27 +64,23 @@ class Surroundings:
         """Go on with another configuration. Alarms that wait for a receiver that stays as it is are kept."""
         if config.alarms != self._config.alarms:
             self._close_receivers(0)
-            self._alarms = Alarms(config.alarms.deaf_after, self._tell)
+            self._alarms = Alarms(config.alarms, self._tell)
             self._bug = ""
             self._receivers = self._opened(config.alarms)
         self._config = config
         self._hooks.configure(config)
         self._afterwards.settle(now)
 
-    def look(self, node: Node, ails: Sequence[str], now: datetime) -> None:
-        """Tell what is new. Does not block, does not raise."""
+    def look(self, node: Node, own: Sequence[Trouble], now: datetime) -> None:
+        """Tell what is new. `own`: what is wrong with the service. Does not block, does not raise."""
         if not self._receivers or self._bug:
             return
         try:
-            self._alarms.look(node, ails, now)
+            self._alarms.look(node, own, now)
         except Exception as error:
             # The deciding thread must outlive it: whoever recovers silently still recovers.
             self._bug = f"alarms met a bug, and are off: {type(error).__name__} {error}"
             self._log.bug("cannot look for alarms, which are off from now on: please report it", error)
-
-    def _hear(self, note: Note) -> None:
-        if self._receivers and not self._bug:
-            self._alarms.note(note)
 
     def troubles(self) -> list[str]:
         """Return what is wrong with them, a sentence each. Any thread."""
@@ -117,25 +117,3 @@ class Surroundings:
     def _tell(self, alarm: Alarm) -> None:
         for receiver in self._receivers:
             receiver.put(alarm)
-
-
-class _Overheard(Log):
-    """A log whose notes others hear, too."""
-
-    def __init__(self, log: Log, ears: Sequence[Callable[[Note], None]]) -> None:
-        self._log = log
-        self._ears = ears
-
-    def note(self, note: Note) -> None:
-        self._log.note(note)
-        for hear in self._ears:
-            hear(note)
-
-    def say(self, text: str) -> None:
-        self._log.say(text)
-
-    def warn(self, text: str) -> None:
-        self._log.warn(text)
-
-    def bug(self, text: str, error: BaseException) -> None:
-        self._log.bug(text, error)

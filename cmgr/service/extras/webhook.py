@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from cmgr.config import around, files
+from cmgr import trust
+from cmgr.config import around
 from cmgr.errors import CmgrError, chain
-from cmgr.service.alarms import EPISODE, Alarm
+from cmgr.model.values.policy import backed_off
+from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.extras.alarm_forms import RESEND, alerts, event
+from cmgr.service.extras.alarms import Alarm
 from cmgr.service.extras.post import Post, Rejected, post
 from cmgr.service.log.setup import Log
 
@@ -62,7 +65,12 @@ class Receiver:
     def _wants(self, alarm: Alarm) -> bool:
         events = self.settings.events
         # An alert that was sent has to be ended, whatever the event that ends it is called.
-        ends = self.settings.format == ALERTMANAGER and alarm.kind == EPISODE and alarm.over and "detected" in events
+        ends = (
+            self.settings.format == ALERTMANAGER
+            and alarm.kind is TroubleKind.EPISODE
+            and alarm.over
+            and "detected" in events
+        )
         return alarm.event in events or ends
 
     def trouble(self) -> str:
@@ -122,7 +130,7 @@ class Receiver:
         else:
             address, body = settings.url, json.dumps(event(batch[0], self._host))
         # Read each time: a token that was exchanged counts at once.
-        token = files.read(settings.token_file).strip() if settings.token_file else ""
+        token = trust.read(settings.token_file).strip() if settings.token_file else ""
         post(Post(address, body.encode(), token, settings.ca_file, self._alarms.timeout.total_seconds()))
 
     def _arrived(self, batch: Sequence[Alarm]) -> None:
@@ -154,8 +162,7 @@ class Receiver:
 
     def _rested(self) -> bool:
         """Wait before the next try. Return whether there will be one."""
-        factor = 2 ** min(self._failures - 1, 20)
-        wait = min(self._alarms.backoff * factor, self._alarms.backoff_max)
+        wait = backed_off(self._alarms.backoff, self._alarms.backoff_max, self._failures)
         with self._changed:
             return not self._changed.wait_for(lambda: self._closed, wait.total_seconds())
 

@@ -14,8 +14,8 @@ from loguru import logger
 from cmgr.errors import chain
 from cmgr.model.values.commands import Note, NoteKind
 from cmgr.service.log import journal
+from cmgr.service.log.file import LogFile
 from cmgr.service.log.writer import FIELDS, Stream, Target, Writer
-from cmgr.service.log_file import Keep, LogFile
 from cmgr.words import one_line
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _CLOSE_SECONDS = 2.0
 _WITH_TIME = "{time:YYYY-MM-DD HH:mm:ss.SSS} {level: <7} {message}"
 
 _TALKATIVE = ("urllib3", "grpc")
-"""They log each answer that cannot be read with a traceback. What became of the call cmgr says itself, once."""
+"""They log each answer that cannot be read with a traceback. cmgr itself says once what became of the call."""
 
 
 class Log:
@@ -74,13 +74,13 @@ class _ToLoguru(logging.Handler):
         bound.log(level, "{}: {}", record.name, one_line(record.getMessage()))
 
 
-def set_up(level: str, file: str, keep: Keep | None = None, socket: str = journal.SOCKET) -> Log:
+def set_up(level: str, file: str, socket: str = journal.SOCKET) -> Log:
     """Send the log of this process where it belongs. `socket` is the journal's.
 
     Raises OSError when the file cannot be opened.
     """
     logger.remove()
-    of_file = LogFile(file, keep or Keep(), Log().warn) if file else None
+    of_file = LogFile(file, Log().warn) if file else None
     if journal.reads(_STDERR, os.environ):
         writers = [_add(journal.Journal(Stream(sys.stderr, prefixed=True), socket), level, "{message}")]
     else:

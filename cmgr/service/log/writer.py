@@ -19,7 +19,7 @@ INFO, WARNING = 6, 4
 PRIORITIES: Mapping[str, int] = MappingProxyType(
     {"CRITICAL": 2, "ERROR": 3, "WARNING": 4, "SUCCESS": 5, "INFO": 6, "DEBUG": 7, "TRACE": 7}
 )
-"""What syslog(3) calls the levels."""
+"""The names of the levels in syslog(3)."""
 
 FIELDS = "fields"
 """Under this name the fields of a line hang on loguru's record."""
@@ -104,6 +104,6 @@ class Writer:
         self._target.close()
 
     def close(self, seconds: float) -> None:
-        """Write what was put so far, for so long at most. What is put later is not written. Safe to repeat."""
+        """Write what was put so far, for so long at most. Lines that are put later are not written. Safe to repeat."""
         self._queue.put(None)
         self._thread.join(seconds)

@@ -1,5 +1,6 @@
-"""What the driver measures on the chips, as metrics: asked for by a scrape, and never on the deciding thread."""
+"""The driver's measurements of the chips, as metrics: asked for by a scrape, and never on the deciding thread."""
 
+import re
 import threading
 import time
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from cmgr.ports import ChipDriver, Gauge
 from cmgr.service.metrics.look import Kind, Look, Metric, Samples
 
 FRESH_SECONDS = 5.0
-"""So long is an answer of the driver good for every scrape that comes."""
+"""How long one answer serves every scrape."""
 
 _MEBIBYTE = 1024 * 1024
 _PERCENT = 0.01
@@ -21,83 +22,70 @@ Measured = Mapping[ChipId, Mapping[str, float | str]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """Where one value of a metric comes from: the driver's name for it, and what makes base units of it."""
-
-    key: str
-    labels: tuple[str, ...] = ()
-    factor: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class _Readings:
-    """A metric's samples: those of its readings that a chip has."""
+    """A metric's samples: the values of each chip whose names have this form, which a driver chose to measure.
 
-    readings: tuple[_Reading, ...]
+    Each group of the form is a label; `plain` is the label where the name has none. `factor` makes base units.
+    """
+
+    form: re.Pattern[str]
+    plain: str
+    factor: float
 
     def __call__(self, look: Look) -> Samples:
         for chip, values in sorted(look.measured.items()):
-            for reading in self.readings:
-                value = values.get(reading.key)
-                if isinstance(value, float | int):
-                    yield (str(chip), *reading.labels), value * reading.factor
+            for name, value in values.items():
+                found = self.form.fullmatch(name)
+                if found and isinstance(value, float | int):
+                    yield (str(chip), *(label or self.plain for label in found.groups())), value * self.factor
 
 
-def _metric(name: str, text: str, labels: tuple[str, ...], *readings: _Reading) -> Metric:
+def _metric(name: str, text: str, form: str, plain: str = "", factor: float = 1.0) -> Metric:
     kind = Kind.COUNTER if name.endswith("_total") else Kind.GAUGE
-    return Metric(name, kind, text, ("chip", *labels), _Readings(readings))
+    named = re.compile(form)
+    return Metric(name, kind, text, ("chip", *named.groupindex), _Readings(named, plain, factor))
 
 
 MEASURED = (
     _metric(
         "cmgr_chip_temperature_celsius",
         "How warm the chip or its memory is.",
-        ("sensor",),
-        _Reading("temperature_celsius", ("chip",)),
-        _Reading("hbm_celsius", ("hbm",)),
+        "(?:temperature|(?P<sensor>[a-z0-9]+))_celsius",
+        "chip",
     ),
-    _metric("cmgr_chip_power_watts", "What the chip consumes.", (), _Reading("power_watts")),
+    _metric("cmgr_chip_power_watts", "The power that the chip draws.", "power_watts"),
     _metric(
         "cmgr_chip_memory_bytes",
         "How much memory the chip has.",
-        ("memory",),
-        _Reading("memory_megabytes", ("ddr",), _MEBIBYTE),
-        _Reading("hbm_megabytes", ("hbm",), _MEBIBYTE),
+        "(?:memory|(?P<memory>[a-z0-9]+))_megabytes",
+        "ddr",
+        _MEBIBYTE,
     ),
     _metric(
         "cmgr_chip_memory_used_bytes",
         "How much of it is in use.",
-        ("memory",),
-        _Reading("memory_used_megabytes", ("ddr",), _MEBIBYTE),
-        _Reading("hbm_used_megabytes", ("hbm",), _MEBIBYTE),
+        "(?:memory|(?P<memory>[a-z0-9]+))_used_megabytes",
+        "ddr",
+        _MEBIBYTE,
     ),
     _metric(
         "cmgr_chip_utilisation_ratio",
         "How busy a part of the chip is: from 0 to 1.",
-        ("part",),
-        *(
-            _Reading(f"{part}_percent", (part,), _PERCENT)
-            for part in ("overall", "aicore", "vector", "cube", "hbm_bandwidth")
-        ),
+        "(?P<part>[a-z0-9_]+)_percent",
+        factor=_PERCENT,
     ),
     _metric(
         "cmgr_chip_ecc_errors_total",
         "Memory errors that the chip has counted: single-bit errors were mended, double-bit errors were not.",
-        ("memory", "bits"),
-        *(
-            _Reading(f"ecc_{memory}_{bits}_errors", (memory, bits))
-            for memory in ("ddr", "sram", "hbm", "npu")
-            for bits in ("single", "double")
-        ),
+        "ecc_(?P<memory>[a-z0-9]+)_(?P<bits>single|double)_errors",
     ),
     _metric(
         "cmgr_chip_ecc_isolated_pages",
         "Memory pages that the chip has taken out of use.",
-        ("memory",),
-        *(_Reading(f"ecc_{memory}_isolated_pages", (memory,)) for memory in ("ddr", "sram", "hbm", "npu")),
+        "ecc_(?P<memory>[a-z0-9]+)_isolated_pages",
     ),
 )
-"""The metrics of a driver that is a `ports.Gauge`; any other has no samples."""
+"""The metrics of a driver that is a `ports.Gauge`, by the names that it measures under; others have no samples."""
 
 
 class Measuring:

@@ -1,4 +1,4 @@
-"""What a metric is, and what all of them are made from: one look at the service."""
+"""A metric, and the one look at the service that all of them are made from."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,10 +8,11 @@ from enum import StrEnum
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.service.metrics.tally import Spread, Tally
+from cmgr.view.status import Own
 
 
 class Kind(StrEnum):
-    """What Prometheus calls the type of a metric."""
+    """Prometheus' names for the types of a metric."""
 
     GAUGE = "gauge"
     COUNTER = "counter"
@@ -22,7 +23,7 @@ class Kind(StrEnum):
 class Look:
     """All that one scrape tells, as it was at about one moment.
 
-    `service` is what `cmgr status` says of the service. `ahead`: how many seconds Unix time is ahead of cmgr's own
+    `own` is what the service knows of itself. `ahead`: how many seconds Unix time is ahead of cmgr's own
     clock, which `now` and every time in `node` and `tally` are of.
     """
 
@@ -30,7 +31,7 @@ class Look:
     tally: Tally
     now: datetime
     ahead: float
-    service: Mapping[str, object]
+    own: Own
     driver_troubles: int
     writable: bool
     bugs: int
@@ -55,16 +56,30 @@ class Metric:
     of: Callable[[Look], Samples]
 
 
-def gauge(name: str, text: str, of: Callable[[Look], Samples], *labels: str) -> Metric:
-    return Metric(name, Kind.GAUGE, text, labels, of)
+Of = Callable[[Look], Samples]
 
 
-def counter(name: str, text: str, of: Callable[[Look], Samples], *labels: str) -> Metric:
-    return Metric(name, Kind.COUNTER, text, labels, of)
+class Table:
+    """The metrics in the order in which they are declared, each with the function that gives its samples."""
 
+    def __init__(self) -> None:
+        self.metrics: list[Metric] = []
 
-def histogram(name: str, text: str, of: Callable[[Look], Samples], *labels: str) -> Metric:
-    return Metric(name, Kind.HISTOGRAM, text, labels, of)
+    def gauge(self, name: str, text: str, *labels: str) -> Callable[[Of], Of]:
+        return self._declare(Kind.GAUGE, name, text, labels)
+
+    def counter(self, name: str, text: str, *labels: str) -> Callable[[Of], Of]:
+        return self._declare(Kind.COUNTER, name, text, labels)
+
+    def histogram(self, name: str, text: str, *labels: str) -> Callable[[Of], Of]:
+        return self._declare(Kind.HISTOGRAM, name, text, labels)
+
+    def _declare(self, kind: Kind, name: str, text: str, labels: tuple[str, ...]) -> Callable[[Of], Of]:
+        def declared(of: Of) -> Of:
+            self.metrics.append(Metric(name, kind, text, labels, of))
+            return of
+
+        return declared
 
 
 def one(value: float) -> Samples:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from cmgr.ports import Ailing, ChipDriver, Clock
 from cmgr.service.inbox import Inbox
-from cmgr.service.loop import Loop
+from cmgr.service.loop import Loop, Step
 from cmgr.service.metrics.chips import Measuring
 from cmgr.service.metrics.look import Kind, Look, Metric
-from cmgr.service.metrics.tally import BOUNDS, Spread, Step, Tally, counted
-from cmgr.service.metrics_table import METRICS
+from cmgr.service.metrics.table import METRICS
+from cmgr.service.metrics.tally import BOUNDS, Spread, Tally, counted
+from cmgr.view.status import Own
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -25,12 +26,12 @@ _LIMITS = (*map(str, BOUNDS), "+Inf")
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where a look at the service is taken from. `describe` is what `cmgr status` says of the service."""
+    """Where a look at the service is taken from. `own` is what it knows of itself."""
 
     loop: Loop
     inbox: Inbox
     driver: ChipDriver
-    describe: Callable[[], Mapping[str, object]]
+    own: Callable[[], Own]
     clock: Clock
 
 
@@ -54,7 +55,7 @@ class Metrics:
 
     def page(self) -> bytes:
         """Return all metrics in Prometheus' text format 0.0.4. Blocks for as long as `Gauge.measure` may."""
-        # What follows takes 40 ms to import and some memory: it is not there before somebody asks for the first time.
+        # The library takes 40 ms to import and some memory: it is not there before somebody asks for the first time.
         from prometheus_client.exposition import generate_latest
 
         return generate_latest(self._made())
@@ -82,9 +83,9 @@ class Metrics:
             node=node,
             tally=self._tally,
             now=now,
-            # They differ when the machine's clock was set. What is less than a second is none of that.
+            # They differ when the machine's clock was set. Less than a second is none of that.
             ahead=round(time.time() - now.timestamp()),
-            service=self._sources.describe(),
+            own=self._sources.own(),
             driver_troubles=len(driver.trouble()) if isinstance(driver, Ailing) else 0,
             writable=not loop.trouble,
             bugs=loop.bugs,

@@ -1,4 +1,4 @@
-"""What is counted for the metrics as the deciding thread goes on: a pure function from each step to the next tally.
+"""The counts for the metrics, made as the deciding thread goes on: a pure function from each step to the next tally.
 
 Rules:
 1. It is called after a step's commands were sent. It looks at what went into the step and what came of it, and nothing
@@ -7,12 +7,12 @@ Rules:
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from cmgr.model.values.commands import Action, CommandId, Note, NoteKind, StartContainer, StopContainer
+from cmgr.model.values.commands import CommandId, NoteKind, StartContainer, StopContainer
 from cmgr.model.values.facts import (
     ChipsListed,
     ContainerRemoved,
@@ -27,13 +27,13 @@ from cmgr.model.values.facts import (
     RuntimeUp,
 )
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.node import Node
 from cmgr.model.values.rings import REBOOTING, Ring
+from cmgr.service.loop import Step
 
 Key = TypeVar("Key")
 
 DRIVER = "driver"
-"""The source of what the chips' driver tells. What a runtime tells has the runtime's name."""
+"""The source of what the chips' driver tells. Events of a runtime have the runtime's name."""
 
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0)
 """The upper ends, in seconds, of the classes that spans are counted in; one more has no end."""
@@ -59,19 +59,8 @@ Spreads = Mapping[str, Spread]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One step of the deciding thread: what it took in, the node before and after, and what it sent and noted."""
-
-    events: Sequence[Event]
-    before: Node
-    after: Node
-    actions: Sequence[Action]
-    notes: Sequence[Note]
-
-
-@dataclass(frozen=True, slots=True)
 class Tally:
-    """What was counted so far.
+    """The counts so far.
 
     By source: `events`, and `heard`, when the last came. By runtime: `stops` and `starts` that worked, and how many did
     not. By result: `resets` (`cured`, `failed`, `refused`) and `heals` (`restarted`, `recovered`, `given_up`). By
@@ -194,7 +183,8 @@ def _closed(step: Step) -> Iterator[tuple[timedelta, str]]:
         if note.kind is NoteKind.CLOSED and note.ring is not None:
             ring = step.before.rings.get(note.ring)
             began = opened.get(note.episode) or (ring.began if ring is not None else None)
-            yield note.at - (began or note.at), note.outcome
+            ended = note.ended or note.at
+            yield ended - (began or ended), note.outcome
 
 
 def _one_more(counts: Mapping[Key, int], key: Key) -> dict[Key, int]:

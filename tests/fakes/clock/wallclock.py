@@ -4,9 +4,11 @@ import mmap
 import shutil
 import struct
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+
+from tests.support.waiting import PATIENCE
 
 SOURCE = Path(__file__).with_name("clock.c")
 
@@ -18,12 +20,12 @@ class CannotBuild(Exception):
 class WallClock:
     """Compiled in `folder`. Processes with this `environment` see the time of day plus what it was `set` to."""
 
-    def __init__(self, folder: Path) -> None:
-        if shutil.which("gcc") is None:
-            raise CannotBuild("there is no gcc")
+    def __init__(self, folder: Path, compiler: Sequence[str] = ("gcc",)) -> None:
+        if shutil.which(compiler[0]) is None:
+            raise CannotBuild(f"there is no {compiler[0]}")
         library, ahead = folder / "clock.so", folder / "ahead"
         how = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
-        subprocess.run(["gcc", *how, "-o", str(library), str(SOURCE)], check=True, timeout=60)
+        subprocess.run([*compiler, *how, "-o", str(library), str(SOURCE)], check=True, timeout=PATIENCE)
         ahead.write_bytes(bytes(8))
         self.environment: Mapping[str, str] = {"LD_PRELOAD": str(library), "WALL_CLOCK_AHEAD": str(ahead)}
         with ahead.open("r+b") as file:

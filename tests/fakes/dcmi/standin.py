@@ -17,7 +17,7 @@ ALWAYS = -1
 
 
 class Purpose(IntEnum):
-    """What a call is for: the enum of libdcmi.c."""
+    """The purpose of a call: the enum of libdcmi.c."""
 
     INIT = 0
     LIST = 1

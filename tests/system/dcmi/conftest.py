@@ -15,7 +15,7 @@ __all__ = ["ascend", "workshop"]
 SHORT: Mapping[str, Setting] = {
     "driver": "dcmi",
     "resync": "1s",
-    "dcmi.call_timeout": "300ms",
+    "dcmi.call_timeout": "1s",
     "dcmi.subscribe": "50ms",
     "dcmi.poll": "100ms",
     "levels.RestartBusiness.reset_after": "2s",

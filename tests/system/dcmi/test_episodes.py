@@ -79,7 +79,7 @@ def test_single_recover_on_a_ring_of_eight_waits_for_the_mates(furnish: Furnish,
     eventually(lambda: machine.resets)
     service.until_said("is over: recovered")
     eventually(lambda: containers.is_running("c2"))
-    # What a person stopped is a person's to start.
+    # A container that a person stopped is a person's to start.
     assert [name for name in NAMES if containers.is_running(name)] == ["c2"]
 
 

@@ -1,0 +1,109 @@
+"""Finding one's way in a status: what its rows are called, and what of it is wrong."""
+
+from typing import TYPE_CHECKING
+
+from cmgr.words import counted
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+WELL = "well again"
+
+TABLED = ("service", "kept-back", "episode", "silent", "isolated", "unhealthy", "failed", "given-up", "ailing", "down")
+"""The kinds of troubles that `cmgr status` shows in a table, or at its beginning, with what to do."""
+
+
+def labels(told: "shapes.Status") -> list[str]:
+    """Return what each container is called: its name, the beginning of its id, or more where others have the same."""
+    names = [c["name"] or c["id"][:12] for c in told["containers"]]
+    return [n if names.count(n) == 1 else c["called"] for n, c in zip(names, told["containers"], strict=True)]
+
+
+def tells(ring: "shapes.Ring") -> bool:
+    """Return whether there is something to say of the ring: it is in an episode, or kept back from one."""
+    return bool(ring["episode"] or ring["reason"])
+
+
+def health(chip: "shapes.Chip") -> str:
+    return "healthy" if chip["healthy"] else "isolated" if chip["isolated"] else "faulty"
+
+
+def ails(container: "shapes.Container") -> bool:
+    """Return whether the container is restarted because it ails, or was given up."""
+    return container["heal"] is not None and bool(container["heal"]["since"])
+
+
+def troubles(status: "shapes.Status") -> list[str]:
+    """Return what is wrong, in a few words each; nothing when all is well."""
+    found = status["troubles"]
+    others = {t["about"] for t in found if t["kind"] in ("failed", "ailing", "given-up")}
+    told = [t["text"] for t in found if t["kind"] != "down"]
+    # Of many that wait for one thing one line says enough, and of one that failed it is said already.
+    down = [t["text"] for t in found if t["kind"] == "down" and t["about"] not in others]
+    return [*told, *(down if len(down) < 2 else [f"{len(down)} containers are down"])]
+
+
+def beside(status: "shapes.Status") -> list[str]:
+    """Return the troubles that none of the tables below them shows, a sentence each."""
+    found = [t for t in status["troubles"] if t["kind"] not in TABLED]
+    return [f"{t['text']}: {t['why']}" if t["why"] else t["text"] for t in found]
+
+
+def subjects(status: "shapes.Status") -> dict[str, str]:
+    """Return what there is to say of each thing that is not as it should be, and of cmgr itself."""
+    own = status["service"]
+    found = {"cmgr": f"{own['state']}{', in maintenance' if own['maintenance'] else ''}"}
+    found |= {"trouble": "; ".join(beside(status))} if beside(status) else {}
+    found |= {f"ring {r['id']}": f"{r['phase']}: {r['reason']}" for r in status["rings"] if tells(r)}
+    for name, container in zip(labels(status), status["containers"], strict=True):
+        said = ": ".join(filter(None, [container["status"], container["reason"]]))
+        found |= {f"container {name}": said} if said != "running" else {}
+    found |= {f"chip {c['id']}": f"{health(c)}: {c['reason']}" for c in status["chips"] if not c["healthy"]}
+    # How long it takes by now is no news, that it takes long is.
+    return found | {f"warning: {w['subject']}": w["hint"] for w in status["warnings"]}
+
+
+def to_type(status: "shapes.Status") -> list[str]:
+    """Return what a person can do, a line for each thing, the most urgent first."""
+    own = status["service"]
+    found = [f"the service: {t['hint']}" for t in status["troubles"] if t["kind"] == "service" and t["hint"]]
+    found += ["maintenance: cmgr maintenance off"] * own["maintenance"]
+    found += [t["hint"] for t in status["troubles"] if t["kind"] == "kept-back"]
+    found += [f"{w['subject']}: {w['hint']}" for w in status["warnings"]]
+    found += [f"ring {r['id']}: {r['hint']}" for r in status["rings"] if r["hint"] and not own["maintenance"]]
+    named = zip(labels(status), status["containers"], strict=True)
+    about = [f"{name}: {container['hint']}" for name, container in named if container["hint"]]
+    found += [line for line in about if "cmgr maintenance off" not in line]
+    # A container's hint is not repeated for its chip.
+    said = "\n".join(found)
+    chips = [c for c in status["chips"] if c["isolated"] and f"cmgr release {c['id']}" not in said]
+    found += [f"chip {c['id']}: {c['hint']}" for c in chips]
+    down = [t for t in status["troubles"] if t["kind"] not in TABLED and t["hint"]]
+    found += [f"{t['text']}: {t['hint']}" for t in down]
+    return [
+        *found,
+        *(f"when you have seen to it: cmgr acknowledge {t['id']}" for t in status["troubles"] if t["stays"]),
+    ]
+
+
+def users_of_ring(status: "shapes.Status", chip: int) -> list[str]:
+    """Return what runs on any chip of the ring of this one."""
+    ring = next((c["ring"] for c in status["chips"] if c["id"] == chip), None)
+    mates = {c["id"] for c in status["chips"] if c["ring"] == ring}
+    return [
+        name
+        for name, container in zip(labels(status), status["containers"], strict=True)
+        if container["status"] in ("running", "settling", "pausing") and mates & {*container["chips"]}
+    ]
+
+
+def counts(status: "shapes.Status") -> str:
+    """Return how many chips are healthy and how many containers run."""
+    chips, containers = status["chips"], status["containers"]
+    healthy = sum(c["healthy"] for c in chips)
+    running = sum(c["status"] in ("running", "settling") for c in containers)
+    well = counted(len(chips), "chip")
+    well = well if healthy == len(chips) else f"{healthy} of {well}"
+    up = counted(len(containers), "container")
+    up = up if running == len(containers) else f"{running} of {up}"
+    return f"{well} healthy, {up} running"

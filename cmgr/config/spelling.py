@@ -1,0 +1,108 @@
+"""How what is set is spelled: TOML and JSON that may be anything, durations, and the words of mistakes."""
+
+import difflib
+import json
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from cmgr.errors import ConfigError
+
+_MOST_DOTS = 100
+
+
+def parse_toml(text: str, path: str) -> dict[str, Any]:
+    """Return the file's tables. Raises `ConfigError`, naming the line."""
+    # The library takes a time that grows with the square of these: hours for a file that is not even large.
+    if any(part.count(".") > _MOST_DOTS for part in re.split(r"[=,\n\[\]{}]", text)):
+        raise ConfigError(f"cannot read {path}: a key has more than {_MOST_DOTS} dots")
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ConfigError(f"cannot read {path}: it nests too deeply") from None
+    except ValueError as error:  # TOMLDecodeError is one; a number of too many digits gives another.
+        twice = "; put the setting below the head that is there already" if "Cannot declare" in str(error) else ""
+        raise ConfigError(f"cannot read {path}: it is not valid TOML: {error}{twice}") from None
+
+
+def parse_json(text: str, path: str) -> tuple[Any, tuple[str, ...]]:
+    """Return the document, and the keys that stand more than once in one object. Raises `ConfigError`.
+
+    Of such a key the document has the last value; that the others would be lost without a word is a mistake.
+    """
+    repeated: list[str] = []
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            repeated.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        return made
+
+    if not text.strip():
+        raise ConfigError(f"cannot read {path}: it is empty")
+    try:
+        return json.loads(text, object_pairs_hook=object_of), tuple(repeated)
+    except RecursionError:
+        raise ConfigError(f"cannot read {path}: it nests too deeply") from None
+    except ValueError as error:
+        raise ConfigError(f"cannot read {path}: it is not valid JSON: {error}") from None
+
+
+_FORM = re.compile("".join(f"(?:([0-9]{{1,12}}){unit})?" for unit in ("d", "h", "m", "s", "ms")))
+
+_SECOND = timedelta(seconds=1)
+_MINUTE = timedelta(minutes=1)
+_HOUR = timedelta(hours=1)
+_DAY = timedelta(days=1)
+
+
+def duration(text: str) -> timedelta:
+    """Return the time that this text means. Raises `ValueError` when it means none."""
+    match = _FORM.fullmatch(text.strip())
+    if match is None or not any(match.groups()):
+        raise ValueError(f"{text!r} is not a duration")
+    days, hours, minutes, seconds, milliseconds = (int(part or 0) for part in match.groups())
+    try:
+        return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
+    except OverflowError:
+        raise ValueError(f"{text!r} is longer than any duration") from None
+
+
+def spelled(time: timedelta) -> str:
+    """Return a text that `duration` reads back, exact to the millisecond: 60s, 300s, 15m, 6h, 90d."""
+    if time % _SECOND:
+        return f"{time // timedelta(milliseconds=1)}ms"
+    # Short times are read more easily in seconds (150s, 300s), long ones in the largest unit that fits.
+    for least, unit, letter in ((2 * _DAY, _DAY, "d"), (_HOUR, _HOUR, "h"), (11 * _MINUTE, _MINUTE, "m")):
+        if time >= least and not time % unit:
+            return f"{time // unit}{letter}"
+    return f"{time // _SECOND}s"
+
+
+_LONGEST = 80
+
+
+def quoted(value: object) -> str:
+    """Return a value as it was written, on one line, without control characters, and not too long."""
+    text = json.dumps(value, default=str)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def plain(key: str) -> str:
+    """Return a key bare when it can stand so, else quoted."""
+    return key if key.isascii() and key.replace("_", "").replace("-", "").isalnum() else quoted(key)
+
+
+def either(words: Sequence[str]) -> str:
+    """Return `a, b or c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """Return `; did you mean x?` for the likeliest word, or nothing."""
+    known = {w.lower(): w for w in words}
+    close = difflib.get_close_matches(word[:_LONGEST].lower(), known, n=1, cutoff=0.7)
+    return f"; did you mean {known[close[0]]}?" if close else ""

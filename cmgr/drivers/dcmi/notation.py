@@ -1,0 +1,20 @@
+"""How containers ask for Ascend NPUs."""
+
+import re
+
+from cmgr.vendor import Notation
+
+NOTATION = Notation(
+    variable="ASCEND_VISIBLE_DEVICES",
+    # With this option the numbers are those of vNPUs; their names say which chip they are a part of.
+    parts_if=("ASCEND_RUNTIME_OPTIONS", "VIRTUAL"),
+    items=(
+        re.compile(r"(?:ascend[0-9a-z]*|npu)-([0-9]{1,4})", re.IGNORECASE),
+        # A vNPU: type, template, its own number, and the chip that it is a part of: "Ascend910-2c-100-0".
+        re.compile(r"(?:ascend[0-9a-z]*|npu)-(?:vir)?[0-9]{1,2}c?[0-9a-z._]*-[0-9]{1,4}-([0-9]{1,4})", re.IGNORECASE),
+    ),
+    node=re.compile(r"/dev/davinci([0-9]{1,4})"),
+    part=re.compile(r"/dev/vdavinci[0-9]+"),
+    majors=frozenset({"devdrv-cdev"}),
+    cdi="huawei.com",
+)

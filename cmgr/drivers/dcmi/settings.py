@@ -1,0 +1,35 @@
+"""The settings of the driver of Ascend chips."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated
+
+from cmgr.declare import Form, Meta
+from cmgr.model.values.policy import NO_TIME
+
+
+@dataclass(frozen=True, slots=True)
+class Dcmi:
+    library: Annotated[
+        str, Meta("The driver's library libdcmi.so, with its whole path; empty: searched for.", form=Form.PATH)
+    ] = ""
+    call_timeout: Annotated[
+        timedelta, Meta("How long one chip may take over an answer before it counts as silent.", within=("100ms", "5s"))
+    ] = timedelta(seconds=2)
+    reset_timeout: Annotated[
+        timedelta, Meta("How long the driver may take over the call that resets a chip.", within=("1s", "1h"))
+    ] = timedelta(minutes=3)
+    out_of_band: Annotated[
+        bool, Meta("Whether a reset that failed is tried again through the out-of-band channel, where there is one.")
+    ] = False
+    booted: Annotated[int, Meta("The boot status of a chip that has booted.", within=(0, 65535))] = 16
+    settle: Annotated[
+        timedelta,
+        Meta("How long after the call that resets a chip its boot status is not believed.", within=("0s", "10m")),
+    ] = NO_TIME
+    subscribe: Annotated[
+        timedelta, Meta("The wait between the first tries to hear of faults.", within=("10ms", "1m"))
+    ] = timedelta(seconds=1)
+    poll: Annotated[
+        timedelta, Meta("How often chips are polled while the driver tells of no faults.", within=("10ms", "1m"))
+    ] = timedelta(seconds=2)

@@ -1,0 +1,37 @@
+"""Ascend NPUs, as the rest of cmgr knows them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cmgr.drivers.dcmi.settings import Dcmi
+from cmgr.vendor import Place, Vendor
+
+if TYPE_CHECKING:
+    from cmgr.config.settings import Config
+    from cmgr.drivers.dcmi.driver import DcmiDriver
+
+
+def _open(config: "Config") -> "DcmiDriver":
+    from cmgr.drivers.dcmi.driver import DcmiDriver
+
+    return DcmiDriver(config.drivers.dcmi, config.sweep, config.resync)
+
+
+def _places(config: "Config") -> Iterable[Place]:
+    from cmgr.drivers.dcmi.library import WANTED
+    from cmgr.drivers.libraries import Where, search
+
+    return search(Where(WANTED, config.drivers.dcmi.library))
+
+
+VENDOR = Vendor(
+    name="dcmi",
+    chips="ascend",
+    library="libdcmi",
+    tables=Path(__file__).parent / "tables",
+    settings=Dcmi,
+    sentence="The driver of Ascend chips.",
+    open=_open,
+    places=_places,
+)

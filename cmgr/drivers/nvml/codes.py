@@ -1,0 +1,74 @@
+"""The codes of what is wrong with a GPU: Xids, and conditions that it is found in.
+
+An Xid's code is its number in decimal digits: 00000079 is Xid 79, as NVIDIA's people write it. A condition that is no
+Xid has a code that begins with E. The levels stand in tables/levels.json.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+
+from cmgr.drivers.nvml import abi
+
+ACTIONS = {action: f"E001{action:04d}" for action in range(1, 8)}
+"""The condition for each recovery action that the driver asks for (field 230)."""
+
+LOST = "E0020001"
+RESET_REQUIRED = "E0020002"
+ROWS_PENDING = "E0030001"
+ROWS_FAILED = "E0030002"
+PAGES_PENDING = "E0030003"
+SRAM_WORN = "E0030004"
+UNREPAIRABLE = "E0030005"
+REPAIR_PENDING = "E0030006"
+FABRIC = "E0040001"
+NO_POWER = "E0050001"
+NO_INTERRUPTS = "E0050002"
+BAD_INFOROM = "E0050003"
+
+ANSWERS = {
+    abi.GPU_IS_LOST: LOST,
+    abi.RESET_REQUIRED: RESET_REQUIRED,
+    abi.INSUFFICIENT_POWER: NO_POWER,
+    abi.IRQ_ISSUE: NO_INTERRUPTS,
+    abi.CORRUPTED_INFOROM: BAD_INFOROM,
+}
+"""The conditions that are told by the error that a call returns."""
+
+RECOVERY_ACTION_XID = 154
+"""It says that the recovery action changed, and nothing of its own."""
+
+_LINKED = {
+    565: (48, 62, 63, 64, 74, 79, 94, 95, 110, 120, 136, *range(144, 151), 155, 156, 158, 159),
+    570: (109,),
+    575: (143, 160, 161),
+}
+"""Xids with which the driver itself raises the recovery action, from that release on: NVIDIA's Xid catalogue."""
+
+FIRST_WITH_ACTIONS = 565
+
+_LASTING = ("FreeRestartNPUCodes", "RestartNPUCodes", "SeparateNPUCodes")
+
+
+def code_of(xid: int) -> str:
+    return f"{xid:08d}"
+
+
+def raises_action(xid: int, release: int) -> bool:
+    """Return whether that driver raises the recovery action with this Xid."""
+    return any(xid in xids for since, xids in _LINKED.items() if release >= since)
+
+
+def is_known(xid: int) -> bool:
+    return any(code_of(xid) in codes for codes in _levels().values())
+
+
+def lasts(xid: int) -> bool:
+    """Return whether the fault stays until the GPU was reset: the others are over when their program is."""
+    return any(code_of(xid) in _levels()[key] for key in _LASTING)
+
+
+@cache
+def _levels() -> dict[str, frozenset[str]]:
+    read = json.loads((Path(__file__).parent / "tables" / "levels.json").read_text(encoding="utf-8"))
+    return {key: frozenset(codes) for key, codes in read.items()}

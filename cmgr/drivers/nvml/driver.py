@@ -1,0 +1,199 @@
+"""The driver of NVIDIA GPUs, over NVIDIA's libnvidia-ml.so.1 and nvidia-smi. docs/nvml.md says what it believes."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+
+from cmgr.drivers import libraries
+from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller
+from cmgr.drivers.nvml import gauges as nvml_gauges
+from cmgr.drivers.nvml import read as nvml_read
+from cmgr.drivers.nvml.calls import Library
+from cmgr.drivers.nvml.kernel_log import KernelLog
+from cmgr.drivers.nvml.library import WANTED
+from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
+from cmgr.drivers.nvml.reset import Resetter
+from cmgr.drivers.nvml.session import Session
+from cmgr.drivers.nvml.settings import Nvml
+from cmgr.drivers.nvml.watch import Ears, Pace, Watch
+from cmgr.drivers.nvml.xids import Xids
+from cmgr.drivers.processes import process_of
+from cmgr.drivers.resets import Resets, Sleep
+from cmgr.errors import DriverError, sentence
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, listed
+from cmgr.model.values.faults import Severity
+from cmgr.ports import DriverFact
+
+SLICE = 0.5
+"""Seconds of one wait for events: a reset, and the end, wait for its end."""
+
+SAME = 5.0
+"""Seconds in which the same Xid of the same GPU is one, told by both sources."""
+
+
+class NvmlDriver:
+    """Implements `ChipDriver`, `Ailing` and `Gauge`. `managed` says whether the Fabric Manager runs."""
+
+    name = "nvml"
+    # A ring whose GPU hangs, and resets, which last minutes, must leave room for others.
+    concurrency = 16
+
+    def __init__(
+        self, settings: Nvml, sweep: timedelta, relist: timedelta, managed: Callable[[], bool] = fabric_is_managed
+    ) -> None:
+        self._settings = settings
+        self._seconds = settings.call_timeout.total_seconds()
+        self._resets = Resets(settings.settle.total_seconds())
+        path = libraries.find(libraries.Where(WANTED, settings.library))
+        self._log, self._deaf = _kernel_log(settings.kernel_log)
+        self._caller = Caller("libnvidia-ml")
+        try:
+            self._library = self._caller.call("the library", BEGIN * self._seconds, lambda: Library(path))
+            self._session = self._caller.call("the library", BEGIN * self._seconds, lambda: Session(self._library))
+            self._machine = Machine(self._library, self._session, self._caller, self._seconds, managed)
+            self._version = self._caller.call("the library", self._seconds, self._library.driver_version)
+            self._machine.look()
+        except DriverError:
+            self._caller.close()
+            raise
+        self._xids = Xids(_release(self._version))
+        ears = Ears(self._library, self._session, self._caller, self._machine, self._xids, self._log)
+        pace = Pace(
+            self._seconds, SLICE, settings.retry.total_seconds(), SAME, sweep.total_seconds(), relist.total_seconds()
+        )
+        self._watch = Watch(ears, pace, self._resets.asleep)
+        self._resetter = Resetter(ears, settings)
+
+    def describe(self) -> str:
+        """Return the library and the driver's release, for `cmgr check`."""
+        return f"{self._library.path}, driver {self._version}"
+
+    def chips(self) -> tuple[Chip, ...]:
+        return self._machine.chips()
+
+    def watch(self, tell: Callable[[DriverFact], None]) -> None:
+        self._watch.start(tell)
+
+    def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
+        until = time.monotonic() + READ_SECONDS
+        return tuple(self._report(chip, until) for chip in chips)
+
+    def _report(self, chip: ChipId, until: float) -> ChipReport:
+        known = self._machine.find(chip)
+        if known is None or not known.here:
+            self._watch.look_soon()
+            return ChipReport(chip, error="the driver lists it no more" if known else "there is no such chip")
+        sleep = self._resets.of(chip)
+        if sleep.in_reset:
+            return ChipReport(chip, booted=False)
+        seconds = min(self._seconds, until - time.monotonic())
+        if seconds <= 0:
+            return ChipReport(chip, error="others took too long to answer")
+        if sleep.settles:
+            return ChipReport(chip, booted=False)
+        try:
+            reading = self._reading(known, seconds, after_reset=sleep.believed is not None)
+        except DriverError as error:
+            return ChipReport(chip, error=error.message)
+        if not reading.booted:
+            return ChipReport(chip, booted=False)
+        if sleep.believed is not None:
+            self._is_up(chip, known, sleep)
+        codes = (*reading.conditions, *self._xids.codes(chip, reading.action))
+        faults = tuple(Reported(code, Severity.major) for code in codes)
+        return ChipReport(chip, True, faults, tuple(map(process_of, reading.holders)))
+
+    def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> nvml_read.Reading:
+        def ask() -> nvml_read.Reading:
+            with self._session.inside():
+                return nvml_read.read(self._library, lambda: self._session.handle(known.bus), after_reset=after_reset)
+
+        return self._caller.call(known.bus, seconds, ask)
+
+    def _is_up(self, chip: ChipId, known: Known, sleep: Sleep) -> None:
+        """The GPU answers after its reset: what was wrong before is over, as far as it does not say so itself."""
+        self._xids.cured((chip,))
+        if self._log is not None:
+            self._log.note_reset(known.bus)
+        self._resets.is_up(chip, sleep)
+
+    def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
+        ring = {chip: self._there(chip, chips) for chip in chips}
+        if len({c.ring for c in self._machine.chips() if c.id in ring}) != 1:
+            raise DriverError(f"cannot reset {listed(chips)}: they are not of one ring")
+        self._resets.begin(chips)
+        pending: threading.Event | None = None
+        try:
+            self._resetter.last_look(ring, faulty, codes)
+            pending = self._resetter.reset(ring)
+            if pending is not None:
+                late = threading.Thread(target=self._wait_for, args=(ring, pending), name="nvml-reset", daemon=True)
+                late.start()
+                limit = self._settings.reset_timeout.total_seconds()
+                raise DriverError(f"cannot tell how the reset of {listed(chips)} went: it has lasted {limit:g} s")
+            self._resets.expect_boots(chips)
+        finally:
+            if pending is None:
+                self._resets.end(chips)
+
+    def _wait_for(self, ring: Mapping[ChipId, Known], over: threading.Event) -> None:
+        """Take the GPUs back once the program that resets them has ended after all."""
+        over.wait()
+        self._resetter.take_back([known.bus for known in ring.values()])
+        self._resets.expect_boots(tuple(ring))
+        self._resets.end(tuple(ring))
+
+    def _there(self, chip: ChipId, chips: Sequence[ChipId]) -> Known:
+        known = self._machine.find(chip)
+        if known is None:
+            raise DriverError(f"cannot reset {listed(chips)}: there is no chip {chip}")
+        return known
+
+    def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
+        until = time.monotonic() + MEASURE_SECONDS
+        found: dict[ChipId, Mapping[str, float | str]] = {}
+        for chip in chips:
+            known, left = self._machine.find(chip), until - time.monotonic()
+            if known is not None and known.here and left > 0:
+                found[chip] = {
+                    "type": known.name,
+                    "uuid": known.uuid,
+                    **self._measured(known, min(left, self._seconds)),
+                }
+        return found
+
+    def _measured(self, known: Known, seconds: float) -> Mapping[str, float]:
+        def ask() -> Mapping[str, float]:
+            with self._session.inside():
+                return nvml_gauges.measure(self._library, self._session.handle(known.bus))
+
+        try:
+            return self._caller.call(known.bus, seconds, ask)
+        except DriverError:
+            return {}
+
+    def trouble(self) -> tuple[str, ...]:
+        return (*self._deaf, *self._machine.troubles, *self._watch.trouble())
+
+    def close(self) -> None:
+        self._resets.close()
+        self._watch.close()
+        self._session.close()
+        self._caller.close()
+
+
+def _release(version: str) -> int:
+    """Return the release that a driver's version is of: 580 for 580.65.06."""
+    digits = version.partition(".")[0]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _kernel_log(path: str) -> tuple[KernelLog | None, tuple[str, ...]]:
+    """Return the log, or why faults that only it tells are missed."""
+    if not path:
+        return None, ()
+    try:
+        return KernelLog(path), ()
+    except DriverError as error:
+        return None, (f"Xids that only the kernel tells are missed: {sentence(error)}",)

@@ -1,0 +1,163 @@
+"""The NVIDIA GPUs of this machine: which there are, and what is reset together.
+
+GPUs that were once seen stay known for the life of the process, under the number that they had: a GPU that the driver
+lists no more is one that does not answer, and the numbers of the others may then be other ones. A GPU's ring stays what
+it was, too.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from cmgr.drivers.caller import Caller
+from cmgr.drivers.nvml import topology
+from cmgr.drivers.nvml.calls import Handle, Library, Refused
+from cmgr.drivers.nvml.session import InReset, Session
+from cmgr.drivers.nvml.topology import Wired
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import Chip, ChipId, RingId, listed
+
+_FABRIC_MANAGER = "nv-fabricmanage"
+"""The name of its process, of which the kernel keeps 15 letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A GPU as it was seen first. `here`: the driver lists it now. `minor`: N of /dev/nvidiaN."""
+
+    wired: Wired
+    uuid: str
+    name: str
+    minor: int
+    here: bool = True
+
+    @property
+    def bus(self) -> str:
+        return self.wired.bus
+
+
+def fabric_is_managed(proc: Path = Path("/proc")) -> bool:
+    """Return whether the Fabric Manager runs."""
+    for comm in proc.glob("[0-9]*/comm"):
+        try:
+            if comm.read_text(errors="replace").strip() == _FABRIC_MANAGER:
+                return True
+        except OSError:
+            continue
+    return False
+
+
+class Machine:
+    """Any thread."""
+
+    def __init__(
+        self, library: Library, session: Session, caller: Caller, seconds: float, managed: Callable[[], bool]
+    ) -> None:
+        self._library = library
+        self._session = session
+        self._caller = caller
+        self._seconds = seconds
+        self._managed = managed
+        self._looking = threading.Lock()
+        self._known: Mapping[ChipId, Known] = {}
+        self._rings: Mapping[ChipId, RingId] = {}
+        self.troubles: tuple[str, ...] = ()
+
+    def look(self) -> tuple[Chip, ...]:
+        """List the GPUs anew and return all that are known, ordered. Raises `DriverError` when no list can be had."""
+        with self._looking:
+            troubles: list[str] = []
+            fresh: dict[ChipId, Known] = {}
+            count = self._caller.call("the list", self._seconds, self._count)
+            for index in range(count):
+                try:
+                    seen = self._caller.call(f"GPU {index}", self._seconds, partial(self._seen, index))
+                except InReset:
+                    return self.chips()  # Nothing can be said of which there are meanwhile.
+                except DriverError as error:
+                    self._unseen(index, fresh, error, troubles)
+                else:
+                    fresh[seen.wired.chip] = seen
+            if not count:
+                troubles.append("the driver lists no GPUs")
+            self._settle(fresh, troubles)
+            return self.chips()
+
+    def chips(self) -> tuple[Chip, ...]:
+        """Return the GPUs that are known. Their serial is the UUID, by which containers name them."""
+        known, rings = self._known, self._rings
+        return tuple(
+            Chip(
+                chip,
+                rings[chip],
+                known[chip].minor,
+                model=known[chip].name,
+                bus=known[chip].bus,
+                serial=known[chip].uuid,
+            )
+            for chip in sorted(known)
+        )
+
+    def find(self, chip: ChipId) -> Known | None:
+        return self._known.get(chip)
+
+    def at(self, bus: str) -> ChipId | None:
+        """Return the GPU at that bus id."""
+        return next((chip for chip, known in self._known.items() if known.bus == bus), None)
+
+    def buses(self) -> tuple[str, ...]:
+        return tuple(known.bus for known in self._known.values() if known.here)
+
+    def _count(self) -> int:
+        with self._session.inside():
+            return self._library.count()
+
+    def _seen(self, index: int) -> Known:
+        with self._session.inside():
+            handle = self._session.at(index)
+            bus = self._library.bus(handle)
+            chip = self.at(bus)
+            if chip is not None:
+                return replace(self._known[chip], here=True)
+            return self._described(index, bus, handle)
+
+    def _described(self, index: int, bus: str, handle: Handle) -> Known:
+        library = self._library
+        try:
+            architecture = library.architecture(handle)
+        except Refused as refused:
+            if not refused.unsupported:
+                raise
+            architecture = 0
+        taken = {*self._known, *range(index)}
+        number = index if index not in self._known else max(taken) + 1
+        wired = Wired(ChipId(number), bus, architecture, library.links(handle))
+        return Known(wired, library.uuid(handle), library.name(handle), library.minor(handle))
+
+    def _unseen(self, index: int, fresh: dict[ChipId, Known], error: DriverError, troubles: list[str]) -> None:
+        # A GPU that fell off the bus goes on being counted: it is the one that had this number, and is known.
+        known = self._known.get(ChipId(index))
+        if known is None:
+            troubles.append(f"GPU {index} is left out: {error.message}")
+        else:
+            fresh.setdefault(known.wired.chip, known)
+
+    def _settle(self, fresh: Mapping[ChipId, Known], troubles: list[str]) -> None:
+        gone = {chip: replace(known, here=False) for chip, known in self._known.items() if chip not in fresh}
+        known = {**gone, **fresh}
+        if gone:
+            troubles.append(f"the driver lists {listed(gone)} no more")
+        troubles += [
+            f"GPU {chip} is /dev/nvidia{k.minor}: whoever is given that file is taken for a user of GPU {k.minor}"
+            for chip, k in sorted(known.items())
+            if k.minor != chip
+        ]
+        managed = self._managed()
+        if not managed and any(topology.needs_fabric_manager(k.wired) for k in known.values()):
+            troubles.append("the Fabric Manager does not run: all GPUs at its switches are reset together")
+        rings = topology.rings([k.wired for k in known.values()], fabric_managed=managed)
+        self._rings = {chip: self._rings.get(chip, ring) for chip, ring in rings.items()}
+        self._known = known
+        self.troubles = tuple(troubles)

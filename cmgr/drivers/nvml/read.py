@@ -1,0 +1,104 @@
+"""The state that one NVIDIA GPU tells of itself: the conditions it is in, and who uses it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from cmgr.drivers.nvml import abi, codes
+from cmgr.drivers.nvml.calls import Handle, Library, Refused
+from cmgr.drivers.processes import Holder
+
+_FIELDS = (abi.ACTION_FIELD, abi.REMAP_PENDING_FIELD, abi.REMAP_FAILED_FIELD, abi.PAGES_PENDING_FIELD)
+
+_NOT_YET = frozenset({abi.GPU_IS_LOST, abi.RESET_REQUIRED, abi.NOT_READY, abi.NOT_FOUND, abi.GPU_NOT_FOUND})
+"""Answers of a GPU that comes up after a reset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The answer. `action`: what the driver asks for; None where it does not say. With `booted` false nothing else."""
+
+    booted: bool = True
+    conditions: tuple[str, ...] = ()
+    action: int | None = None
+    holders: tuple[Holder, ...] = ()
+
+
+def read(library: Library, opened: Callable[[], Handle], *, after_reset: bool) -> Reading:
+    """Return what the GPU says. Raises `Refused` when it does not say the most important things.
+
+    `opened` returns its handle. `after_reset`: one that does not answer may be coming up, and is not lost.
+    """
+    try:
+        found = conditions(library, opened)
+        if after_reset and (codes.LOST in found.conditions or codes.RESET_REQUIRED in found.conditions):
+            return Reading(booted=False)
+        if codes.LOST in found.conditions:
+            return found
+        handle = opened()
+        if after_reset and _joins_fabric(library, handle):
+            return Reading(booted=False)
+        return Reading(True, found.conditions, found.action, library.holders(handle))
+    except Refused as refused:
+        if after_reset and refused.code in _NOT_YET:
+            return Reading(booted=False)
+        raise
+
+
+def conditions(library: Library, opened: Callable[[], Handle]) -> Reading:
+    """Return what is wrong with the GPU, and the action that the driver asks for; who uses it is not asked."""
+    try:
+        handle = opened()
+        fields = library.fields(handle, _FIELDS)
+        action = fields.get(abi.ACTION_FIELD)
+        found = (*_told_by_fields(fields.get), *_told_by_calls(library, handle))
+    except Refused as refused:
+        said = codes.ANSWERS.get(refused.code)
+        if said is None:
+            raise
+        return Reading(True, (said,))
+    return Reading(True, found, None if action is None else int(action))
+
+
+def _told_by_fields(value: Callable[[int, float], float]) -> Iterator[str]:
+    action = int(value(abi.ACTION_FIELD, 0))
+    if action in codes.ACTIONS:
+        yield codes.ACTIONS[action]
+    if value(abi.REMAP_PENDING_FIELD, 0):
+        yield codes.ROWS_PENDING
+    if value(abi.REMAP_FAILED_FIELD, 0):
+        yield codes.ROWS_FAILED
+    if value(abi.PAGES_PENDING_FIELD, 0):
+        yield codes.PAGES_PENDING
+
+
+def _told_by_calls(library: Library, handle: Handle) -> Iterator[str]:
+    asked: tuple[tuple[Callable[[Handle], bool], str], ...] = (
+        (library.sram_worn, codes.SRAM_WORN),
+        (library.unrepairable, codes.UNREPAIRABLE),
+        (library.repair_pending, codes.REPAIR_PENDING),
+        (lambda h: _is_out_of_fabric(library, h), codes.FABRIC),
+    )
+    for ask, code in asked:
+        try:
+            if ask(handle):
+                yield code
+        except Refused as refused:
+            if not refused.unsupported:
+                raise
+
+
+def _is_out_of_fabric(library: Library, handle: Handle) -> bool:
+    fabric = library.fabric(handle)
+    if fabric.state == abi.FABRIC_NOT_SUPPORTED:
+        return False
+    joined = fabric.state == abi.FABRIC_COMPLETED and fabric.status == abi.OK
+    return not joined or fabric.summary == abi.SUMMARY_UNHEALTHY
+
+
+def _joins_fabric(library: Library, handle: Handle) -> bool:
+    try:
+        return library.fabric(handle).state in (abi.FABRIC_NOT_STARTED, abi.FABRIC_IN_PROGRESS)
+    except Refused as refused:
+        if refused.unsupported:
+            return False
+        raise

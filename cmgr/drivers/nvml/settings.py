@@ -1,0 +1,34 @@
+"""The settings of the driver of NVIDIA GPUs."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated
+
+from cmgr.declare import Form, Meta
+from cmgr.model.values.policy import NO_TIME
+
+
+@dataclass(frozen=True, slots=True)
+class Nvml:
+    library: Annotated[
+        str, Meta("The driver's library libnvidia-ml.so.1, with its whole path; empty: searched for.", form=Form.PATH)
+    ] = ""
+    tool: Annotated[str, Meta("The program that resets GPUs, with its whole path.", form=Form.PATH)] = (
+        "/usr/bin/nvidia-smi"
+    )
+    kernel_log: Annotated[
+        str, Meta("Where the kernel tells of Xids that the library does not tell; empty: nowhere.", form=Form.PATH)
+    ] = "/dev/kmsg"
+    call_timeout: Annotated[
+        timedelta, Meta("How long one GPU may take over an answer before it counts as silent.", within=("100ms", "5s"))
+    ] = timedelta(seconds=2)
+    reset_timeout: Annotated[
+        timedelta, Meta("How long the program may take over the reset of GPUs.", within=("1s", "1h"))
+    ] = timedelta(minutes=3)
+    settle: Annotated[
+        timedelta,
+        Meta("How long after a reset the answers of its GPUs are not believed.", within=("0s", "10m")),
+    ] = NO_TIME
+    retry: Annotated[
+        timedelta, Meta("The wait before events are listened for again when that failed.", within=("10ms", "1m"))
+    ] = timedelta(seconds=1)

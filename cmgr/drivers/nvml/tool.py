@@ -1,0 +1,85 @@
+"""nvidia-smi, the only way to reset a GPU: NVML has no function for it. The rules are section "resets" of docs/nvml.md.
+
+Its words are no stable interface: what counts is how it ended, and how the GPU is afterwards.
+"""
+
+import subprocess
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cmgr import trust
+from cmgr.errors import DriverError, chain
+
+DONE = 0
+
+_IN_USE = ("in use by another", "currently in use", "being used by")
+
+_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+_MOST_OUTPUT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How it ended, and what it said."""
+
+    status: int
+    said: str
+
+    @property
+    def in_use(self) -> bool:
+        return self.status != DONE and any(words in self.said.lower() for words in _IN_USE)
+
+    @property
+    def first_line(self) -> str:
+        return next((line.strip() for line in self.said.splitlines() if line.strip()), "it said nothing")
+
+
+class Tool:
+    """Any thread."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def reset(self, buses: Sequence[str], seconds: float) -> Ended | threading.Event:
+        """Reset these GPUs together. Return how it ended, or, when it has not by then, what is set once it has.
+
+        It is not killed: it may be in the middle of the kernel's work. Raises `DriverError` when it cannot be run.
+        """
+        return self._run(("--gpu-reset", "-i", ",".join(buses)), seconds)
+
+    def persist(self, buses: Sequence[str], seconds: float, *, on: bool) -> Ended | threading.Event:
+        """Turn the persistence mode on or off. As `reset`."""
+        return self._run(("-pm", str(int(on)), "-i", ",".join(buses)), seconds)
+
+    def weakness(self) -> str:
+        """Return what keeps the program from being run, in words; nothing when it can be."""
+        try:
+            found = trust.weakness(self._path, itself=True, sticky=False)
+        except OSError as error:
+            return f"it cannot be looked at: {error.strerror}"
+        return "" if found is None else found.reason
+
+    def _run(self, words: Sequence[str], seconds: float) -> Ended | threading.Event:
+        why = self.weakness()
+        if why:
+            raise DriverError(f"cannot run {self._path}: {why}", hint="correct nvml.tool")
+        over, ended = threading.Event(), list[Ended]()
+        try:
+            process = subprocess.Popen(  # noqa: S603  # A program that only root can write.
+                [self._path, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=_ENVIRONMENT,
+            )
+        except OSError as error:
+            raise DriverError(f"cannot run {self._path}: {chain(error)}", hint="correct nvml.tool") from error
+
+        def wait() -> None:
+            said, _ = process.communicate()
+            ended.append(Ended(process.returncode, said[:_MOST_OUTPUT].decode(errors="replace")))
+            over.set()
+
+        threading.Thread(target=wait, name="nvidia-smi", daemon=True).start()
+        return ended[0] if over.wait(seconds) else over

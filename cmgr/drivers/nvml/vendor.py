@@ -1,0 +1,37 @@
+"""NVIDIA GPUs, as the rest of cmgr knows them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cmgr.drivers.nvml.settings import Nvml
+from cmgr.vendor import Place, Vendor
+
+if TYPE_CHECKING:
+    from cmgr.config.settings import Config
+    from cmgr.drivers.nvml.driver import NvmlDriver
+
+
+def _open(config: "Config") -> "NvmlDriver":
+    from cmgr.drivers.nvml.driver import NvmlDriver
+
+    return NvmlDriver(config.drivers.nvml, config.sweep, config.resync)
+
+
+def _places(config: "Config") -> Iterable[Place]:
+    from cmgr.drivers.libraries import Where, search
+    from cmgr.drivers.nvml.library import WANTED
+
+    return search(Where(WANTED, config.drivers.nvml.library))
+
+
+VENDOR = Vendor(
+    name="nvml",
+    chips="nvidia",
+    library="libnvidia-ml",
+    tables=Path(__file__).parent / "tables",
+    settings=Nvml,
+    sentence="The driver of NVIDIA GPUs.",
+    open=_open,
+    places=_places,
+)

@@ -1,0 +1,69 @@
+"""Which chips are in a reset, or come up after one: what a driver remembers of its resets, whatever its library."""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import ChipId, listed
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """How a chip sleeps: in a reset, or after one, when it is `believed` to boot until then (monotonic, seconds)."""
+
+    in_reset: bool = False
+    believed: float | None = None
+
+    @property
+    def settles(self) -> bool:
+        """Whether a reset is so recent that the chip is not even to be asked."""
+        return self.believed is not None and time.monotonic() < self.believed
+
+
+class Resets:
+    """Any thread. `settle`: so many seconds after a reset its chips are believed to boot, whatever they say."""
+
+    def __init__(self, settle: float) -> None:
+        self._settle = settle
+        self._lock = threading.Lock()
+        self._in_reset: set[ChipId] = set()
+        self._booting: dict[ChipId, float] = {}
+        self._closed = False
+
+    def begin(self, chips: Sequence[ChipId]) -> None:
+        """Note that a reset of these begins. Raises `DriverError` where one is under way, and after `close`."""
+        with self._lock:
+            if self._closed or self._in_reset.intersection(chips):
+                why = "the driver is closed" if self._closed else "a reset is under way"
+                raise DriverError(f"cannot reset {listed(chips)}: {why}")
+            self._in_reset.update(chips)
+
+    def expect_boots(self, chips: Sequence[ChipId]) -> None:
+        believed = time.monotonic() + self._settle
+        with self._lock:
+            self._booting.update(dict.fromkeys(chips, believed))
+
+    def end(self, chips: Sequence[ChipId]) -> None:
+        with self._lock:
+            self._in_reset.difference_update(chips)
+
+    def of(self, chip: ChipId) -> Sleep:
+        with self._lock:
+            return Sleep(chip in self._in_reset, self._booting.get(chip))
+
+    def is_up(self, chip: ChipId, seen: Sleep) -> None:
+        """The chip has answered that it is up; that says nothing of a reset that came after `seen`."""
+        with self._lock:
+            if self._booting.get(chip) == seen.believed:
+                self._booting.pop(chip, None)
+
+    def asleep(self) -> frozenset[ChipId]:
+        with self._lock:
+            return frozenset(self._in_reset | self._booting.keys())
+
+    def close(self) -> None:
+        """Let no reset begin any more."""
+        with self._lock:
+            self._closed = True

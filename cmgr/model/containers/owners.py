@@ -1,0 +1,69 @@
+"""Others who start a container that cmgr has stopped: a person, or something that keeps it running.
+
+A systemd unit, docker compose and scripts start again what ends, a person does not: the first start that comes long
+after the stop is a person's, and the container theirs. Any other is an owner's: the container is stopped again, a few
+times, for its chip is broken. Then the ring waits, and a person has to stop the owner.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from cmgr.model.turn import Turn
+from cmgr.model.values.containers import NO_RESTART, Container, full_name
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.node import Node
+from cmgr.model.values.policy import backed_off
+from cmgr.model.values.rings import Ring
+
+MOST_STOPS = 3
+"""How often a container that something starts again is stopped again in an episode."""
+
+
+def restarted(ring: Ring, container: Container) -> int:
+    """Return how often something else has started the container, or one of its name, in this episode."""
+    return ring.restarts.get(full_name(container.key, container.name), 0)
+
+
+def is_fought_for(ring: Ring, container: Container) -> bool:
+    """Return whether cmgr has given in to what starts the container again and again."""
+    return restarted(ring, container) > MOST_STOPS
+
+
+def wait_before_stop(node: Node, times: int) -> timedelta:
+    """Return how long to wait before stopping what was started again that many times."""
+    return backed_off(node.policy.retry.backoff, node.policy.retry.backoff_max, times)
+
+
+def started_again(turn: Turn, hold: Hold, container: Container) -> bool:
+    """Count a start of the held container that is not cmgr's. Return whether it is to be stopped again."""
+    soon = hold.down is not None and turn.at - hold.down < turn.node.policy.retry.owner_window
+    rings = [ring for ring in turn.rings_of(hold.chips) if ring.in_episode]
+    owned = soon or any(restarted(ring, container) for ring in rings)
+    counted = [_count(turn, ring, container) for ring in rings]
+    if counted and owned and not any(is_fought_for(ring, container) for ring in counted):
+        return True
+    for ring in counted:
+        turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
+    return False
+
+
+def look_who_started(turn: Turn, known: Container | None, container: Container) -> None:
+    """Look at a container that is not held and has begun a life: was it started again, or one of its name made anew?"""
+    if not container.running or (known is not None and known.running and known.run == container.run):
+        return
+    name = full_name(container.key, container.name)
+    for ring in turn.rings_of(container.chips):
+        anew = name in ring.lost
+        # A container that a person has taken back and that is started once more; its own restart policy is no owner.
+        taken = container.key in ring.theirs and name in ring.restarts and container.restart_policy == NO_RESTART
+        if not ring.in_episode or not (anew or taken):
+            continue
+        ring = _count(turn, replace(ring, lost=ring.lost - {name}), container)
+        fought = is_fought_for(ring, container)
+        theirs = ring.theirs | {container.key} if fought else ring.theirs - {container.key}
+        turn.put_ring(replace(ring, theirs=theirs))
+
+
+def _count(turn: Turn, ring: Ring, container: Container) -> Ring:
+    name = full_name(container.key, container.name)
+    return turn.put_ring(replace(ring, restarts={**ring.restarts, name: ring.restarts.get(name, 0) + 1}))

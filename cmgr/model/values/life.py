@@ -1,0 +1,43 @@
+"""Which fields belong to one life of the process: `ThisLife` marks them where they are declared.
+
+All other fields of what a node has are stored (`store/rows.py`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Data = TypeVar("Data", bound=DataclassInstance)
+
+Value = TypeVar("Value")
+
+_MARK = "of this life"
+
+ThisLife = Annotated[Value, _MARK]
+"""The type of a field that is not stored. The field needs a default: the next life begins with that."""
+
+
+@cache
+def stored_types(kind: type) -> Mapping[str, Any]:
+    """Return the types of the fields that are stored, in order."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {f.name: hints[f.name] for f in fields(kind) if _MARK not in getattr(hints[f.name], "__metadata__", ())}
+
+
+def has_default(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
+
+
+def default_of(field: Field[Any]) -> Any:
+    """Return the default of a field that has one."""
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def reborn(value: "Data") -> "Data":
+    """Return the value as the next life gets to know it, without what belongs to this one."""
+    kept = stored_types(type(value))
+    return replace(value, **{f.name: default_of(f) for f in fields(value) if f.name not in kept})

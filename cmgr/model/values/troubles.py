@@ -1,0 +1,125 @@
+"""Troubles: what a person ought to know of, and stays told until it is over or a person says that it is seen to.
+
+Most are read off the node each time that somebody looks (`view/troubles.py`). A trouble that leaves no other trace
+there is remembered as one of `Node.troubles`, which is stored.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from cmgr.model.values.chips import ChipId, RingId
+
+
+class Severity(StrEnum):
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class TroubleKind(StrEnum):
+    """The kind of trouble, with its severity: the same in `cmgr status`, in alarms, and in shipped alert rules.
+
+    `event`: the event of alarms that tells of it; empty: none. `rules`: the alert rules in etc/ that tell of it.
+    """
+
+    severity: Severity
+    event: str
+    rules: tuple[str, ...]
+
+    def __new__(cls, word: str, severity: Severity, event: str = "", *rules: str) -> "TroubleKind":
+        kind = str.__new__(cls, word)
+        kind._value_ = word
+        kind.severity, kind.event, kind.rules = severity, event, rules
+        return kind
+
+    SERVICE = "service", Severity.CRITICAL, "", "CmgrDown"
+    """It does not run."""
+    DATABASE = "database", Severity.CRITICAL, "trouble", "CmgrDatabaseNotWritable"
+    DAMAGE = "damage", Severity.CRITICAL, "trouble", "CmgrDatabaseDamaged"
+    """The database was damaged: what was held before is perhaps not known any more."""
+    RUNTIME = "runtime", Severity.CRITICAL, "deaf", "CmgrRuntimeUnreachable"
+    DRIVER = "driver", Severity.WARNING, "deaf", "CmgrDriverTrouble"
+    SILENT = "silent", Severity.WARNING, "deaf", "CmgrReadOutOld"
+    """Chips of a ring do not answer."""
+    KEPT_BACK = "kept-back", Severity.CRITICAL, "trouble", "CmgrRingsKeptBack"
+    EPISODE = "episode", Severity.WARNING, "detected", "CmgrEpisodeLong"
+    ISOLATED = "isolated", Severity.WARNING, "isolated", "CmgrChipIsolated"
+    UNHEALTHY = "unhealthy", Severity.WARNING
+    """A chip is not well, and is not isolated."""
+    FAILED = "failed", Severity.CRITICAL, "gave_up", "CmgrContainerFailed"
+    """A container that is down was tried to be started in vain, or its healing was given up."""
+    GIVEN_UP = "given-up", Severity.WARNING, "gave_up", "CmgrContainerGivenUp"
+    """A container runs on, unhealthy: it was restarted as often as it may be."""
+    AILING = "ailing", Severity.WARNING, "", "CmgrContainersAil"
+    """A container is to be restarted because it ails."""
+    DOWN = "down", Severity.CRITICAL, "down", "CmgrContainerDown"
+    """A container ought to run and does not."""
+    OWNER = "owner", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """Somebody else starts again and again what cmgr must stop."""
+    BLOCKED = "blocked", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """A ring waits for a container that cmgr must not stop, and that no person has taken for theirs."""
+    WIDENED = "widened", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """The containers of a whole ring are stopped, because the wait for those that no fault concerns was too long."""
+    POLICY = "policy", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """A restart policy that cmgr switched off is not back."""
+    LOST = "lost", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """A container that cmgr was to start again is gone."""
+    DEGRADED = "degraded", Severity.WARNING, "", "CmgrDegraded"
+    """A part of the service that no recovery depends on does not work."""
+    BUG = "bug", Severity.WARNING, "trouble", "CmgrBug"
+
+
+OF_SERVICE = frozenset(
+    {
+        TroubleKind.DATABASE,
+        TroubleKind.DAMAGE,
+        TroubleKind.RUNTIME,
+        TroubleKind.DRIVER,
+        TroubleKind.DEGRADED,
+        TroubleKind.BUG,
+    }
+)
+"""These keep the service itself from working as it should."""
+
+TroubleKey = tuple[TroubleKind, str]
+"""The identity of a trouble: its kind, and what it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One trouble. `kind` and `about` tell it from all others.
+
+    `text` says it in a few words, `why` says more, `hint` what a person can do. `since` None: nobody knows.
+    `stays`: nobody can see when it is over, so that it stays until a person acknowledges it.
+    """
+
+    kind: TroubleKind
+    about: str
+    text: str
+    why: str = ""
+    hint: str = ""
+    since: datetime | None = None
+    stays: bool = False
+    ring: RingId | None = None
+    episode: int | None = None
+    chips: tuple[ChipId, ...] = ()
+    codes: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> TroubleKey:
+        return self.kind, self.about
+
+    @property
+    def id(self) -> str:
+        """The plain word that a person types to mean it."""
+        return trouble_id(self.kind, self.about)
+
+    @property
+    def words(self) -> str:
+        return f"{self.text}: {self.why}" if self.why else self.text
+
+
+def trouble_id(kind: TroubleKind, about: str) -> str:
+    return "-".join(filter(None, (str(kind), re.sub(r"[^A-Za-z0-9_.]+", "-", about).strip("-"))))

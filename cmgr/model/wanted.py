@@ -1,0 +1,44 @@
+"""Which containers ought to run, and which of them do not: what cmgr answers for.
+
+Wanted is what was seen running on chips, or wishing to be healed, and what is held, until somebody means it to end: a
+person who stops, removes or forgets it, or the container itself, by ending with 0. Where it is not known who ended it,
+it stays wanted: to tell of one too many is better than to call a machine well on which a service is down. So it does
+where its daemon may have ended it, which is no person's wish: then a service that ends well says 0, too.
+"""
+
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.node import Node
+
+
+def is_wanted(known: Container | None, now: Container) -> bool:
+    """Return whether a container as it is seen now ought to run; `known` is how it was in the books."""
+    before = known is not None and known.wanted
+    if not now.enabled:
+        return False
+    if now.running:
+        # A container that a person has forgotten is wanted again in its next life.
+        begun = known is None or (known.running, known.run) != (True, now.run)
+        return before or (begun and (bool(now.chips) or now.heal is not None))
+    return before and (_was_told_before(known, now) or not was_meant(now.exit))
+
+
+def _was_told_before(known: Container | None, now: Container) -> bool:
+    """Return whether an earlier life of cmgr saw this end: it knew more of it than the runtime remembers."""
+    return known is not None and known.seen is None and not known.running and known.run == now.run
+
+
+def was_meant(end: Exit | None) -> bool:
+    """Return whether a life that ended so was meant to end."""
+    return end is not None and (end.asked is True or (end.code == 0 and not end.missed))
+
+
+def missing(node: Node) -> tuple[ContainerKey, ...]:
+    """Return the wanted containers that do not run, as far as the books know."""
+    wanted = {key for key, hold in node.holds.items() if hold.state is not HoldState.RETURNING}
+    wanted |= {key for key, container in node.containers.items() if container.wanted}
+    return tuple(key for key in sorted(wanted) if not _runs(node.containers.get(key)))
+
+
+def _runs(container: Container | None) -> bool:
+    return container is not None and container.running

@@ -1,0 +1,59 @@
+"""The memory of Docker's containers between two looks, so that listing many of them costs little.
+
+A container's description is good for as long as Docker's events have flowed without a gap since it was read, none of
+them spoke of the container, and the list says the same state. The wishes of a container never change: one that is
+not cmgr's is never looked at again.
+"""
+
+import time
+
+from cmgr.runtimes.docker.inspect import Described
+from cmgr.runtimes.memory import Memory, Ticket
+
+_GOOD_FOR = 300.0
+"""Seconds after which a description is read again all the same: an event may have been lost."""
+
+
+class Known(Memory[str, Described]):
+    """Descriptions by container id. Any thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tickets: dict[str, Ticket] = {}
+        self._others: set[str] = set()
+
+    def put(self, id_: str, found: Described, ticket: Ticket) -> None:
+        """Remember what a look found, unless something newer is known."""
+        with self._lock:
+            if not found.concerns:
+                self._others.add(id_)
+                self._touched.pop(id_, None)
+            elif self._holds(id_, ticket):
+                self._last[id_], self._tickets[id_] = found, ticket
+
+    def is_other(self, id_: str) -> bool:
+        """Return whether the container is known not to be cmgr's."""
+        return id_ in self._others
+
+    def fresh(self, id_: str, state: str) -> Described | None:
+        """Return the description if it still holds, given the state that the list says."""
+        with self._lock:
+            found, since = self._last.get(id_), self._flowing_since
+            if found is None or since is None or found.state != state:
+                return None
+            ticket = self._tickets[id_]
+            good = self._holds(id_, ticket) and ticket.at >= since and time.monotonic() - ticket.at < _GOOD_FOR
+            return found if good else None
+
+    def name(self, id_: str) -> str:
+        """Return what a person calls the container."""
+        found = self.last(id_)
+        return found.container.name if found is not None else id_[:12]
+
+    def _keys(self) -> set[str]:
+        return super()._keys() | self._others
+
+    def _forget(self, key: str) -> Described | None:
+        self._others.discard(key)
+        self._tickets.pop(key, None)
+        return super()._forget(key)

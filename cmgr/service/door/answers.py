@@ -1,0 +1,147 @@
+"""The service's answers: the documents that `cmgr … -o json` prints. Orders stand in `orders`."""
+
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cmgr.config.spelling import duration
+from cmgr.errors import BadRequest
+from cmgr.model.values.node import Node
+from cmgr.ports import ChipDriver, Gauge
+from cmgr.service.door import records
+from cmgr.service.door.routes import Request, Stream, Unwell
+from cmgr.store.reader import Reader, open_reader
+from cmgr.view import status as view
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+MOST = 10_000
+OVERDUE_LOOKS = timedelta(seconds=5)
+"""How often it is looked anew whether what is under way takes too long."""
+
+
+class Version:
+    """How often a value has changed, as far as anybody has looked. Any thread."""
+
+    def __init__(self) -> None:
+        # Another life counts from the beginning, and its answers are others.
+        self._life = secrets.token_hex(4)
+        self._lock = threading.Lock()
+        self._value: object = None
+        self._count = 0
+
+    def of(self, value: object) -> str:
+        """Return a text that is another one whenever the value is. Values that share their parts compare fast."""
+        with self._lock:
+            if value is not self._value and value != self._value:
+                self._count += 1
+            self._value = value
+            return f"{self._life}-{self._count}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers from the node as it is at that moment, and from the database. Any thread; each raises `CmgrError`."""
+
+    driver: ChipDriver
+    node: Callable[[], Node]
+    own: Callable[[], view.Own]
+    now: Callable[[], datetime]
+    database: Path
+    look: "Callable[[], shapes.Check]"
+    """Looks at everything that the service needs, as `cmgr check` does. May block for long."""
+
+    _version: Version = field(default_factory=Version)
+    _picture: Version = field(default_factory=Version)
+    _looking: threading.Lock = field(default_factory=threading.Lock)
+
+    def status(self, _request: Request) -> "shapes.Status":
+        return view.status(self.node(), self.own(), self.now())
+
+    def chips(self, _request: Request) -> "shapes.Chips":
+        node = self.node()
+        rows = view.chips(node)
+        if isinstance(self.driver, Gauge):
+            chips = sorted(node.chips)
+            measured = self.driver.measure(chips)
+            rows = [{**row, "measured": dict(measured.get(chip, {}))} for chip, row in zip(chips, rows, strict=True)]
+        return {"chips": rows}
+
+    def faults(self, request: Request) -> "shapes.Faults":
+        since = request.args.get("since")
+        if since is None and not request.args.get("all"):
+            return {"faults": view.faults(self.node())}
+        with self._read() as database:
+            return records.faults(self.node(), database, None if since is None else self.now() - _length(str(since)))
+
+    def containers(self, _request: Request) -> "shapes.Containers":
+        return {"containers": view.containers(self.node())}
+
+    def explain(self, request: Request) -> "shapes.Explanation":
+        return view.explain(str(request.args["code"]), self.node())
+
+    def episodes(self, request: Request) -> "shapes.Episodes":
+        with self._read() as database:
+            return records.episodes(database, _limit(request), self.now())
+
+    def episode(self, request: Request) -> "shapes.Timeline":
+        with self._read() as database:
+            return records.episode(database, _number(request, "episode"), self.now())
+
+    def history(self, request: Request) -> "shapes.History":
+        with self._read() as database:
+            return records.lines(database, _limit(request))
+
+    def check(self, _request: Request) -> "shapes.Check":
+        # One after the other: each loads the driver's library in a process of its own.
+        with self._looking:
+            return self.look()
+
+    def health(self, _request: Request) -> "shapes.Wellbeing | Unwell":
+        told = view.health(self.node(), self.own())
+        return told if told["healthy"] else Unwell(told)
+
+    def events(self, _request: Request) -> "Annotated[Stream, shapes.HistoryLine]":
+        return Stream()
+
+    def tag(self) -> str:
+        """Return a text that changes whenever anything does that is decided on."""
+        return self._version.of(self.node())
+
+    def tag_of_picture(self) -> str:
+        """Return the same for the whole picture: with the service's own state, and with how long things take."""
+        node = self.node()
+        under_way = bool(node.holds) or any(ring.in_episode for ring in node.rings.values())
+        late = (self.now() - datetime.min.replace(tzinfo=self.now().tzinfo)) // OVERDUE_LOOKS if under_way else 0
+        return self._picture.of((node, self.own(), late))
+
+    def _read(self) -> Reader:
+        return open_reader(self.database)
+
+
+def _limit(request: Request) -> int:
+    limit = _number(request, "limit", records.LIMIT)
+    if not 0 < limit <= MOST:
+        raise BadRequest(f"cannot read the request: limit must be from 1 to {MOST}")
+    return limit
+
+
+def _number(request: Request, name: str, usual: int = 0) -> int:
+    value = request.args.get(name, usual)
+    if not isinstance(value, int) or isinstance(value, bool) or value >= 1 << 63:
+        raise BadRequest(f"cannot read the request: {name} must be a number")
+    return value
+
+
+def _length(text: str) -> timedelta:
+    try:
+        return min(duration(text), timedelta(days=3650))
+    except ValueError as error:
+        raise BadRequest(
+            "cannot read the request: since must be a length of time", hint="such as 24h, 30m or 90d"
+        ) from error

@@ -1,0 +1,74 @@
+"""The table of everything that can be asked of the service. It routes, and the OpenAPI document is made from it."""
+
+from cmgr.service.door.answers import Answers
+from cmgr.service.door.openapi import document
+from cmgr.service.door.orders import Orders
+from cmgr.service.door.routes import LINES, Answering, Arg, Route
+
+LIMIT = Arg("limit", "integer", "How many, the newest ones; else 20.")
+CHIP = Arg("chip", "integer", "The chip's physical id.", required=True)
+CONTAINER = "Its name, NAMESPACE/NAME, or id."
+
+
+def routes(answers: Answers, orders: Orders) -> tuple[Route, ...]:
+    """Return the table. A new thing to ask is a new entry."""
+    own = Route("GET", "/v1/openapi.json", "describe", lambda _request: document(table), "This document.")
+    table = (*_answers(answers), *_orders(orders), own)
+    return table
+
+
+def _answers(a: Answers) -> tuple[Route, ...]:
+    return (
+        Route("GET", "/v1/status", "status", a.status, "The whole picture: cmgr status.", tag=a.tag_of_picture),
+        Route("GET", "/v1/chips", "chips", a.chips, "The chips, and what is measured on them: cmgr chips."),
+        Route(
+            "GET", "/v1/faults", "faults", a.faults, "The active faults: cmgr faults.",
+            (
+                Arg("all", "boolean", "Those that have cleared too."),
+                Arg("since", "string", "With cleared ones, from this long ago on: 24h, 30m."),
+            ),
+        ),
+        Route("GET", "/v1/containers", "containers", a.containers, "The containers of cmgr status.", tag=a.tag),
+        Route("GET", "/v1/episodes", "episodes", a.episodes, "The newest episodes: cmgr history.", (LIMIT,)),
+        Route(
+            "GET", "/v1/episodes/{episode}", "episode", a.episode, "An episode's timeline: cmgr history EPISODE.",
+            (Arg("episode", "integer", "Its number.", required=True),),
+        ),
+        Route("GET", "/v1/history", "history", a.history, "The newest lines of all: cmgr history --all.", (LIMIT,)),
+        Route(
+            "GET", "/v1/explain/{code}", "explain", a.explain, "What a fault code means: cmgr explain CODE.",
+            (Arg("code", "string", "The fault's code, such as 80E24E00.", required=True),), tag=a.tag,
+        ),
+        Route("GET", "/v1/check", "check", a.check, "What is wrong with this machine's setup: cmgr check."),
+        Route("GET", "/v1/health", "health", a.health, "Whether the service itself is well; 503 when it is not."),
+        Route("GET", "/v1/events", "events", a.events, "Each line of history as it is written.", kind=LINES),
+    )  # fmt: skip
+
+
+def _orders(o: Orders) -> tuple[Route, ...]:
+    reason = Arg("reason", "string", "Why: everybody who looks is shown it.", required=True)
+    stop = Arg("stop", "boolean", "Stop the containers on its ring, and start them again afterwards.")
+    container = Arg("container", "string", CONTAINER)
+    every = Arg("all", "boolean", "Every container that was given up, and every ring that is kept back.")
+    on = Arg("on", "boolean", "Whether it begins or ends.", required=True)
+    seconds = Arg("seconds", "number", "It ends by itself after that, or after 4 h.")
+    code = Arg("code", "string", "The fault's code, such as 80E24E00.", required=True)
+    assertion = Arg("assertion", "string", "occurred, cleared or once.", required=True)
+    trouble = Arg("trouble", "string", "Its id, as cmgr status -o json has it.")
+    noticed = Arg("all", "boolean", "Every one that waits for that.")
+    runtime = Arg("runtime", "string", "A runtime that is gone for good, with its containers.")
+    return (
+        _order("release", o.release, "End a chip's isolation.", CHIP),
+        _order("isolate", o.isolate, "Take a chip out of use.", CHIP, reason),
+        _order("reset", o.reset, "Reset the ring of a chip.", CHIP, stop),
+        _order("resume", o.resume, "Start a container again that was given up, or all.", container, every),
+        _order("forget", o.forget, "Give a held container back to you, or call a runtime gone.", container, runtime),
+        _order("maintenance", o.maintenance, "Record recoveries and act on none, or act again.", on, seconds),
+        _order("acknowledge", o.acknowledge, "Take notice of a trouble that stays.", trouble, noticed),
+        _order("reload", o.read_anew, "Have the configuration and fault tables read again."),
+        _order("inject", o.inject, "Pretend a fault on a chip, for drills.", CHIP, code, assertion),
+    )
+
+
+def _order(do: str, answer: Answering, says: str, *args: Arg) -> Route:
+    return Route("POST", f"/v1/orders/{do}", do, answer, says, args)

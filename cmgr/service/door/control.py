@@ -1,0 +1,160 @@
+"""The control socket: a unix socket that only root and group cmgr may connect to, and what is answered there.
+
+Rules:
+1. The socket never exists with a wider mode than its last one: it is bound in a directory that only we can enter,
+   and moved into place when owner and mode are right. Its mode is the lock: who connects is answered.
+2. A socket on which somebody listens is never replaced; one that a dead service left is.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import stat
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from cmgr import trust
+from cmgr.errors import ConfigError
+from cmgr.listener import reached
+from cmgr.model.values.commands import Note
+from cmgr.service.door.claim import GROUP, gid_of, make_directory
+from cmgr.service.door.reception import peer_of
+from cmgr.service.door.records import line
+from cmgr.service.door.routes import Route
+from cmgr.service.door.server import Report, Server
+
+REQUEST_SECONDS = 5.0
+CLOSE_SECONDS = 2.0
+THREADS = 4
+BACKLOG = 256
+
+_PATH_LIMIT = 107  # sockaddr_un has 108 bytes, the last one zero.
+
+
+class ControlServer:
+    """Answers by these routes on this path, from `start` to `close`. `report` and `patience` are `Server`'s."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        routes: Sequence[Route],
+        report: Report = lambda _message, _error: None,
+        group: str = GROUP,
+        patience: float = REQUEST_SECONDS,
+    ) -> None:
+        self._path = Path(path)
+        self._group = gid_of(group)
+        self._server = Server(routes, report, patience)
+        self._listening: socket.socket | None = None
+        self._inode: tuple[int, int] | None = None
+
+    def start(self) -> None:
+        """Listen. Raises `ConfigError` when the socket cannot be made, or another service listens on it."""
+        refuse_if_live(self._path)
+        try:
+            _refuse_place(self._path)
+            self._listening, self._inode = _listen(self._path, self._group)
+        except OSError as error:
+            raise ConfigError(
+                f"cannot listen on {self._path}", hint="name another path with socket in the configuration"
+            ) from error
+        self._server.start(self._listening, "control", THREADS)
+
+    def followed(self) -> bool:
+        """Return whether somebody follows events. Any thread."""
+        return self._server.followed()
+
+    def tell(self, notes: Sequence[Note]) -> None:
+        """Tell these lines to everybody who follows events. Does not block; any thread."""
+        if notes and self.followed():
+            self._server.tell(b"".join(json.dumps(line(note)).encode() + b"\n" for note in notes))
+
+    def close(self) -> None:
+        """Stop listening and remove the socket if it is still ours. Blocks up to 2 s. Safe to repeat."""
+        listening, self._listening = self._listening, None
+        if listening is None:
+            return
+        with contextlib.suppress(OSError):
+            if _inode(self._path) == self._inode:
+                self._path.unlink()
+        self._server.close(CLOSE_SECONDS)
+        listening.close()
+
+
+def refuse_if_live(path: Path) -> None:
+    """Raise `ConfigError` when somebody listens on the path, or when what is there is not a socket."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise ConfigError(f"cannot listen on {path}: there is a file that is not a socket", hint="move it away")
+    pid = listener(path)
+    if pid is not None:
+        who = f" (pid {pid})" if pid else ""
+        raise ConfigError(
+            f"cannot listen on {path}: another service listens there{who}",
+            hint="stop it (systemctl stop cmgr), or name another path with socket in the configuration",
+        )
+
+
+def listens(path: Path) -> bool:
+    """Return whether a process accepts connections on this path."""
+    return listener(path) is not None
+
+
+def listener(path: Path) -> int | None:
+    """Return the process that accepts connections on this path, 0 when it cannot be told which; None: there is none."""
+    try:
+        connection = reached(str(path), 1.0)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        return None
+    except TimeoutError:
+        return 0
+    except OSError:
+        return 0 if path.exists() else None
+    with connection:
+        return peer_of(connection).pid
+
+
+def _refuse_place(path: Path) -> None:
+    found = trust.weakness(path)
+    if found is not None:
+        # A person who can replace the socket can tell the command line anything.
+        raise ConfigError(f"cannot listen on {path}: {found.reason}", hint=found.hint)
+
+
+def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, int]]:
+    make_directory(path, group)
+    private = tempfile.mkdtemp(prefix=".", dir=path.parent)
+    try:
+        unready = Path(private) / "s"
+        for name in (unready, path):
+            if len(os.fsencode(name)) > _PATH_LIMIT:
+                raise OSError(f"the path is longer than {_PATH_LIMIT} bytes: {name}")
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            listening.bind(str(unready))
+            _guard(unready, group)
+            listening.listen(BACKLOG)
+            inode = _inode(unready)
+            unready.rename(path)
+        except BaseException:
+            listening.close()
+            raise
+        return listening, inode
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _guard(path: Path, group: int | None) -> None:
+    if os.geteuid() == 0 and group is not None:
+        os.chown(path, 0, group)
+        path.chmod(0o660)
+    else:
+        path.chmod(0o600)
+
+
+def _inode(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_dev, found.st_ino

@@ -1,0 +1,85 @@
+"""The past as JSON: episodes and their timelines, of the rows that the database has."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from cmgr.errors import NotThere
+from cmgr.model.values.commands import Note
+from cmgr.model.values.node import Node
+from cmgr.store.history import EpisodeRow, NoteRow
+from cmgr.store.reader import Reader
+from cmgr.view.status import fault_of_chip
+from cmgr.words import one_line, stamp, stamp_or_none
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+UNDER_WAY = "under way"
+MOST_NOTES = 10_000
+LIMIT = 20
+
+
+def faults(node: Node, database: Reader, since: datetime | None) -> "shapes.Faults":
+    """Return the active faults, and those that cleared at `since` or later; None: ever. Raises `StoreError`."""
+    return {"faults": [fault_of_chip(node, fault) for fault in database.faults(since=since)]}
+
+
+def episodes(database: Reader, limit: int, now: datetime) -> "shapes.Episodes":
+    """Return the newest episodes, the newest first. Raises `StoreError`."""
+    return {"episodes": [episode_row(row, now) for row in database.episodes(limit)]}
+
+
+def episode(database: Reader, number: int, now: datetime) -> "shapes.Timeline":
+    """Return one episode and its timeline. Raises `StoreError`, and `NotThere` where none of that number is kept."""
+    found = database.episode(number)
+    if found is None:
+        raise NotThere(f"cannot show episode {number}: there is none", hint="cmgr history lists those that are kept")
+    return {"episode": episode_row(found, now), "notes": timeline(database.notes(number, MOST_NOTES), found.began)}
+
+
+def lines(database: Reader, limit: int) -> "shapes.History":
+    """Return the newest lines of every timeline and of none, the newest last. Raises `StoreError`."""
+    return {"notes": [line(each) for each in database.notes(None, limit)]}
+
+
+def line(note: NoteRow | Note) -> "shapes.HistoryLine":
+    """Return a line of any timeline, or of none."""
+    return {"at": stamp(note.at), "ring": note.ring, "episode": note.episode or None, **_about(note)}
+
+
+def episode_row(row: EpisodeRow, now: datetime) -> "shapes.Episode":
+    """Return an episode; `seconds` of one that is under way run until now."""
+    length = (row.ended or now) - row.began
+    return {
+        "number": row.number,
+        "ring": row.ring,
+        "began": stamp(row.began),
+        "ended": stamp_or_none(row.ended),
+        "seconds": round(max(length, timedelta()).total_seconds(), 3),
+        "outcome": one_line(row.outcome) if row.ended is not None else UNDER_WAY,
+        "cause": one_line(row.cause),
+    }
+
+
+def timeline(notes: Iterable[NoteRow], began: datetime) -> "list[shapes.TimelineLine]":
+    """Return the lines of an episode's timeline; `offset` is in seconds from the episode's beginning.
+
+    They come in the order in which they were noted. Where the clock went back no offset does.
+    """
+    found: list[shapes.TimelineLine] = []
+    latest = timedelta()
+    for note in notes:
+        latest = max(latest, note.at - began)
+        found.append({"at": stamp(note.at), "offset": round(latest.total_seconds(), 3), **_about(note)})
+    return found
+
+
+def _about(note: NoteRow | Note) -> "shapes.Said":
+    key = note.container
+    return {
+        "kind": str(note.kind),
+        "text": one_line(note.text),
+        "chip": note.chip,
+        "container": None if key is None else {"runtime": key.runtime, "namespace": key.namespace, "id": key.id},
+    }

@@ -1,0 +1,187 @@
+"""The questions: a route for each, how a request finds its own, and what an answer may be."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote
+
+from cmgr.errors import BadRequest, CmgrError, ConfigError, NotThere, ServiceDown, StoreError, Unsure, chain
+
+JSON = "application/json"
+LINES = "application/x-ndjson"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A peer's question (`do` is the route's name), and who it is as the kernel says; over TCP nobody can tell (-1)."""
+
+    do: str
+    args: Mapping[str, object]
+    uid: int = -1
+    pid: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer that is no JSON, of the route's kind."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unwell:
+    """A document that says that something is wrong: it is answered with 503."""
+
+    value: Mapping[str, object]
+
+
+class Stream:
+    """An answer without an end: everything that is `Server.tell` from now on."""
+
+
+Answer = Mapping[str, object] | Page | Unwell | Stream
+
+Answering = Callable[[Request], Answer]
+"""Is called on several threads. A `CmgrError` of it is told to the peer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """What a request may say: in the path, behind the `?`, or in the body. `kind` is JSON's word for its type."""
+
+    name: str
+    kind: str
+    says: str
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One thing that can be asked.
+
+    `tag` changes whenever the answer may: a peer that has the answer of this tag is told that in its stead, and
+    `answer` is not called. Without `args` (None) whatever stands behind the `?` is passed over.
+    """
+
+    method: str
+    path: str
+    do: str
+    answer: Answering
+    says: str
+    args: tuple[Arg, ...] | None = ()
+    tag: Callable[[], str] | None = None
+    kind: str = JSON
+
+    def match(self, path: str) -> dict[str, str] | None:
+        """Return what this path says for each `{name}` of the route's own, or None where it is another route."""
+        wanted, found = self.path.split("/"), path.split("/")
+        if len(wanted) != len(found):
+            return None
+        args = {}
+        for part, text in zip(wanted, found, strict=True):
+            if part.startswith("{") and text:
+                args[part[1:-1]] = unquote(text)
+            elif part != text:
+                return None
+        return args
+
+
+class Found(NamedTuple):
+    route: Route
+    args: Mapping[str, object]
+
+
+class WrongMethod(CmgrError):
+    """There is such a path, for these methods only."""
+
+    def __init__(self, method: str, allowed: str) -> None:
+        super().__init__(f"cannot answer {method[:20]}: this is for {allowed}")
+        self.allowed = allowed
+
+
+def find(routes: Sequence[Route], method: str, target: str, body: bytes) -> Found:
+    """Return the route that is meant and what is said to it. Raises `NotThere`, `WrongMethod` or `BadRequest`."""
+    path, _, query = _local(target).partition("?")
+    matching = {route.method: (route, args) for route in routes if (args := route.match(path)) is not None}
+    if not matching:
+        # The last route describes the others, or is the only one.
+        raise NotThere(f"cannot answer: there is no {path[:80]}", hint=f"there is {routes[-1].path}")
+    if "GET" in matching:
+        matching["HEAD"] = matching["GET"]
+    if method not in matching:
+        raise WrongMethod(method, ", ".join(sorted(matching)))
+    route, in_path = matching[method]
+    if route.args is None:
+        return Found(route, {})
+    queried = _queried(route, [*in_path.items(), *parse_qsl(query, keep_blank_values=True)])
+    return Found(route, _known(route, {**_said(body), **queried}))
+
+
+def _local(target: str) -> str:
+    """Return the target without the server's name, which a proxy's client may put in front of it."""
+    return target if target.startswith("/") else f"/{target.partition('://')[2].partition('/')[2]}"
+
+
+def _known(route: Route, args: Mapping[str, object]) -> Mapping[str, object]:
+    names = [arg.name for arg in route.args or ()]
+    for name in args:
+        if name not in names:
+            one_of = f"one of {', '.join(names)}" if names else "it takes none"
+            raise BadRequest(f"cannot read the request: there is no argument {name[:40]!r}", hint=one_of)
+    for arg in route.args or ():
+        if arg.required and arg.name not in args:
+            raise BadRequest(f"cannot read the request: {arg.name} is missing", hint=arg.says)
+    return args
+
+
+def _queried(route: Route, pairs: Sequence[tuple[str, str]]) -> dict[str, object]:
+    kinds = {arg.name: arg.kind for arg in route.args or ()}
+    return {name: _value(name, text, kinds.get(name, "string")) for name, text in pairs}
+
+
+def _value(name: str, text: str, kind: str) -> object:
+    if kind == "integer":
+        # As long as any number that is meant, and nothing that int() would take ages for.
+        if not (text.isascii() and text.isdigit() and len(text) < 20):
+            raise BadRequest(f"cannot read the request: {name} must be a number")
+        return int(text)
+    if kind == "boolean":
+        if text not in ("true", "false"):
+            raise BadRequest(f"cannot read the request: {name} must be true or false")
+        return text == "true"
+    return text
+
+
+def _said(body: bytes) -> dict[str, object]:
+    if not body.strip():
+        return {}
+    try:
+        said = json.loads(body.decode())
+    except (ValueError, RecursionError) as error:
+        raise BadRequest("cannot read the request: its body is not JSON", hint='send an object: {"chip": 3}') from error
+    if not isinstance(said, dict):
+        raise BadRequest("cannot read the request: its body must be an object", hint='such as {"chip": 3}')
+    return said
+
+
+STATUS: tuple[tuple[type[CmgrError], int], ...] = (
+    (BadRequest, 400),
+    (NotThere, 404),
+    (WrongMethod, 405),
+    (StoreError, 503),
+    (ServiceDown, 503),
+    (Unsure, 504),
+    (CmgrError, 409),
+)
+"""The status code of an error: that of the first class that it belongs to. 409: not now, as things are."""
+
+
+def status_of(error: CmgrError) -> int:
+    return next(code for kind, code in STATUS if isinstance(error, kind))
+
+
+def refusal(error: CmgrError) -> dict[str, object]:
+    """Return what a peer is told of an error."""
+    mistakes = error.mistakes if isinstance(error, ConfigError) else ()
+    return {"error": chain(error), "hint": error.hint, "mistakes": list(mistakes)}

@@ -1,0 +1,130 @@
+"""Giving back what is held, when cmgr is to go for good: by the command `give-back`, without a service.
+
+Rules:
+1. Nobody is left worse off than without cmgr: each held container has its restart policy back, and runs where its
+   chips are well. The others are told, with what to type.
+2. Holds that could not be given back stay in the database: a cmgr that is installed again goes on with it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cmgr.config.settings import Config
+from cmgr.config.tables.catalog import load_catalog
+from cmgr.drivers import open_driver
+from cmgr.errors import CmgrError, ContainerGone, chain
+from cmgr.model.values.chips import ChipId, ChipReport
+from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.containers import NO_RESTART
+from cmgr.model.values.faults import FaultCode, Level, Severity
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.node import Node, known_runtimes
+from cmgr.ports import ChipDriver, Runtime
+from cmgr.runtimes import open_runtimes
+from cmgr.store import open_store
+from cmgr.store.files import NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The fate of one hold. `left`: why the container was not started, and stays held; empty when all is done."""
+
+    name: str
+    text: str
+    left: str = ""
+
+
+def give_back(config: Config) -> Iterator[Given]:
+    """Give back one hold after the other, those first that are to start first; each is written when it is done.
+
+    Blocks up to two minutes for each. Raises `StoreBusy` while the service runs, `StoreError`, `ConfigError`,
+    `RuntimeDown` when there is no runtime at all.
+    """
+    path = Path(config.state_dir) / NAME
+    if not path.exists():
+        return
+    with closing(open_store(path)) as store, ExitStack() as stack:
+        node = replace(store.load(), policy=config.policy(), catalog=load_catalog(config))
+        if not node.holds:
+            return
+        runtimes = {runtime.name: runtime for runtime in open_runtimes(config, known_runtimes(node))}
+        for runtime in runtimes.values():
+            stack.callback(runtime.close)
+        try:
+            driver: ChipDriver | None = open_driver(config)
+        except CmgrError:
+            driver = None
+        if driver is not None:
+            stack.callback(driver.close)
+        for hold in sorted(node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
+            given = _one(node, hold, runtimes, driver)
+            holds = {key: each for key, each in node.holds.items() if key != hold.key}
+            if given.left:
+                holds[hold.key] = replace(hold, state=HoldState.STOPPED, disarmed=False, tries=0, retry_at=None)
+            node = replace(node, holds=holds)
+            text = f"cmgr is going: {given.text}{given.left and f', {given.left}'}"
+            note = Note(datetime.now(UTC), NoteKind.HOLD, text, episode=hold.episode, container=hold.key)
+            store.save(node, [], [note])
+            yield given
+
+
+def _one(node: Node, hold: Hold, runtimes: Mapping[str, Runtime], driver: ChipDriver | None) -> Given:
+    runtime = runtimes.get(hold.key.runtime)
+    if runtime is None:
+        return Given(hold.name, f"{hold.name} is left as it is", f"its runtime {hold.key.runtime} is not managed")
+    try:
+        if hold.state is HoldState.RETURNING:
+            runtime.set_restart_policy(hold.key, hold.restart_policy)
+            return Given(hold.name, f"{hold.name} has its restart policy back")
+        why = _unwell(node, hold, driver)
+        if not why:
+            try:
+                runtime.start(hold.key, hold.restart_policy, frozen=hold.frozen)
+                return Given(hold.name, f"{hold.name} runs")
+            except ContainerGone:
+                raise
+            except CmgrError as error:
+                why = chain(error)
+        if hold.restart_policy == NO_RESTART:
+            return Given(hold.name, f"{hold.name} is not started", why)
+        runtime.set_restart_policy(hold.key, hold.restart_policy)
+        return Given(hold.name, f"{hold.name} is not started, its restart policy {_shown(hold)} is back", why)
+    except ContainerGone:
+        return Given(hold.name, f"{hold.name} is not there any more")
+    except CmgrError as error:
+        policy = f"; its restart policy was {_shown(hold)}" if hold.restart_policy != NO_RESTART else ""
+        return Given(hold.name, f"{hold.name} is left as it is", f"{chain(error)}{policy}")
+
+
+def _unwell(node: Node, hold: Hold, driver: ChipDriver | None) -> str:
+    """Return why the container is not to be started on its chips, or nothing."""
+    if driver is None:
+        return "its chips cannot be asked whether they are well"
+    for report in driver.read(sorted(hold.chips)):
+        if why := _ill(node, report):
+            return why
+    return ""
+
+
+def _ill(node: Node, report: ChipReport) -> str:
+    chip: ChipId = report.chip
+    if chip in node.isolations:
+        return f"chip {chip} is isolated: {node.isolations[chip].reason}"
+    if report.error:
+        return f"chip {chip} does not answer: {report.error}"
+    if not report.booted:
+        return f"chip {chip} has not booted"
+    for fault in report.faults:
+        severity = Severity(fault.severity) if fault.severity in set(Severity) else None
+        level = node.catalog.judge(FaultCode(fault.code), severity).level
+        if level >= Level.RestartRequest and not node.policy.levels[level].observe:
+            return f"chip {chip} reports {fault.code} ({level.name})"
+    return ""
+
+
+def _shown(hold: Hold) -> str:
+    """Return its restart policy as a person types it: `always`, `on-failure:7`."""
+    return hold.restart_policy.removesuffix(":0")

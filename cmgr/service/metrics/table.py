@@ -1,0 +1,279 @@
+"""Every metric of cmgr: its type, name, text and labels, and where its values come from, each said once. Pure.
+
+Names and units are Prometheus' own way: base units, `_total` for what only grows, Unix times and not ages. Chips and
+rings are named by physical id. No label has a value that a container or a person chose, and a chip that reports ever
+new codes does not make ever new series.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+
+from cmgr import __version__
+from cmgr.model.scope import active_faults
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import Fault
+from cmgr.model.values.rings import Phase, Ring, resets_within
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.service.metrics.chips import MEASURED
+from cmgr.service.metrics.look import Look, Samples, Table, one
+from cmgr.service.metrics.tally import DRIVER, Counts, Spread, Spreads
+from cmgr.view import status as view
+from cmgr.view.containers import down
+from cmgr.view.troubles import of_service
+from cmgr.view.troubles import troubles as all_troubles
+from cmgr.words import one_line
+
+STATES = ("starting", "ready", "degraded", "stopping")
+CAUSES = ("level", "escalation", "budget", "operator")
+STATUSES = ("running", "pausing", "paused", "resuming", "settling", "failed", "down")
+OUTCOMES = ("recovered", "cleared", "isolated", "failed", "observed")
+RESULTS = ("cured", "failed", "refused")
+HEALS = ("restarted", "recovered", "given_up")
+
+MOST_CODES = 32
+"""So many faults of one chip are told apart, the gravest; the codes of the others are `OTHER`."""
+
+OTHER = "other"
+
+_MOST_LETTERS = 64
+
+_table = Table()
+gauge, counter, histogram = _table.gauge, _table.counter, _table.histogram
+
+
+def _wrong(look: Look) -> list[Trouble]:
+    return all_troubles(look.node, look.own.troubles)
+
+
+def _unix(look: Look, at: datetime | None) -> float:
+    return 0.0 if at is None else at.timestamp() + look.ahead
+
+
+def _one_of(known: Iterable[str], present: str) -> Iterator[tuple[str, float]]:
+    """Yield 1 for what is the case, and 0 for everything else that could be."""
+    for word in dict.fromkeys((*known, present)):
+        yield word, float(word == present)
+
+
+def _sources(look: Look) -> Iterator[str]:
+    yield DRIVER
+    yield from sorted(look.node.runtimes)
+
+
+def _rings(look: Look, of: Callable[[Ring], float]) -> Samples:
+    return (((str(id_),), of(ring)) for id_, ring in sorted(look.node.rings.items()))
+
+
+def _by_runtime(look: Look, found: list[str]) -> Samples:
+    return (((runtime,), float(found.count(runtime))) for runtime in sorted({*look.node.runtimes, *found}))
+
+
+def _counts(known: Iterable[str], counts: Counts) -> Samples:
+    return (((word,), counts.get(word, 0)) for word in dict.fromkeys((*known, *sorted(counts))))
+
+
+def _spreads(known: Iterable[str], spreads: Spreads) -> Samples:
+    return (((word,), spreads.get(word, Spread())) for word in dict.fromkeys((*known, *sorted(spreads))))
+
+
+gauge("cmgr_build_info", "Always 1. Which cmgr it is.", "version")(lambda _: [((__version__,), 1.0)])
+
+
+@gauge("cmgr_service_state", "1 for the state that the service is in, else 0.", "state")
+def _state(look: Look) -> Samples:
+    return (((word,), value) for word, value in _one_of(STATES, look.own.state))
+
+
+gauge("cmgr_service_troubles", "Troubles of the service, as cmgr status lists them.")(
+    lambda look: one(len(of_service(_wrong(look))))
+)
+
+
+@gauge("cmgr_troubles", "All troubles by kind: 0 of each kind when all is well.", "kind")
+def _troubles(look: Look) -> Samples:
+    found = [trouble.kind for trouble in _wrong(look)]
+    return (((str(kind),), float(found.count(kind))) for kind in TroubleKind)
+
+
+gauge("cmgr_strategy_info", "Always 1. The strategy in force.", "strategy")(
+    lambda look: [((str(look.node.policy.strategy),), 1.0)]
+)
+gauge("cmgr_observe", "Whether cmgr only observes: 1 or 0.")(lambda look: one(look.node.policy.observe))
+gauge("cmgr_maintenance", "Whether maintenance is on.")(lambda look: one(look.node.maintenance is not None))
+gauge("cmgr_rings_kept_back", "Rings that wait for a person because of limits.")(
+    lambda look: one(len(look.node.restraint.kept))
+)
+gauge("cmgr_database_writable", "Whether the last save was written.")(lambda look: one(look.writable))
+counter("cmgr_bugs_total", "Decisions that met a bug of cmgr.")(lambda look: one(look.bugs))
+
+
+# Sources of events.
+
+
+@counter("cmgr_events_total", "Events that a source told on its own.", "source")
+def _events(look: Look) -> Samples:
+    return (((source,), look.tally.events.get(source, 0)) for source in _sources(look))
+
+
+@gauge("cmgr_last_event_timestamp_seconds", "When a source told something last; 0: not yet.", "source")
+def _last_event(look: Look) -> Samples:
+    return (((source,), _unix(look, look.tally.heard.get(source))) for source in _sources(look))
+
+
+@gauge(
+    "cmgr_last_read_timestamp_seconds",
+    "When the last whole read-out of a source was asked for that came; 0: none yet.",
+    "source",
+)
+def _last_read(look: Look) -> Samples:
+    reads = [ring.read for ring in look.node.rings.values()]
+    # Of the driver's rings the one that was read longest ago: one chip that is well hides no other that is silent.
+    oldest = min((read for read in reads if read), default=None) if all(reads) else None
+    yield (DRIVER,), _unix(look, oldest)
+    for name, state in sorted(look.node.runtimes.items()):
+        yield (name,), _unix(look, state.listed)
+
+
+@gauge("cmgr_runtime_up", "Whether the runtime answers.", "runtime")
+def _runtime_up(look: Look) -> Samples:
+    return (((name,), float(not state.why_down)) for name, state in sorted(look.node.runtimes.items()))
+
+
+gauge("cmgr_driver_troubles", "Troubles of the driver as a whole.")(lambda look: one(look.driver_troubles))
+gauge("cmgr_queued_events", "Events that wait to be decided on.")(lambda look: one(look.queued))
+counter("cmgr_events_merged_total", "Fault events that said again what was queued.")(lambda look: one(look.merged))
+counter("cmgr_events_dropped_total", "Fault events beyond what the queue takes of one chip; it is read instead.")(
+    lambda look: one(look.dropped)
+)
+
+
+# Rings and containers.
+
+
+@gauge("cmgr_ring_phase", "1 for the phase that the ring is in, else 0.", "ring", "phase")
+def _phase(look: Look) -> Samples:
+    for id_, ring in sorted(look.node.rings.items()):
+        for phase in Phase:
+            yield (str(id_), str(phase)), float(ring.phase is phase)
+
+
+@gauge("cmgr_ring_episode_start_timestamp_seconds", "When its episode began; 0: none.", "ring")
+def _began(look: Look) -> Samples:
+    return _rings(look, lambda ring: _unix(look, ring.began if ring.in_episode else None))
+
+
+@gauge("cmgr_ring_resets_left", "Resets that are left before chips are isolated instead.", "ring")
+def _resets_left(look: Look) -> Samples:
+    policy = look.node.policy.reset
+    return _rings(look, lambda ring: max(0, policy.attempts - len(resets_within(ring, look.now, policy.window))))
+
+
+gauge("cmgr_ring_resets_limit", "Resets that a ring may have in reset.window.", "ring")(
+    lambda look: _rings(look, lambda _: look.node.policy.reset.attempts)
+)
+
+
+@gauge("cmgr_containers", "Containers that run on chips, are held, or ought to run.", "runtime", "status")
+def _containers(look: Look) -> Samples:
+    shown = [(row["runtime"], str(row["status"])) for row in view.containers(look.node)]
+    for runtime in sorted({*look.node.runtimes, *(r for r, _ in shown)}):
+        for status in STATUSES:
+            yield (runtime, status), float(shown.count((runtime, status)))
+
+
+gauge("cmgr_wanted_down", "Containers that ought to run and do not.", "runtime")(
+    lambda look: _by_runtime(look, [each.key.runtime for each in down(look.node)])
+)
+
+
+@gauge(
+    "cmgr_containers_given_up",
+    "Containers that run on, unhealthy, after too many restarts; one that is down is failed in cmgr_containers.",
+    "runtime",
+)
+def _given_up(look: Look) -> Samples:
+    healings = [(k, h) for k, h in look.node.healings.items() if h.ails and h.given_up is not None]
+    return _by_runtime(look, [key.runtime for key, _ in healings if key not in look.node.holds])
+
+
+# Recoveries.
+
+counter("cmgr_episodes_total", "Episodes that are over, in all lives of the service.", "outcome")(
+    lambda look: _counts(OUTCOMES, look.tally.episodes)
+)
+histogram("cmgr_episode_duration_seconds", "From the first handled fault until nothing was left to do.", "outcome")(
+    lambda look: _spreads(OUTCOMES, look.tally.recoveries)
+)
+histogram(
+    "cmgr_reset_duration_seconds",
+    "From the order until it was known what the reset did: chips booted and well, or not.",
+    "result",
+)(lambda look: _spreads(RESULTS, look.tally.resets))
+histogram(
+    "cmgr_stop_duration_seconds",
+    "From the event that a container was stopped for until its runtime said that it was down.",
+    "runtime",
+)(lambda look: _spreads(look.node.runtimes, look.tally.stops))
+histogram(
+    "cmgr_start_duration_seconds",
+    "From the event that let a container be started until its runtime said that it ran.",
+    "runtime",
+)(lambda look: _spreads(look.node.runtimes, look.tally.starts))
+counter("cmgr_stops_failed_total", "Stops that did not work.", "runtime")(
+    lambda look: _counts(look.node.runtimes, look.tally.stops_failed)
+)
+counter("cmgr_starts_failed_total", "Starts that did not work.", "runtime")(
+    lambda look: _counts(look.node.runtimes, look.tally.starts_failed)
+)
+counter(
+    "cmgr_heals_total",
+    "Ailing containers that were restarted, that a chip's episode recovered, or that were given up.",
+    "result",
+)(lambda look: _counts(HEALS, look.tally.heals))
+
+
+# Chips.
+
+
+@gauge("cmgr_chip_info", "Always 1. A chip, its ring and its model.", "chip", "ring", "model")
+def _chips(look: Look) -> Samples:
+    for id_, chip in sorted(look.node.chips.items()):
+        yield (str(id_), str(chip.ring), one_line(chip.model)[:_MOST_LETTERS]), 1.0
+
+
+@gauge("cmgr_chip_healthy", "Whether nothing known speaks against the chip.", "chip")
+def _healthy(look: Look) -> Samples:
+    return (((str(chip),), float(view.healthy(look.node, chip))) for chip in sorted(look.node.chips))
+
+
+@gauge("cmgr_chip_isolated", "1 for the cause that isolates the chip, else 0.", "chip", "cause")
+def _isolated(look: Look) -> Samples:
+    isolations = look.node.isolations
+    causes = dict.fromkeys((*CAUSES, *sorted({i.by for i in isolations.values()})))
+    for chip in sorted({*look.node.chips, *isolations}):
+        by = isolations[chip].by if chip in isolations else ""
+        for cause in causes:
+            yield (str(chip), cause), float(cause == by)
+
+
+@gauge(
+    "cmgr_faults_active",
+    f"Active faults. Beyond {MOST_CODES} of one chip the code is {OTHER}.",
+    *("chip", "code", "level"),
+)
+def _faults(look: Look) -> Samples:
+    for chip in sorted(look.node.faults):
+        found: dict[tuple[str, ...], int] = {}
+        for fault in active_faults(look.node, chip):
+            labels = _fault_labels(chip, fault)
+            if len(found) >= MOST_CODES and labels not in found:
+                labels = (str(chip), OTHER, fault.level.name)
+            found[labels] = found.get(labels, 0) + 1
+        yield from found.items()
+
+
+def _fault_labels(chip: ChipId, fault: Fault) -> tuple[str, ...]:
+    return str(chip), one_line(fault.code)[:_MOST_LETTERS], fault.level.name
+
+
+METRICS = (*_table.metrics, *MEASURED)

@@ -1,0 +1,101 @@
+"""The knowledge that the rest of cmgr needs of each make of chips, without knowing its name.
+
+A directory of `cmgr.drivers` with a module `vendor` is the driver of one make of real chips. That module's `VENDOR`
+says all of this; everything else that is true of this make only stands beside it. It imports its driver only when that
+is opened, and never the configuration: that knows the vendors.
+
+A directory with a module `notation` says in that one's `NOTATION` how containers ask for chips of its make. It stands
+alone, because definitions are read before anybody knows whose chips the machine has, or whether cmgr can drive them.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_DRIVERS = Path(__file__).parent / "drivers"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a driver's library was looked for. `refusal`: why it is not taken, if it is not, and what mends it."""
+
+    path: str
+    origin: str
+    refusal: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """One make of chips.
+
+    `name`: that of the driver, in the configuration and everywhere. `chips`: how its chips, and the tables of their
+    faults, are called. `library`: the name of the library that the driver calls. `tables`: the directory of
+    levels.json, meanings.json and rules.json. `settings`: the table of the configuration that has the driver's name, a
+    frozen dataclass of settings that all have defaults. `sentence`: what that table is for.
+    `open` takes the configuration and returns a `drivers.RealDriver`; it raises `DriverError`. `places` takes the
+    configuration and returns where the library was looked for. Both find their own table in `Config.drivers`.
+    """
+
+    name: str
+    chips: str
+    library: str
+    tables: Path
+    settings: type
+    sentence: str
+    open: Callable[[Any], Any]
+    places: Callable[[Any], Iterable[Place]]
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """How the definitions of containers ask for chips of one make.
+
+    `variable`: the one of a container's environment that lists chips. `parts_if`: a variable and a word; where that
+    variable has this word, the numbers in the list are those of parts of chips, which say no chip.
+    `given_by`: the names of the OCI runtimes and hooks that give out what `variable` lists. Without one of them in its
+    definition the variable means nothing, and images have it all the same; None: it always means what it says.
+    `items`: what an item of a list looks like, besides numbers, ranges and bus ids, which every make has. The first
+    group is the chip, a number or a name that its driver gives it.
+    `node`: the device file of a chip, its number the first group. `part`: the device file of a part, which says no
+    chip. `majors`: the names that `/proc/devices` has for the driver of those files.
+    `cdi`: the vendor in the names of CDI devices. `requests`: the drivers, and `capabilities`: what else Docker takes
+    for this make in a device request; such a request sets `variable` anew at each start.
+    """
+
+    variable: str
+    items: tuple[re.Pattern[str], ...]
+    node: re.Pattern[str]
+    majors: frozenset[str]
+    cdi: str
+    part: re.Pattern[str] | None = None
+    given_by: re.Pattern[str] | None = None
+    parts_if: tuple[str, str] | None = None
+    requests: frozenset[str] = frozenset()
+    capabilities: frozenset[str] = frozenset()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Return every variable of a container's environment that concerns its chips."""
+        return (self.variable, *((self.parts_if[0],) if self.parts_if else ()))
+
+
+@cache
+def vendors() -> tuple[Vendor, ...]:
+    """Return every make of chips that this cmgr has a driver for, by name."""
+    return tuple(module.VENDOR for module in _modules("vendor"))
+
+
+@cache
+def notations() -> tuple[Notation, ...]:
+    """Return how containers ask for chips, of each make that is known, by the names of their directories."""
+    return tuple(module.NOTATION for module in _modules("notation"))
+
+
+def _modules(name: str) -> tuple[Any, ...]:
+    places = sorted(path.parent.name for path in _DRIVERS.glob(f"*/{name}.py"))
+    return tuple(import_module(f"cmgr.drivers.{place}.{name}") for place in places)

@@ -1,0 +1,256 @@
+"""Containers as a person sees them: the status word, what each waits for, and what to type."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from cmgr.model.containers.owners import is_fought_for
+from cmgr.model.scope import chip_words, grave_faults, is_spared, why_idle
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
+from cmgr.model.wanted import missing
+from cmgr.view.advice import called, idle_hint, isolation_hint, name_of
+from cmgr.view.heals import heal, health, of_held, of_running
+from cmgr.words import joined, one_line, stamp, stamp_or_none, times
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+STATUS_OF_HOLD: "Mapping[HoldState, shapes.ContainerStatus]" = {
+    HoldState.STOPPING: "pausing",
+    HoldState.STOPPED: "paused",
+    HoldState.STARTING: "resuming",
+    HoldState.SETTLING: "settling",
+    HoldState.RETURNING: "running",
+}
+
+
+STARTED_AGAIN = "something starts it again each time that cmgr stops it"
+STOP_THE_OWNER = "stop what starts it (a systemd unit, docker compose, a script)"
+
+UNCLEAR_USER = "it can reach every chip, and nobody knows which it uses"
+
+UNCLEAR = f"{UNCLEAR_USER}: every reset waits for it"
+UNCLEAR_HINT = "give it the chips that it uses; or, where it uses none, make it anew with the label cmgr.enable=ignore"
+SPARED = "was started with --rm, so that a stop would remove it: cmgr does not stop it, and a reset waits for it"
+SPARED_HINT = "make it anew without --rm; or, where its loss is none, with the label cmgr.strategy"
+
+FROZEN = "somebody has paused it with its own client, and cmgr leaves it so, or pauses it again after a start"
+
+DOWN: Final = "down"
+"""The status of a container that ought to run, does not, and is not held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Down:
+    """A container that ought to run and does not: since when, why, and what a person can do or type."""
+
+    key: ContainerKey
+    name: str
+    chips: tuple[ChipId, ...]
+    since: datetime | None
+    reason: str
+    hint: str
+
+
+def down(node: Node) -> tuple[Down, ...]:
+    """Return every container that ought to run and does not. Whatever says that all is well has asked this."""
+    return tuple(_down(node, key) for key in missing(node))
+
+
+def _down(node: Node, key: ContainerKey) -> Down:
+    container, hold = node.containers.get(key), node.holds.get(key)
+    reason, hint = _story(node, key)
+    chips = hold.chips if hold is not None else container.chips if container is not None else frozenset()
+    since = container.since if container is not None and container.since is not None else hold.since if hold else None
+    return Down(key, one_line(name_of(node, key)), tuple(sorted(chips)), since, one_line(reason), hint)
+
+
+def containers(node: Node) -> "list[shapes.Container]":
+    """Return the running containers that use chips, the held ones, and those that ought to run, by name."""
+    shown = {key for key, c in node.containers.items() if c.running and (c.chips or c.warnings or c.unread or c.heal)}
+    rows = [_row(node, key) for key in sorted({*shown, *node.holds, *missing(node)})]
+    return sorted(rows, key=lambda row: (row["name"], row["runtime"], row["namespace"], row["id"]))
+
+
+def ours(hold: Hold | None) -> Hold | None:
+    """Return the hold while it entitles cmgr to a start."""
+    return None if hold is None or hold.state is HoldState.RETURNING else hold
+
+
+def chips_of(node: Node, key: ContainerKey) -> frozenset[ChipId]:
+    """Return the chips that the container uses, or will use when it is started again."""
+    container, hold = node.containers.get(key), ours(node.holds.get(key))
+    used = container.chips if container is not None and (container.running or hold is not None) else frozenset()
+    return used | (hold.chips if hold is not None else frozenset())
+
+
+def _row(node: Node, key: ContainerKey) -> "shapes.Container":
+    container, hold = node.containers.get(key), node.holds.get(key)
+    status = _status(container, hold)
+    reason, hint = _story(node, key)
+    since = container.since if container is not None else None
+    if hold is not None and status != "running":
+        since = hold.since
+    chips = chips_of(node, key) or (hold.chips if hold is not None else container.chips if container else frozenset())
+    strategy = node.policy.strategy if container is None or container.strategy is None else container.strategy
+    return {
+        "runtime": key.runtime,
+        "namespace": key.namespace,
+        "id": key.id,
+        "name": one_line(name_of(node, key)),
+        "called": called(node, key),
+        "chips": sorted(chips),
+        "status": status,
+        "since": stamp_or_none(since),
+        "strategy": str(strategy),
+        "held": ours(hold) is not None,
+        "health": health(container),
+        "heal": heal(node, key),
+        "spared": container is not None and container.running and bool(container.chips) and is_spared(node, container),
+        "unclear": container is not None and container.unclear,
+        "reason": one_line(reason),
+        "hint": hint,
+        "warnings": _warnings(container),
+    }
+
+
+def _warnings(container: Container | None) -> list[str]:
+    if container is None:
+        return []
+    unread = [f"cannot be read now: {container.unread}"] * bool(container.unread)
+    return [one_line(warning) for warning in (*unread, *container.warnings)]
+
+
+def _status(container: Container | None, hold: Hold | None) -> "shapes.ContainerStatus":
+    if hold is None:
+        return "running" if container is not None and container.running else DOWN
+    return "failed" if hold.failed else STATUS_OF_HOLD[hold.state]
+
+
+def _story(node: Node, key: ContainerKey) -> tuple[str, str]:
+    """Return what there is to say of the container, and what to do or type."""
+    container, hold = node.containers.get(key), node.holds.get(key)
+    status = _status(container, hold)
+    if hold is not None and status != "running":
+        return _held(node, hold, status)
+    return _running(node, container) if status == "running" else _ended(node, node.containers[key])
+
+
+def _ended(node: Node, container: Container) -> tuple[str, str]:
+    """Return why a container that is not held does not run, and how it runs again or is meant not to."""
+    name, end = called(node, container.key), container.exit
+    how = "it does not run, and nobody saw how it ended"
+    if end is not None and end.by_itself:
+        how = f"it exited by itself with code {end.code}"
+    elif end is not None and end.missed:
+        how = f"it ended with code {end.code} while {container.key.runtime} was not there to say why, perhaps with it"
+    elif end is not None:
+        how = f"it ended with code {end.code}, and it is not known who ended it"
+    start = f"docker start {name}" if container.key.runtime == "docker" else "with your client"
+    hint = f"start it ({start}); or, if it is not to run, type: cmgr forget {name}"
+    troubles = _of_chips(node, container.chips)
+    return joined([how, *troubles[:1], "cmgr does not hold it"]), hint
+
+
+def _running(node: Node, container: Container | None) -> tuple[str, str]:
+    """Return what there is to say of a container that runs: mostly nothing."""
+    if container is None:
+        return "", ""
+    if not container.enabled:
+        return "has the label cmgr.enable=false: cmgr leaves it alone", ""
+    rings = _rings(node, container.chips)
+    theirs = next((r for r in rings if r.in_episode and container.key in r.theirs), None)
+    if theirs is not None and is_fought_for(theirs, container):
+        return (
+            f"{STARTED_AGAIN}, and ring {theirs.id} waits for it",
+            f"{STOP_THE_OWNER} to let ring {theirs.id} be reset",
+        )
+    if theirs is not None:
+        return (
+            f"was started by hand, or forgotten, in the episode of ring {theirs.id}, which waits for it",
+            f"stop it to let ring {theirs.id} be reset",
+        )
+    troubles = _of_chips(node, container.chips)
+    ailing, hint = of_running(node, container)
+    waited_for, how = _waited_for(node, container)
+    frozen = FROZEN if container.frozen else ""
+    return joined([f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen]), hint or how
+
+
+def _waited_for(node: Node, container: Container) -> tuple[str, str]:
+    """Return why a reset would wait for it, whatever the strategy, and what to do about that before a fault comes."""
+    if container.chips and is_spared(node, container):
+        return SPARED, SPARED_HINT
+    return (UNCLEAR, UNCLEAR_HINT) if container.unclear else ("", "")
+
+
+def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
+    name = called(node, hold.key)
+    if status == "settling":
+        until = stamp(hold.retry_at) if hold.retry_at is not None else "the next list"
+        runs = "is paused again, as it was" if hold.frozen else "runs again"
+        return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), ""
+    verb = "stop" if hold.state is HoldState.STOPPING else "start"
+    ailing = of_held(node, hold)
+    if status == "failed" and not hold.tries:
+        return ailing or one_line(hold.error), f"mend the cause, then type: cmgr resume {name}"
+    if status == "failed":
+        tail = f": {one_line(hold.error)}" if hold.error else ""
+        return f"start failed {times(hold.tries)}{tail}", f"mend the cause, then type: cmgr resume {name}"
+    parts = [ailing] if status == "resuming" else [ailing, _waits_for(node, hold, status)]
+    if hold.tries or hold.error:
+        parts.append(_tries(hold, verb))
+    hint = _hint(node, hold) if status == "paused" else ""
+    return joined(parts) or ("is being started" if status == "resuming" else "waits to be started"), hint
+
+
+def _failures(hold: Hold) -> str:
+    return f"start failed {times(hold.tries)} before" if hold.tries else ""
+
+
+def _tries(hold: Hold, verb: str) -> str:
+    error = f": {one_line(hold.error)}" if hold.error else ""
+    again = f", next try at {stamp(hold.retry_at)}" if hold.retry_at is not None else ""
+    # An order that was not sent at all, or reached nobody, is no try.
+    told = f"{verb} failed {times(hold.tries)}" if hold.tries else f"cannot {verb} it yet"
+    return f"{told}{error}{again}"
+
+
+def _waits_for(node: Node, hold: Hold, status: str) -> str:
+    """Return what keeps the container from being started, or why it is being stopped."""
+    isolated = next((c for c in sorted(hold.chips) if c in node.isolations), None)
+    if isolated is not None and status == "paused":
+        return chip_words(node, isolated, ())
+    for ring in _rings(node, hold.chips):
+        if ring.in_episode:
+            return f"ring {ring.id} is in an episode ({ring.phase})"
+    troubles = _of_chips(node, hold.chips)
+    troubles += [f"chip {chip} is not there" for chip in sorted(hold.chips) if chip not in node.chips]
+    if troubles:
+        return troubles[0]
+    runtime = node.runtimes.get(hold.key.runtime)
+    if runtime is None and node.runtimes:
+        return f"runtime {hold.key.runtime} is not managed"
+    if runtime is not None and runtime.why_down:
+        return f"runtime {runtime.name} is down: {runtime.why_down}"
+    return f"{why_idle(node)}: nothing is started" if why_idle(node) else ""
+
+
+def _hint(node: Node, hold: Hold) -> str:
+    isolated = [c for c in sorted(hold.chips) if c in node.isolations]
+    return isolation_hint(node, isolated) or idle_hint(node)
+
+
+def _of_chips(node: Node, chips: frozenset[ChipId]) -> list[str]:
+    """Return what speaks against any of the chips, a text for each."""
+    return [why for chip in sorted(chips) if (why := chip_words(node, chip, grave_faults(node, chip)))]
+
+
+def _rings(node: Node, chips: frozenset[ChipId]) -> list[Ring]:
+    ids = {node.chips[chip].ring for chip in chips if chip in node.chips}
+    return [node.rings[ring] for ring in sorted(ids) if ring in node.rings]

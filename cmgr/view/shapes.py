@@ -1,0 +1,398 @@
+"""The documents that the service answers with and that `-o json` prints: each key, its type, and what it says.
+
+docs/json.md and the schemas of the OpenAPI document are made from these types. Keys are added, never renamed. Each text
+is for people who read that page, in its Markdown. This module is for types only: what runs all day does not load it.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Annotated, Literal, NotRequired, TypedDict
+
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.faults import Level, Severity
+from cmgr.model.values.policy import Strategy
+from cmgr.model.values.rings import Phase
+from cmgr.model.values.rules import RuleKind
+from cmgr.model.values.troubles import Severity as TroubleSeverity
+from cmgr.model.values.troubles import TroubleKind
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """More of a text than that it is one: its format, as JSON Schema names it, or the words that it can be."""
+
+    format: str = ""
+    words: tuple[str, ...] = ()
+
+
+def _values(words: type[Enum]) -> Form:
+    return Form(words=tuple(str(word.value) for word in words))
+
+
+Time = Annotated[str, Form("date-time")]
+LevelName = Annotated[str, Form(words=tuple(level.name for level in Level))]
+SeverityName = Annotated[str, Form(words=tuple(severity.name for severity in Severity))]
+StrategyName = Annotated[str, _values(Strategy)]
+RuleName = Annotated[str, _values(RuleKind)]
+NoteName = Annotated[str, _values(NoteKind)]
+Outcome = Annotated[str, Form(words=("recovered", "cleared", "isolated", "failed", "observed", "under way"))]
+Health = Annotated[str, Form(words=("", "starting", "healthy", "unhealthy"))]
+ServiceState = Literal["starting", "ready", "degraded", "stopping", "stopped", "not to be reached"]
+ContainerStatus = Literal["running", "pausing", "paused", "resuming", "settling", "failed", "down"]
+FindingState = Literal["ok", "warning", "error"]
+
+
+class Service(TypedDict):
+    state: Annotated[
+        ServiceState,
+        "`starting`: until every chip and runtime was heard; `degraded`: it serves, and `troubles` says what is wrong",
+    ]
+    version: NotRequired[Annotated[str, "cmgr's version"]]
+    pid: Annotated[int | None, "its process"]
+    since: Annotated[Time | None, "when it was started"]
+    driver: Annotated[str, "the chips' driver"]
+    runtimes: Annotated[list[str], "the container runtimes that it manages"]
+    strategy: Annotated[StrategyName, "whose containers are stopped"]
+    observe: Annotated[bool, "everything is decided and recorded, and nothing done, by configuration"]
+    maintenance: Annotated[bool, "the same, by a person's order"]
+    maintenance_until: Annotated[Time | None, "when that ends by itself"]
+    maintenance_by: Annotated[str | None, "who ordered it"]
+    troubles: NotRequired[Annotated[list[str], "what is wrong with the service, a sentence each"]]
+
+
+class Trouble(TypedDict):
+    id: Annotated[str, "what to type for it: `cmgr acknowledge`"]
+    kind: Annotated[str, _values(TroubleKind), "what kind of trouble"]
+    about: Annotated[str, "what it is about: `chip 3`, `docker//<id>`; nothing where its kind says that"]
+    severity: Annotated[str, _values(TroubleSeverity), "the same in alarms and in the shipped alert rules"]
+    since: Annotated[Time | None, "when it began, where that is known"]
+    text: Annotated[str, "what is wrong, in a few words"]
+    why: Annotated[str, "more of it"]
+    hint: Annotated[str, "what to do; often nothing"]
+    stays: Annotated[bool, "nobody can see when it is over: it stays until `cmgr acknowledge`"]
+
+
+class Late(TypedDict):
+    subject: Annotated[str, "`container web`, `ring 0`"]
+    text: Annotated[str, "what it has been doing for how long, and why"]
+    hint: Annotated[str, "what to do"]
+
+
+class Restraint(TypedDict):
+    since: Annotated[Time | None, "since when"]
+    reason: Annotated[str, "which limit, and by how much"]
+    rings: Annotated[list[int], "the rings that wait for `cmgr resume --all`"]
+
+
+class Ring(TypedDict):
+    id: Annotated[int, "the lowest chip of the ring"]
+    chips: Annotated[list[int], "its chips"]
+    phase: Annotated[str, _values(Phase), "where it is in its episode"]
+    reason: Annotated[str, "what it waits for"]
+    episode: Annotated[int | None, "the number of its episode; null when healthy"]
+    since: Annotated[Time | None, "when it came into this phase"]
+    deadline: Annotated[Time | None, "when time alone moves it on"]
+    began: Annotated[Time | None, "when its episode began"]
+    resets: Annotated[int, "resets that are remembered for its budget"]
+    ordered_by: Annotated[str | None, "who ordered the reset that it is about"]
+    hint: Annotated[str, "what to type; often nothing"]
+
+
+class Heal(TypedDict):
+    restarts: Annotated[int, "restarts within the window"]
+    limit: Annotated[int, "after so many it is given up"]
+    window_seconds: Annotated[float, "the window"]
+    since: Annotated[Time | None, "since when it ails"]
+    next: Annotated[Time | None, "when it is restarted"]
+    given_up: Annotated[Time | None, "since when it is given up"]
+
+
+class Container(TypedDict):
+    runtime: Annotated[str, "docker, containerd, sim"]
+    namespace: Annotated[str, "containerd's; nothing for the others"]
+    id: Annotated[str, "the runtime's id"]
+    name: Annotated[str, "its name"]
+    called: Annotated[str, "what to type for it: the name, with the namespace where two have it, quoted for a shell"]
+    chips: Annotated[list[int], "the chips that it uses, or will use"]
+    status: Annotated[
+        ContainerStatus,
+        "`settling`: started, and watched for `retry.settle`; `failed`: given up until `cmgr resume`; "
+        "`down`: it ought to run, and is not held",
+    ]
+    since: Annotated[Time | None, "since when it runs, or is held"]
+    strategy: Annotated[StrategyName, "whether it is stopped for whom"]
+    held: Annotated[bool, "cmgr has promised to start it"]
+    health: Annotated[Health, "what its own health check says; nothing without one"]
+    heal: Annotated[Heal | None, "its wish to be restarted when it ails ([heal.md](heal.md)); null without one"]
+    spared: Annotated[bool, "it runs and was started with `--rm`: cmgr does not stop it, for that would remove it"]
+    unclear: Annotated[bool, "it runs and can reach chips, and nobody knows which it uses: every reset waits for it"]
+    reason: Annotated[str, "what it waits for"]
+    hint: Annotated[str, "what to type"]
+    warnings: Annotated[list[str], "what in its definition could not be read"]
+
+
+class Down(TypedDict):
+    runtime: Annotated[str, "docker, containerd, sim"]
+    namespace: Annotated[str, "containerd's; nothing for the others"]
+    id: Annotated[str, "the runtime's id"]
+    name: Annotated[str, "its name"]
+    called: Annotated[str, "what to type for it"]
+    chips: Annotated[list[int], "the chips that it is to use"]
+    since: Annotated[Time | None, "since when it does not run"]
+    reason: Annotated[str, "why"]
+    hint: Annotated[str, "what to do or type; nothing where time does it"]
+
+
+class Fault(TypedDict):
+    code: Annotated[str, "8 hexadecimal digits"]
+    level: Annotated[LevelName, "what the code asks for"]
+    since: Annotated[Time, "its first occurrence"]
+    count: Annotated[int, "how often it has occurred"]
+    module: Annotated[str, "what of the chip it concerns, where that is known"]
+    severity: Annotated[SeverityName | None, "what the driver calls it"]
+    momentary: Annotated[bool, "the driver said that it passes at once"]
+    raised: Annotated[str, "why it is graver than its table says; nothing when it is not"]
+
+
+class Process(TypedDict):
+    pid: Annotated[int, "its process id"]
+    name: Annotated[str, "its name"]
+    memory: Annotated[int, "bytes of the chip's memory"]
+    container: NotRequired[Annotated[str, "the id of the container that it is in, where the driver can tell"]]
+
+
+class Chip(TypedDict):
+    id: Annotated[int, "the physical id: what containers and people say"]
+    logical: Annotated[int, "the driver's own number"]
+    ring: Annotated[int, "the ring that it is reset with"]
+    model: Annotated[str, "what it is"]
+    healthy: Annotated[bool, "nothing known speaks against it"]
+    isolated: Annotated[bool, "out of use until a person or a clean period says otherwise"]
+    isolated_by: Annotated[str | None, "`level`, `escalation`, `budget`, or `operator`; null when not"]
+    isolated_since: Annotated[Time | None, "since when"]
+    release_at: Annotated[Time | None, "when a clean period ends the isolation; null when something else does"]
+    reason: Annotated[str, "why it is isolated or not healthy"]
+    faults: Annotated[list[Fault], "its active faults, the gravest first"]
+    containers: Annotated[list[str], "the containers that use it, by name"]
+    processes: Annotated[list[Process], "the processes on it, as the driver says"]
+    available: Annotated[bool, "healthy, and used by nobody"]
+    hint: Annotated[str, "what to type when it is isolated"]
+    measured: NotRequired[
+        Annotated[
+            dict[str, float | str],
+            "what the driver measures, a unit at each name's end; from `cmgr chips` of a running service only",
+        ]
+    ]
+
+
+class Runtime(TypedDict):
+    name: Annotated[str, "docker, containerd, sim"]
+    why_down: Annotated[str, "why it cannot be reached; nothing when it can"]
+    listed: Annotated[Time | None, "when its last good list was asked for"]
+    hint: Annotated[str, "what to do about that, ready to be typed; nothing when it answers"]
+
+
+class Status(TypedDict):
+    at: Annotated[Time, "when this was said"]
+    service: Annotated[Service, "the service itself"]
+    troubles: Annotated[list[Trouble], "everything that is wrong now: empty when all is well"]
+    restraint: Annotated[Restraint | None, "what the limits keep back; null when nothing"]
+    warnings: Annotated[list[Late], "what takes longer than it should"]
+    rings: Annotated[list[Ring], "every ring"]
+    containers: Annotated[
+        list[Container], "the running containers that use chips, those that are held, and those that ought to run"
+    ]
+    down: Annotated[
+        list[Down],
+        "every container that ought to run and does not ([reliability.md](reliability.md)); "
+        "all is well only while this is empty",
+    ]
+    chips: Annotated[list[Chip], "every chip"]
+    runtimes: Annotated[list[Runtime], "every container runtime"]
+
+
+class Chips(TypedDict):
+    chips: Annotated[list[Chip], "every chip"]
+
+
+class Available(TypedDict):
+    available: Annotated[list[int], "ids of healthy chips that nobody uses"]
+
+
+class Containers(TypedDict):
+    containers: Annotated[list[Container], "those of `cmgr status`"]
+
+
+class ChipFault(Fault):
+    chip: Annotated[int, "the chip that has it"]
+    changed: Annotated[Time, "when an event spoke of it last"]
+    cleared: Annotated[Time | None, "null while it is active"]
+
+
+class Faults(TypedDict):
+    faults: Annotated[list[ChipFault], "chip by chip, the gravest first"]
+
+
+class Episode(TypedDict):
+    number: Annotated[int, "what to type for it: `cmgr history EPISODE`"]
+    ring: Annotated[int | None, "the ring that it is about"]
+    began: Annotated[Time, "when it was opened"]
+    ended: Annotated[Time | None, "null while it goes on"]
+    seconds: Annotated[float, "how long it took, or has taken by now"]
+    outcome: Annotated[Outcome, "what became of it"]
+    cause: Annotated[str, "what it was opened for"]
+
+
+class Episodes(TypedDict):
+    episodes: Annotated[list[Episode], "the newest first"]
+
+
+class Key(TypedDict):
+    runtime: Annotated[str, "docker, containerd, sim"]
+    namespace: Annotated[str, "containerd's; nothing for the others"]
+    id: Annotated[str, "the runtime's id"]
+
+
+class Said(TypedDict):
+    kind: Annotated[NoteName, "what the line is about"]
+    text: Annotated[str, "the line"]
+    chip: Annotated[int | None, "the chip that it is about"]
+    container: Annotated[Key | None, "the container that it is about"]
+
+
+class TimelineLine(Said):
+    at: Annotated[Time, "when it was noted"]
+    offset: Annotated[float, "seconds since the episode began; below zero for what came before"]
+
+
+class Timeline(TypedDict):
+    episode: Annotated[Episode, "the episode itself"]
+    notes: Annotated[list[TimelineLine], "its timeline, the oldest first"]
+
+
+class HistoryLine(Said):
+    at: Annotated[Time, "when it was noted"]
+    ring: Annotated[int | None, "the ring that it is about"]
+    episode: Annotated[int | None, "null for a line of no episode"]
+
+
+class History(TypedDict):
+    notes: Annotated[list[HistoryLine], "the newest lines of every timeline and of none, the newest last"]
+
+
+class Rule(TypedDict):
+    kind: Annotated[RuleName, "the kind of rule"]
+    level: Annotated[LevelName, "what it raises the code to"]
+    text: Annotated[str, "when it does, and until when"]
+
+
+class Raised(TypedDict):
+    kind: Annotated[RuleName, "the kind of rule"]
+    level: Annotated[LevelName, "to what"]
+    since: Annotated[Time, "since when"]
+    reason: Annotated[str, "why"]
+    ends: Annotated[Time | None, "when that ends if the fault stays away"]
+    manual: Annotated[bool, "only a person ends it"]
+
+
+class Counter(TypedDict):
+    chip: Annotated[int, "the chip"]
+    active: Annotated[bool, "it has the fault now"]
+    level: Annotated[LevelName | None, "its level there; null while it does not have it"]
+    counted: Annotated[int, "occurrences that count now"]
+    times: Annotated[int | None, "how many raise it; null without such a rule"]
+    first: Annotated[Time | None, "the first of those that count"]
+    raised: Annotated[list[Raised], "the rules that have raised it"]
+
+
+class Explanation(TypedDict):
+    code: Annotated[str, "the code in its one spelling"]
+    level: Annotated[LevelName | None, "null where the driver's severity decides"]
+    origin: Annotated[str, "where the level comes from"]
+    known: Annotated[bool, "a table has the code"]
+    meaning: Annotated[str, "what the table says of it"]
+    rules: Annotated[list[Rule], "the rules that can raise it"]
+    chips: Annotated[list[Counter], "the chips that have it, count it, or have it raised"]
+    does: Annotated[list[str], "what cmgr does about it, sentence by sentence"]
+
+
+class Finding(TypedDict):
+    what: Annotated[str, "its subject"]
+    state: Annotated[FindingState, "`error`: the command ends with 1"]
+    text: Annotated[str, "what was found"]
+    hint: Annotated[str, "what to do about it"]
+
+
+class Check(TypedDict):
+    ok: Annotated[bool, "no finding is an error"]
+    findings: Annotated[list[Finding], "everything that was looked at"]
+
+
+class Wellbeing(TypedDict):
+    healthy: Annotated[bool, "the service is ready, and nothing ails it"]
+    state: Annotated[ServiceState, "as `service.state` of the status has it"]
+    troubles: Annotated[list[str], "what is wrong with the service, a sentence each"]
+
+
+class Version(TypedDict):
+    version: Annotated[str, "cmgr's version"]
+
+
+class Released(TypedDict):
+    chip: Annotated[int, "the chip"]
+    isolated: Annotated[bool, "it was isolated anew at once"]
+    reason: Annotated[str, "why that; nothing when it was not"]
+
+
+class Isolated(TypedDict):
+    chip: Annotated[int, "the chip"]
+    reason: Annotated[str, "as it was given"]
+    containers: Annotated[list[str], "what runs on it"]
+
+
+class ResetOrdered(TypedDict):
+    chip: Annotated[int, "the chip"]
+    ring: Annotated[int, "its ring"]
+    chips: Annotated[list[int], "the chips of that ring"]
+    containers: Annotated[list[str], "what is stopped for it, and started again afterwards"]
+
+
+class Resumed(TypedDict):
+    container: Annotated[str, "what is started as soon as its chips allow"]
+
+
+class AllResumed(TypedDict):
+    rings: Annotated[list[int], "the rings that are kept back no longer"]
+    containers: Annotated[list[str], "what is started as soon as its chips allow"]
+
+
+class Forgotten(TypedDict):
+    container: Annotated[str, "what is held no longer"]
+    running: Annotated[bool, "it runs"]
+    under_way: Annotated[bool, "a stop or start of it takes its course"]
+
+
+class RuntimeForgotten(TypedDict):
+    runtime: Annotated[str, "nothing waits for it any more"]
+    containers: Annotated[list[str], "what was held of it, and is started by nobody"]
+
+
+class MaintenanceOrdered(TypedDict):
+    on: Annotated[bool, "it has begun; else it is over"]
+    until: Annotated[Time | None, "when it ends by itself"]
+    held: Annotated[list[str], "what stays down until then"]
+
+
+class Acknowledged(TypedDict):
+    troubles: Annotated[list[str], "the troubles that end by that"]
+
+
+class Reloaded(TypedDict):
+    changed: Annotated[list[str], "the settings that are in force now"]
+    after_restart: Annotated[list[str], "those that are in force only after a restart of the service"]
+
+
+class Injected(TypedDict):
+    chip: Annotated[int, "the chip"]
+    code: Annotated[str, "the fault's code"]
+    assertion: Annotated[str, "occurred, cleared or once"]

@@ -1,0 +1,209 @@
+"""Everything that is wrong now, as one list: what `cmgr status` begins with, what its exit code, the metrics and the
+alarms go by. "All is well" is said when it is empty, and only then.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from cmgr.model.containers.owners import is_fought_for
+from cmgr.model.scope import grave_faults, handled_faults, holds_on, is_spared, on_ring, unclear_users
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import REBOOTING, Ring
+from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
+from cmgr.view.advice import called, isolation_hint, ring_hint, runtime_hint, titled
+from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
+from cmgr.words import counted, one_line, stamp_or_none, times
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+WIDENED = "its reset waited too long for containers that are not on a faulty chip (reset.widen_after)"
+KEEP_WAITING = 'they are started again after the reset; to wait without an end another time: widen_after = ""'
+
+
+def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
+    """Return what is wrong, the most pressing first. `own`: what is wrong with the service beside the node."""
+    return [
+        *own,
+        *(trouble for _, trouble in sorted(node.troubles.items())),
+        *_kept_back(node),
+        *(found for _, ring in sorted(node.rings.items()) for found in _ring(node, ring)),
+        *(_chip(node, chip, why) for chip in sorted({*node.chips, *node.isolations}) if (why := unfit(node, chip))),
+        *_failed(node),
+        *_ailing(node),
+        *_down(node),
+        *_runtimes(node),
+    ]
+
+
+def row(trouble: Trouble) -> "shapes.Trouble":
+    """Return the trouble as programs read it."""
+    return {
+        "id": trouble.id,
+        "kind": str(trouble.kind),
+        "about": one_line(trouble.about),
+        "severity": str(trouble.kind.severity),
+        "since": stamp_or_none(trouble.since),
+        "text": one_line(trouble.text),
+        "why": one_line(trouble.why),
+        "hint": trouble.hint,
+        "stays": trouble.stays,
+    }
+
+
+def of_service(found: Iterable[Trouble]) -> list[str]:
+    """Return, a sentence each, those that keep the service itself from working as it should."""
+    return [one_line(trouble.words) for trouble in found if trouble.kind in OF_SERVICE]
+
+
+def unheard(node: Node) -> str:
+    """Return who has told nothing yet in this life; nothing where all have, or are known not to answer.
+
+    Until then the books are those of an earlier life: what is down now may stand there as running.
+    """
+    runtimes = [name for name, state in sorted(node.runtimes.items()) if state.listed is None and not state.why_down]
+    chips = set(node.chips) - set(node.reports)
+    return ", ".join([*runtimes, *([listed(chips)] if chips else [])])
+
+
+def not_ready(state: str, node: Node) -> Iterator[Trouble]:
+    """Yield that the service does not serve, or does not know enough yet, if its state or the books say that."""
+    if state == "stopped":
+        kind, hint = TroubleKind.SERVICE, "systemctl start cmgr; if it does not start: journalctl -u cmgr -e"
+        yield Trouble(kind, "", "the service is not running", hint=hint)
+    elif state not in ("ready", "degraded"):
+        silent = unheard(node)
+        so_far = f": {silent} not heard yet" if silent else ""
+        yield Trouble(TroubleKind.SERVICE, "", f"the service is {state}{so_far}")
+
+
+def unfit(node: Node, chip: ChipId) -> str:
+    """Return why the chip is no good; nothing where nothing known speaks against it.
+
+    A runtime that was not asked yet in this life is judged by what is stored.
+    """
+    isolation, report = node.isolations.get(chip), node.reports.get(chip)
+    if isolation is not None:
+        return one_line(isolation.reason) or "isolated"
+    if report is not None and report.error:
+        return f"does not answer: {one_line(report.error)}"
+    if report is not None and not report.booted:
+        return "has not booted"
+    if report is not None and report.unwell:
+        return one_line(report.unwell)
+    grave = grave_faults(node, chip)
+    return f"fault {grave[0].code} ({grave[0].level.name})" if grave else ""
+
+
+def _kept_back(node: Node) -> Iterator[Trouble]:
+    kept = node.restraint.kept
+    if kept:
+        text, why = f"{counted(len(kept), 'ring')} kept back", node.restraint.reason
+        hint = "look whether it is the driver or the chips, then type: cmgr resume --all"
+        chips = tuple(chip for ring in sorted(kept) if ring in node.rings for chip in node.rings[ring].chips)
+        yield Trouble(TroubleKind.KEPT_BACK, "", text, why, hint, node.restraint.since, chips=chips)
+
+
+def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
+    if ring.in_episode:
+        faults = handled_faults(node, ring)
+        yield Trouble(
+            TroubleKind.EPISODE, str(ring.episode), f"ring {ring.id} is in an episode ({ring.phase})", ring.reason,
+            since=ring.began, ring=ring.id, episode=ring.episode, chips=ring.chips,
+            codes=tuple(dict.fromkeys(f.code for f in faults)), containers=tuple(h.name for h in holds_on(node, ring)),
+        )  # fmt: skip
+    yield from _in_the_way(node, ring)
+    if ring.widened:
+        names = tuple(h.name for h in holds_on(node, ring))
+        yield Trouble(
+            TroubleKind.WIDENED, f"ring {ring.id}", f"the whole ring {ring.id} is stopped", WIDENED, KEEP_WAITING,
+            ring=ring.id, episode=ring.episode, chips=ring.chips, containers=names,
+        )  # fmt: skip
+    if ring.silent is not None and ring.phase not in REBOOTING:
+        errors = [
+            f"chip {c}: {node.reports[c].error}" for c in ring.chips if c in node.reports and node.reports[c].error
+        ]
+        text, why = f"ring {ring.id} cannot be heard", next(iter(errors), "a chip does not answer")
+        yield Trouble(
+            TroubleKind.SILENT, f"ring {ring.id}", text, why, "cmgr check", ring.silent, ring=ring.id, chips=ring.chips
+        )
+
+
+def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
+    """Yield the containers for which a ring waits until a person does something about them."""
+    blocked = TroubleKind.BLOCKED if ring.blocked is not None else None
+    for container in [*on_ring(node, ring), *unclear_users(node)] if ring.in_episode else ():
+        kind, why, hint = blocked, SPARED, ring_hint(node, ring)
+        if container.running and container.key in ring.theirs and is_fought_for(ring, container):
+            kind, why, hint = TroubleKind.OWNER, STARTED_AGAIN, STOP_THE_OWNER
+        elif container.unclear:
+            why = UNCLEAR_USER
+        elif not container.running or not is_spared(node, container):
+            continue
+        if kind is not None:
+            text = f"container {titled(node, container.key)} keeps ring {ring.id} from a reset"
+            yield Trouble(
+                kind, "/".join(container.key), text, why, hint, since=ring.blocked, ring=ring.id,
+                chips=tuple(sorted(container.chips)), containers=(container.name,),
+            )  # fmt: skip
+
+
+def _chip(node: Node, chip: ChipId, why: str) -> Trouble:
+    about, known, isolation = f"chip {chip}", node.chips.get(chip), node.isolations.get(chip)
+    ring = known.ring if known is not None else None
+    if isolation is None:
+        return Trouble(TroubleKind.UNHEALTHY, about, f"{about} is not healthy", why, ring=ring, chips=(chip,))
+    codes, hint = (isolation.code,) if isolation.code else (), isolation_hint(node, [chip])
+    text = f"{about} is isolated"
+    return Trouble(TroubleKind.ISOLATED, about, text, why, hint, isolation.since, ring=ring, chips=(chip,), codes=codes)
+
+
+def _failed(node: Node) -> Iterator[Trouble]:
+    for key, hold in sorted(node.holds.items()):
+        if hold.failed:
+            text, hint = f"container {titled(node, key)} failed", _resume(node, key)
+            why = f"start failed {times(hold.tries)}: {hold.error}" if hold.tries else hold.error
+            chips = tuple(sorted(hold.chips))
+            about = "/".join(key)
+            yield Trouble(TroubleKind.FAILED, about, text, why, hint, chips=chips, containers=(hold.name,))
+        elif hold.state is HoldState.RETURNING and hold.error:
+            text = f"container {titled(node, key)} runs without its restart policy {hold.restart_policy}"
+            yield Trouble(TroubleKind.POLICY, "/".join(key), text, hold.error, containers=(hold.name,))
+
+
+def _ailing(node: Node) -> Iterator[Trouble]:
+    for key, healing in sorted(node.healings.items()):
+        container, hold = node.containers.get(key), node.holds.get(key)
+        if not healing.ails or container is None or (hold.failed if hold is not None else not container.running):
+            continue
+        ailment = container.health if container.running else ""
+        text = f"container {titled(node, key)} is {ailment or 'to be restarted'}"
+        about, chips, names = "/".join(key), tuple(sorted(container.chips)), (container.name,)
+        if healing.given_up is None:
+            yield Trouble(TroubleKind.AILING, about, text, since=healing.since, chips=chips, containers=names)
+            continue
+        why = "it is not restarted any more: that was done too often"
+        yield Trouble(
+            TroubleKind.GIVEN_UP, about, text, why, _resume(node, key), healing.given_up, chips=chips, containers=names
+        )
+
+
+def _down(node: Node) -> Iterator[Trouble]:
+    for each in down(node):
+        about, text = "/".join(each.key), f"container {titled(node, each.key)} is down"
+        yield Trouble(
+            TroubleKind.DOWN, about, text, each.reason, each.hint, each.since, chips=each.chips, containers=(each.name,)
+        )
+
+
+def _resume(node: Node, key: ContainerKey) -> str:
+    return f"mend the cause, then type: cmgr resume {called(node, key)}"
+
+
+def _runtimes(node: Node) -> Iterator[Trouble]:
+    for name, state in sorted(node.runtimes.items()):
+        if state.why_down:
+            yield Trouble(TroubleKind.RUNTIME, name, f"cannot reach {name}", state.why_down, runtime_hint(node, name))

@@ -1,0 +1,84 @@
+"""`cmgr events`: a line for each decision as it is made, until somebody or something ends it."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from cmgr.model.values.commands import Note
+from cmgr.service.door.control import ControlServer
+from cmgr.service.door.routes import LINES, Route, Stream
+from tests.cli.conftest import Home
+from tests.cli.scenes import NOTES
+from tests.support.door import NO_GROUP
+from tests.support.waiting import PATIENCE, eventually
+
+
+@pytest.fixture
+def server(home: Home) -> Iterator[ControlServer]:
+    made = ControlServer(
+        home.socket, [Route("GET", "/v1/events", "events", lambda _: Stream(), "", kind=LINES)], group=NO_GROUP
+    )
+    made.start()
+    with closing(made):
+        yield made
+
+
+@contextmanager
+def following(home: Home, *words: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "cmgr", "events", *words, "--config", str(home.config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+
+
+def heard(running: subprocess.Popen[str], server: ControlServer, notes: list[Note]) -> list[str]:
+    """Tell these as soon as somebody follows, and return a line for each."""
+    eventually(server.followed)
+    server.tell(notes)
+    assert running.stdout is not None
+    return [running.stdout.readline() for _ in notes]
+
+
+def test_each_line_says_when_what_and_of_which_episode(home: Home, server: ControlServer) -> None:
+    with following(home) as running:
+        lines = heard(running, server, list(NOTES))
+        running.send_signal(signal.SIGINT)
+        assert running.communicate(timeout=PATIENCE) == ("", "")
+    assert running.returncode == 0
+    for line, note in zip(lines, NOTES, strict=True):
+        of = f"episode {note.episode}: " if note.episode else ""
+        assert line.endswith(f" {note.kind}: {of}{note.text}\n")
+
+
+def test_as_json_each_line_is_a_row_of_history(home: Home, server: ControlServer) -> None:
+    with following(home, "--json") as running:
+        rows = [json.loads(line) for line in heard(running, server, list(NOTES))]
+    assert [row["text"] for row in rows] == [note.text for note in NOTES]
+    assert set(rows[0]) == {"at", "ring", "episode", "kind", "text", "chip", "container"}
+
+
+def test_it_ends_when_nobody_reads_any_more_though_nothing_happens(home: Home, server: ControlServer) -> None:
+    with following(home) as running:
+        heard(running, server, list(NOTES[:1]))
+        assert running.stdout is not None
+        running.stdout.close()
+        assert running.wait(PATIENCE) in (0, 1)
+        assert running.stderr is not None
+        assert running.stderr.read() == ""
+
+
+def test_it_ends_with_3_when_the_service_ends_or_is_not_there(home: Home, server: ControlServer) -> None:
+    with following(home) as running:
+        heard(running, server, list(NOTES[:1]))
+        server.close()
+        out, err = running.communicate()
+    assert (running.returncode, out) == (3, "")
+    assert err.startswith("cmgr: cannot talk to the service")
+    assert home.here("events").code == 3

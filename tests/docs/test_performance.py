@@ -1,0 +1,49 @@
+"""The pictures of docs/performance.md, drawn from figures of a made-up run."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bench import figures
+from bench.figures import Figure
+from bench.pictures import FIRST_STOP, RECOVERY, first_stop, recovery
+
+RUN = [
+    *(Figure(RECOVERY, f"{case}: cmgr's own share, median", own, "ms") for case, own in
+      (("1 container", 20.0), ("8 containers", 40.0))),
+    *(Figure(RECOVERY, f"{case}: {part}, median", 100.0, "ms") for case in ("1 container", "8 containers")
+      for part in ("stops", "starts")),
+    Figure(RECOVERY, "1 container: in all, median", 720.0, "ms", reference="3,600 ms"),
+    Figure(RECOVERY, "8 containers: in all, median", 1440.0, "ms", reference="7,200 ms"),
+    Figure(FIRST_STOP, "ringRecover, 8 containers: p50", 3.0, "ms", 5, 3, "453 ms, max 541", (2.0, 3.0, 4.0)),
+]  # fmt: skip
+
+
+def test_a_recovery_is_drawn_to_scale_beside_the_reference() -> None:
+    picture = ElementTree.fromstring(recovery(RUN))
+    drawn = [element for element in picture.iter() if element.get("height") in ("20", "21")]
+    bars = {kind: [float(bar.get("width", "0")) for bar in drawn if bar.get("class") == kind]
+            for kind in ("stops", "reset", "starts", "own", "reference")}  # fmt: skip
+    ours = [sum(bars[kind][n] for kind in ("stops", "reset", "starts", "own")) for n in (0, 1)]
+    assert bars["reference"] == pytest.approx([5 * length for length in ours], rel=0.01)
+    assert bars["own"][1] == pytest.approx(2 * bars["own"][0], rel=0.05)
+
+
+def test_each_try_is_a_dot() -> None:
+    dots = [float(x) for x in re.findall(r'class="dot" cx="([\d.]+)"', first_stop(RUN))]
+    assert len(dots) == 3
+    assert dots == sorted(dots)
+
+
+def test_the_figures_stand_in_their_place_in_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(figures.PAGE.read_text())
+    figures.write({"processor": "none"}, RUN, page)
+    before, _, after = figures.PAGE.read_text().partition("<!-- bench -->")
+    assert page.read_text().startswith(before)
+    assert page.read_text().endswith(after.partition("<!-- end -->")[2])
+    assert "| 1 container: in all, median | 720 ms |  |  | 1 | 3,600 ms |" in page.read_text().replace(
+        f"{RECOVERY}: ", ""
+    )

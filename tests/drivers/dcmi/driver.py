@@ -1,0 +1,20 @@
+"""A driver on the stand-in, which looks often and waits long: a slow machine is no chip that hangs."""
+
+from datetime import timedelta
+
+from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.dcmi.settings import Dcmi
+from tests.drivers.contract import HOUR
+from tests.fakes.dcmi.standin import Standin
+from tests.support.waiting import PATIENCE
+
+HANGS = timedelta(seconds=1)
+"""How long a call may take where one is to hang: seen by the test, and longer than a busy machine delays the others."""
+
+
+def open_dcmi(machine: Standin, relist: timedelta = HOUR, *, sweep: timedelta = HOUR, **changes: object) -> DcmiDriver:
+    """Open it; it looks for new chips only when told to. Where a call is to hang, say `call_timeout=HANGS`."""
+    often = {"poll": timedelta(milliseconds=20), "subscribe": timedelta(milliseconds=20)}
+    values = {"library": str(machine.library), "call_timeout": timedelta(seconds=PATIENCE), **often, **changes}
+    settings = Dcmi(**values)  # type: ignore[arg-type]  # as the settings have it
+    return DcmiDriver(settings, sweep, relist, pause=lambda _: None)

@@ -1,0 +1,163 @@
+"""Reading a chip: silence, hangs, dropped cards, processes, and what can be measured."""
+
+from collections.abc import Callable
+
+import pytest
+
+from cmgr.drivers.dcmi.abi import CARD_DROPPED
+from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.model.values.chips import ChipId
+from tests.drivers.contract import CODE, OTHER_CODE
+from tests.drivers.dcmi.driver import HANGS
+from tests.fakes.dcmi import hosts
+from tests.fakes.dcmi.fixtures import Make
+from tests.fakes.dcmi.standin import SILENT, Purpose, Standin
+from tests.support.waiting import eventually
+
+Open = Callable[..., DcmiDriver]
+ALL = [ChipId(n) for n in range(8)]
+
+
+@pytest.fixture
+def machine(ascend: Make) -> Standin:
+    return ascend(hosts.host_910b(8))
+
+
+def codes(driver: DcmiDriver, chip: int) -> list[str]:
+    return sorted(fault.code for fault in driver.read([ChipId(chip)])[0].faults)
+
+
+@pytest.mark.parametrize("purpose", [Purpose.CODES, Purpose.BOOT, Purpose.PROCESS])
+def test_a_question_without_an_answer_is_an_error_of_that_chip_alone(
+    machine: Standin, opened: Open, purpose: Purpose
+) -> None:
+    machine.answer(2, purpose, -8009)
+    reports = opened(machine).read(ALL)
+    assert [r.chip for r in reports if r.error] == [2]
+    assert "libdcmi says -8009 (ioctl failed)" in reports[2].error
+
+
+def test_the_health_call_counts_only_for_a_dropped_card(machine: Standin, opened: Open) -> None:
+    machine.answer(2, Purpose.HEALTH, -8009)
+    report = opened(machine).read([ChipId(2)])[0]
+    assert (report.error, report.faults) == ("", ())
+
+
+@pytest.mark.parametrize("purpose", [Purpose.BOOT, Purpose.PROCESS])
+def test_what_a_chip_does_not_support_speaks_not_against_it(machine: Standin, opened: Open, purpose: Purpose) -> None:
+    machine.answer(2, purpose, -8255)
+    report = opened(machine).read([ChipId(2)])[0]
+    assert (report.error, report.booted, report.processes) == ("", True, ())
+
+
+def test_a_dropped_card_is_a_fault(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.drop(3)
+    report = driver.read([ChipId(3)])[0]
+    assert (report.booted, report.error) == (True, "")
+    assert codes(driver, 3) == [CARD_DROPPED]
+    machine.drop(3, dropped=False)
+    assert codes(driver, 3) == []
+
+
+def test_a_card_that_says_it_dropped_keeps_its_other_faults(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.fault(3, CODE)
+    machine.answer(3, Purpose.HEALTH, -8012)
+    assert codes(driver, 3) == sorted([CARD_DROPPED, CODE])
+
+
+def test_all_codes_are_read_and_each_once(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.fault(0, CODE, module="1.1.1.1")
+    machine.fault(0, CODE, module="1.1.1.2")
+    machine.fault(0, OTHER_CODE)
+    assert codes(driver, 0) == sorted([CODE, OTHER_CODE])
+
+
+@pytest.mark.parametrize("purpose", SILENT)
+def test_a_call_that_hangs_costs_its_chip_and_nobody_else(machine: Standin, opened: Open, purpose: Purpose) -> None:
+    driver = opened(machine, call_timeout=HANGS)
+    machine.hang(2, purpose)
+    reports = driver.read(ALL)
+    assert [r.chip for r in reports if r.error] == [2]
+    assert reports[2].error == "cannot wait for libdcmi: it has not answered for 1 s"
+    # From now on it fails at once, and still costs nobody else.
+    again = driver.read(ALL)
+    assert [r.chip for r in again if r.error] == [2]
+    assert "an earlier call" in again[2].error
+    machine.hang(2, purpose, hangs=False)
+    eventually(lambda: not driver.read([ChipId(2)])[0].error)
+
+
+def test_every_chip_hanging_is_bounded_and_so_is_closing(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_910b(2))
+    driver = opened(machine, call_timeout=HANGS)
+    for chip in (0, 1):
+        machine.hang(chip, Purpose.HEALTH)
+    assert all(report.error for report in driver.read([ChipId(0), ChipId(1)]))
+    driver.close()
+    assert "closed" in driver.read([ChipId(0)])[0].error
+    for chip in (0, 1):
+        machine.hang(chip, Purpose.HEALTH, hangs=False)
+
+
+def test_processes_have_memory(machine: Standin, opened: Open) -> None:
+    import os
+
+    driver = opened(machine)
+    machine.process(1, os.getpid(), 123456)
+    (process,) = driver.read([ChipId(1)])[0].processes
+    assert (process.pid, process.memory, bool(process.name)) == (os.getpid(), 123456, True)
+    machine.process(1, os.getpid(), 0)
+    assert driver.read([ChipId(1)])[0].processes == ()
+
+
+def test_another_boot_status_can_be_the_one_that_means_booted(machine: Standin, opened: Open) -> None:
+    machine.set("finished", 3)
+    assert not opened(machine).read([ChipId(0)])[0].booted
+    assert opened(machine, booted=3).read([ChipId(0)])[0].booted
+
+
+def test_what_can_be_measured_is_measured(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    assert driver.measure([ChipId(1)]) == {
+        1: {
+            "type": "Ascend910B",
+            "board": "0x1",
+            "health": 0,
+            "temperature_celsius": 41,
+            "power_watts": 65.5,
+            "hbm_megabytes": 65536,
+            "hbm_used_megabytes": 4096,
+            "hbm_celsius": 45,
+            "aicore_percent": 6,
+            "hbm_bandwidth_percent": 18,
+            "ecc_hbm_single_errors": 30,
+            "ecc_hbm_double_errors": 10,
+            "ecc_hbm_isolated_pages": 0,
+        }
+    }
+
+
+def test_what_a_chip_does_not_measure_is_left_out(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_duo(1))
+    told = opened(machine).measure([ChipId(0), ChipId(1), ChipId(9)])
+    assert set(told) == {0, 1}
+    assert told[ChipId(0)]["product"] == "Atlas 300I Duo"
+    assert told[ChipId(0)]["memory_used_megabytes"] == 4576
+    assert "hbm_megabytes" not in told[ChipId(0)]
+    machine.answer(0, Purpose.GAUGE, -8255)
+    assert set(opened(machine).measure([ChipId(0)])[ChipId(0)]) == {"type", "board", "product", "health"}
+
+
+def test_the_second_family_measures_too(ascend: Make, opened: Open) -> None:
+    told = opened(ascend(hosts.host_950(), "two")).measure([ChipId(0)])[ChipId(0)]
+    assert (told["type"], told["temperature_celsius"]) == ("Ascend950", 40)
+
+
+def test_a_chip_that_hangs_is_measured_as_nothing(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, call_timeout=HANGS)
+    machine.hang(0, Purpose.GAUGE)
+    assert set(driver.measure([ChipId(0), ChipId(1)])[ChipId(0)]) == {"type", "board"}
+    machine.hang(0, Purpose.GAUGE, hangs=False)

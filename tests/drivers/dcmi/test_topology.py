@@ -1,0 +1,191 @@
+"""Ring tables for every product, and what each chip name and board is taken for."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+import pytest
+
+from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.dcmi.topology import DUO, Place, Type, rings, type_of
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import ChipId, rings_of
+from tests.drivers.contract import Told
+from tests.drivers.dcmi.driver import HANGS
+from tests.fakes.dcmi import hosts
+from tests.fakes.dcmi.fixtures import Make
+from tests.fakes.dcmi.standin import FakeChip, Purpose
+from tests.support.waiting import eventually
+
+Open = Callable[..., DcmiDriver]
+
+
+def alone(chips: int) -> list[list[int]]:
+    return [[n] for n in range(chips)]
+
+
+def of_size(size: int, chips: int) -> list[list[int]]:
+    return [list(range(first, min(first + size, chips))) for first in range(0, chips, size)]
+
+
+HOSTS: dict[str, tuple[tuple[FakeChip, ...], str, Sequence[Sequence[int]]]] = {
+    "910A": (hosts.host_910a(), "one", of_size(4, 8)),
+    "910A with 6 chips": (hosts.host_910a(6), "one", [[0, 1, 2, 3], [4, 5]]),
+    "910B": (hosts.host_910b(8), "one", of_size(8, 8)),
+    "910B with 16 chips": (hosts.host_910b(16), "one", of_size(16, 16)),
+    "910B with 12 chips": (hosts.host_910b(12), "one", of_size(16, 12)),
+    "910B with 5 chips": (hosts.host_910b(5), "one", [[0, 1, 2, 3, 4]]),
+    **{
+        f"910B for inference, board {board:#x}": (hosts.host_910b_infer(4, board), "one", alone(4))
+        for board in (0x28, 0x29, 0x33, 0x3C)
+    },
+    "A3": (hosts.host_a3(4), "one", of_size(4, 8)),
+    "A3 with one card": (hosts.host_a3(1), "one", [[0, 1]]),
+    "A3 with three cards": (hosts.host_a3(3), "one", [[0, 1, 2, 3], [4, 5]]),
+    "300I Duo": (hosts.host_duo(3), "one", of_size(2, 6)),
+    "300I Duo beside plain cards": (hosts.host_duo(2, plain=2), "one", [[0, 1], [2, 3], [4], [5]]),
+    "310P": (hosts.host_single("310P3"), "one", alone(2)),
+    "310B": (hosts.host_single("Ascend310B1"), "one", alone(2)),
+    "310": (hosts.host_single("310"), "one", alone(2)),
+    "950": (hosts.host_950(), "two", alone(8)),
+}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_rings_are_those_of_the_product(ascend: Make, opened: Open, host: str) -> None:
+    chips, family, expected = HOSTS[host]
+    driver = opened(ascend(chips, family))
+    found = rings_of(driver.chips())
+    assert [list(members) for members in found.values()] == [list(e) for e in expected]
+    assert list(found) == [min(e) for e in expected]
+    assert driver.trouble() == ()
+
+
+def test_a_missing_chip_is_in_no_ring_and_no_other_stands_in_for_it(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_910a(8))
+    machine.list(0, listed=False)
+    machine.list(5, listed=False)
+    driver = opened(machine)
+    assert rings_of(driver.chips()) == {0: (1, 2, 3), 4: (4, 6, 7)}
+    assert driver.read([ChipId(0)])[0].error == "there is no such chip"
+
+
+def test_physical_and_logical_ids_are_told_apart(ascend: Make, opened: Open) -> None:
+    chips = tuple(FakeChip(n, 0, 7 - n, 0, "910B3", 1) for n in range(8))
+    driver = opened(ascend(chips))
+    assert [(c.id, c.logical, c.card) for c in driver.chips()] == [(n, 7 - n, 7 - n) for n in range(8)]
+
+
+def test_a_chip_says_what_it_is(ascend: Make, opened: Open) -> None:
+    chip = opened(ascend(hosts.host_duo(1))).chips()[1]
+    assert (chip.id, chip.ring, chip.logical, chip.card, chip.device) == (1, 0, 1, 0, 1)
+    assert chip.model == "310P3"
+    assert chip.bus == "0000:81:00.0"
+    assert chip.serial == "00001234-00000001-ABCDEF01-00000000-00000001"
+
+
+def test_a_chip_that_does_not_say_what_it_is_takes_part_all_the_same(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_910b(8))
+    for purpose in (Purpose.INFO, Purpose.BOARD, Purpose.PRODUCT):
+        machine.answer(0, purpose, -8009)
+    assert rings_of(opened(machine).chips()) == {0: tuple(range(8))}
+
+
+def test_a_chip_without_a_number_is_left_out_and_said_to_be(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_910a(4))
+    machine.answer(2, Purpose.IDS, -8009)
+    driver = opened(machine)
+    # Its logical id cannot be read either, so it is its card that is missing.
+    assert [c.id for c in driver.chips()] == [0, 1, 3]
+    assert "card 2 is left out" in driver.trouble()[0]
+    assert "ioctl failed" in driver.trouble()[0]
+
+
+def test_an_a3_card_that_does_not_tell_its_brother_is_found_by_what_the_brother_tells(
+    ascend: Make, opened: Open
+) -> None:
+    machine = ascend(hosts.host_a3(2))
+    for die in (0, 1):
+        machine.answer(die, Purpose.BROTHER, -8009)
+    driver = opened(machine)
+    assert rings_of(driver.chips()) == {0: (0, 1, 2, 3)}
+    assert "chip 0 does not tell its brother card" in driver.trouble()
+
+
+def test_chips_of_no_known_type_are_refused(ascend: Make, opened: Open) -> None:
+    with pytest.raises(DriverError, match="cannot tell what chips these are: 777 on board 0x20"):
+        opened(ascend(hosts.host_single("777")))
+
+
+@pytest.mark.parametrize(
+    ("name", "board", "kind"),
+    [
+        ("910B3", 0xB0, Type.A910A3),
+        ("anything", 0xD3, Type.A910A3),
+        ("Ascend950PR", 0, Type.A950),
+        ("310P3", 0, Type.A310P),
+        ("310P", 0, Type.A310P),
+        ("I2", 0, Type.A310P),
+        ("Ascend310B4", 0, Type.A310B),
+        ("x310B", 0, Type.A310B),
+        ("310", 0, Type.A310),
+        ("my310", 0, Type.A310),
+        ("910B4", 0x28, Type.A910B),
+        ("A2G1", 0, Type.A910B),
+        ("910A", 0, Type.A910),
+        ("910ProB", 0x28, Type.A910),
+        ("Ascend910B", 0, Type.A910),
+        ("950", 0, None),
+        ("", 0, None),
+    ],
+)
+def test_the_type_is_read_from_board_and_name_in_order(name: str, board: int, kind: Type | None) -> None:
+    assert type_of(name, board) is kind
+
+
+def test_duo_is_decided_card_by_card() -> None:
+    duo = [Place(n, ChipId(n), 0, n, product=DUO) for n in range(2)]
+    plain = [Place(n, ChipId(n), 1, n - 2, product="Atlas 300V") for n in (2, 3)]
+    assert rings([*duo, *plain], Type.A310P) == {0: 0, 1: 0, 2: 2, 3: 3}
+
+
+def test_a_chip_that_hangs_at_the_start_is_left_out_and_taken_in_when_it_answers(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_910a(8))
+    machine.hang(2, Purpose.INFO)
+    machine.hang(5, Purpose.IDS)
+    driver, told = opened(machine, timedelta(milliseconds=20), call_timeout=HANGS), Told()
+    assert [c.id for c in driver.chips()] == [0, 1, 3, 4, 6, 7]
+    assert [trouble.partition(" is left out: ")[0] for trouble in driver.trouble()] == ["card 5", "logical chip 2"]
+    driver.watch(told)
+    for chip, purpose in ((2, Purpose.INFO), (5, Purpose.IDS)):
+        machine.hang(chip, purpose, hangs=False)
+    eventually(lambda: driver.trouble() == ())
+    assert rings_of(driver.chips()) == {0: (0, 1, 2, 3), 4: (4, 5, 6, 7)}
+
+
+@pytest.mark.parametrize("family", ["one", "two"])
+def test_a_chip_that_was_known_stays_known_when_its_number_cannot_be_read(
+    ascend: Make, opened: Open, family: str
+) -> None:
+    machine = ascend(hosts.host_910a(4), family)
+    driver = opened(machine)
+    machine.answer(2, Purpose.IDS, -8009)
+    before = driver.chips()
+    assert driver._machine.look() == before
+    assert driver.trouble() == ()
+    assert not driver.read([ChipId(2)])[0].error
+
+
+def test_an_a3_whose_brothers_are_not_known_is_said_to_be_so(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_a3(3))
+    for chip in (4, 5):
+        machine.list(chip, listed=False)
+    for die in range(4):
+        machine.answer(die, Purpose.BROTHER, -8009)
+    driver = opened(machine)
+    assert rings_of(driver.chips()) == {0: (0, 1), 2: (2, 3)}
+    for die in range(4):
+        machine.answer(die, Purpose.BROTHER, 0)
+    machine.list(4, listed=True)
+    driver._machine.look()
+    assert rings_of(driver.chips()) == {0: (0, 1), 2: (2, 3), 4: (4,)}
+    assert "chip 0 does not tell its brother card" in driver.trouble()

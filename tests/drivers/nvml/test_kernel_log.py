@@ -1,0 +1,115 @@
+"""The kernel's log: its lines, and reading it to its end and on."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from cmgr.drivers.nvml.kernel_log import KernelLog, Line, SwitchXid, WasReset, Xid, parse
+from cmgr.errors import DriverError
+from tests.support.waiting import PATIENCE, eventually
+
+BUS = "0000:3b:00.0"
+LINE = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LINE, Xid(BUS, 79)),
+        ("NVRM: Xid (PCI:0000:3B:00): 119, pid='<unknown>', name=<unknown>, Timeout after 6s", Xid(BUS, 119)),
+        ("NVRM: Xid (0000:3b:00): 48, An uncorrectable double bit error", Xid(BUS, 48)),
+        ("NVRM: Xid (PCI:0000:3b:00 GPU-I:05 GPU-CI:00): 94, pid=1, name=a, Contained", Xid(BUS, 94)),
+        ("NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (Reset)", Xid(BUS, 154)),
+        (
+            "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 28 LTSSM Fault Up",
+            SwitchXid("nvidia-nvswitch3", 20034, fatal=True),
+        ),
+        (
+            "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 11012, Non-fatal, Link 01",
+            SwitchXid("nvidia-nvswitch0", 11012, fatal=False),
+        ),
+        ("cmgr: 0000:3b:00.0 was reset", WasReset(BUS)),
+        ("NVRM: GPU at PCI:0000:3b:00: GPU-1234", None),
+        ("usb 1-1: new device", None),
+        ("", None),
+    ],
+)
+def test_a_line_says(text: str, said: Line | None) -> None:
+    assert parse(text) == said
+
+
+class Reader:
+    """Reads on a thread of its own."""
+
+    def __init__(self, log: KernelLog) -> None:
+        self.said: list[Line] = []
+        self._log = log
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        for line in self._log.lines():
+            self.said.append(line)
+
+    def join(self) -> None:
+        self._thread.join(PATIENCE)
+        assert not self._thread.is_alive()
+
+
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    path = tmp_path / "kmsg"
+    os.mkfifo(path)
+    return path
+
+
+def put(file: int, text: str) -> None:
+    os.write(file, f"4,1,1,-;{text}\n SUBSYSTEM=pci\n".encode())
+
+
+def test_it_is_read_up_to_now_and_then_on(pipe: Path) -> None:
+    file = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    put(file, LINE)
+    log = KernelLog(str(pipe))
+    assert log.so_far() == (Xid(BUS, 79),)
+    assert log.so_far() == ()
+    reader = Reader(log)
+    assert log.note_reset(BUS)
+    eventually(lambda: len(reader.said) == 1)
+    put(file, LINE)
+    eventually(lambda: len(reader.said) == 2)
+    assert reader.said == [WasReset(BUS), Xid(BUS, 79)]
+    log.close()
+    reader.join()
+    log.close()
+    os.close(file)
+
+
+def test_a_log_that_ends_is_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text(f"4,1,1,-;{LINE}\n")
+    assert list(KernelLog(str(path)).lines()) == [Xid(BUS, 79)]
+
+
+def test_a_log_that_cannot_be_opened_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(DriverError, match=r"cannot read the kernel log .*: No such file") as caught:
+        KernelLog(str(tmp_path / "none"))
+    assert "ProtectKernelLogs" in caught.value.hint
+
+
+def test_one_that_nobody_reads_can_be_closed(pipe: Path) -> None:
+    log = KernelLog(str(pipe))
+    log.close()
+    log.close()
+    assert list(log.lines()) == []
+
+
+def test_a_reset_that_cannot_be_noted_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("")
+    log = KernelLog(str(path))
+    path.unlink()
+    assert not log.note_reset(BUS)
+    log.close()

@@ -1,0 +1,95 @@
+"""Which GPUs there are, as the driver lists them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.drivers.nvml.machine import fabric_is_managed
+from cmgr.errors import DriverMissing
+from cmgr.model.values.chips import ChipId, rings_of
+from tests.fakes.nvml import hosts
+from tests.fakes.nvml.fixtures import Make
+from tests.fakes.nvml.standin import Purpose
+
+Open = Callable[..., NvmlDriver]
+
+
+def test_a_gpu_is_known_by_its_number_its_uuid_and_its_bus_id(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_h100(2))
+    chips = opened(machine).chips()
+    assert [(c.id, c.serial, c.bus, c.model) for c in chips] == [
+        (n, gpu.uuid, gpu.address, "NVIDIA H100 80GB HBM3") for n, gpu in enumerate(machine.gpus)
+    ]
+
+
+def test_gpus_of_an_hgx_a100_are_one_ring_only_without_a_fabric_manager(nvidia: Make, opened: Open) -> None:
+    alone, together = opened(nvidia(hosts.host_a100(4)), managed=True), opened(nvidia(hosts.host_a100(4)))
+    assert [len(ring) for ring in rings_of(alone.chips()).values()] == [1, 1, 1, 1]
+    assert [len(ring) for ring in rings_of(together.chips()).values()] == [4]
+    assert alone.trouble() == ()
+    assert together.trouble() == ("the Fabric Manager does not run: all GPUs at its switches are reset together",)
+
+
+def test_the_fabric_manager_is_known_by_the_name_of_its_process(tmp_path: Path) -> None:
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "comm").write_text("nv-hostengine\n")
+    (tmp_path / "8").mkdir()
+    assert not fabric_is_managed(tmp_path)
+    (tmp_path / "8" / "comm").write_text("nv-fabricmanage\n")
+    assert fabric_is_managed(tmp_path)
+
+
+def test_a_gpu_that_cannot_be_opened_is_left_out_with_the_reason(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_l40(2))
+    machine.answer(0, Purpose.HANDLE, abi.INSUFFICIENT_POWER)
+    driver = opened(machine)
+    assert [chip.id for chip in driver.chips()] == [1]
+    assert driver.trouble() == (
+        "GPU 0 is left out: cannot open GPU 0: NVML says 8 (the GPU's power cable is not connected)",
+    )
+
+
+def test_a_file_whose_number_is_another_gpus_is_told(nvidia: Make, opened: Open) -> None:
+    driver = opened(nvidia(hosts.host_v100(2)))
+    assert driver.trouble() == (
+        "GPU 0 is /dev/nvidia1: whoever is given that file is taken for a user of GPU 1",
+        "GPU 1 is /dev/nvidia0: whoever is given that file is taken for a user of GPU 0",
+    )
+
+
+def test_no_gpus_are_no_error_and_a_trouble(nvidia: Make, opened: Open) -> None:
+    driver = opened(nvidia(()))
+    assert driver.chips() == ()
+    assert driver.trouble() == ("the driver lists no GPUs",)
+
+
+def test_a_library_that_does_not_begin_is_missing_with_its_hint(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_l40())
+    machine.answer(0, Purpose.INIT, abi.LIB_RM_VERSION_MISMATCH)
+    with pytest.raises(DriverMissing) as caught:
+        opened(machine)
+    assert "restart the machine" in caught.value.hint
+
+
+def test_what_is_measured_has_its_unit_in_its_name(nvidia: Make, opened: Open) -> None:
+    driver = opened(nvidia(hosts.host_h100(1)))
+    measured = driver.measure([ChipId(0)])[ChipId(0)]
+    assert measured["temperature_celsius"] == 41
+    assert measured["memory_celsius"] == 38
+    assert measured["power_watts"] == 92
+    assert measured["energy_joules"] == 123
+    assert measured["memory_megabytes"] == 81920
+    assert measured["memory_used_megabytes"] == 2048
+    assert measured["gpu_percent"] == 37
+    assert "nvlink_replay_errors" not in measured
+
+
+def test_a_gpu_that_is_silent_is_measured_by_its_names_alone(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_h100(1))
+    driver = opened(machine)
+    for purpose in (Purpose.GAUGE, Purpose.FIELD):
+        machine.answer(0, purpose, 999)
+    assert driver.measure([ChipId(0)]) == {0: {"type": "NVIDIA H100 80GB HBM3", "uuid": machine.gpus[0].uuid}}

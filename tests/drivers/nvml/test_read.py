@@ -1,0 +1,116 @@
+"""A GPU's words about itself: conditions, Xids that still count, users, and how calls that fail are read."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.model.values.chips import ChipId, ChipReport
+from tests.fakes.nvml import hosts
+from tests.fakes.nvml.fixtures import Make
+from tests.fakes.nvml.standin import Purpose, Standin
+
+Open = Callable[..., NvmlDriver]
+
+
+@pytest.fixture
+def machine(nvidia: Make) -> Standin:
+    return nvidia(hosts.host_h100(2), 615)
+
+
+def read(driver: NvmlDriver, chip: int = 0) -> ChipReport:
+    (report,) = driver.read([ChipId(chip)])
+    return report
+
+
+def codes(report: ChipReport) -> list[str]:
+    assert not report.error
+    return [fault.code for fault in report.faults]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "code"),
+    [
+        *((abi.ACTION_FIELD, action, f"E001000{action}") for action in range(1, 8)),
+        (abi.REMAP_PENDING_FIELD, 1, "E0030001"),
+        (abi.REMAP_FAILED_FIELD, 1, "E0030002"),
+        (abi.PAGES_PENDING_FIELD, 1, "E0030003"),
+    ],
+)
+def test_a_field_tells_of_a_condition(machine: Standin, opened: Open, field: int, value: int, code: str) -> None:
+    driver = opened(machine)
+    machine.field(0, field, value)
+    assert codes(read(driver)) == [code]
+    assert codes(read(driver, 1)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code"),
+    [
+        ("sram", 1, "E0030004"),
+        ("unrepairable", 1, "E0030005"),
+        ("repair", 1, "E0030006"),
+        ("fabric_state", abi.FABRIC_IN_PROGRESS, "E0040001"),
+    ],
+)
+def test_a_call_tells_of_a_condition(machine: Standin, opened: Open, name: str, value: int, code: str) -> None:
+    driver = opened(machine)
+    machine.set(name, value)
+    assert codes(read(driver)) == [code]
+
+
+@pytest.mark.parametrize(
+    ("status", "summary", "ill"), [(0, 1, False), (0, 3, False), (0, 0, False), (7, 1, True), (0, 2, True)]
+)
+def test_a_gpu_is_in_its_fabric_when_that_is_complete_and_not_unhealthy(
+    machine: Standin, opened: Open, status: int, summary: int, ill: bool
+) -> None:
+    driver = opened(machine)
+    machine.set("fabric_state", abi.FABRIC_COMPLETED)
+    machine.set("fabric_status", status)
+    machine.set("fabric_summary", summary)
+    assert codes(read(driver)) == (["E0040001"] if ill else [])
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [(15, "E0020001"), (16, "E0020002"), (8, "E0050001"), (11, "E0050002"), (14, "E0050003")],
+)
+def test_the_answer_itself_can_be_the_condition(machine: Standin, opened: Open, answer: int, code: str) -> None:
+    driver = opened(machine)
+    machine.answer(0, Purpose.FIELD, answer)
+    assert codes(read(driver)) == [code]
+
+
+def test_a_gpu_that_is_lost_is_a_fault_and_no_silence(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.set("lost", 1, gpu=1)
+    assert codes(read(driver, 1)) == ["E0020001"]
+    assert codes(read(driver, 0)) == []
+
+
+@pytest.mark.parametrize("release", [535, 570])
+def test_what_an_older_driver_does_not_know_is_left_out(nvidia: Make, opened: Open, release: int) -> None:
+    machine = nvidia(hosts.host_h100(1), release)
+    for name in ("repair", "unrepairable"):
+        machine.set(name, 1)
+    machine.field(0, abi.ACTION_FIELD, 1)
+    assert codes(read(opened(machine))) == (["E0010001"] if release >= 565 else [])
+
+
+def test_a_gpu_whose_call_hangs_is_silent_and_the_others_are_not(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, call_timeout=timedelta(seconds=1))
+    machine.hang(0, Purpose.FIELD)
+    silent, well = driver.read([ChipId(0), ChipId(1)])
+    assert "has not answered for 1 s" in silent.error
+    assert not well.error
+    machine.hang(0, Purpose.FIELD, hangs=False)
+
+
+def test_users_are_read_of_every_kind(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    for pid, kind in ((40_001, 0), (40_002, 1), (40_003, 2)):
+        machine.process(0, pid, kind=kind)
+    assert [process.pid for process in read(driver).processes] == [40_001, 40_002, 40_003]

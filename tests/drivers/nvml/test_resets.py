@@ -1,0 +1,187 @@
+"""Resets by nvidia-smi: cmgr lets go first, says who does not, and takes back what it let go."""
+
+import os
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.drivers.nvml.reset import holders_of
+from cmgr.errors import DriverError, ResetRefused, chain
+from cmgr.model.values.chips import ChipId, Process
+from cmgr.model.values.faults import Assertion
+from tests.drivers.contract import Told
+from tests.fakes.nvml import hosts
+from tests.fakes.nvml.fixtures import Make
+from tests.fakes.nvml.standin import FakeReset, Purpose, Standin
+from tests.support.waiting import eventually
+
+Open = Callable[..., NvmlDriver]
+
+NO_CODES: frozenset[str] = frozenset()
+FIRST, SECOND = ChipId(0), ChipId(1)
+
+
+@pytest.fixture
+def machine(nvidia: Make) -> Standin:
+    return nvidia(hosts.host_h100(2))
+
+
+def codes(driver: NvmlDriver, chip: int) -> list[str]:
+    (report,) = driver.read([ChipId(chip)])
+    assert not report.error
+    return [fault.code for fault in report.faults]
+
+
+def test_cmgr_lets_go_of_the_gpu_alone_and_has_it_again_afterwards(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.xid(0, 119)
+    told.has(FIRST, Assertion.OCCURRED, "00000119")
+    assert machine.is_open(0)
+    driver.reset([FIRST], [FIRST], frozenset({"00000119"}))
+    assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
+    # Reset, read, and heard again.
+    assert codes(driver, 0) == []
+    assert machine.is_open(0)
+    eventually(lambda: machine.get("registered") == 2)
+    machine.xid(0, 43)
+    told.has(FIRST, Assertion.ONCE, "00000043")
+
+
+def test_a_reset_is_noted_in_the_kernels_log_so_that_the_next_life_knows(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    driver.reset([FIRST], [FIRST], NO_CODES)
+    assert machine.logged() == ""
+    assert codes(driver, 0) == []
+    assert "cmgr: 0000:3b:00.0 was reset" in machine.logged()
+
+
+def test_a_ring_is_reset_in_one_command(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_v100(3))
+    driver = opened(machine)
+    chips = [chip.id for chip in driver.chips()]
+    driver.reset(chips, chips[:1], NO_CODES)
+    assert machine.resets == (FakeReset(frozenset({0, 1, 2}), abi.OK),)
+
+
+def test_who_holds_it_open_is_named(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.set("reset_answer", 19)
+    with pytest.raises(ResetRefused, match="it is held open by somebody whom cmgr cannot see"):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    assert not driver.read([FIRST])[0].error
+
+
+def test_holders_are_found_by_the_file_that_they_have_open(tmp_path: Path) -> None:
+    for pid, file in ((7, "/dev/nvidia0"), (8, "/dev/nvidia1"), (9, "/dev/nvidia0")):
+        (tmp_path / str(pid) / "fd").mkdir(parents=True)
+        (tmp_path / str(pid) / "fd" / "3").symlink_to(file)
+        (tmp_path / str(pid) / "comm").write_text(f"holder-{pid}\n")
+    found = sorted(holders_of(0, tmp_path), key=lambda process: process.pid)
+    assert found == [Process(7, "holder-7"), Process(9, "holder-9")]
+
+
+def test_the_persistence_mode_is_turned_off_if_need_be_and_on_again(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.set("persistent", 1)
+    machine.set("persistence_holds", 1)
+    driver.reset([FIRST], [FIRST], NO_CODES)
+    assert [reset.answer for reset in machine.resets] == [19, abi.OK]
+    assert machine.get("persistent") == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (3, "nvidia-smi ended with 3: Resetting GPU 0000:3b:00.0 is not supported."),
+        (15, "nvidia-smi ended with 15: Unable to determine the device handle for GPU0"),
+        (2, "nvidia-smi ended with 255: The following GPUs could not be reset"),
+    ],
+)
+def test_a_reset_that_fails_says_what_the_tool_said(machine: Standin, opened: Open, answer: int, why: str) -> None:
+    driver = opened(machine)
+    machine.set("reset_answer", answer)
+    with pytest.raises(DriverError) as caught:
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    assert not isinstance(caught.value, ResetRefused)
+    assert f"cannot reset chip 0: {why}" in caught.value.message
+    assert not driver.read([FIRST])[0].error
+
+
+def test_a_reset_that_cures_nothing_leaves_the_fault(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.set("cures_nothing", 1)
+    machine.act(0, 1)
+    driver.reset([FIRST], [FIRST], frozenset({"E0010001"}))
+    assert codes(driver, 0) == ["E0010001"]
+
+
+def test_a_gpu_that_is_divided_is_not_reset(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.set("mig", 1)
+    with pytest.raises(DriverError, match="divided by MIG, and a reset would destroy the parts"):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    assert machine.resets == ()
+
+
+def test_a_tool_that_is_not_there_is_told_and_the_gpu_is_asked_again(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, tool="/nowhere/nvidia-smi")
+    with pytest.raises(DriverError, match="cannot run /nowhere/nvidia-smi") as caught:
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    assert caught.value.hint == "correct nvml.tool"
+    assert not driver.read([FIRST])[0].error
+
+
+def test_a_tool_that_others_can_write_is_not_run(machine: Standin, opened: Open) -> None:
+    machine.tool.chmod(0o777)
+    with pytest.raises(DriverError, match="others can write the file"):
+        opened(machine).reset([FIRST], [FIRST], NO_CODES)
+    assert machine.resets == ()
+
+
+def test_a_reset_that_does_not_end_is_waited_for_while_the_others_are_asked(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, reset_timeout=timedelta(milliseconds=200))
+    machine.set("reset_hangs", 1)
+    with pytest.raises(DriverError, match=r"cannot tell how the reset of chip 0 went: it has lasted 0\.2 s"):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    first, second = driver.read([FIRST, SECOND])
+    assert (first.booted, first.error) == (False, "")
+    assert (second.booted, second.error) == (True, "")
+    with pytest.raises(DriverError, match="a reset is under way"):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    machine.set("reset_hangs", 0)
+    eventually(lambda: driver.read([FIRST])[0].booted)
+    assert codes(driver, 0) == []
+
+
+def test_a_call_that_hangs_keeps_the_gpus_open_and_so_from_a_reset(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, call_timeout=timedelta(seconds=1))
+    machine.hang(1, Purpose.FIELD)
+    assert driver.read([SECOND])[0].error
+    with pytest.raises(ResetRefused) as caught:
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    assert "cmgr itself cannot let go of it" in chain(caught.value)
+    assert machine.resets == ()
+    machine.hang(1, Purpose.FIELD, hangs=False)
+    eventually(lambda: not driver.read([SECOND])[0].error)
+    driver.reset([FIRST], [FIRST], NO_CODES)
+
+
+def test_two_rings_can_be_reset_at_a_time(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    both = [threading.Thread(target=driver.reset, args=([c], [c], NO_CODES)) for c in (FIRST, SECOND)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    assert sorted(sorted(reset.gpus) for reset in machine.resets) == [[0], [1]]
+    assert all(report.booted and not report.error for report in driver.read([FIRST, SECOND]))
+
+
+def test_the_machines_own_processes_can_be_looked_at() -> None:
+    assert isinstance(holders_of(os.getpid()), tuple)

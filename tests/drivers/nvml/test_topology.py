@@ -1,0 +1,44 @@
+"""Which GPUs are reset together, as the manual of nvidia-smi says it."""
+
+import pytest
+
+from cmgr.drivers.nvml.calls import Link
+from cmgr.drivers.nvml.topology import Wired, rings
+from cmgr.model.values.chips import ChipId
+from tests.fakes.nvml.hosts import ADA, AMPERE, BLACKWELL, HOPPER, VOLTA
+
+SWITCH = Link("0000:c1:00.0", is_switch=True)
+
+
+def bus(chip: int) -> str:
+    return f"0000:{chip:02x}:00.0"
+
+
+def to(*chips: int) -> tuple[Link, ...]:
+    return tuple(Link(bus(chip), is_switch=False) for chip in chips)
+
+
+def machine(architecture: int, *links: tuple[Link, ...]) -> list[Wired]:
+    return [Wired(ChipId(n), bus(n), architecture, of) for n, of in enumerate(links)]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "managed", "expected"),
+    [
+        pytest.param(machine(ADA, (), ()), False, [0, 1], id="cards without NVLink: each alone"),
+        pytest.param(machine(VOLTA, (), ()), False, [0, 1], id="old cards without NVLink: each alone"),
+        pytest.param(machine(VOLTA, to(1), to(0), to(3), to(2)), False, [0, 0, 2, 2], id="before Ampere: those wired"),
+        pytest.param(machine(VOLTA, to(2), to(2), to(0, 1)), False, [0, 0, 0], id="before Ampere: over another"),
+        pytest.param(machine(VOLTA, to(1), ()), False, [0, 0], id="either end's word is enough"),
+        pytest.param(machine(VOLTA, to(77), ()), False, [0, 1], id="a peer that is not there"),
+        pytest.param(machine(VOLTA, (SWITCH,), (SWITCH,), ()), True, [0, 0, 2], id="before Ampere: over switches"),
+        pytest.param(machine(AMPERE, to(1), to(0)), False, [0, 1], id="Ampere with a bridge: each alone"),
+        pytest.param(machine(AMPERE, (SWITCH,), (SWITCH,)), True, [0, 1], id="HGX A100 with a Fabric Manager"),
+        pytest.param(machine(AMPERE, (SWITCH,), (SWITCH,), ()), False, [0, 0, 2], id="HGX A100 without"),
+        pytest.param(machine(HOPPER, (SWITCH,), (SWITCH,)), False, [0, 1], id="Hopper: each alone"),
+        pytest.param(machine(BLACKWELL, (SWITCH,), (SWITCH,)), False, [0, 1], id="Blackwell: each alone"),
+    ],
+)
+def test_gpus_are_reset_together(gpus: list[Wired], managed: bool, expected: list[int]) -> None:
+    found = rings(reversed(gpus), fabric_managed=managed)
+    assert [found[ChipId(n)] for n in range(len(gpus))] == expected

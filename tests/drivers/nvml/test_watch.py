@@ -1,0 +1,203 @@
+"""Hearing of faults: from the library, from the kernel's log, and when either fails."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.facts import FaultReported, ReadNeeded
+from cmgr.model.values.faults import Assertion, Severity
+from tests.drivers.contract import Told, reported
+from tests.fakes.nvml import hosts
+from tests.fakes.nvml.fixtures import Make
+from tests.fakes.nvml.standin import FakeGpu, Purpose, Standin
+from tests.support.waiting import eventually
+
+Open = Callable[..., NvmlDriver]
+
+LINE = "NVRM: Xid (PCI:{bus}): {xid}, pid=1234, name=python, words"
+
+
+@pytest.fixture
+def machine(nvidia: Make) -> Standin:
+    return nvidia(hosts.host_h100(3))
+
+
+def line(gpu: FakeGpu, xid: int) -> str:
+    return LINE.format(bus=gpu.address.removesuffix(".0"), xid=xid)
+
+
+def codes(driver: NvmlDriver, chip: int) -> list[str]:
+    (report,) = driver.read([ChipId(chip)])
+    assert not report.error
+    return [fault.code for fault in report.faults]
+
+
+def xids(told: Told) -> list[tuple[ChipId, str, Assertion]]:
+    return reported(told.facts)
+
+
+def test_an_xid_of_a_program_is_a_moment_and_one_that_asks_for_a_reset_lasts(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.xid(1, 13)
+    machine.xid(2, 119)
+    told.has(ChipId(1), Assertion.ONCE, "00000013")
+    assert told.has(ChipId(2), Assertion.OCCURRED, "00000119").severity is Severity.major
+    assert codes(driver, 1) == []
+    assert codes(driver, 2) == ["00000119"]
+
+
+def test_an_xid_that_both_sources_tell_and_one_that_comes_twice_are_told_once(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.set("twice", 1)
+    machine.xid(1, 13)
+    told.has(ChipId(1), Assertion.ONCE, "00000013")
+    machine.log(line(machine.gpus[1], 13))
+    machine.log(line(machine.gpus[1], 62))
+    told.has(ChipId(1), Assertion.OCCURRED, "00000062")
+    machine.xid(1, 43)
+    told.has(ChipId(1), Assertion.ONCE, "00000043")
+    assert [code for _, code, _ in xids(told)] == ["00000013", "00000062", "00000043"]
+
+
+def test_an_xid_that_only_the_kernel_tells_is_heard(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.log("usb 1-1: new device")
+    machine.log(line(machine.gpus[2], 119))
+    told.has(ChipId(2), Assertion.OCCURRED, "00000119")
+    machine.log("NVRM: Xid (PCI:0000:99:00): 79, of a GPU that nobody knows")
+    machine.log(line(machine.gpus[2], 120))
+    told.has(ChipId(2), Assertion.OCCURRED, "00000120")
+    assert codes(driver, 2) == ["00000119", "00000120"]
+
+
+def test_xids_of_before_are_known_from_the_log_up_to_the_last_reset(machine: Standin, opened: Open) -> None:
+    first, second = machine.gpus[0], machine.gpus[1]
+    for gpu in (first, second):
+        machine.log(line(gpu, 119))
+        machine.log(line(gpu, 13))
+    machine.log(f"cmgr: {second.address} was reset")
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    eventually(lambda: codes(driver, 0) == ["00000119"])
+    machine.log(line(second, 43))
+    told.has(ChipId(1), Assertion.ONCE, "00000043")
+    assert codes(driver, 1) == []
+    assert xids(told) == [(1, "00000043", Assertion.ONCE)]
+
+
+def test_a_changed_recovery_action_is_told_by_either_source(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.act(0, 1)
+    told.has(ChipId(0), Assertion.OCCURRED, "E0010001")
+    machine.act(0, 2)
+    told.has(ChipId(0), Assertion.OCCURRED, "E0010002")
+    told.has(ChipId(0), Assertion.CLEARED, "E0010001")
+    machine.field(1, abi.ACTION_FIELD, 4)
+    machine.log(line(machine.gpus[1], 154))
+    told.has(ChipId(1), Assertion.OCCURRED, "E0010004")
+    assert "00000154" not in [code for _, code, _ in xids(told)]
+
+
+def test_a_driver_that_asks_for_nothing_after_an_xid_has_the_gpu_read_again(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    told.asks(ChipId(0), 1)
+    machine.xid(0, 48)
+    told.has(ChipId(0), Assertion.OCCURRED, "00000048")
+    told.asks(ChipId(0), 2)
+    assert codes(driver, 0) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "assertion", "severity"), [(535, Assertion.OCCURRED, None), (580, Assertion.ONCE, Severity.minor)]
+)
+def test_an_unknown_xid_is_as_grave_as_the_driver_can_say(
+    nvidia: Make, opened: Open, release: int, assertion: Assertion, severity: Severity | None
+) -> None:
+    machine = nvidia(hosts.host_h100(1), release)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.xid(0, 899)
+    assert told.has(ChipId(0), assertion, "00000899").severity is severity
+
+
+def test_a_part_of_a_gpu_is_named_where_only_its_program_is_hit(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.xid(0, 31, instance=5)
+    machine.xid(0, 119, instance=5)
+    assert told.has(ChipId(0), Assertion.ONCE, "00000031").module == "GPU instance 5"
+    assert told.has(ChipId(0), Assertion.OCCURRED, "00000119").module == "GPU"
+
+
+def test_a_lost_gpu_is_found_and_the_others_go_on_being_heard(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.set("lost", 1, gpu=1)
+    told.has(ChipId(1), Assertion.OCCURRED, "E0020001")
+    # A wait answers at once as long as it listens to the lost one: anew without it, it does not spin.
+    eventually(lambda: machine.get("registered", gpu=2) == 2)
+    machine.xid(2, 13)
+    told.has(ChipId(2), Assertion.ONCE, "00000013")
+    assert machine.get("lost_answers") == 1
+
+
+def test_a_library_that_tells_of_no_faults_is_a_trouble_until_it_does(machine: Standin, opened: Open) -> None:
+    machine.answer(0, Purpose.WAIT, 999)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    eventually(lambda: any("NVML tells of no faults" in text for text in driver.trouble()))
+    machine.answer(0, Purpose.WAIT, 0)
+    eventually(lambda: driver.trouble() == ())
+    machine.xid(0, 13)
+    told.has(ChipId(0), Assertion.ONCE, "00000013")
+
+
+def test_a_gpu_that_cannot_be_registered_keeps_no_other_from_being_heard(machine: Standin, opened: Open) -> None:
+    machine.answer(0, Purpose.REGISTER, 999)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.xid(1, 13)
+    told.has(ChipId(1), Assertion.ONCE, "00000013")
+
+
+def test_a_kernel_log_that_cannot_be_read_is_a_trouble(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, kernel_log="/nowhere/kmsg")
+    (trouble,) = driver.trouble()
+    assert trouble.startswith("Xids that only the kernel tells are missed: cannot read the kernel log /nowhere/kmsg")
+    assert "ProtectKernelLogs" in trouble
+
+
+def test_a_fatal_error_of_a_switch_is_a_trouble_once(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    driver.watch(Told())
+    for _ in range(2):
+        machine.log("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 28 LTSSM Fault Up")
+    machine.log("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 11012, Non-fatal, Link 01")
+    said = ("nvidia-nvswitch3 reported SXid 20034, which is fatal: see whether its GPUs work",)
+    eventually(lambda: driver.trouble() == said)
+
+
+def test_what_gpus_say_before_they_are_watched_is_to_be_read(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine, sweep=timedelta(hours=1)), Told()
+    machine.act(2, 1)
+    driver.watch(told)
+    told.asks(ChipId(2), 1)
+    assert not any(isinstance(fact, FaultReported) for fact in told.facts)
+    assert ReadNeeded(ChipId(0)) in told.facts
+
+
+def test_it_is_watched_once(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    driver.watch(Told())
+    with pytest.raises(DriverError, match="watched already"):
+        driver.watch(Told())

@@ -1,0 +1,27 @@
+"""Compiling the stand-in for libnvidia-ml.so.1, with the fake nvidia-smi beside it."""
+
+import sys
+from pathlib import Path
+
+from cmgr.drivers.nvml.abi import LIBRARY
+from tests.fakes import workshop
+
+SOURCE = Path(__file__).with_name("libnvidia-ml.c")
+TOOL = Path(__file__).with_name("nvidia_smi.py")
+
+RELEASES = (535, 570, 580, 615)
+"""Those whose exports differ in what cmgr uses."""
+
+
+class Workshop(workshop.Workshop):
+    """A workshop whose variants are the driver's releases."""
+
+    def __init__(self) -> None:
+        super().__init__(SOURCE, LIBRARY, {str(n): (f"-DRELEASE={n}",) for n in RELEASES})
+
+    def place(self, variant: str) -> Path:
+        library = super().place(variant)
+        tool = library.with_name("nvidia-smi")
+        tool.write_text(f"#!{sys.executable} -IS\n{TOOL.read_text()}")
+        tool.chmod(0o755)
+        return library

@@ -1,0 +1,48 @@
+"""A nvidia-smi for the stand-in beside it: what it refuses, and the words and exit statuses that the real one has."""
+
+import ctypes
+import pathlib
+import sys
+
+LIBRARY = ctypes.CDLL(str(pathlib.Path(__file__).with_name("libnvidia-ml.so.1")))
+
+WORDS = {
+    2: (255, "The following GPUs could not be reset:\n  GPU {bus}: its NVLink peers have to be reset with it"),
+    3: (3, "Resetting GPU {bus} is not supported."),
+    15: (15, "Unable to determine the device handle for GPU0: {bus}: Unknown Error"),
+    19: (255, "The following GPUs could not be reset:\n  GPU {bus}: In use by another client\n\n"
+              "1 device is currently being used by one or more other processes"),
+}  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    if LIBRARY.standin_open() != 0:
+        sys.stdout.write("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n")
+        return 9
+    buses = arguments[arguments.index("-i") + 1].split(",")
+    gpus = [LIBRARY.standin_find(bus.encode()) for bus in buses]
+    if -1 in gpus:
+        sys.stdout.write("No devices were found\n")
+        return 6
+    if "--gpu-reset" in arguments:
+        return reset(gpus, buses)
+    mode = int(arguments[arguments.index("-pm") + 1])
+    for gpu in gpus:
+        LIBRARY.standin_set(gpu, b"persistent", mode)
+    return 0
+
+
+def reset(gpus: list[int], buses: list[str]) -> int:
+    answer = LIBRARY.standin_reset(ctypes.c_uint64(sum(1 << gpu for gpu in gpus)))
+    if answer:
+        status, words = WORDS[answer]
+        sys.stdout.write(words.format(bus=buses[0]) + "\n")
+        return status
+    for bus in buses:
+        sys.stdout.write(f"GPU {bus} was successfully reset.\n")
+    sys.stdout.write("All done.\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

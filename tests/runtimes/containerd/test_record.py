@@ -1,0 +1,189 @@
+"""The meaning of containerd's records, tasks and ends."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from cmgr.model.values.chips import UNCLEAR
+from cmgr.model.values.containers import NO_RESTART
+from cmgr.model.values.policy import Strategy
+from cmgr.runtimes.containerd import record as records
+from cmgr.runtimes.containerd.messages import MESSAGES
+from cmgr.runtimes.containerd.record import Definition
+
+DAVINCI = frozenset({236})
+
+
+def read(spec: Mapping[str, Any] | bytes = b"", labels: Mapping[str, str] | None = None, **fields: Any) -> Definition:
+    value = spec if isinstance(spec, bytes) else json.dumps(spec).encode()
+    record = MESSAGES["Container"](id="web", labels=labels or {}, spec={"value": value}, **fields)
+    again = MESSAGES["Container"].FromString(record.SerializeToString())
+    return records.definition("ns", again, DAVINCI)
+
+
+def env(*lines: str) -> dict[str, Any]:
+    return {"process": {"env": list(lines)}}
+
+
+def devices(*numbers: tuple[int, int], kind: str = "c") -> list[dict[str, Any]]:
+    return [{"type": kind, "path": "/dev/x", "major": major, "minor": minor} for major, minor in numbers]
+
+
+def test_the_last_assignment_of_the_variable_wins() -> None:
+    found = read(env("ASCEND_VISIBLE_DEVICES=0", "A=1", "ASCEND_VISIBLE_DEVICES=2-3"))
+    assert found.container.claims == {"2", "3"}
+    assert found.concerns
+
+
+def test_nvidias_variable_counts_where_its_runtime_or_hook_makes_the_container() -> None:
+    asks = env("NVIDIA_VISIBLE_DEVICES=1")
+    assert read(asks, runtime={"name": "io.containerd.runc.v2"}).container.claims == set()
+    hooks = {"prestart": [{"path": "/usr/bin/nvidia-container-runtime-hook"}]}
+    assert read({**asks, "hooks": hooks}).container.claims == {"1"}
+    # Field 4 of the options of runc, BinaryName, between others.
+    options = b"\x0a\x00\x22\x21/usr/bin/nvidia-container-runtime\x2a\x05/root"
+    assert read(asks, runtime={"name": "x", "options": {"value": options}}).container.claims == {"1"}
+    plain = options.replace(b"nvidia-container-runtime", b"another-container-runtim")
+    assert read(asks, runtime={"name": "x", "options": {"value": plain}}).container.claims == set()
+
+
+def test_devices_are_told_by_type_and_number_and_not_by_their_path_inside() -> None:
+    nodes = devices((236, 4), (1, 3), (235, 5)) + devices((236, 6), kind="b")
+    assert read({"linux": {"devices": nodes}}).container.claims == {"4"}
+    rules = [{"allow": True, "type": "c", "major": 236, "minor": 7, "access": "rwm"}]
+    assert read({"linux": {"resources": {"devices": rules}}}).container.claims == {"7"}
+
+
+def test_the_rules_that_every_container_has_ask_for_nothing() -> None:
+    rules = [
+        {"allow": False, "access": "rwm"},
+        {"allow": True, "type": "c", "access": "m"},
+        {"allow": True, "type": "c", "major": 136, "access": "rwm"},
+        {"allow": True, "type": "c", "major": 1, "minor": 3, "access": "rwm"},
+    ]
+    assert not read({"linux": {"resources": {"devices": rules}}}).concerns
+
+
+def test_one_that_may_reach_everything_is_warned_of_and_asks_for_nothing_by_that() -> None:
+    rules = [{"allow": True, "access": "rwm"}]
+    found = read({"linux": {"devices": devices((236, 0), (236, 1)), "resources": {"devices": rules}}})
+    assert found.container.claims == {UNCLEAR}
+    assert found.concerns
+    assert "may reach every chip" in found.container.warnings[0]
+
+
+def test_cdi_annotations_and_mounted_devices_count() -> None:
+    spec = {
+        "annotations": {"cdi.k8s.io/a": "huawei.com/npu=1"},
+        "mounts": [{"type": "bind", "source": "/dev/davinci2"}, {"type": "tmpfs", "source": "/dev"}, "junk"],
+    }
+    assert read(spec).container.claims == {"1", "2"}
+
+
+@pytest.mark.parametrize("spec", [b"", b"\xff", b"[1]", b"[" * 100_000, b'"x"'])
+def test_a_definition_that_cannot_be_read_is_a_warning(spec: bytes) -> None:
+    found = read(spec)
+    assert found.container.claims == {UNCLEAR}
+    assert found.container.warnings == ("its definition cannot be read",)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"process": {"env": "ASCEND_VISIBLE_DEVICES=0"}},
+        {"process": []},
+        {"linux": {"devices": [1, None, {"type": "c", "major": "236", "minor": 0}]}},
+        {"linux": {"namespaces": [{"path": 5}, 7]}, "annotations": {"cdi.k8s.io/a": 3}},
+    ],
+)
+def test_what_has_another_shape_says_nothing(spec: Mapping[str, Any]) -> None:
+    assert read(spec).container.claims <= {UNCLEAR}
+
+
+def test_dockers_containers_are_never_ours() -> None:
+    labels = {"com.docker/engine.bundle.path": "/run/docker/x"}
+    assert not read(env("ASCEND_VISIBLE_DEVICES=0"), labels).concerns
+
+
+def test_one_without_chips_is_cmgrs_where_its_label_says_so() -> None:
+    assert read({"process": {}}, {"cmgr.heal": "true"}).concerns
+    assert not read({"process": {}}, {"cmgr.io/saved-io": "{}"}).concerns
+
+
+def test_labels_say_what_is_wished() -> None:
+    labels = {"cmgr.strategy": "ringRecover", "cmgr.order": "3", "cmgr.io/saved-io": "{}", "nerdctl/name": "shop"}
+    container = read(env(), labels).container
+    assert (container.name, container.strategy, container.order) == ("shop", Strategy.RING, 3)
+    assert container.warnings == ()
+    assert container.key == ("containerd", "ns", "web")
+
+
+@pytest.mark.parametrize(
+    ("labels", "seconds"),
+    [
+        ({}, 10),
+        ({"nerdctl/stop-timeout": "25"}, 25),
+        ({"nerdctl/stop-timeout": "-1"}, 10),
+        ({"nerdctl/stop-timeout": "25", "cmgr.stop-timeout": "0"}, 0),
+    ],
+)
+def test_the_grace_is_what_cmgrs_label_says_then_nerdctls(labels: Mapping[str, str], seconds: int) -> None:
+    assert read(env(), labels).container.grace == timedelta(seconds=seconds)
+
+
+def test_the_stop_signal_is_the_images() -> None:
+    assert read(env()).stop_signal == 15
+    assert read(env(), {"io.containerd.image.config.stop-signal": "SIGINT"}).stop_signal == 2
+    assert read(env(), {"io.containerd.image.config.stop-signal": "rubbish"}).stop_signal == 15
+
+
+def test_the_rest_is_read_too() -> None:
+    spec = {
+        "process": {"terminal": True},
+        "linux": {"mountLabel": "x:y", "namespaces": [{"type": "pid"}, {"type": "network", "path": "/proc/7/ns/net"}]},
+    }
+    found = read(spec, {"nerdctl/auto-remove": "true"}, snapshotter="overlayfs", snapshot_key="k")
+    assert (found.terminal, found.mount_label, found.shared) == (True, "x:y", ("/proc/7/ns/net",))
+    assert (found.snapshotter, found.snapshot_key, found.container.auto_remove) == ("overlayfs", "k", True)
+
+
+def test_a_restart_policy_is_what_the_monitor_is_told() -> None:
+    labels = {records.STATUS: "running", records.POLICY: "on-failure:3", "containerd.io/restart.count": "4"}
+    text = read(env(), labels).container.restart_policy
+    assert records.wanted_status(text) == "running"
+    assert "on-failure" in text
+    assert read(env(), {records.POLICY: "always"}).container.restart_policy == NO_RESTART
+
+
+def test_disarming_and_arming_undo_each_other() -> None:
+    labels = {records.STATUS: "running", "a": "b"}
+    off = {**labels, **records.disarming(labels)}
+    assert (off[records.STATUS], off[records.SAVED_STATUS]) == ("", "running")
+    on = {**off, **records.arming(off, NO_RESTART)}
+    assert {name: value for name, value in on.items() if value} == labels
+    assert records.arming(labels, records.restart_policy(labels)) == {}
+    assert records.disarming({"a": "b"}) == {}
+    assert records.arming({"a": "b"}, NO_RESTART) == {}
+    assert records.arming({}, "nonsense") == {}
+
+
+def test_an_end_is_told_to_the_microsecond_and_the_year_1_is_no_end() -> None:
+    at = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+    ended = MESSAGES["Ended"](exit_status=7, exited_at={"seconds": int(at.timestamp()), "nanos": 678901999})
+    found = records.exit_(ended)
+    assert found is not None
+    assert (found.code, found.at, found.asked) == (7, at, None)
+    assert records.exit_(MESSAGES["Ended"](exited_at={"seconds": -62135596800})) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "running", "paused"),
+    [(0, True, False), (1, False, False), (2, True, False), (3, False, False), (4, True, True), (5, True, True)],
+)
+def test_what_a_task_does_says_whether_it_holds_its_chips(status: int, running: bool, paused: bool) -> None:
+    task = records.task(MESSAGES["Process"](pid=5, status=status, stdout="o", exited_at={"seconds": 1}))
+    assert (task.running, task.paused, task.streams.stdout) == (running, paused, "o")
+    assert (task.exit is not None) is (status == 3)

@@ -1,0 +1,88 @@
+"""Whose deaths were asked for."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.runtimes.docker.deaths import Deaths
+
+AT = datetime(2024, 5, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("story", "asked"),
+    [
+        ("", None),
+        ("start", None),
+        ("start told", True),
+        ("start told die", True),
+        ("start die", False),
+        ("die", False),
+        ("start die told", True),
+        ("start told die start die", False),
+        ("start told start die", False),
+        ("start told die start", None),
+        ("start past-die", None),
+        ("start told past-die", True),
+        ("start told die drop", None),
+    ],
+)
+def test_a_death_is_asked_for_when_its_life_was_told_to_end(story: str, asked: bool | None) -> None:
+    deaths = Deaths()
+    deaths.told("other")
+    for word in story.split():
+        match word:
+            case "start":
+                deaths.started("c")
+            case "told":
+                deaths.told("c")
+            case "drop":
+                deaths.drop("c")
+            case _:
+                deaths.died("c", all_seen=word == "die")
+    assert deaths.asked("c") is asked
+    assert deaths.asked("other") is True
+
+
+@pytest.mark.parametrize(
+    ("story", "missed"),
+    [
+        ("", True),
+        ("start", True),
+        ("start told", False),
+        ("start die", False),
+        ("start past-die", False),
+        ("start told swept", True),
+        ("start told die drop", True),
+    ],
+)
+def test_a_death_that_no_event_told_was_missed_and_so_was_one_by_a_new_daemon(story: str, missed: bool) -> None:
+    deaths = Deaths()
+    for word in story.split():
+        if word.endswith("die"):
+            deaths.died("c", all_seen=word == "die")
+        else:
+            {"start": deaths.started, "told": deaths.told, "swept": deaths.swept, "drop": deaths.drop}[word]("c")
+    exit_ = deaths.completed(Container(ContainerKey("docker", "", "c"), "c", exit=Exit(0, AT))).exit
+    assert exit_ is not None
+    assert exit_.missed is missed
+    assert exit_.asked is not True or not missed
+
+
+def test_only_a_container_that_ended_is_completed() -> None:
+    deaths = Deaths()
+    deaths.died("c", all_seen=True)
+    ended = Container(ContainerKey("docker", "", "c"), "c", exit=Exit(1, AT))
+    assert deaths.completed(ended).exit == Exit(1, AT, asked=False)
+    running = Container(ContainerKey("docker", "", "c"), "c", running=True)
+    assert deaths.completed(running) is running
+
+
+def test_containers_that_are_no_more_are_forgotten() -> None:
+    deaths = Deaths()
+    for id_ in ("a", "b"):
+        deaths.told(id_)
+        deaths.died(id_, all_seen=True)
+    deaths.keep({"b", "c"})
+    assert (deaths.asked("a"), deaths.asked("b")) == (None, True)

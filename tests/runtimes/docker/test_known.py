@@ -1,0 +1,88 @@
+"""When a description of a container still holds."""
+
+import pytest
+
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.runtimes.docker.inspect import Described
+from cmgr.runtimes.docker.known import Known
+
+
+def description(name: str = "web", *, state: str = "running", concerns: bool = True) -> Described:
+    return Described(Container(ContainerKey("docker", "", "c"), name), 15, state, concerns)
+
+
+@pytest.fixture
+def known() -> Known:
+    """Events flow."""
+    known = Known()
+    known.flow(True)
+    return known
+
+
+def test_a_description_holds_while_nothing_was_heard(known: Known) -> None:
+    known.put("c", description(), known.ticket())
+    assert known.fresh("c", "running") == description()
+
+
+def test_a_description_does_not_hold_when_the_list_says_another_state(known: Known) -> None:
+    known.put("c", description(), known.ticket())
+    assert known.fresh("c", "exited") is None
+
+
+def test_a_description_does_not_hold_after_an_event(known: Known) -> None:
+    known.put("c", description(), known.ticket())
+    known.touch("other")
+    assert known.fresh("c", "running") is not None
+    known.touch("c")
+    assert known.fresh("c", "running") is None
+
+
+def test_a_description_does_not_hold_across_a_gap_in_the_events(known: Known) -> None:
+    known.put("c", description(), known.ticket())
+    known.flow(False)
+    assert known.fresh("c", "running") is None
+    known.flow(True)
+    assert known.fresh("c", "running") is None
+
+
+def test_a_look_that_began_before_an_event_does_not_replace_a_later_one(known: Known) -> None:
+    slow = known.ticket()
+    known.touch("c")
+    known.put("c", description("new"), known.ticket())
+    known.put("c", description("old"), slow)
+    found = known.last("c")
+    assert found is not None
+    assert found.container.name == "new"
+
+
+def test_a_container_of_others_stays_theirs(known: Known) -> None:
+    known.put("c", description(concerns=False), known.ticket())
+    known.flow(False)
+    assert known.is_other("c")
+    assert not known.drop("c")
+    assert not known.is_other("c")
+
+
+def test_a_removed_container_is_forgotten(known: Known) -> None:
+    known.put("c", description(), known.ticket())
+    assert known.drop("c")
+    assert known.last("c") is None
+    assert not known.drop("c")
+
+
+def test_what_a_list_does_not_name_is_forgotten_unless_it_is_newer(known: Known) -> None:
+    known.put("old", description(), known.ticket())
+    known.put("theirs", description(concerns=False), known.ticket())
+    ticket = known.ticket()
+    known.touch("new")
+    known.put("new", description(), known.ticket())
+    known.keep({"other"}, ticket)
+    assert known.last("old") is None
+    assert not known.is_other("theirs")
+    assert known.last("new") is not None
+
+
+def test_a_container_is_called_by_its_name_once_that_is_known(known: Known) -> None:
+    assert known.name("0123456789abcdef") == "0123456789ab"
+    known.put("c", description("web"), known.ticket())
+    assert known.name("c") == "web"

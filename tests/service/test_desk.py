@@ -1,0 +1,123 @@
+"""An order is answered when it is in force, and not before; nobody waits for ever."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from cmgr.config.settings import Config
+from cmgr.errors import CmgrError, ConfigError, Unsure
+from cmgr.model.values.facts import Event, MaintenanceOrdered
+from cmgr.model.values.node import Node
+from cmgr.service.clock import SteadyClock
+from cmgr.service.desk import Desk
+from cmgr.service.inbox import Inbox
+from cmgr.service.loop import Step
+from cmgr.service.reloading import Reloader
+from cmgr.service.systemd import Notifier
+from tests.service.door.desk import Heard
+from tests.support.waiting import PATIENCE
+
+ORDER = MaintenanceOrdered(on=True, who="a test")
+
+
+def step(*events: Event) -> Step:
+    return Step(events, Node(), Node(), (), ())
+
+
+def test_an_order_that_nobody_comes_to_is_told_so() -> None:
+    clock = SteadyClock()
+    inbox = Inbox(clock)
+    desk = Desk(inbox, patience=0.05)
+    with pytest.raises(Unsure, match=r"has not come to it within 0\.05 s"):
+        desk.give(ORDER)
+    (event,) = inbox.take(clock.now())
+    assert event.fact is ORDER
+    desk.observe(step(event))  # It is decided on later, and nobody waits for it any more.
+
+
+def test_it_waits_until_this_very_order_has_been_decided_on() -> None:
+    clock = SteadyClock()
+    inbox = Inbox(clock)
+    desk, done = Desk(inbox), threading.Event()
+
+    def give() -> None:
+        desk.give(ORDER)
+        done.set()
+
+    giver = threading.Thread(target=give, daemon=True)
+    giver.start()
+    (event,) = inbox.take(None)
+    desk.observe(step(replace(event, fact=replace(ORDER))))
+    assert not done.is_set(), "somebody else has ordered the same"
+    desk.observe(step(event))
+    assert done.wait(PATIENCE)
+    giver.join(PATIENCE)
+
+
+class Quiet(Heard):
+    def say(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def reloader(read: object = None, log: Heard | None = None) -> Reloader:
+    accepted = Config()
+    return Reloader(read, lambda config, catalog, who: accepted, log or Quiet(), Notifier({}))  # type: ignore[arg-type]
+
+
+def asked(of: Reloader, answers: list[object]) -> threading.Thread:
+    """Ask on a thread of its own, and wait until the question is there."""
+    called = threading.Event()
+
+    def ask() -> None:
+        try:
+            answers.append(of.ask("a test", called.set))
+        except CmgrError as error:
+            answers.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    assert called.wait(PATIENCE)
+    return thread
+
+
+def test_a_reload_is_answered_only_when_what_was_read_is_in_force() -> None:
+    made, answers = reloader(Config), list[object]()
+    thread = asked(made, answers)
+    made.serve()
+    assert answers == []
+    made.serve()
+    thread.join(PATIENCE)
+    assert answers == [{"changed": [], "after_restart": []}]
+
+
+def test_a_reload_with_mistakes_is_answered_with_them_and_logged() -> None:
+    def read() -> Config:
+        raise ConfigError("cannot use the configuration: 2 mistakes", mistakes=("one", "two"))
+
+    log, answers = Quiet(), list[object]()
+    made = reloader(read, log)
+    thread = asked(made, answers)
+    made.serve()
+    thread.join(PATIENCE)
+    assert isinstance(answers[0], ConfigError)
+    assert log.warnings == ["cannot use the configuration: 2 mistakes: the configuration stays as it was one; two"]
+
+
+def test_a_service_that_was_started_from_no_configuration_says_so() -> None:
+    with pytest.raises(CmgrError, match="was not started from one"):
+        reloader().ask("a test", lambda: None)
+
+
+def test_nobody_waits_for_ever_for_a_reload() -> None:
+    with pytest.raises(CmgrError, match="has not come to it within"):
+        reloader(Config).ask("a test", lambda: None, patience=0.05)
+
+
+def test_a_signal_is_served_once() -> None:
+    log = Quiet()
+    made = reloader(Config, log)
+    made.hang_up()
+    made.serve()
+    made.serve()
+    assert len(log.notes) == 1

@@ -1,0 +1,107 @@
+"""Giving back what is held before cmgr goes: policies are back, and what can run runs."""
+
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from cmgr.config.settings import Config
+from cmgr.config.sim import Sim, SimContainer
+from cmgr.drivers.sim.driver import SimDriver
+from cmgr.errors import StoreBusy
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.containers import Container
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.ports import Runtime
+from cmgr.runtimes import open_runtimes
+from cmgr.service.giving_back import give_back
+from cmgr.store import open_store
+from cmgr.store.files import NAME
+from tests.store.values import NOW
+
+RESET = "80E24E00"
+ALWAYS = "always:0"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    containers = tuple(SimContainer(name=name, chips=(chip,)) for chip, name in enumerate(("one", "two", "three")))
+    sim = Sim(chips=4, ring=4, containers=containers, world=str(tmp_path / "world"))
+    made = Config(driver="sim", runtimes=("sim",), state_dir=str(tmp_path / "state"), sim=sim)
+    runtime, driver = world(made), SimDriver(sim)
+    for name in ("one", "two"):
+        runtime.stop(known(made)[name].key, timedelta(seconds=1))
+    driver.inject(ChipId(0), RESET, Assertion.OCCURRED)
+    return made
+
+
+def world(config: Config) -> Runtime:
+    (runtime,) = open_runtimes(config)
+    return runtime
+
+
+def known(config: Config) -> dict[str, Container]:
+    return {container.name: container for container in world(config).list()}
+
+
+def hold(config: Config, name: str, state: HoldState = HoldState.STOPPED) -> Hold:
+    found = known(config)[name]
+    chips = frozenset({ChipId(("one", "two", "three").index(name))})
+    return Hold(found.key, name, chips, 1, NOW, state, found.run, restart_policy=ALWAYS, disarmed=True)
+
+
+def save(config: Config, *holds: Hold) -> Path:
+    path = Path(config.state_dir) / NAME
+    with closing(open_store(path)) as store:
+        store.save(Node(holds={each.key: each for each in holds}, episodes=1), [], [])
+    return path
+
+
+def held(path: Path) -> dict[str, Hold]:
+    with closing(open_store(path)) as store:
+        return {each.name: each for each in store.load().holds.values()}
+
+
+def test_what_can_run_is_started_and_every_policy_is_back(config: Config) -> None:
+    path = save(config, hold(config, "one"), hold(config, "two"), hold(config, "three", HoldState.RETURNING))
+    given = {each.name: (each.text, each.left) for each in give_back(config)}
+    assert given == {
+        "one": ("one is not started, its restart policy always is back", f"chip 0 reports {RESET} (RestartNPU)"),
+        "two": ("two runs", ""),
+        "three": ("three has its restart policy back", ""),
+    }
+    now = known(config)
+    assert {name: (c.running, c.restart_policy) for name, c in now.items()} == {
+        "one": (False, ALWAYS),
+        "two": (True, ALWAYS),
+        "three": (True, ALWAYS),
+    }
+    left = held(path)
+    assert list(left) == ["one"]
+    assert not left["one"].disarmed, "a cmgr that is installed again goes on with it"
+
+
+def test_one_that_was_paused_is_paused_again(config: Config) -> None:
+    path = save(config, replace(hold(config, "two"), frozen=True))
+    assert [each.text for each in give_back(config)] == ["two runs"]
+    assert (known(config)["two"].frozen, held(path)) == (True, {})
+
+
+def test_one_that_is_gone_is_said_to_be(config: Config) -> None:
+    gone = hold(config, "two")
+    path = save(config, replace(gone, key=gone.key._replace(id="nobody")))
+    assert [(each.text, each.left) for each in give_back(config)] == [("two is not there any more", "")]
+    assert held(path) == {}
+
+
+def test_nothing_is_touched_while_the_service_runs_and_nothing_is_made_where_nothing_is(config: Config) -> None:
+    assert list(give_back(config)) == []
+    assert not Path(config.state_dir).exists()
+    path = save(config, hold(config, "two"))
+    with closing(open_store(path)), pytest.raises(StoreBusy):
+        list(give_back(config))
+    assert not known(config)["two"].running

@@ -1,0 +1,123 @@
+"""A node in which nothing that is stored has its default, and a history: the file `level2.sql` has just these."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from cmgr.model.values.chips import Chip, ChipId, RingId
+from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level, Severity
+from cmgr.model.values.healing import Healing
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node, Restraint
+from cmgr.model.values.policy import Strategy
+from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.rules import Raise, RuleKind, Tally
+from cmgr.model.values.standing import Maintenance, ResetOrder
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from tests.store import values
+from tests.store.values import CHIP, CODE, KEY, NOW, RING
+
+LATER = NOW + timedelta(minutes=3)
+OTHER = ContainerKey("containerd", "default", "web-2")
+
+_ring = Ring(
+    id=RING,
+    chips=(CHIP, ChipId(4)),
+    phase=Phase.WAITING,
+    since=NOW,
+    reason="chip 3: größer",
+    deadline=LATER,
+    episode=5,
+    began=NOW,
+    resets=(NOW, LATER),
+    failures=1,
+    not_before=LATER,
+    lulls=(NOW,),
+    theirs=frozenset({OTHER, KEY}),
+    starts={KEY: 2, OTHER: 1},
+    blocked=NOW,
+    widened=True,
+)
+_container = Container(
+    key=KEY,
+    name="web",
+    claims=frozenset({"3", "10"}),
+    running=True,
+    run="life 2",
+    exit=Exit(137, NOW, True),
+    grace=timedelta(seconds=12.5),
+    strategy=Strategy.RING,
+    order=7,
+    enabled=False,
+    restart_policy="on-failure:3",
+    auto_remove=True,
+    warnings=("a label",),
+    chips=frozenset({CHIP, ChipId(10)}),
+    since=NOW,
+)
+_hold = Hold(
+    key=KEY,
+    name="web",
+    chips=frozenset({CHIP}),
+    episode=5,
+    since=NOW,
+    state=HoldState.STOPPED,
+    run="life 1",
+    died=True,
+    order=7,
+    grace=timedelta(seconds=12.5),
+    restart_policy="always",
+    disarmed=True,
+    failed=True,
+    tries=2,
+    retry_at=LATER,
+    error="no",
+    cause=Cause.HEAL,
+)
+_healing = Healing(KEY, (NOW, LATER), "life 1", NOW, LATER, True, True, LATER)
+_fault = Fault(CHIP, CODE, "1/2", Level.RestartNPU, NOW, LATER, LATER, Severity.major, 3, True)
+_raise = Raise(RuleKind.FREQUENCY, Level.SeparateNPU, NOW, "came 3 times", True)
+
+TROUBLE = Trouble(
+    TroubleKind.DAMAGE,
+    "database",
+    "it was damaged",
+    "a page is bad",
+    "look",
+    NOW,
+    True,
+    RING,
+    4,
+    (CHIP,),
+    (CODE,),
+    ("a",),
+)
+
+NODE = Node(
+    chips={CHIP: Chip(CHIP, RING, 1, 2, 3, "910B", "0000:c1:00.0", "S1")},
+    rings={RING: _ring},
+    containers={
+        KEY: _container,
+        OTHER: replace(_container, key=OTHER, exit=Exit(0, NOW), strategy=None, since=None),
+        OTHER._replace(id="new"): Container(OTHER._replace(id="new"), "new"),
+    },
+    faults={CHIP: {_fault.key: _fault}},
+    tallies={(CHIP, CODE): Tally(CHIP, CODE, (NOW, LATER), (_raise,), LATER, NOW, LATER)},
+    isolations={CHIP: Isolation(CHIP, NOW, "operator", "smells", FaultCode("00000001"), LATER)},
+    holds={KEY: _hold},
+    healings={KEY: _healing},
+    restraint=Restraint((NOW,), NOW, "a storm", {RingId(8): NOW}, frozenset({RingId(16)})),
+    reset_orders={RING: ResetOrder(RING, CHIP, NOW, "root", stop=True, done=True)},
+    maintenance=Maintenance(NOW, LATER, "root"),
+    troubles={TROUBLE.key: TROUBLE},
+    serial=77,
+    episodes=5,
+)
+
+NOTES = (
+    values.note("chip 3: 80E01801", NoteKind.OPENED, episode=4),
+    replace(values.note("recovered", NoteKind.CLOSED, at=LATER, episode=4), outcome="recovered"),
+    values.note("chip 3: again", NoteKind.OPENED, at=LATER, episode=5),
+    Note(LATER, NoteKind.WARNING, "of nothing in particular"),
+)

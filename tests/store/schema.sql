@@ -1,0 +1,224 @@
+CREATE TABLE chips (
+    id INTEGER NOT NULL,
+    ring INTEGER NOT NULL,
+    logical INTEGER NOT NULL,
+    card INTEGER DEFAULT 0 NOT NULL,
+    device INTEGER DEFAULT 0 NOT NULL,
+    model TEXT DEFAULT '' NOT NULL,
+    bus TEXT DEFAULT '' NOT NULL,
+    serial TEXT DEFAULT '' NOT NULL,
+    PRIMARY KEY (id)
+);
+CREATE TABLE commands (
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    at TEXT NOT NULL,
+    PRIMARY KEY (id)
+);
+CREATE TABLE containers (
+    runtime TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    claims TEXT DEFAULT '[]' NOT NULL,
+    running BOOLEAN DEFAULT 0 NOT NULL,
+    run TEXT DEFAULT '' NOT NULL,
+    exit_code INTEGER,
+    exit_at TEXT,
+    exit_asked BOOLEAN,
+    grace_us INTEGER DEFAULT 10000000 NOT NULL,
+    strategy TEXT,
+    "order" INTEGER DEFAULT 0 NOT NULL,
+    enabled BOOLEAN DEFAULT 1 NOT NULL,
+    restart_policy TEXT DEFAULT '' NOT NULL,
+    auto_remove BOOLEAN DEFAULT 0 NOT NULL,
+    warnings TEXT DEFAULT '[]' NOT NULL,
+    chips TEXT DEFAULT '[]' NOT NULL,
+    used TEXT DEFAULT '[]' NOT NULL,
+    since TEXT,
+    wanted BOOLEAN DEFAULT 0 NOT NULL,
+    PRIMARY KEY (runtime, namespace, id)
+);
+CREATE TABLE episodes (
+    number INTEGER NOT NULL,
+    ring INTEGER,
+    began TEXT NOT NULL,
+    ended TEXT,
+    outcome TEXT NOT NULL,
+    cause TEXT NOT NULL,
+    PRIMARY KEY (number)
+);
+CREATE TABLE faults (
+    chip INTEGER NOT NULL,
+    code TEXT NOT NULL,
+    module TEXT NOT NULL,
+    level TEXT NOT NULL,
+    since TEXT NOT NULL,
+    risen TEXT NOT NULL,
+    changed TEXT NOT NULL,
+    severity TEXT,
+    count INTEGER DEFAULT 1 NOT NULL,
+    momentary BOOLEAN DEFAULT 0 NOT NULL,
+    cleared TEXT,
+    PRIMARY KEY (chip, code, module, since)
+);
+CREATE INDEX faults_by_cleared ON faults (cleared);
+CREATE TABLE gone (
+    runtime TEXT NOT NULL,
+    at TEXT NOT NULL,
+    who TEXT NOT NULL,
+    PRIMARY KEY (runtime)
+);
+CREATE TABLE healings (
+    runtime TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    times TEXT DEFAULT '[]' NOT NULL,
+    life TEXT,
+    since TEXT,
+    due TEXT,
+    counted BOOLEAN DEFAULT 0 NOT NULL,
+    spared BOOLEAN DEFAULT 0 NOT NULL,
+    given_up TEXT,
+    PRIMARY KEY (runtime, namespace, id)
+);
+CREATE TABLE holds (
+    runtime TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    chips TEXT NOT NULL,
+    episode INTEGER NOT NULL,
+    since TEXT NOT NULL,
+    state TEXT NOT NULL,
+    run TEXT NOT NULL,
+    died BOOLEAN DEFAULT 0 NOT NULL,
+    "order" INTEGER DEFAULT 0 NOT NULL,
+    grace_us INTEGER DEFAULT 10000000 NOT NULL,
+    restart_policy TEXT DEFAULT '' NOT NULL,
+    disarmed BOOLEAN DEFAULT 0 NOT NULL,
+    failed BOOLEAN DEFAULT 0 NOT NULL,
+    tries INTEGER DEFAULT 0 NOT NULL,
+    retry_at TEXT,
+    error TEXT DEFAULT '' NOT NULL,
+    cause TEXT DEFAULT 'episode' NOT NULL,
+    down TEXT,
+    frozen BOOLEAN DEFAULT 0 NOT NULL,
+    PRIMARY KEY (runtime, namespace, id)
+);
+CREATE TABLE isolations (
+    chip INTEGER NOT NULL,
+    since TEXT NOT NULL,
+    "by" TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    code TEXT,
+    clean_since TEXT,
+    PRIMARY KEY (chip)
+);
+CREATE TABLE maintenance (
+    id INTEGER NOT NULL,
+    since TEXT NOT NULL,
+    until TEXT,
+    who TEXT NOT NULL,
+    PRIMARY KEY (id)
+);
+CREATE TABLE meta (
+    level INTEGER NOT NULL,
+    version TEXT NOT NULL,
+    created TEXT NOT NULL,
+    serial INTEGER NOT NULL,
+    episodes INTEGER NOT NULL
+);
+CREATE TABLE notes (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    at TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    episode INTEGER NOT NULL,
+    ring INTEGER,
+    chip INTEGER,
+    runtime TEXT,
+    namespace TEXT,
+    container TEXT,
+    outcome TEXT NOT NULL,
+    text TEXT NOT NULL
+);
+CREATE INDEX notes_by_at ON notes (at);
+CREATE INDEX notes_by_episode ON notes (episode);
+CREATE TABLE outcomes (
+    outcome TEXT NOT NULL,
+    episodes INTEGER NOT NULL,
+    PRIMARY KEY (outcome)
+);
+CREATE TABLE reset_orders (
+    ring INTEGER NOT NULL,
+    chip INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    who TEXT NOT NULL,
+    stop BOOLEAN DEFAULT 0 NOT NULL,
+    done BOOLEAN DEFAULT 0 NOT NULL,
+    PRIMARY KEY (ring)
+);
+CREATE TABLE resets (
+    ring INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    episode INTEGER NOT NULL,
+    PRIMARY KEY (ring, at)
+);
+CREATE TABLE restraint (
+    id INTEGER NOT NULL,
+    opened TEXT DEFAULT '[]' NOT NULL,
+    since TEXT,
+    reason TEXT DEFAULT '' NOT NULL,
+    kept TEXT DEFAULT '[]' NOT NULL,
+    waived TEXT DEFAULT '[]' NOT NULL,
+    PRIMARY KEY (id)
+);
+CREATE TABLE rings (
+    id INTEGER NOT NULL,
+    chips TEXT NOT NULL,
+    phase TEXT DEFAULT 'healthy' NOT NULL,
+    since TEXT,
+    reason TEXT DEFAULT '' NOT NULL,
+    deadline TEXT,
+    episode INTEGER DEFAULT 0 NOT NULL,
+    began TEXT,
+    resets TEXT DEFAULT '[]' NOT NULL,
+    failures INTEGER DEFAULT 0 NOT NULL,
+    not_before TEXT,
+    lulls TEXT DEFAULT '[]' NOT NULL,
+    theirs TEXT DEFAULT '[]' NOT NULL,
+    starts TEXT DEFAULT '[]' NOT NULL,
+    up TEXT,
+    blocked TEXT,
+    widened BOOLEAN DEFAULT 0 NOT NULL,
+    lost TEXT DEFAULT '[]' NOT NULL,
+    restarts TEXT DEFAULT '[]' NOT NULL,
+    PRIMARY KEY (id)
+);
+CREATE TABLE tallies (
+    chip INTEGER NOT NULL,
+    code TEXT NOT NULL,
+    times TEXT DEFAULT '[]' NOT NULL,
+    raised TEXT DEFAULT '[]' NOT NULL,
+    last TEXT,
+    risen TEXT,
+    recovered TEXT,
+    PRIMARY KEY (chip, code)
+);
+CREATE TABLE troubles (
+    kind TEXT NOT NULL,
+    about TEXT NOT NULL,
+    text TEXT NOT NULL,
+    why TEXT DEFAULT '' NOT NULL,
+    hint TEXT DEFAULT '' NOT NULL,
+    since TEXT,
+    stays BOOLEAN DEFAULT 0 NOT NULL,
+    ring INTEGER,
+    episode INTEGER,
+    chips TEXT DEFAULT '[]' NOT NULL,
+    codes TEXT DEFAULT '[]' NOT NULL,
+    containers TEXT DEFAULT '[]' NOT NULL,
+    PRIMARY KEY (kind, about)
+);

@@ -1,0 +1,120 @@
+"""The schema, and files that older cmgrs wrote."""
+
+import os
+import re
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from cmgr.errors import StoreError, chain
+from cmgr.model.values.healing import Healing
+from cmgr.store import files, open_store, schema
+from cmgr.store.reader import open_reader
+from cmgr.store.sqlite import SqliteStore
+from tests.store import sample, values
+
+HERE = Path(__file__).parent
+
+OF_0_1_0 = replace(sample.NODE, troubles={})
+"""Its knowledge: not yet that there are troubles."""
+
+
+def from_script(path: Path, name: str) -> None:
+    """Make the database that the script makes, as a cmgr of that level wrote it."""
+    path.parent.mkdir(parents=True)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((HERE / name).read_text())
+        connection.execute(f"PRAGMA application_id = {files.APPLICATION_ID}")
+
+
+def test_a_file_that_a_cmgr_of_level_1_wrote_is_upgraded_and_keeps_its_holds(path: Path) -> None:
+    from_script(path, "level1.sql")
+    node = (store := open_store(path)).load()
+    assert (store.damage, node.serial, node.holds) == ("", 7, {values.KEY: values.hold()})
+    node = replace(node, healings={values.KEY: Healing(values.KEY, (values.NOW,))}, holds={})
+    store.save(node, [], [])
+    store.close()
+    with open_reader(path) as reader:
+        assert reader.node() == node
+
+
+def test_the_file_that_cmgr_0_1_0_wrote_is_upgraded_and_nothing_of_it_is_lost(path: Path) -> None:
+    from_script(path, "level2.sql")
+    with pytest.raises(StoreError, match="it has level 2, this cmgr reads level 3"):
+        open_reader(path)
+    store = open_store(path)
+    assert (store.damage, store.load(), store.outcomes()) == ("", OF_0_1_0, {"recovered": 1})
+    with open_reader(path) as reader:
+        assert reader.node() == OF_0_1_0
+        assert [(episode.number, episode.outcome) for episode in reader.episodes(9)] == [(5, ""), (4, "recovered")]
+        assert [note.text for note in reader.notes(None, 9)] == [note.text for note in sample.NOTES]
+        assert [command.id for command in reader.commands()] == ["s77"]
+        assert [reset.at for reset in reader.resets(values.NOW)] == [values.NOW, sample.LATER]
+    store.save(replace(OF_0_1_0, holds={}, maintenance=None), [], [])
+    store.close()
+    with open_reader(path) as reader:
+        assert reader.node() == replace(OF_0_1_0, holds={}, maintenance=None)
+
+
+@pytest.mark.parametrize("script", ["level1.sql", "level2.sql"])
+def test_a_file_that_was_upgraded_has_the_tables_of_a_new_one(path: Path, tmp_path: Path, script: str) -> None:
+    from_script(path, script)
+    for opened in (path, tmp_path / "new.db"):
+        open_store(opened).close()
+    assert tables(path) == tables(tmp_path / "new.db")
+
+
+def tables(path: Path) -> dict[str, set[tuple[str, str, int, int]]]:
+    """Return the columns of each table: name, type, whether it must have a value, and its place in the key."""
+    with closing(sqlite3.connect(path)) as connection:
+        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        columns = {name: connection.execute(f"PRAGMA table_info({name})").fetchall() for name in names}
+    return {name: {(row[1], row[2], row[3], row[5]) for row in columns[name]} for name in names}
+
+
+def test_the_schema_is_what_the_golden_file_says(path: Path) -> None:
+    """A field that was renamed renames a column: older files need an upgrade then (`schema.UPGRADES`)."""
+    open_store(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        found = "".join(
+            re.sub(" +\n", "\n", f"{sql.replace(chr(9), '    ')};\n")
+            for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
+            if "sqlite_sequence" not in sql
+        )
+    golden = HERE / "schema.sql"
+    if os.environ.get("CMGR_REWRITE_GOLDEN"):
+        golden.write_text(found)
+    assert found == golden.read_text(), "CMGR_REWRITE_GOLDEN=1 writes it anew; an older file must be upgraded to it"
+
+
+def test_an_upgrade_that_fails_leaves_the_older_level(path: Path) -> None:
+    def upgrade(connection: Connection) -> None:
+        schema.UPGRADES[files.LEVEL](connection)
+        connection.exec_driver_sql("UPDATE absent SET level = 2")
+
+    from_script(path, "level2.sql")
+    before = tables(path)
+    lock = files.Lock(path)
+    with pytest.raises(StoreError) as info:
+        SqliteStore(path, lock, upgrades={files.LEVEL: upgrade})
+    assert chain(info.value) == f"cannot upgrade to level {files.LEVEL} {path}: no such table: absent"
+    assert not isinstance(info.value, files.Damaged)
+    lock.release()
+    assert tables(path) == before
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT level, version FROM meta").fetchall() == [(2, "0.1.0")]
+    open_store(path).close()
+
+
+def test_what_ran_when_the_file_was_of_an_older_level_ought_to_run(path: Path) -> None:
+    from_script(path, "level2.sql")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE containers SET enabled = 1")
+        connection.commit()
+    store = open_store(path)
+    assert {c.name for c in store.load().containers.values() if c.wanted} == {"web"}
+    store.close()

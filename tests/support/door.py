@@ -1,0 +1,40 @@
+"""A control socket whose every request is answered by one function of a test's."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from cmgr.model.values.node import Node
+from cmgr.ports import ChipDriver
+from cmgr.service.door.answers import Answers
+from cmgr.service.door.api import routes
+from cmgr.service.door.control import ControlServer
+from cmgr.service.door.orders import Orders
+from cmgr.service.door.routes import Request, Route
+from cmgr.view.status import Own
+from tests.cli.scenes import NOW
+
+NO_GROUP = "no-such-group-of-cmgr"
+WELL = Own("ready", "sim", ())
+
+
+def table(own: Own = WELL) -> tuple[Route, ...]:
+    """Return everything that can be asked of a service, of one that knows nothing but this of itself."""
+    none = cast("ChipDriver", None)
+    answers = Answers(none, Node, lambda: own, lambda: NOW, Path("/nowhere"), lambda: {"ok": True, "findings": []})
+    return routes(
+        answers, Orders(Node, lambda: NOW, lambda _: None, lambda _: {"changed": [], "after_restart": []}, none)
+    )
+
+
+def answering(answer: Callable[[Request], Mapping[str, object]]) -> tuple[Route, ...]:
+    """Return the same with this answer to each of them."""
+    return tuple(replace(route, answer=answer, tag=None) for route in table())
+
+
+def door(
+    path: str | Path, answer: Callable[[Request], Mapping[str, object]], group: str = NO_GROUP, patience: float = 5.0
+) -> ControlServer:
+    """Return a server that answers every request of a service by this function. It has not started."""
+    return ControlServer(path, answering(answer), group=group, patience=patience)

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Unpacks the newest Docker (with its clients) and containerd that Debian's suites have into a directory of their own;
+# prints their versions.
+# Nothing is installed, and apt's own lists stay as they are. Their runc is left out: it needs a later glibc than an older Debian has.
+# Usage: newest.sh DIRECTORY (what is there already is kept)
+set -eu
+
+mkdir -p "$1"
+# As a whole: apt looks for what is told in part elsewhere.
+to=$(cd "$1" && pwd)
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(LABEL) $(SITE)' 'Created-By: Packages' | sed -n 's/^Debian //p' | sort -u | head -n 1)}
+[ -n "$mirror" ] || { echo "apt knows no mirror of Debian (DEBIAN_MIRROR names one)" >&2; exit 1; }
+
+there=yes
+for program in sbin/dockerd bin/containerd bin/docker bin/docker-compose; do [ -x "$to/usr/$program" ] || there=""; done
+if [ -z "$there" ]; then
+    rm -rf "$to"
+    mkdir -p "$to/apt/lists/partial" "$to/apt/cache/archives/partial" "$to/apt/parts"
+    for suite in trixie sid; do
+        echo "deb [signed-by=$keyring] $mirror $suite main"
+    done >"$to/apt/sources.list"
+    : >"$to/apt/status"
+    set -- -qq -o Dir::Etc::sourcelist="$to/apt/sources.list" -o Dir::Etc::sourceparts="$to/apt/parts" \
+        -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts="$to/apt/parts" \
+        -o Dir::State::lists="$to/apt/lists" -o Dir::State::status="$to/apt/status" -o Dir::Cache="$to/apt/cache" \
+        -o APT::Sandbox::User=root -o Acquire::Languages=none -o Acquire::Retries=3
+    apt-get "$@" update
+    (
+        cd "$to/apt"
+        apt-get "$@" download docker.io docker-cli docker-compose containerd
+        for package in *.deb; do dpkg-deb --extract "$package" "$to"; done
+    )
+    rm -rf "$to/apt" "$to/usr/bin/runc" "$to/usr/sbin/runc"
+fi
+"$to/usr/sbin/dockerd" --version
+"$to/usr/bin/containerd" --version
+"$to/usr/bin/docker-compose" version

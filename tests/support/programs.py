@@ -1,0 +1,22 @@
+"""Programs that tests need beside Python. tests/support/install.sh installs them."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+VENV = Path(__file__).parents[2] / ".venv/bin"
+"""Where some of them are put, which is not beside the interpreter when that is another one."""
+
+
+def program(name: str) -> str:
+    """Return its path. Where it is not there: the test is skipped, but fails when CI=true."""
+    places = [str(Path(sys.executable).parent), str(VENV), os.environ.get("PATH", "")]
+    found = shutil.which(name, path=os.pathsep.join(places))
+    if found is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"there is no {name}")
+        pytest.skip(f"there is no {name}: run tests/support/install.sh")
+    return found

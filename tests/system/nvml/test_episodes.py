@@ -1,0 +1,115 @@
+"""Whole episodes on NVIDIA GPUs: the real service and driver, the stand-in library and nvidia-smi, real containers."""
+
+import pytest
+
+from cmgr.drivers.nvml import abi
+from tests.fakes.nvml import hosts
+from tests.fakes.nvml.standin import FakeReset, Standin
+from tests.support.service import Service
+from tests.support.waiting import eventually
+from tests.system import checks
+from tests.system.containers import Containers, Spec
+from tests.system.nvml.conftest import Furnish
+
+pytestmark = pytest.mark.docker
+
+FOUR = tuple(Spec(f"c{n}", str(n)) for n in range(4))
+NAMES = [spec.name for spec in FOUR]
+
+RESET_THE_GPU = 1
+
+
+def occupy(machine: Standin, containers: Containers) -> None:
+    """Put each container's process on its GPU."""
+    for number, name in enumerate(NAMES):
+        machine.process(number, containers.pid(name))
+
+
+def recovered(service: Service) -> None:
+    service.until_said("is over: recovered")
+    service.until_over()
+
+
+def test_a_gpu_that_the_driver_wants_reset_is_reset_alone(furnish: Furnish, containers: Containers) -> None:
+    appliance = furnish(hosts.host_h100(4))
+    service, machine = appliance.service, appliance.machine
+    containers.run(*FOUR)
+    occupy(machine, containers)
+    service.start()
+    machine.act(2, RESET_THE_GPU)
+    recovered(service)
+    # The first reset is refused if the service itself, or the container, still has the GPU open.
+    assert machine.resets == (FakeReset(frozenset({2}), abi.OK),)
+    checks.each_was_stopped_once(containers, ["c2"])
+
+
+def test_gpus_that_are_reset_together_are_stopped_together(furnish: Furnish, containers: Containers) -> None:
+    appliance = furnish(hosts.host_v100(4), release=535)
+    service, machine = appliance.service, appliance.machine
+    containers.run(*FOUR)
+    occupy(machine, containers)
+    service.start()
+    # Only the kernel tells of it, and no driver of that release says what it asks for.
+    machine.log("NVRM: Xid (PCI:0000:3c:00): 119, pid=1, name=python, Timeout after 6s of waiting for RPC response")
+    recovered(service)
+    assert machine.resets == (FakeReset(frozenset(range(4)), abi.OK),)
+    checks.each_was_stopped_once(containers, NAMES)
+
+
+def test_a_contained_error_costs_its_containers_a_restart_and_no_reset(
+    furnish: Furnish, containers: Containers
+) -> None:
+    appliance = furnish(hosts.host_h100(4))
+    service, machine = appliance.service, appliance.machine
+    containers.run(*FOUR)
+    service.start()
+    machine.xid(1, 94)
+    service.until_said("is over: ")
+    service.until_over()
+    assert machine.resets == ()
+    checks.each_was_stopped_once(containers, ["c1"])
+
+
+def test_a_gpu_that_fell_off_the_bus_is_isolated_and_the_others_go_on(furnish: Furnish, containers: Containers) -> None:
+    appliance = furnish(hosts.host_h100(4), {"isolation.on_isolate": "stop"})
+    service, machine = appliance.service, appliance.machine
+    containers.run(*FOUR)
+    service.start()
+    machine.set("lost", 1, gpu=3)
+    eventually(lambda: [c["id"] for c in service.status()["chips"] if c["isolated"]] == [3])
+    eventually(lambda: not containers.is_running("c3"))
+    # The others are heard and reset as ever.
+    machine.act(0, RESET_THE_GPU)
+    service.until_said("is over: recovered")
+    assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
+    eventually(lambda: [name for name in NAMES if containers.is_running(name)] == ["c0", "c1", "c2"])
+
+
+def test_a_reset_that_is_refused_for_a_while_is_tried_until_nobody_is_in_its_way(
+    furnish: Furnish, containers: Containers
+) -> None:
+    appliance = furnish(hosts.host_h100(4))
+    service, machine = appliance.service, appliance.machine
+    containers.run(*FOUR)
+    service.start()
+    machine.set("reset_answer", 19)
+    machine.act(2, RESET_THE_GPU)
+    service.until_reason("held open by", ring=2)
+    machine.set("reset_answer", 0)
+    recovered(service)
+    checks.each_was_stopped_once(containers, ["c2"])
+
+
+def test_a_service_that_was_killed_during_a_reset_ends_what_it_began(furnish: Furnish, containers: Containers) -> None:
+    appliance = furnish(hosts.host_h100(4))
+    service, machine = appliance.service, appliance.machine
+    containers.run(*FOUR)
+    service.start()
+    machine.set("reset_hangs", 1)
+    machine.act(2, RESET_THE_GPU)
+    service.until_phase("resetting", ring=2)
+    service.kill9()
+    machine.set("reset_hangs", 0)
+    service.start()
+    recovered(service)
+    checks.each_was_stopped_once(containers, ["c2"])

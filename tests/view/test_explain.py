@@ -1,0 +1,91 @@
+"""How fault codes and times are explained."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from cmgr.errors import ConfigError
+from cmgr.model.values.catalog import Catalog, Entry
+from cmgr.model.values.faults import Level
+from cmgr.model.values.node import Node
+from cmgr.model.values.policy import DEFAULT_LEVELS, IsolationPolicy, OnIsolate, Policy, Strategy
+from cmgr.view import status as view
+from cmgr.words import span
+from tests.support.picture import CODE
+
+CATALOG = Catalog({CODE: Entry(Level.RestartNPU, "built-in table ascend", "hardware fault")})
+
+
+def does(code: str, policy: Policy, catalog: Catalog = CATALOG) -> str:
+    return "\n".join(view.explain(code, Node(policy, catalog))["does"])
+
+
+def test_a_code_is_explained_in_any_spelling() -> None:
+    told = view.explain("0x80e24e00", Node(Policy(), CATALOG))
+    assert {k: told[k] for k in ("code", "level", "origin", "known", "meaning")} == {
+        "code": "80E24E00",
+        "level": "RestartNPU",
+        "origin": "built-in table ascend",
+        "known": True,
+        "meaning": "hardware fault",
+    }
+
+
+def test_what_is_done_follows_the_strategy() -> None:
+    assert "stops no container (strategy never)" in does(CODE, Policy())
+    assert "stops the containers on the faulty chip at once" in does(CODE, Policy(Strategy.SINGLE))
+    assert "stops the containers on any chip of its ring at once" in does(CODE, Policy(Strategy.RING))
+    assert "recorded and not done" in does(CODE, Policy(Strategy.RING, observe=True))
+
+
+def test_what_is_done_follows_the_policy_of_the_level() -> None:
+    late = replace(DEFAULT_LEVELS[Level.RestartNPU], stop_after=timedelta(seconds=5), reset_after=timedelta(minutes=3))
+    told = does(CODE, Policy(Strategy.RING, levels={**DEFAULT_LEVELS, Level.RestartNPU: late}))
+    assert "after the fault has lasted 5 s" in told
+    assert "when the fault has lasted 3 min and nobody uses it" in told
+    assert "when 3 resets in 6 h did not cure it" in told
+    kept = replace(DEFAULT_LEVELS[Level.RestartNPU], reset=False, stop=False)
+    assert "nothing is reset" in does(CODE, Policy(levels={**DEFAULT_LEVELS, Level.RestartNPU: kept}))
+
+
+def test_isolation_is_explained_with_what_ends_it() -> None:
+    catalog = Catalog({CODE: Entry(Level.SeparateNPU, "x")})
+    assert "leaves its containers running" in does(CODE, Policy(), catalog)
+    stops = Policy(isolation=IsolationPolicy(OnIsolate.STOP, timedelta(minutes=10)))
+    assert "stops its containers" in does(CODE, stops, catalog)
+    assert "for 10 min, or by cmgr release CHIP" in does(CODE, stops, catalog)
+
+
+def test_a_code_in_no_table_is_explained_by_severity() -> None:
+    told = view.explain("1", Node(Policy(), CATALOG))
+    assert (told["code"], told["level"], told["known"]) == ("00000001", None, False)
+    assert "severity minor or less, as NotHandleFault: it is recorded" in does("1", Policy())
+    assert "severity major, critical or not told, as SeparateNPU: isolates the chip" in does("1", Policy())
+
+
+def test_a_code_in_no_table_has_the_level_that_the_configuration_gives_it() -> None:
+    catalog = Catalog(unknown=Level.RestartNPU)
+    assert view.explain("1", Node(Policy(), catalog))["level"] == "RestartNPU"
+
+
+@pytest.mark.parametrize("text", ["", "0", "xyz", "123456789", "80E24E00; rm"])
+def test_what_is_no_code_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="not a fault code"):
+        view.explain(text, Node(Policy(), CATALOG))
+
+
+@pytest.mark.parametrize(
+    ("length", "text"),
+    [
+        (timedelta(milliseconds=-3), "0 s"),
+        (timedelta(), "0 s"),
+        (timedelta(milliseconds=450), "450 ms"),
+        (timedelta(seconds=60), "60 s"),
+        (timedelta(minutes=2, seconds=5), "2 min 5 s"),
+        (timedelta(hours=6), "6 h"),
+        (timedelta(days=3, hours=1, minutes=9), "3 d 1 h"),
+    ],
+)
+def test_a_span_is_told_in_its_largest_units(length: timedelta, text: str) -> None:
+    assert span(length) == text
