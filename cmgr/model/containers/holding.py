@@ -267,15 +267,24 @@ def _set_policy(turn: Turn, hold: Hold, policy: str, reason: str) -> None:
     turn.commands.append(command)
 
 
-def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
-    """Take in the answer to our stop."""
+def _take_answer(turn: Turn, fact: ContainerStopped | ContainerStarted | RestartPolicySet) -> Hold | None:
+    """Return the hold that waits for this answer. A container that is gone is taken out of the books: none is left."""
     hold = turn.node.holds.get(fact.key)
     if hold is None or hold.command != fact.command:
-        return
-    ring = turn.ring_for(hold.chips)
+        return None
     if fact.gone:
         container_removed(turn, fact.key)
-    elif fact.error:
+        return None
+    return hold
+
+
+def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
+    """Take in the answer to our stop."""
+    hold = _take_answer(turn, fact)
+    if hold is None:
+        return
+    ring = turn.ring_for(hold.chips)
+    if fact.error:
         turn.put_hold(_again(turn, hold, fact.error, counts=not fact.unreachable))
         if fact.error != hold.error:
             turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
@@ -296,13 +305,11 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
 
 def container_started(turn: Turn, fact: ContainerStarted) -> None:
     """Take in the answer to our start."""
-    hold = turn.node.holds.get(fact.key)
-    if hold is None or hold.command != fact.command:
+    hold = _take_answer(turn, fact)
+    if hold is None:
         return
     ring = turn.ring_for(hold.chips)
-    if fact.gone:
-        container_removed(turn, fact.key)
-    elif fact.unreachable:
+    if fact.unreachable:
         turn.put_hold(_again(turn, replace(hold, state=HoldState.STOPPED), fact.error, counts=False))
     elif fact.error:
         fail = _unsure_start if fact.runtime_ails else _failed_start
@@ -411,12 +418,10 @@ def _failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
 
 def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
     """Take in the answer to a change of a restart policy."""
-    hold = turn.node.holds.get(fact.key)
-    if hold is None or hold.command != fact.command:
+    hold = _take_answer(turn, fact)
+    if hold is None:
         return
-    if fact.gone:
-        container_removed(turn, fact.key)
-    elif not hold.disarmed:
+    if not hold.disarmed:
         _disarmed(turn, hold, fact)
     elif not fact.error:
         rearmed(turn, hold)
