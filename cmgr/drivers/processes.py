@@ -49,6 +49,12 @@ def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:
     return Process(holder.pid, name.strip(), holder.memory, container_of(cgroups))
 
 
+def in_words(process: Process) -> str:
+    """Return the process as a reason names it."""
+    inside = f", container {process.container[:12]}" if process.container else ""
+    return f"process {process.pid} ({process.name or 'no name'}{inside})"
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text(errors="replace")

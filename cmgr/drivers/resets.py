@@ -2,11 +2,32 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import Chip, ChipId, listed
+
+T = TypeVar("T")
+
+
+def of_one_ring(
+    chips: Sequence[ChipId], find: Callable[[ChipId], T | None], present: Callable[[], Iterable[Chip]]
+) -> dict[ChipId, T]:
+    """Return what `find` knows of each of the chips that are to be reset.
+
+    Raises `DriverError` where it knows nothing of one, or those of them that are `present` are not of one ring.
+    """
+    ring: dict[ChipId, T] = {}
+    for chip in chips:
+        known = find(chip)
+        if known is None:
+            raise DriverError(f"cannot reset {listed(chips)}: there is no chip {chip}")
+        ring[chip] = known
+    if len({chip.ring for chip in present() if chip.id in ring}) != 1:
+        raise DriverError(f"cannot reset {listed(chips)}: they are not of one ring")
+    return ring
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from cmgr.drivers.dcmi.reset import Resetter
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.dcmi.watch import Pace, Watch
 from cmgr.drivers.processes import process_of
-from cmgr.drivers.resets import Resets
+from cmgr.drivers.resets import Resets, of_one_ring
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, listed
 from cmgr.ports import DriverFact
@@ -104,9 +104,7 @@ class DcmiDriver:
         )
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
-        known = {chip: self._there(chip, chips) for chip in chips}
-        if len({c.ring for c in self._machine.chips() if c.id in known}) != 1:
-            raise DriverError(f"cannot reset {listed(chips)}: they are not of one ring")
+        known = of_one_ring(chips, self._machine.find, self._machine.chips)
         self._resets.begin(chips)
         try:
             target = self._resetter.last_look(known, faulty, codes)
@@ -118,12 +116,6 @@ class DcmiDriver:
             raise
         finally:
             self._resets.end(chips)
-
-    def _there(self, chip: ChipId, chips: Sequence[ChipId]) -> Known:
-        known = self._machine.find(chip)
-        if known is None:
-            raise DriverError(f"cannot reset {listed(chips)}: there is no chip {chip}")
-        return known
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         until = time.monotonic() + MEASURE_SECONDS

@@ -10,7 +10,7 @@ from cmgr.drivers.dcmi.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.machine import Known, owner_of
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.dcmi.topology import DUO, Type
-from cmgr.drivers.processes import process_of
+from cmgr.drivers.processes import in_words, process_of
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipId, listed
@@ -53,11 +53,7 @@ class Resetter:
             holders = self._ask(known, lambda place: self._library.holders(place))
         except DriverError as error:
             return f"chip {chip} does not answer the question who uses it: {error.message}"
-        if not holders:
-            return ""
-        process = process_of(holders[0])
-        inside = f", container {process.container[:12]}" if process.container else ""
-        return f"process {process.pid} ({process.name or 'no name'}{inside}) is on chip {chip}"
+        return "" if not holders else f"{in_words(process_of(holders[0]))} is on chip {chip}"
 
     def _codes(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> Sequence[str]:
         try:

@@ -19,7 +19,7 @@ from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.nvml.watch import Ears, Pace, Watch
 from cmgr.drivers.nvml.xids import Xids
 from cmgr.drivers.processes import process_of
-from cmgr.drivers.resets import Resets, Sleep
+from cmgr.drivers.resets import Resets, Sleep, of_one_ring
 from cmgr.errors import DriverError, sentence
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, listed
 from cmgr.model.values.faults import Severity
@@ -119,9 +119,7 @@ class NvmlDriver:
         self._resets.is_up(chip, sleep)
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
-        ring = {chip: self._there(chip, chips) for chip in chips}
-        if len({c.ring for c in self._machine.chips() if c.id in ring}) != 1:
-            raise DriverError(f"cannot reset {listed(chips)}: they are not of one ring")
+        ring = of_one_ring(chips, self._machine.find, self._machine.chips)
         self._resets.begin(chips)
         pending: threading.Event | None = None
         try:
@@ -143,12 +141,6 @@ class NvmlDriver:
         self._resetter.take_back([known.bus for known in ring.values()])
         self._resets.expect_boots(tuple(ring))
         self._resets.end(tuple(ring))
-
-    def _there(self, chip: ChipId, chips: Sequence[ChipId]) -> Known:
-        known = self._machine.find(chip)
-        if known is None:
-            raise DriverError(f"cannot reset {listed(chips)}: there is no chip {chip}")
-        return known
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         until = time.monotonic() + MEASURE_SECONDS

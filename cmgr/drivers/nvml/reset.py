@@ -11,7 +11,7 @@ from cmgr.drivers.nvml.machine import Known
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.nvml.tool import DONE, Ended, Tool
 from cmgr.drivers.nvml.watch import Ears
-from cmgr.drivers.processes import Holder, process_of
+from cmgr.drivers.processes import Holder, in_words, process_of
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipId, Process, listed
@@ -66,7 +66,7 @@ class Resetter:
             holders = self._ask(known, self._ears.library.holders)
         except DriverError as error:
             return f"chip {chip} does not answer the question who uses it: {error.message}"
-        return "" if not holders else f"{_named(process_of(holders[0], self._proc))} is on chip {chip}"
+        return "" if not holders else f"{in_words(process_of(holders[0], self._proc))} is on chip {chip}"
 
     def _codes(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> set[str | None]:
         ears, bus = self._ears, ring[chip].bus
@@ -144,10 +144,5 @@ class Resetter:
             said = f"nvidia-smi ended with {ended.status}: {ended.first_line}"
             raise DriverError(f"cannot reset {listed(ring)}: {said}")
         open_by = {p.pid: p for known in ring.values() for p in holders_of(known.minor, self._proc)}
-        who = ", ".join(_named(open_by[pid]) for pid in sorted(open_by)) or "somebody whom cmgr cannot see"
+        who = ", ".join(in_words(open_by[pid]) for pid in sorted(open_by)) or "somebody whom cmgr cannot see"
         raise ResetRefused(f"cannot reset {listed(ring)}: it is held open by {who}")
-
-
-def _named(process: Process) -> str:
-    inside = f", container {process.container[:12]}" if process.container else ""
-    return f"process {process.pid} ({process.name or 'no name'}{inside})"
