@@ -35,14 +35,6 @@ def world(containerd: Containerd) -> Iterator[ContainerdWorld]:
     world.close()
 
 
-@pytest.fixture
-def told(world: ContainerdWorld) -> Told:
-    told = Told()
-    world.runtime.watch(told.tell)
-    told.first(RuntimeUp)
-    return told
-
-
 def test_a_runtime_that_is_not_there_never_got_the_order() -> None:
     runtime = ContainerdRuntime("/nonexistent/containerd.sock")
     key = ContainerKey("containerd", "default", "web")

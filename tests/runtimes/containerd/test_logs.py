@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import pytest
 from cmgr.model.values.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from tests.runtimes.containerd.world import ContainerdWorld
-from tests.support.containerd import IMAGE, Containerd
+from tests.support.containerd import IMAGE
 from tests.support.dockerd import OBEYS
 from tests.support.waiting import PATIENCE, eventually
 
@@ -29,18 +29,6 @@ cat <&3 >>"$2/out" &
 cat <&4 >>"$2/out" &
 wait
 """
-
-
-@pytest.fixture
-def world(containerd: Containerd) -> Iterator[ContainerdWorld]:
-    world = ContainerdWorld(containerd)
-    yield world
-    world.close()
-
-
-@pytest.fixture
-def key(world: ContainerdWorld) -> ContainerKey:
-    return ContainerKey("containerd", world.namespace, "web")
 
 
 def logger(folder: Path, text: str = LOGGER) -> str:

@@ -1,20 +1,17 @@
 """containerd's restart monitor does not bring back what cmgr has stopped, and is told again what it was told before."""
 
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.containers import NO_RESTART, ContainerKey
-from cmgr.model.values.facts import RuntimeUp
 from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from cmgr.runtimes.containerd.wire import Limits
 from tests.runtimes.containerd.world import ContainerdWorld
 from tests.runtimes.contract import only
 from tests.runtimes.told import Told
-from tests.support.containerd import Containerd
 from tests.support.dockerd import IGNORES, OBEYS
 from tests.support.waiting import PATIENCE, eventually
 
@@ -22,21 +19,6 @@ pytestmark = pytest.mark.containerd
 
 LONG = timedelta(seconds=30)
 TWO_PASSES = 7.0
-
-
-@pytest.fixture
-def world(containerd: Containerd) -> Iterator[ContainerdWorld]:
-    world = ContainerdWorld(containerd)
-    yield world
-    world.close()
-
-
-@pytest.fixture
-def told(world: ContainerdWorld) -> Told:
-    told = Told()
-    world.runtime.watch(told.tell)
-    told.first(RuntimeUp)
-    return told
 
 
 def stays_down(world: ContainerdWorld, told: Told, key: ContainerKey, run: str) -> None:

@@ -49,11 +49,6 @@ def world(containerd: Containerd) -> Iterator[ContainerdWorld]:
 
 
 @pytest.fixture
-def key(world: ContainerdWorld) -> ContainerKey:
-    return ContainerKey("containerd", world.namespace, "web")
-
-
-@pytest.fixture
 def raw(containerd: Containerd) -> Iterator[Wire]:
     """A client that does what it should not."""
     wire = Wire(containerd.socket)
