@@ -13,10 +13,10 @@ from cmgr.model.containers.holding import (
     container_started,
     container_stopped,
     keep,
-    order_times,
-    output_read,
     restart_policy_set,
 )
+from cmgr.model.containers.ordering import order_times
+from cmgr.model.containers.settling import output_read
 from cmgr.model.containers.sightings import (
     container_removed,
     container_seen,

@@ -6,19 +6,20 @@ Rules:
 2. `keep` looks at what is, not at what happened: it may be called after any event, any number of times.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
+from cmgr.model.containers.ordering import starts_before, stops_before
 from cmgr.model.containers.owners import restarted, wait_before_stop
-from cmgr.model.containers.sightings import container_removed, had_ended, hand_back, lose, rearmed, started, stopped
+from cmgr.model.containers.settling import let_settle, settle
+from cmgr.model.containers.sightings import container_removed, had_ended, hand_back, rearmed, started, stopped
+from cmgr.model.containers.tries import failed_start, retried, unsure_start
 from cmgr.model.scope import (
     Block,
     died_of_it,
     handled_faults,
     in_scope,
-    is_starting,
     observing,
     on_ring,
     scope_of,
@@ -26,15 +27,12 @@ from cmgr.model.scope import (
 )
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import listed
-from cmgr.model.values.commands import NoteKind, ReadOutput, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.containers import NO_RESTART, Container
-from cmgr.model.values.facts import ContainerStarted, ContainerStopped, OutputRead, RestartPolicySet
+from cmgr.model.values.facts import ContainerStarted, ContainerStopped, RestartPolicySet
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.node import Node
-from cmgr.model.values.policy import backed_off
 from cmgr.model.values.rings import Ring
-from cmgr.model.wanted import was_meant
-from cmgr.words import one_line, span
+from cmgr.words import span
 
 
 def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None:
@@ -85,7 +83,7 @@ def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
     if died and (starts := ring.starts.get(container.key, 0)):
         # It died of what cmgr started it into: that start did not work after all.
         code = container.exit.code if container.exit else 0
-        hold = _failed_start(turn, replace(hold, tries=starts - 1), f"exited with code {code}")
+        hold = failed_start(turn, replace(hold, tries=starts - 1), f"exited with code {code}")
     turn.put_hold(hold)
     turn.note(NoteKind.HOLD, text, ring, container=container.key)
 
@@ -113,7 +111,7 @@ def keep(turn: Turn) -> None:
         if hold.command is not None:
             continue
         if hold.state is HoldState.SETTLING:
-            _settle(turn, hold)
+            settle(turn, hold)
             continue
         if hold.retry_at is not None and turn.at < hold.retry_at:
             continue
@@ -127,7 +125,7 @@ def keep(turn: Turn) -> None:
 
 def _stop(turn: Turn, hold: Hold) -> None:
     mute = observing(turn.node) or hold.key.runtime not in turn.node.runtimes
-    if not mute and _stops_before(turn, hold):
+    if not mute and stops_before(turn, hold):
         return
     made_now = hold.since == turn.at
     if hold.tries == 0 and not made_now and not _still_wanted(turn, hold):
@@ -162,44 +160,6 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
     )
 
 
-def _stops_before(turn: Turn, hold: Hold) -> bool:
-    """Return whether one with a higher order has not been answered its first stop, and has time left for that."""
-    if turn.at >= hold.since + turn.node.policy.limits.order_wait:
-        return False
-    before = [
-        other
-        for other in turn.node.holds.values()
-        if other.order > hold.order
-        and other.state is HoldState.STOPPING
-        and not other.error
-        and other.key.runtime in turn.node.runtimes
-        and not _had_its_time(turn, other)
-    ]
-    return bool(_on_same_rings(turn, hold, before))
-
-
-def _had_its_time(turn: Turn, other: Hold) -> bool:
-    until = _waited_for_until(turn.node, other)
-    return until is not None and turn.at >= until
-
-
-def _waited_for_until(node: Node, hold: Hold) -> datetime | None:
-    """Return until when others that come later in the order wait for it; None while it has been told nothing."""
-    most = node.policy.limits.order_wait
-    if hold.told is None:
-        return None
-    return hold.told + (min(hold.grace, most) if hold.state is HoldState.STOPPING else most)
-
-
-def order_times(node: Node) -> Iterator[datetime]:
-    """Yield when containers wait no longer for others because of the order."""
-    for hold in node.holds.values():
-        if hold.state is HoldState.STOPPING and hold.told is None:
-            yield hold.since + node.policy.limits.order_wait
-        elif (until := _waited_for_until(node, hold)) is not None:
-            yield until
-
-
 def _start(turn: Turn, hold: Hold) -> None:
     blocker = start_blocker(turn.node, hold)
     if hold.failed or blocker.kind is not Block.NOTHING:
@@ -211,7 +171,7 @@ def _start(turn: Turn, hold: Hold) -> None:
             turn.put_hold(hold)
         _disarm(turn, hold)
         return
-    if _starts_before(turn, hold) or not confirm(turn, hold):
+    if starts_before(turn, hold) or not confirm(turn, hold):
         return
     ring = turn.ring_for(hold.chips)
     count(turn, hold)
@@ -236,21 +196,6 @@ def _ask_unread(turn: Turn, hold: Hold) -> None:
         asked = ring.asked is not None or (ring.ask_at is not None and turn.at < ring.ask_at)
         if ring.read is None and not asked:
             turn.ask_read(ring, f"is it well? {hold.name} is to be started on it", not_older=turn.at)
-
-
-def _starts_before(turn: Turn, hold: Hold) -> bool:
-    """Return whether one with a lower order is still on its way up, and has time left for that."""
-    before = [
-        other for other in turn.node.holds.values() if other.order < hold.order and not _had_its_time(turn, other)
-    ]
-    return any(is_starting(turn.node, other) for other in _on_same_rings(turn, hold, before))
-
-
-def _on_same_rings(turn: Turn, hold: Hold, others: list[Hold]) -> list[Hold]:
-    if not others:
-        return []
-    chips = frozenset(c for ring in turn.rings_of(hold.chips) for c in ring.chips)
-    return [other for other in others if not chips.isdisjoint(other.chips)]
 
 
 def _disarm(turn: Turn, hold: Hold) -> None:
@@ -285,7 +230,7 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
         return
     ring = turn.ring_for(hold.chips)
     if fact.error:
-        turn.put_hold(_again(turn, hold, fact.error, counts=not fact.unreachable))
+        turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable))
         if fact.error != hold.error:
             turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
     elif hold.tries == 0 and fact.before is not None and not fact.before.by_itself:
@@ -310,9 +255,9 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
         return
     ring = turn.ring_for(hold.chips)
     if fact.unreachable:
-        turn.put_hold(_again(turn, replace(hold, state=HoldState.STOPPED), fact.error, counts=False))
+        turn.put_hold(retried(turn, replace(hold, state=HoldState.STOPPED), fact.error, counts=False))
     elif fact.error:
-        fail = _unsure_start if fact.runtime_ails else _failed_start
+        fail = unsure_start if fact.runtime_ails else failed_start
         turn.put_hold(fail(turn, replace(hold, command=None), fact.error))
         known = turn.node.containers.get(fact.key)
         if known is not None and known.running:
@@ -321,99 +266,7 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
         runs = "is there again, paused as it was" if hold.frozen else "runs again"
         turn.note(NoteKind.RESULT, f"{hold.name} {runs}", ring, container=hold.key)
         started(turn, hold, fact.run)
-        _let_settle(turn, hold, fact.run)
-
-
-def _let_settle(turn: Turn, hold: Hold, run: str) -> None:
-    """Keep the promise until the container has shown that it stays up. A healed container has limits of its own."""
-    for ring in turn.rings_of(hold.chips):
-        if ring.in_episode:
-            turn.put_ring(replace(ring, up=turn.at))
-    length = turn.node.policy.retry.settle
-    if not length or hold.cause is not Cause.EPISODE:
-        return
-    settling = replace(hold, state=HoldState.SETTLING, run=run, command=None, disarmed=False, delays=0, error="")
-    turn.put_hold(replace(settling, retry_at=turn.at + length))
-
-
-def _settle(turn: Turn, hold: Hold) -> None:
-    """Look whether the container that cmgr has started stays up."""
-    container, state = turn.node.containers.get(hold.key), turn.node.runtimes.get(hold.key.runtime)
-    if container is None or state is None:
-        turn.drop_hold(hold.key)  # Its runtime is not managed any more: nobody will ever say.
-    elif not container.running:
-        _died_settling(turn, hold, container)
-    elif hold.run and container.run != hold.run:
-        _lives_again(turn, hold, container)
-    elif hold.retry_at is None or turn.at >= hold.retry_at:
-        # An event can be lost: only a list made after that time says that it stayed up.
-        if state.listed is not None and state.listed >= (hold.retry_at or turn.at):
-            turn.drop_hold(hold.key)
-        else:
-            turn.ask_list(state.name, f"does {hold.name} still run?", not_older=hold.retry_at or turn.at)
-
-
-def _died_settling(turn: Turn, hold: Hold, container: Container) -> None:
-    end = container.exit
-    if end is not None and end.by_itself:
-        turn.put_hold(_failed_start(turn, hold, f"it exited with code {end.code} soon after"))
-        command = turn.command_id("output")
-        turn.commands.append(ReadOutput(command, "it did not stay up", hold.key, hold.name))
-        return
-    turn.drop_hold(hold.key)
-    if was_meant(end):
-        why = "it has ended with code 0" if end is not None and end.code == 0 else "somebody has stopped it"
-        text = f"{hold.name} is no longer held: {why}"
-        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-    else:
-        lose(turn, hold, "it ended soon after its start, and it is not known who ended it")
-
-
-def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
-    """Its restart policy, or somebody, has begun another life: that one is to settle."""
-    if hold.restart_policy == NO_RESTART:
-        hand_back(turn, hold, "somebody has started it anew")
-        return
-    again = _again(turn, hold, "it ended soon after its start, and its restart policy has started it anew", counts=True)
-    if again.tries >= turn.node.policy.retry.starts:
-        lose(turn, hold, f"it did not stay up, {again.tries} times; its restart policy goes on")
-        turn.drop_hold(hold.key)
-        return
-    until = turn.at + turn.node.policy.retry.settle
-    turn.put_hold(replace(again, run=container.run, retry_at=until))
-    turn.note(NoteKind.WARNING, f"{hold.name}: {again.error}", turn.ring_for(hold.chips), container=hold.key)
-
-
-def output_read(turn: Turn, fact: OutputRead) -> None:
-    """Take in what a container wrote last that did not stay up."""
-    hold, container = turn.node.holds.get(fact.key), turn.node.containers.get(fact.key)
-    if fact.error or fact.gone or container is None:
-        return  # It says nothing; that it died is told without.
-    written = one_line(fact.text.strip().replace("\n", " | "))
-    text = f"{container.name} wrote last: {written or 'nothing'}"
-    turn.note(NoteKind.RESULT, text, turn.ring_for(container.chips), container=fact.key)
-    if hold is not None and hold.tries and hold.error and hold.state is HoldState.STOPPED:
-        turn.put_hold(replace(hold, error=f"{hold.error.partition('; it wrote')[0]}; it wrote: {written or 'nothing'}"))
-
-
-def _unsure_start(turn: Turn, hold: Hold, error: str) -> Hold:
-    """Try again as long as it takes: the container is not to blame. The start stays ours, for it may have worked."""
-    if error != hold.error:
-        text = f"cannot start {hold.name}, and it is tried until the runtime is well: {error}"
-        turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
-    return _again(turn, hold, error, counts=False)
-
-
-def _failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
-    hold = _again(turn, hold, error, counts=True)
-    failed = hold.tries >= turn.node.policy.retry.starts
-    ring = turn.ring_for(hold.chips)
-    text = f"cannot start {hold.name}, try {hold.tries}: {error}"
-    turn.note(NoteKind.WARNING, text, ring, container=hold.key)
-    if failed:
-        text = f"{hold.name} is given up after {hold.tries} tries: cmgr resume {hold.to_type}"
-        turn.note(NoteKind.WARNING, text, ring, container=hold.key)
-    return replace(hold, state=HoldState.STOPPED, failed=failed, retry_at=None if failed else hold.retry_at)
+        let_settle(turn, hold, fact.run)
 
 
 def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
@@ -430,22 +283,15 @@ def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
         if fact.error != hold.error:
             text = f"cannot put the restart policy {hold.restart_policy} of {hold.name} back yet: {fact.error}"
             turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
-        turn.put_hold(_again(turn, hold, fact.error, counts=False))
+        turn.put_hold(retried(turn, hold, fact.error, counts=False))
 
 
 def _disarmed(turn: Turn, hold: Hold, fact: RestartPolicySet) -> None:
     if fact.error:
-        again = _again(turn, hold, fact.error, counts=False)
+        again = retried(turn, hold, fact.error, counts=False)
         turn.put_hold(again)
         if fact.error != hold.error:
             text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
             turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
         return
     turn.put_hold(replace(hold, command=None, disarmed=True, delays=0, error=""))
-
-
-def _again(turn: Turn, hold: Hold, error: str, *, counts: bool) -> Hold:
-    retry = turn.node.policy.retry
-    tries, delays = (hold.tries + 1, 0) if counts else (hold.tries, hold.delays + 1)
-    wait = backed_off(retry.backoff, retry.backoff_max, tries + delays)
-    return replace(hold, command=None, tries=tries, delays=delays, retry_at=turn.at + wait, error=error)

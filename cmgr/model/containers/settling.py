@@ -1,0 +1,87 @@
+"""Settling: whether a container that cmgr has started stays up, and what follows where it does not."""
+
+from dataclasses import replace
+
+from cmgr.model.containers.sightings import hand_back, lose
+from cmgr.model.containers.tries import failed_start, retried
+from cmgr.model.turn import Turn
+from cmgr.model.values.commands import NoteKind, ReadOutput
+from cmgr.model.values.containers import NO_RESTART, Container
+from cmgr.model.values.facts import OutputRead
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.wanted import was_meant
+from cmgr.words import one_line
+
+
+def let_settle(turn: Turn, hold: Hold, run: str) -> None:
+    """Keep the promise until the container has shown that it stays up. A healed container has limits of its own."""
+    for ring in turn.rings_of(hold.chips):
+        if ring.in_episode:
+            turn.put_ring(replace(ring, up=turn.at))
+    length = turn.node.policy.retry.settle
+    if not length or hold.cause is not Cause.EPISODE:
+        return
+    settling = replace(hold, state=HoldState.SETTLING, run=run, command=None, disarmed=False, delays=0, error="")
+    turn.put_hold(replace(settling, retry_at=turn.at + length))
+
+
+def settle(turn: Turn, hold: Hold) -> None:
+    """Look whether the container that cmgr has started stays up."""
+    container, state = turn.node.containers.get(hold.key), turn.node.runtimes.get(hold.key.runtime)
+    if container is None or state is None:
+        turn.drop_hold(hold.key)  # Its runtime is not managed any more: nobody will ever say.
+    elif not container.running:
+        _died_settling(turn, hold, container)
+    elif hold.run and container.run != hold.run:
+        _lives_again(turn, hold, container)
+    elif hold.retry_at is None or turn.at >= hold.retry_at:
+        # An event can be lost: only a list made after that time says that it stayed up.
+        if state.listed is not None and state.listed >= (hold.retry_at or turn.at):
+            turn.drop_hold(hold.key)
+        else:
+            turn.ask_list(state.name, f"does {hold.name} still run?", not_older=hold.retry_at or turn.at)
+
+
+def _died_settling(turn: Turn, hold: Hold, container: Container) -> None:
+    end = container.exit
+    if end is not None and end.by_itself:
+        turn.put_hold(failed_start(turn, hold, f"it exited with code {end.code} soon after"))
+        command = turn.command_id("output")
+        turn.commands.append(ReadOutput(command, "it did not stay up", hold.key, hold.name))
+        return
+    turn.drop_hold(hold.key)
+    if was_meant(end):
+        why = "it has ended with code 0" if end is not None and end.code == 0 else "somebody has stopped it"
+        text = f"{hold.name} is no longer held: {why}"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    else:
+        lose(turn, hold, "it ended soon after its start, and it is not known who ended it")
+
+
+def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
+    """Its restart policy, or somebody, has begun another life: that one is to settle."""
+    if hold.restart_policy == NO_RESTART:
+        hand_back(turn, hold, "somebody has started it anew")
+        return
+    again = retried(
+        turn, hold, "it ended soon after its start, and its restart policy has started it anew", counts=True
+    )
+    if again.tries >= turn.node.policy.retry.starts:
+        lose(turn, hold, f"it did not stay up, {again.tries} times; its restart policy goes on")
+        turn.drop_hold(hold.key)
+        return
+    until = turn.at + turn.node.policy.retry.settle
+    turn.put_hold(replace(again, run=container.run, retry_at=until))
+    turn.note(NoteKind.WARNING, f"{hold.name}: {again.error}", turn.ring_for(hold.chips), container=hold.key)
+
+
+def output_read(turn: Turn, fact: OutputRead) -> None:
+    """Take in what a container wrote last that did not stay up."""
+    hold, container = turn.node.holds.get(fact.key), turn.node.containers.get(fact.key)
+    if fact.error or fact.gone or container is None:
+        return  # It says nothing; that it died is told without.
+    written = one_line(fact.text.strip().replace("\n", " | "))
+    text = f"{container.name} wrote last: {written or 'nothing'}"
+    turn.note(NoteKind.RESULT, text, turn.ring_for(container.chips), container=fact.key)
+    if hold is not None and hold.tries and hold.error and hold.state is HoldState.STOPPED:
+        turn.put_hold(replace(hold, error=f"{hold.error.partition('; it wrote')[0]}; it wrote: {written or 'nothing'}"))
