@@ -1,4 +1,4 @@
-"""The state on disk: SQLite through SQLAlchemy for the service, read-only and light for the command line."""
+"""The state on disk, in SQLite: written by the service, and read only by the command line."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +17,7 @@ def open_store(path: Path) -> "SqliteStore":
     A damaged file is set aside, which `damage` of the store tells. Blocks up to a second. Raises `StoreBusy`,
     `StoreTooNew`, `StoreError`.
     """
-    # SQLAlchemy takes longer to import than the command line has in all.
+    # Whoever imports this package for its files only does without the rest: `cmgr status` has no time to lose.
     from cmgr.store.sqlite import SqliteStore
 
     files.make_directory(path)

@@ -1,9 +1,10 @@
 """The past and the orders under way as the database tells them: values for readers, and their rows."""
 
+import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.commands import (
@@ -20,9 +21,6 @@ from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.node import Node
 from cmgr.store import rows
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 Order = StopContainer | StartContainer | SetRestartPolicy | ResetRing
 """An action that changes something. The others only ask, and are asked again after a restart anyway."""
@@ -82,6 +80,13 @@ RESETS = rows.Stored("resets", ResetRow, "ring", "at")
 COMMANDS = rows.Stored("commands", CommandRow, "id")
 EPISODES = rows.Stored("episodes", EpisodeRow, "number")
 
+WHOLE: tuple[rows.Stored[Any], ...] = (
+    *rows.MANY.values(),
+    *rows.SINGLE.values(),
+    *(rows.FAULTS, RESETS, COMMANDS, EPISODES),
+)
+"""The tables whose rows are written whole."""
+
 MOST_NOTES = 20_000
 """So many notes go for each reason in one call of `prune`, which bounds its time."""
 
@@ -101,31 +106,31 @@ _TOO_OLD = (
 )
 
 
-def prune(connection: "Connection", before: datetime, keep_notes: int) -> int:
+def prune(connection: sqlite3.Connection, before: datetime, keep_notes: int) -> int:
     """Delete what is too old or too much, and return how many rows went.
 
     Notes of episodes under way do not grow too old.
     """
     values = {"before": rows.stamp(before), "keep": keep_notes, "most": MOST_NOTES}
-    return sum(connection.exec_driver_sql(query, values).rowcount for query in _TOO_OLD)
+    return sum(connection.execute(query, values).rowcount for query in _TOO_OLD)
 
 
-def newest(connection: "Connection") -> tuple[int, datetime | None]:
+def newest(connection: sqlite3.Connection) -> tuple[int, datetime | None]:
     """Return the number and the time of the line that was noted last."""
-    found = connection.exec_driver_sql("SELECT id, at FROM notes ORDER BY id DESC LIMIT 1").first()
-    return (0, None) if found is None else (found.id, rows.moment(found.at))
+    found = connection.execute("SELECT id, at FROM notes ORDER BY id DESC LIMIT 1").fetchone()
+    return (0, None) if found is None else (found["id"], rows.moment(found["at"]))
 
 
-def correct(connection: "Connection", after: int, by: timedelta) -> None:
+def correct(connection: sqlite3.Connection, after: int, by: timedelta) -> None:
     """Shift the lines after this one, and the ends of episodes that they tell of: the clock they have was wrong."""
     query = "SELECT id, at, kind, episode FROM notes WHERE id > ? ORDER BY id DESC LIMIT ?"
     ends = {NoteKind.OPENED.value: "began", NoteKind.CLOSED.value: "ended"}
-    for line in connection.exec_driver_sql(query, (after, MOST_NOTES)).all():
-        at = rows.stamp(rows.moment(line.at) + by)
-        connection.exec_driver_sql("UPDATE notes SET at = ? WHERE id = ?", (at, line.id))
-        if line.kind in ends:
-            end = ends[line.kind]
-            connection.exec_driver_sql(f"UPDATE episodes SET {end} = ? WHERE number = ?", (at, line.episode))  # noqa: S608
+    for line in connection.execute(query, (after, MOST_NOTES)).fetchall():
+        at = rows.stamp(rows.moment(line["at"]) + by)
+        connection.execute("UPDATE notes SET at = ? WHERE id = ?", (at, line["id"]))
+        if line["kind"] in ends:
+            end = ends[line["kind"]]
+            connection.execute(f"UPDATE episodes SET {end} = ? WHERE number = ?", (at, line["episode"]))  # noqa: S608
 
 
 def note_row(note: Note) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The database for those who only look: beside a running service, or after it stopped in whatever way.
 
-It stays with the standard library: SQLAlchemy alone would double the time that `cmgr status` takes.
+It changes no byte of the file, nor of those that SQLite keeps beside it.
 """
 
 import sqlite3

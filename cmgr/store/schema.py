@@ -2,9 +2,14 @@
 
 Most are derived from values (`rows`). Nothing refers to anything by a foreign key: a gap in the history must never
 make the save of a hold fail.
+
+This is all that SQLAlchemy is for, and it takes longer to load than the service needs for the rest of its start: only
+a file that is new or of an older level needs this module.
 """
 
-from collections.abc import Callable, Mapping
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,15 +22,15 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    bindparam,
-    delete,
+    create_engine,
+    event,
     inspect,
     literal,
     text,
 )
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateColumn
-from sqlalchemy.sql.dml import Delete, Insert
 
 from cmgr.store import history, rows
 from cmgr.store.files import APPLICATION_ID, LEVEL
@@ -90,15 +95,9 @@ def _maybe(name: str) -> Column[str]:
 
 meta = Table("meta", _metadata, _int("level"), _text("version"), _text("created"), _int("serial"), _int("episodes"))
 
-TABLES: Mapping[str, Table] = {
-    table.name: table
-    for table in (
-        *(_derived(stored) for stored in (*rows.MANY.values(), *rows.SINGLE.values())),
-        _derived(rows.FAULTS, Index("faults_by_cleared", "cleared")),
-        *(_derived(stored) for stored in (history.RESETS, history.COMMANDS, history.EPISODES)),
-    )
-}
-"""The tables whose rows are written whole."""
+_INDEXES = {rows.FAULTS.name: (Index("faults_by_cleared", "cleared"),)}
+
+TABLES: Mapping[str, Table] = {s.name: _derived(s, *_INDEXES.get(s.name, ())) for s in history.WHOLE}
 
 notes = Table(
     "notes",
@@ -116,44 +115,36 @@ outcomes = Table("outcomes", _metadata, Column("outcome", Text, primary_key=True
 """How many episodes ended how, ever: pruning an episode takes nothing from it."""
 
 
-def _put(table: Table, *only: str) -> Insert:
-    given = insert(table)
-    others = {c.name: c for c in given.excluded if (c.name in only if only else not c.primary_key)}
-    return given.on_conflict_do_update(index_elements=list(table.primary_key), set_=others).inline()
-
-
-def _drop(table: Table) -> Delete:
-    return delete(table).where(*(column == bindparam(column.name) for column in table.primary_key))
-
-
-PUT: Mapping[str, Insert] = {name: _put(table) for name, table in TABLES.items()}
-"""Insert a whole row, or overwrite the one with its key."""
-
-DROP: Mapping[str, Delete] = {name: _drop(table) for name, table in TABLES.items()}
-"""Delete the row with this key."""
-
-CLOSE_EPISODE = _put(TABLES["episodes"], "ended", "outcome")
-"""The same, but one that is there keeps how it began."""
-
-ADD_NOTE = notes.insert().inline()
-
-COUNT_OUTCOME = (
-    insert(outcomes)
-    .values(outcome=bindparam("outcome"), episodes=1)
-    .on_conflict_do_update(index_elements=[outcomes.c.outcome], set_={"episodes": outcomes.c.episodes + 1})
-    .inline()
-)
-
-
-def create(connection: Connection, version: str) -> None:
-    """Make every table in an empty file."""
-    _metadata.create_all(connection)
-    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+def create(file: sqlite3.Connection, version: str) -> None:
+    """Make every table in an empty file, in one transaction. Raises `sqlite3.Error`."""
     first = {"level": LEVEL, "version": version, "created": rows.stamp(datetime.now(UTC)), "serial": 0, "episodes": 0}
-    connection.execute(meta.insert(), first)
+    with _transaction(file) as connection:
+        _metadata.create_all(connection)
+        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(meta.insert(), first)
 
 
-def upgrade(connection: Connection, to: int, by: Upgrade, version: str) -> None:
-    """Bring the file one level up."""
-    by(connection)
-    connection.execute(text("UPDATE meta SET level = :level, version = :version"), {"level": to, "version": version})
+def upgrade(file: sqlite3.Connection, to: int, by: Upgrade, version: str) -> None:
+    """Bring the file one level up, in one transaction. Raises `sqlite3.Error`."""
+    level = {"level": to, "version": version}
+    with _transaction(file) as connection:
+        by(connection)
+        connection.execute(text("UPDATE meta SET level = :level, version = :version"), level)
+
+
+@contextmanager
+def _transaction(file: sqlite3.Connection) -> Iterator[Connection]:
+    """Begin one on the connection that there is: who opens a second one can be locked out by the first."""
+    engine = create_engine("sqlite://", creator=lambda: file, poolclass=StaticPool, hide_parameters=True)
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # Python's own BEGIN comes before a change only, and asks for the write lock when it may be too late.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except DBAPIError as error:
+        # SQLAlchemy's own text repeats the statement and points to its web site.
+        raise (error.orig or error) from None

@@ -8,20 +8,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
-
-from sqlalchemy import Connection, Engine, bindparam, create_engine, event, update
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import StaticPool
-from sqlalchemy.sql.dml import UpdateBase
 
 from cmgr import __version__
 from cmgr.errors import StoreError, chain
 from cmgr.model.values.commands import Action, CommandId, Note, NoteKind
 from cmgr.model.values.node import Node
-from cmgr.store import files, history, rows, schema
+from cmgr.store import files, history, rows, statements
 from cmgr.store.changes import Change, changes
 from cmgr.store.spare import NAME, Holds, Spare
+
+if TYPE_CHECKING:
+    from cmgr.store.schema import Upgrade
 
 MOST_UNSAVED = 10_000
 """So many notes are kept for a save that works again."""
@@ -40,18 +39,17 @@ _HINTS: Mapping[int | None, str] = {
     sqlite3.SQLITE_IOERR: "look at the disk: dmesg",
 }
 
-_COUNTERS = update(schema.meta).values(serial=bindparam("serial"), episodes=bindparam("episodes"))
-
 
 class SqliteStore:
     """The `ports.Store` in a file that is there and is not damaged; `open_store` sees to that."""
 
     def __init__(
-        self, path: Path, lock: files.Lock, damage: str = "", upgrades: Mapping[int, schema.Upgrade] = schema.UPGRADES
+        self, path: Path, lock: files.Lock, damage: str = "", upgrades: "Mapping[int, Upgrade] | None" = None
     ) -> None:
         """Open the file, bring it to the present level and read it. Raises `files.Damaged`, `StoreError`.
 
         `lock` is given back by `close`, and not when this raises. `damage` says what happened to the file before.
+        `upgrades`: instead of `schema.UPGRADES`.
         """
         self.path = path
         self._lock = lock
@@ -61,16 +59,16 @@ class SqliteStore:
         self._lost = 0
         self._orders: dict[CommandId, history.Order] = {}
         self._ahead = timedelta()
-        self.engine = _engine(path)
+        self._closed = False
+        self.connection = _connected(path)
+        """For who looks at what is done: the one connection there is."""
         try:
-            with _translated("open", path):
-                self._connection = self.engine.connect()
             self._make_current(upgrades)
             self._saved, self._sent = self._read()
             with self._transaction("read") as connection:
                 self._last, self.noted = history.newest(connection)
         except BaseException:
-            self.engine.dispose()
+            self._disconnect()
             raise
         # Also where an earlier life began it anew, and came to no save.
         self._spared = self._spare.read() if self._saved == Node() else {}
@@ -115,11 +113,11 @@ class SqliteStore:
         """
         assert threading.get_ident() == self._owner, "only the thread that opened the store may ask"
         with self._transaction("read") as connection:
-            return {row.outcome: row.episodes for row in connection.execute(schema.outcomes.select())}
+            return dict(connection.execute("SELECT outcome, episodes FROM outcomes").fetchall())
 
     def _save(self, node: Node, due: Sequence[Change], answered: frozenset[CommandId]) -> None:
         try:
-            if self._connection.closed:
+            if self._closed:
                 raise files.Damaged(f"cannot save to {self.path}: it could not be begun anew")
             self._write_all(node, due, answered)
         except files.Damaged as damaged:
@@ -132,7 +130,7 @@ class SqliteStore:
             self._write(connection, due)
             self._write(connection, (self._commands(answered),))
             self._write_notes(connection)
-            connection.execute(_COUNTERS, {"serial": node.serial, "episodes": node.episodes})
+            connection.execute(statements.COUNT, {"serial": node.serial, "episodes": node.episodes})
 
     def _begin_anew(self, damaged: files.Damaged) -> None:
         """Set the file aside, and open a new one in which nothing was saved yet. Raises `StoreError`."""
@@ -143,9 +141,7 @@ class SqliteStore:
             text = f"{self.path} was damaged, is kept as {aside.name}, and all but its history was written anew"
             self.damage = f"{text}: {chain(damaged)}"
         files.make(self.path)
-        self.engine = _engine(self.path)
-        with _translated("open", self.path):
-            self._connection = self.engine.connect()
+        self.connection, self._closed = _connected(self.path), False
         self._saved, self._sent = Node(), frozenset()
         self._last = 0
         self._make_current({})
@@ -173,27 +169,32 @@ class SqliteStore:
         self._lock.release()
 
     def _disconnect(self) -> None:
-        with suppress(DBAPIError, sqlite3.Error):
-            self._connection.close()
-            self.engine.dispose()
+        self._closed = True
+        with suppress(sqlite3.Error):
+            self.connection.close()
 
-    def _make_current(self, upgrades: Mapping[int, schema.Upgrade]) -> None:
+    def _make_current(self, upgrades: "Mapping[int, Upgrade] | None") -> None:
         with _translated("open", self.path):
-            level = files.level_of(_driver(self._connection), self.path)
+            level = files.level_of(self.connection, self.path)
+        if level == files.LEVEL:
+            return
+        from cmgr.store import schema
+
         if level is None:
-            with self._transaction("write") as connection:
-                schema.create(connection, __version__)
+            with _translated("write", self.path):
+                schema.create(self.connection, __version__)
             return
         for step in range(level + 1, files.LEVEL + 1):
-            with self._transaction(f"upgrade to level {step}") as connection:
-                schema.upgrade(connection, step, upgrades[step], __version__)
+            with _translated(f"upgrade to level {step}", self.path):
+                schema.upgrade(self.connection, step, (upgrades or schema.UPGRADES)[step], __version__)
 
     def _read(self) -> tuple[Node, frozenset[CommandId]]:
         try:
             with self._transaction("read") as connection:
-                node = rows.node_of(lambda query: map(dict, connection.exec_driver_sql(query).mappings()))
-                sent = connection.exec_driver_sql("SELECT id FROM commands").scalars()
-                return node, frozenset(CommandId(id_) for id_ in sent)
+                # Read whole: a cursor that met a bad row and lives on in the error would keep the file open.
+                node = rows.node_of(lambda query: connection.execute(query).fetchall())
+                sent = connection.execute("SELECT id FROM commands").fetchall()
+                return node, frozenset(CommandId(row["id"]) for row in sent)
         except (ValueError, TypeError, LookupError) as exc:
             raise files.Damaged(f"cannot read {self.path}") from exc
         except StoreError as exc:
@@ -201,26 +202,26 @@ class SqliteStore:
                 raise files.Damaged(exc.message) from exc.__cause__
             raise
 
-    def _write(self, connection: Connection, due: Iterable[Change]) -> None:
+    def _write(self, connection: sqlite3.Connection, due: Iterable[Change]) -> None:
         for change in due:
-            _execute(connection, schema.DROP[change.table], change.drop)
-            _execute(connection, schema.PUT[change.table], change.put)
+            _execute(connection, statements.DROP[change.table], change.drop)
+            _execute(connection, statements.PUT[change.table], change.put)
 
     def _commands(self, answered: frozenset[CommandId]) -> Change:
         now = datetime.now(UTC)
         put = tuple(history.COMMANDS.row(history.command(order, now)) for order in self._orders.values())
         return Change(history.COMMANDS.name, put, tuple({"id": id_} for id_ in answered))
 
-    def _write_notes(self, connection: Connection) -> None:
+    def _write_notes(self, connection: sqlite3.Connection) -> None:
         notes = [replace(note, at=note.at + self._ahead) for note in self._notes] if self._ahead else list(self._notes)
         if self._lost:
             text = f"{self._lost} notes before this one are lost: the database could not be written"
             notes.insert(0, Note(notes[0].at, NoteKind.WARNING, text))
-        _execute(connection, schema.PUT["episodes"], list(map(history.EPISODES.row, history.opened(notes))))
+        _execute(connection, statements.PUT["episodes"], list(map(history.EPISODES.row, history.opened(notes))))
         closed = history.closed(notes)
-        _execute(connection, schema.CLOSE_EPISODE, list(map(history.EPISODES.row, closed)))
-        _execute(connection, schema.COUNT_OUTCOME, [{"outcome": episode.outcome} for episode in closed])
-        _execute(connection, schema.ADD_NOTE, [history.note_row(note) for note in notes])
+        _execute(connection, statements.CLOSE_EPISODE, list(map(history.EPISODES.row, closed)))
+        _execute(connection, statements.COUNT_OUTCOME, [{"outcome": episode.outcome} for episode in closed])
+        _execute(connection, statements.ADD_NOTE, [history.note_row(note) for note in notes])
 
     def _forget_oldest(self) -> None:
         while len(self._notes) > MOST_UNSAVED:
@@ -228,9 +229,17 @@ class SqliteStore:
             self._lost += 1
 
     @contextmanager
-    def _transaction(self, doing: str) -> Iterator[Connection]:
-        with _translated(doing, self.path), self._connection.begin():
-            yield self._connection
+    def _transaction(self, doing: str) -> Iterator[sqlite3.Connection]:
+        with _translated(doing, self.path):
+            # Python's own BEGIN comes before a change only, and asks for the write lock when it may be too late.
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # After some errors SQLite has done that itself.
+                    self.connection.execute("ROLLBACK")
+                raise
 
 
 def _all_damage(path: Path, damage: str, spared: Holds) -> str:
@@ -241,51 +250,35 @@ def _all_damage(path: Path, damage: str, spared: Holds) -> str:
     return damage and f"{damage}; what was held before is not known any more, look at cmgr status"
 
 
-def _engine(path: Path) -> Engine:
-    # One connection for ever: who opens a second one can be locked out by the first.
-    engine = create_engine("sqlite://", creator=lambda: _connected(path), poolclass=StaticPool, hide_parameters=True)
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        # Python's own BEGIN comes before a change only, and asks for the write lock when it may be too late.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    return engine
-
-
 def _connected(path: Path) -> sqlite3.Connection:
     # mode=rw: SQLite must not make the file, its mode would be the umask's.
     uri = f"file:{quote(str(path.absolute()))}?mode=rw"
-    connection = sqlite3.connect(uri, uri=True, timeout=_BUSY, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA journal_size_limit = 4194304")  # One large save must not keep the disk for ever.
+    with _translated("open", path):
+        connection = sqlite3.connect(uri, uri=True, timeout=_BUSY, isolation_level=None)
+        try:
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA journal_size_limit = 4194304")  # One large save must not keep the disk for ever.
+        except sqlite3.Error:
+            connection.close()
+            raise
     return connection
 
 
-def _driver(connection: Connection) -> sqlite3.Connection:
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)
-    return driver
-
-
-def _execute(connection: Connection, statement: UpdateBase, given: Sequence[rows.Row]) -> None:
+def _execute(connection: sqlite3.Connection, statement: str, given: Sequence[rows.Row]) -> None:
     if given:
-        connection.execute(statement, [rows.bindable(row) for row in given])
+        connection.executemany(statement, map(rows.bindable, given))
 
 
 @contextmanager
 def _translated(doing: str, path: Path) -> Iterator[None]:
     try:
         yield
-    except (DBAPIError, sqlite3.Error) as exc:
-        # SQLAlchemy's own text repeats the statement and points to its web site.
-        cause = exc.orig if isinstance(exc, DBAPIError) else exc
-        assert isinstance(cause, Exception)
-        if files.is_damage(cause):
+    except sqlite3.Error as exc:
+        if files.is_damage(exc):
             hint = "restart the service: it sets a damaged file aside"
-            raise files.Damaged(f"cannot {doing} {path}", hint=hint) from cause
+            raise files.Damaged(f"cannot {doing} {path}", hint=hint) from exc
         # SQLite has another word for a full disk when it was to be opened on it.
-        hint = files.FREE_SPACE if files.is_full(path) else _HINTS.get(files.kind_of(cause), "")
-        raise StoreError(f"cannot {doing} {path}", hint=hint) from cause
+        hint = files.FREE_SPACE if files.is_full(path) else _HINTS.get(files.kind_of(exc), "")
+        raise StoreError(f"cannot {doing} {path}", hint=hint) from exc

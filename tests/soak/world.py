@@ -1,7 +1,6 @@
 """A cmgr with a real database on a pretended machine, which has every sickness at once and gets well every evening."""
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -95,8 +94,7 @@ class Soak(World):
 
     def _pragma(self, text: str) -> int:
         assert self.store is not None
-        with closing(self.store.engine.raw_connection()) as connection:
-            row = connection.cursor().execute(f"PRAGMA {text}").fetchone()
+        row = self.store.connection.execute(f"PRAGMA {text}").fetchone()
         return int(row[0]) if row is not None else 0
 
     def refuse_or_not(self, why: str) -> None:

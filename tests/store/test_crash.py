@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, event
 
 from cmgr.model.values.commands import StopContainer
 from cmgr.model.values.node import Node
@@ -44,12 +43,13 @@ def test_a_life_that_ends_just_before_or_after_a_commit_leaves_all_or_nothing(
 ) -> None:
     before: list[tuple[Node, list[str], list[str]]] = []
 
-    def about_to_commit(connection: Connection) -> None:
-        before.append(left_at(path, tmp_path / f"before-{len(before)}"))
+    def about_to(statement: str) -> None:
+        if statement == "COMMIT":
+            before.append(left_at(path, tmp_path / f"before-{len(before)}"))
 
-    event.listen(store.engine, "commit", about_to_commit)
+    store.connection.set_trace_callback(about_to)
     after = [store_and_look(store, step, tmp_path) for step in range(len(LIFE))]
-    event.remove(store.engine, "commit", about_to_commit)
+    store.connection.set_trace_callback(None)
 
     assert before == [(Node(), [], []), *after[:-1]]
     for step, (node, orders, notes) in enumerate(after):

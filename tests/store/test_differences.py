@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from sqlalchemy import Connection, event
-
 from cmgr.model.values.commands import CommandId, ListContainers, NoteKind, ReadRing, ResetRing
 from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Isolation
@@ -27,13 +25,13 @@ def statements(store: SqliteStore) -> Iterator[list[str]]:
     """Collect the tables that are written to, one word for each statement."""
     seen: list[str] = []
 
-    def note(connection: Connection, cursor: object, statement: str, *rest: object) -> None:
+    def note(statement: str) -> None:
         words = statement.split()
         seen.append(" ".join(words[:3]) if words[0] in ("INSERT", "DELETE") else " ".join(words[:2]))
 
-    event.listen(store.engine, "before_cursor_execute", note)
+    store.connection.set_trace_callback(note)
     yield seen
-    event.remove(store.engine, "before_cursor_execute", note)
+    store.connection.set_trace_callback(None)
 
 
 def test_the_same_node_is_not_written_again(store: SqliteStore) -> None:
@@ -66,7 +64,7 @@ def test_only_the_changed_table_is_written(store: SqliteStore) -> None:
     with statements(store) as seen:
         waiting = replace(RING, phase=Phase.WAITING)
         store.save(values.node(waiting, CONTAINER, values.hold(), values.fault()), [], [])
-    assert seen == ["BEGIN IMMEDIATE", "INSERT INTO rings", "UPDATE meta"]
+    assert seen == ["BEGIN IMMEDIATE", "INSERT INTO rings", "UPDATE meta", "COMMIT"]
 
 
 def test_what_left_the_node_is_deleted(store: SqliteStore, path: Path) -> None:
@@ -80,6 +78,7 @@ def test_what_left_the_node_is_deleted(store: SqliteStore, path: Path) -> None:
         "DELETE FROM isolations",
         "DELETE FROM holds",
         "UPDATE meta",
+        "COMMIT",
     ]
     with open_reader(path) as reader:
         assert reader.node() == values.node(RING)

@@ -20,9 +20,8 @@ HELD = values.node(values.hold("s1"), values.fault())
 
 def run(store: SqliteStore, statement: str) -> int:
     """Run one statement on the store's own connection, outside a transaction."""
-    with closing(store.engine.raw_connection()) as connection:
-        row = connection.cursor().execute(statement).fetchone()
-        return int(row[0]) if row is not None else 0
+    row = store.connection.execute(statement).fetchone()
+    return int(row[0]) if row is not None else 0
 
 
 @contextmanager

@@ -61,9 +61,9 @@ def test_files_are_for_root_and_the_group_only_whatever_the_umask(path: Path, ma
 
 
 def test_a_commit_is_on_the_disk_before_it_returns(path: Path) -> None:
-    with closing(open_store(path)) as store, closing(store.engine.raw_connection()) as connection:
-        cursor = connection.cursor()
-        found = {name: cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")}
+    with closing(open_store(path)) as store:
+        pragmas = ("journal_mode", "synchronous")
+        found = {name: store.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas}
     assert found == {"journal_mode": "wal", "synchronous": 2}
 
 

@@ -150,6 +150,11 @@ def test_faults_are_chosen_by_when_they_cleared(store: SqliteStore, path: Path) 
         assert reader.faults(active_only=True) == (active,)
 
 
-def test_reading_does_without_sqlalchemy() -> None:
-    script = "import sys, cmgr.store.reader; sys.exit('sqlalchemy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False).returncode == 0
+def test_only_a_new_or_older_file_needs_sqlalchemy(path: Path) -> None:
+    script = (
+        "import sys, pathlib; from cmgr.store import open_store; from cmgr.store.reader import open_reader;"
+        " path = pathlib.Path(sys.argv[1]); store = open_store(path); store.save(store.load(), [], []); store.close();"
+        " open_reader(path).close(); sys.exit('sqlalchemy' in sys.modules)"
+    )
+    codes = [subprocess.run([sys.executable, "-c", script, path], cwd=ROOT, check=False).returncode for _ in range(2)]
+    assert codes == [1, 0]

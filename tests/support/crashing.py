@@ -18,8 +18,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, event
-
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.commands import Action, Note
 from cmgr.model.values.node import Node
@@ -131,9 +129,10 @@ def wrap_store(store: SqliteStore, points: Points, plan: Plan) -> SqliteStore:
     """Make each commit of a save two points, and copy what is on disk after it."""
     inner, commits = store.save, list[int]()
 
-    def about_to_commit(connection: Connection) -> None:
-        commits.append(len(commits))
-        points.at("before a commit")
+    def about_to(statement: str) -> None:
+        if statement == "COMMIT":
+            commits.append(len(commits))
+            points.at("before a commit")
 
     def save(node: Node, actions: Sequence[Action], notes: Sequence[Note]) -> None:
         points.look(node)
@@ -144,7 +143,7 @@ def wrap_store(store: SqliteStore, points: Points, plan: Plan) -> SqliteStore:
             points.at("after a commit")
 
     points.look(store.load())
-    event.listen(store.engine, "commit", about_to_commit)
+    store.connection.set_trace_callback(about_to)
     _put(store, "save", save)
     return store
 

@@ -1,6 +1,5 @@
 """A desk that tests of the deciding thread share."""
 
-from contextlib import closing
 from datetime import timedelta
 
 from cmgr.model.values.commands import Note
@@ -44,5 +43,4 @@ class Done(Exception):
 
 def let_fail(store: SqliteStore, fails: bool) -> None:
     """Let every save fail, or work again."""
-    with closing(store.engine.raw_connection()) as connection:
-        connection.cursor().execute(f"PRAGMA query_only = {int(fails)}")
+    store.connection.execute(f"PRAGMA query_only = {int(fails)}")
