@@ -4,17 +4,21 @@ A directory of `cmgr.drivers` with a module `vendor` is the driver of one make o
 says all of this; everything else that is true of this make only stands beside it. It imports its driver only when that
 is opened, and never the configuration: that knows the vendors.
 
+A directory with a module `giving` says in that one's `GIVING` how a container is given its chips by CDI.
+
 A directory with a module `notation` says in that one's `NOTATION` how containers ask for chips of its make. It stands
 alone, because definitions are read before anybody knows whose chips the machine has, or whether cmgr can drive them.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from cmgr.model.values.chips import Chip
 
 _DRIVERS = Path(__file__).parent / "drivers"
 
@@ -84,6 +88,25 @@ class Notation:
         return (self.variable, *((self.parts_if[0],) if self.parts_if else ()))
 
 
+Edits = Mapping[str, Any]
+"""Changes of a container that CDI makes: `containerEdits` of its specification."""
+
+
+@dataclass(frozen=True, slots=True)
+class Giving:
+    """How a container is given chips of one make by CDI.
+
+    `kind`: the vendor and class of the chips' CDI names. `variable` returns the assignment by which the maker's own
+    OCI runtime gives these chips, and `runtimes` are the names of that one's program; without any there is no such way.
+    `devices` returns what a container needs to use these chips under any OCI runtime; it may look at what is installed.
+    """
+
+    kind: str
+    devices: Callable[[Sequence[Chip]], Edits]
+    variable: Callable[[Sequence[Chip]], str] = lambda _: ""
+    runtimes: tuple[str, ...] = ()
+
+
 @cache
 def vendors() -> tuple[Vendor, ...]:
     """Return every make of chips that this cmgr has a driver for, by name."""
@@ -94,6 +117,12 @@ def vendors() -> tuple[Vendor, ...]:
 def notations() -> tuple[Notation, ...]:
     """Return how containers ask for chips, of each make that is known, by the names of their directories."""
     return tuple(module.NOTATION for module in _modules("notation"))
+
+
+def giving(driver: str) -> Giving:
+    """Return how the chips of the driver of this name are given."""
+    found: Giving = import_module(f"cmgr.drivers.{driver}.giving").GIVING
+    return found
 
 
 def _modules(name: str) -> tuple[Any, ...]:

@@ -24,6 +24,7 @@ from cmgr.vendor import vendors
 DRIVERS = ("auto", *(vendor.name for vendor in vendors()), "sim")
 RUNTIMES = ("auto", "docker", "containerd", "sim")
 MODES = ("merge", "replace")
+GIVING = ("auto", "variable", "devices")
 LOG_LEVELS = ("trace", "debug", "info", "warning", "error")
 
 if TYPE_CHECKING:
@@ -69,6 +70,26 @@ class Containerd:
             within=("1s", "1h"),
         ),
     ] = timedelta(seconds=28)
+
+
+@dataclass(frozen=True, slots=True)
+class Cdi:
+    """The CDI files by which container runtimes give chips."""
+
+    dir: Annotated[str, Meta("The directory of CDI files, which the container runtimes read.", form=Form.PATH)] = (
+        "/etc/cdi"
+    )
+    chips: Annotated[
+        bool, Meta("Whether a file is kept there with a device for each chip; isolated ones refuse to be used.")
+    ] = False
+    give: Annotated[
+        str,
+        Meta(
+            "How the chips of a slot are given: by the variable that their maker's container runtime reads, or as "
+            "device files; auto takes the variable where that runtime is installed.",
+            choices=GIVING,
+        ),
+    ] = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +197,7 @@ class Config:
     containerd: Annotated[Containerd, Meta("containerd.")] = Containerd()
     drivers: Annotated[Drivers, Meta("", around=True)] = field(default_factory=Drivers)
     sim: Annotated[Sim, Meta('Simulated chips, for driver = "sim".')] = field(default_factory=Sim)
+    cdi: Annotated[Cdi, Meta("CDI: how container runtimes give chips to containers.")] = Cdi()
     faults: Annotated[Faults, Meta("The fault tables: which level a code has.")] = Faults()
     levels: Annotated[Levels, Meta("The handling of a fault of each level.")] = field(default_factory=Levels)
     reset: Annotated[ResetPolicy, Meta("Resets of rings.")] = field(default_factory=ResetPolicy)
@@ -212,4 +234,5 @@ class Config:
             limits=self.limits,
             heal=self.heal,
             software_window=self.faults.software_window,
+            cdi_chips=self.cdi.chips,
         )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
+from cmgr.model.containers.cdi import cdi_written, look_at_files, write_files
 from cmgr.model.containers.healing import tend
 from cmgr.model.containers.holding import (
     container_started,
@@ -39,6 +40,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.chips import resolve, rings_of
 from cmgr.model.values.commands import Command, Note, NoteKind
 from cmgr.model.values.facts import (
+    CdiWritten,
     ChipsListed,
     ContainerRemoved,
     ContainerSeen,
@@ -67,7 +69,7 @@ from cmgr.model.values.facts import (
 from cmgr.model.values.faults import Isolation
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.life import reborn
-from cmgr.model.values.node import ChipFaults, Node, RuntimeState
+from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import AFTER_RESTART, REBOOTING, Phase, Ring, resets_within
 
@@ -120,14 +122,16 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             _reconfigured(turn, fact)
         case Resync():
             _resync(turn)
-        case Tick() | Remarked() | TroubleMet():
+        case Tick() | Remarked() | TroubleMet() | CdiWritten():
             _told(turn, fact)
         case _:
             assert_never(fact)
 
 
-def _told(turn: Turn, fact: Tick | Remarked | TroubleMet) -> None:
+def _told(turn: Turn, fact: Tick | Remarked | TroubleMet | CdiWritten) -> None:
     match fact:
+        case CdiWritten():
+            cdi_written(turn, fact)
         case Remarked():
             kind = NoteKind.WARNING if fact.loud else NoteKind.RESULT
             turn.commands.append(Note(turn.at, kind, fact.text, fact.ring, fact.episode))
@@ -161,6 +165,7 @@ def _settle(turn: Turn) -> None:
     while _moves(turn) and rounds < MOST_ROUNDS:
         rounds += 1
     let_go(turn)
+    write_files(turn)
 
 
 def _moves(turn: Turn) -> bool:
@@ -187,6 +192,7 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         isolations={c: _isolation_not_ahead(i, turn.at) for c, i in turn.node.isolations.items()},
         reports={},
         down=frozenset(),
+        cdi=CdiState(),
     )
     members, rings = rings_of(chips.values()), {}
     for ring_id in sorted({*members, *(r.id for r in node.rings.values() if _outlives(r, turn.at, node.policy))}):
@@ -275,6 +281,7 @@ def _shifted_back(ring: Ring, at: datetime) -> Ring:
 
 def _resync(turn: Turn) -> None:
     forget_old(turn)
+    look_at_files(turn)
     for name in sorted(turn.node.runtimes):
         turn.ask_list(name, "resync", not_older=turn.at)
     for ring in list(turn.node.rings.values()):
@@ -296,6 +303,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     times += [release_at(node, i) for i in node.isolations.values()]
     times += [t.due for t in node.tallies.values()]
     times += [o.lapses for o in node.reset_orders.values() if not o.done]
+    times.append(node.cdi.retry_at)
     times.append(node.maintenance.until if node.maintenance is not None else None)
     # A deadline that is past and still there waits for something other than time.
     return min((t for t in times if t is not None and t > after), default=None)

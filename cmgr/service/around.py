@@ -1,10 +1,10 @@
-"""The places around an order where somebody else has a say."""
+"""The places around an order where somebody else has a say, or carries it out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cmgr.model.values.chips import ChipReport
-from cmgr.model.values.commands import ReadRing, ResetRing, StopContainer
+from cmgr.model.values.commands import ReadRing, ResetRing, StopContainer, WriteCdi
 
 Reports = Sequence[ChipReport]
 
@@ -17,14 +17,20 @@ def _as_they_are(_action: ReadRing, reports: Reports) -> tuple[ChipReport, ...]:
     return tuple(reports)
 
 
+def _write_nothing(_action: WriteCdi) -> tuple[str, ...]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """The functions that workers call around their orders, on their threads. Each may block, for a bounded time.
 
     `before_stop` may raise `RuntimeDown` when the stop must not go out, `before_reset` raises `ResetRefused`.
+    `write_cdi` returns what it has put right, a sentence each, and raises `CmgrError`.
     `after_reset` is asked about read-outs whose order says so, and returns them with what it has to add.
     """
 
     before_stop: Callable[[StopContainer], None] = _nothing
     before_reset: Callable[[ResetRing], None] = _nothing
     after_reset: Callable[[ReadRing, Reports], tuple[ChipReport, ...]] = _as_they_are
+    write_cdi: Callable[[WriteCdi], tuple[str, ...]] = _write_nothing

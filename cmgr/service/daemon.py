@@ -16,13 +16,15 @@ from cmgr import __version__
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_driver
-from cmgr.errors import ConfigError, StoreError, bare, chain
+from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
+from cmgr.model.containers.cdi import specs_of
 from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.facts import Fact, Reconfigured, Restarted, Resync, RuntimeFound, TroubleMet
 from cmgr.model.values.node import Node, known_runtimes
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import appeared, open_runtimes
+from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.clock import SteadyClock, history_ends, steadied
 from cmgr.service.desk import Desk
 from cmgr.service.door.answers import Answers
@@ -44,6 +46,7 @@ from cmgr.service.systemd import Notifier
 from cmgr.service.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME
+from cmgr.vendor import giving
 from cmgr.view import status as view
 
 if TYPE_CHECKING:
@@ -104,7 +107,9 @@ class Service:
         stack.callback(self._close_runtimes)
         self._inbox = Inbox(self._clock)
         self._around = self._surroundings()
-        self._workers = Workers(self._driver, self._runtimes, self._take, log.bug, self._around.around)
+        self._cdi = CdiFiles(Path(config.cdi.dir), giving(self._driver.name), config.cdi.give)
+        around = replace(self._around.around, write_cdi=lambda order: self._cdi.write(order.specs))
+        self._workers = Workers(self._driver, self._runtimes, self._take, log.bug, around)
         self._loop = Loop(node, self._inbox, self._store, self._workers.submit, self._log)
         self._loop.observers.append(self._around.observe)
         self._metrics = self._open_metrics()
@@ -168,6 +173,7 @@ class Service:
         if self._damage:
             self._inbox.put(_damaged(self._damage))
         self._loop.step(self._inbox.take(None))
+        self._tidy_cdi()
         self._driver.watch(self._inbox.put)
         for runtime in tuple(self._runtimes.values()):
             runtime.watch(self._take)
@@ -186,6 +192,15 @@ class Service:
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
         self._loop.run(self._clock, lambda: self._after_each(reloader), self._prune)
+
+    def _tidy_cdi(self) -> None:
+        """Take away files of an earlier life that nothing decides on any more."""
+        if self._config.observe or specs_of(self._loop.node):
+            return
+        try:
+            self._cdi.write(())
+        except CmgrError as error:
+            self._log.warn(chain(error))
 
     def _take(self, fact: Fact) -> None:
         """Take in what a runtime told."""
@@ -207,7 +222,7 @@ class Service:
 
         orders = Orders(node, now, desk.give, read_anew, self._driver)
         database = Path(self._config.state_dir) / NAME
-        return routes(Answers(self._driver, node, self.own, now, database, look), orders)
+        return routes(Answers(self._driver, node, self.own, now, database, look, self._cdi), orders)
 
     def _signals(self, reloader: Reloader) -> None:
         def end(_number: int, _frame: object) -> None:
@@ -291,6 +306,9 @@ class Service:
             found.append(Trouble(TroubleKind.DEGRADED, "metrics", "metrics are not served", why, "cmgr check"))
         if why := "; ".join(self._around.troubles()):
             found.append(Trouble(TroubleKind.DEGRADED, "alarms", "alarms are not sent", why, "cmgr check"))
+        if why := self._loop.node.cdi.error:
+            text = "CDI files are not written"
+            found.append(Trouble(TroubleKind.DEGRADED, "cdi", text, why, f"look at {self._config.cdi.dir}"))
         if self._loop.bugs:
             text = f"{self._loop.bugs} decisions met a bug"
             found.append(Trouble(TroubleKind.BUG, "", text, "please report it", "journalctl -u cmgr -p err"))

@@ -22,7 +22,7 @@ PATIENCE = 20.0
 
 AT_ONCE = (
     *("strategy", "observe", "levels", "faults", "reset", "isolation", "limits", "retry", "heal", "history"),
-    *("alarms", "hooks", "bundles"),
+    *("alarms", "hooks", "bundles", "cdi.chips"),
 )
 """Settings and tables of these names take effect without a restart."""
 
@@ -92,7 +92,7 @@ class Reloader:
         before = self._accept(config, catalog, who)
         old = values(before)
         changed = [key for key, value in values(config).items() if value != old[key]]
-        later = [key for key in changed if key.partition(".")[0] not in AT_ONCE]
+        later = [key for key in changed if not {key, key.partition(".")[0]} & {*AT_ONCE}]
         self._log.say("the configuration was read again: policy and fault tables are in force")
         if later:
             self._log.warn(f"in force only after a restart: {', '.join(later)}")

@@ -20,9 +20,11 @@ from cmgr.model.values.commands import (
     SetRestartPolicy,
     StartContainer,
     StopContainer,
+    WriteCdi,
 )
 from cmgr.model.values.facts import (
     Answer,
+    CdiWritten,
     ContainersListed,
     ContainerStarted,
     ContainerStopped,
@@ -135,6 +137,8 @@ class Workers:
                 return RestartPolicySet(action.id, action.key)
             case ReadOutput():
                 return OutputRead(action.id, action.key, self._output(action))
+            case WriteCdi():
+                return CdiWritten(action.id, mended=self._around.write_cdi(action))
             case _:
                 assert_never(action)
 
@@ -173,6 +177,7 @@ _VERB: Mapping[type[Action], str] = MappingProxyType(
         StartContainer: "start",
         SetRestartPolicy: "set",
         ReadOutput: "read",
+        WriteCdi: "write",
     }
 )
 """The words for each action in errors: "cannot …"."""
@@ -188,12 +193,22 @@ def failed(action: Action, error: BaseException) -> Answer:
             return RingRead(action.id, action.ring, tuple(ChipReport(c, error=why) for c in action.chips))
         case ResetRing():
             return ResetDone(action.id, action.ring, why, refused=isinstance(error, ResetRefused))
+        case WriteCdi():
+            return CdiWritten(action.id, why)
+        case _:
+            return _failed_at_container(action, error, why)
+
+
+def _failed_at_container(
+    action: StopContainer | StartContainer | SetRestartPolicy | ReadOutput, error: BaseException, why: str
+) -> Answer:
+    match action:
         case StopContainer():
             answer: ContainerStopped | ContainerStarted | RestartPolicySet | OutputRead = ContainerStopped(
                 action.id, action.key
             )
         case StartContainer():
-            answer = ContainerStarted(action.id, action.key)
+            answer = ContainerStarted(action.id, action.key, runtime_ails=isinstance(error, RuntimeAils))
         case SetRestartPolicy():
             answer = RestartPolicySet(action.id, action.key)
         case ReadOutput():
@@ -202,6 +217,4 @@ def failed(action: Action, error: BaseException) -> Answer:
             assert_never(action)
     if isinstance(error, ContainerGone):
         return replace(answer, gone=True)
-    if isinstance(answer, ContainerStarted):
-        answer = replace(answer, runtime_ails=isinstance(error, RuntimeAils))
     return replace(answer, error=why, unreachable=isinstance(error, RuntimeDown))

@@ -215,6 +215,35 @@ class Chips(TypedDict):
     chips: Annotated[list[Chip], "every chip"]
 
 
+class CdiMount(TypedDict):
+    hostPath: Annotated[str, "of the machine"]
+    containerPath: Annotated[str, "in the container"]
+    options: Annotated[list[str], "as mount(8) has them"]
+
+
+class CdiEdits(TypedDict):
+    env: NotRequired[Annotated[list[str], "variables of the container"]]
+    deviceNodes: NotRequired[Annotated[list[dict[str, str]], "device files; one that is not there is the refusal"]]
+    mounts: NotRequired[Annotated[list[CdiMount], "files of the machine"]]
+
+
+class CdiDevice(TypedDict):
+    name: Annotated[str, "the chip's id, or `all`"]
+    containerEdits: Annotated[CdiEdits, "what a container gets"]
+
+
+class CdiSpecification(TypedDict):
+    cdiVersion: Annotated[str, "the format's version"]
+    kind: Annotated[str, "what containers say before the `=`"]
+    devices: Annotated[list[CdiDevice], "each chip that is there, and all of them"]
+
+
+class Cdi(TypedDict):
+    file: Annotated[str, "where it is kept, with `cdi.chips`"]
+    kept: Annotated[bool, "whether it is"]
+    specification: Annotated[CdiSpecification, "the chips, for the Container Device Interface; isolated ones refuse"]
+
+
 class Available(TypedDict):
     available: Annotated[list[int], "ids of healthy chips that nobody uses"]
 

@@ -95,6 +95,7 @@ class Session:
         for ours, usual in (
             (str(self._service.config), "/etc/cmgr/cmgr.toml"),
             (str(self._service.database.parent), "/var/lib/cmgr"),
+            (str(self._service.folder / "cdi"), "/etc/cdi"),
             (str(self._service.socket), "/run/cmgr/cmgr.sock"),
         ):
             said = said.replace(ours, usual)

@@ -53,7 +53,7 @@ class Calls(Session):
         if "-sN" in given:
             return self._first_line(given)
         ended = subprocess.run(given, capture_output=True, text=True, timeout=PATIENCE, check=True)
-        return ended.stdout
+        return ended.stdout.replace(str(self._at.folder / "cdi"), "/etc/cdi")
 
     def _first_line(self, given: list[str]) -> str:
         # Its headers say from when on it follows.

@@ -14,6 +14,7 @@ from cmgr.model.invariants import stuck, unsafe
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.values import facts
 from cmgr.model.values.catalog import Catalog, Entry
+from cmgr.model.values.cdi import Spec
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId
 from cmgr.model.values.commands import (
     Action,
@@ -27,6 +28,7 @@ from cmgr.model.values.commands import (
     SetRestartPolicy,
     StartContainer,
     StopContainer,
+    WriteCdi,
 )
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Assertion, Fault, FaultCode, FaultKey, Level
@@ -92,6 +94,8 @@ def _answer(command: Action) -> facts.Answer:
             return facts.RestartPolicySet(command.id, command.key)
         case ReadOutput():
             return facts.OutputRead(command.id, command.key)
+        case WriteCdi():
+            return facts.CdiWritten(command.id)
 
 
 def stored(node: Node) -> Node:
@@ -132,6 +136,7 @@ class Cmgr:
         self.silent: set[int] = set()
         self.unbooted: set[int] = set()
         self.cures = True
+        self.files: tuple[Spec, ...] = ()
         self.policy = replace(policy, retry=replace(policy.retry, settle=seconds(settle)))
         self.catalog = catalog
         self.pending: list[Action] = []
@@ -236,7 +241,7 @@ class Cmgr:
             self.tell(facts.Tick())
         raise AssertionError(f"time does not pass: {self.node.rings}")
 
-    def _carry_out(self, command: Action) -> dict[str, Any]:
+    def _carry_out(self, command: Action) -> dict[str, Any]:  # noqa: C901 - a flat table, a line a command
         """Do what the command asks, and return what its answer says of it."""
         match command:
             case ListContainers():
@@ -267,6 +272,9 @@ class Cmgr:
                 return {}
             case ReadOutput():
                 return {"text": "loading the model\nout of memory\n"}
+            case WriteCdi():
+                self.files = command.specs
+                return {}
 
     def _report(self, chip: ChipId) -> ChipReport:
         if chip in self.silent:

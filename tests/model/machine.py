@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cmgr.model.values import facts
+from cmgr.model.values.cdi import Spec
 from cmgr.model.values.chips import ChipId, ChipReport, Process, Reported
 from cmgr.model.values.commands import (
     Action,
@@ -21,6 +22,7 @@ from cmgr.model.values.commands import (
     SetRestartPolicy,
     StartContainer,
     StopContainer,
+    WriteCdi,
 )
 from cmgr.model.values.containers import UNHEALTHY, Container, ContainerKey, Exit, Heal
 from cmgr.model.values.faults import Assertion
@@ -108,6 +110,7 @@ class Machine:
     silent: set[int] = field(default_factory=set)
     calm: bool = False
     made: int = 0
+    files: tuple[Spec, ...] = ()
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)  # noqa: S311 - a test's dice, not a secret
@@ -161,6 +164,9 @@ class Machine:
                 return self._manage(command, fails)
             case ReadOutput():
                 return {"error": "no answer"} if fails or command.key not in self.truth else {"text": "out of memory"}
+            case WriteCdi():
+                self.files = self.files if fails else command.specs
+                return {"error": "the disk is full"} if fails else {}
 
     def _report(self, chip: ChipId, fails: bool) -> ChipReport:
         if chip in self.silent or (fails and self.rng.random() < 0.3):

@@ -17,6 +17,7 @@ from cmgr.model.values.commands import (
     SetRestartPolicy,
     StartContainer,
     StopContainer,
+    WriteCdi,
 )
 from cmgr.model.values.containers import Exit
 from cmgr.model.values.faults import Assertion
@@ -144,6 +145,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "restart policy set: b": _policy(),
     "restart policy set: failed": _policy(error="timed out"),
     "output read: a": lambda _: facts.OutputRead(CommandId("output-1"), key("a"), "out of memory"),
+    "cdi written: nobody has asked": lambda _: facts.CdiWritten(CommandId("cdi-1")),
     "resume ordered: a": lambda _: facts.ResumeOrdered(key("a"), "uid 0"),
     "resume ordered: all": lambda _: facts.ResumeAllOrdered("uid 0"),
     "release ordered: chip 0": lambda _: facts.ReleaseOrdered(ChipId(0), "uid 0"),
@@ -179,6 +181,8 @@ def words(command: Action) -> str:
             return f"start {command.name}"
         case ReadOutput():
             return f"output of {command.name}"
+        case WriteCdi():
+            return "write the CDI files"
         case SetRestartPolicy():
             return f"policy of {command.name} {'back' if command.restart_policy else 'off'}"
 

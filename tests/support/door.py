@@ -7,11 +7,13 @@ from typing import cast
 
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver
+from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.orders import Orders
 from cmgr.service.door.routes import Request, Route
+from cmgr.vendor import giving
 from cmgr.view.status import Own
 from tests.cli.scenes import NOW
 
@@ -22,7 +24,10 @@ WELL = Own("ready", "sim", ())
 def table(own: Own = WELL) -> tuple[Route, ...]:
     """Return everything that can be asked of a service, of one that knows nothing but this of itself."""
     none = cast("ChipDriver", None)
-    answers = Answers(none, Node, lambda: own, lambda: NOW, Path("/nowhere"), lambda: {"ok": True, "findings": []})
+    files = CdiFiles(Path("/nowhere"), giving("sim"), "auto")
+    answers = Answers(
+        none, Node, lambda: own, lambda: NOW, Path("/nowhere"), lambda: {"ok": True, "findings": []}, files
+    )
     return routes(
         answers, Orders(Node, lambda: NOW, lambda _: None, lambda _: {"changed": [], "after_restart": []}, none)
     )

@@ -79,6 +79,7 @@ class Service:
         paths = {
             "state_dir": str(folder / "state"),
             "socket": str(self.socket),
+            "cdi.dir": str(folder / "cdi"),
             "sim.world": str(self._world),
         }
         self.settings: dict[str, Setting] = {**DEFAULTS, **paths, **settings}

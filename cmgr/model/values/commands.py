@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NewType
 
+from cmgr.model.values.cdi import Spec
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.containers import ContainerKey
 
@@ -98,6 +99,15 @@ class ReadOutput:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class WriteCdi:
+    """Make these all the CDI files of cmgr that there are. Safe to repeat. Answer: `CdiWritten`."""
+
+    id: CommandId
+    reason: str
+    specs: tuple[Spec, ...]
+
+
 class NoteKind(StrEnum):
     """The subject of a line of the timeline. `OPENED` and `CLOSED` bracket an episode."""
 
@@ -132,7 +142,9 @@ class Note:
     ended: datetime | None = None
 
 
-Action = ListContainers | ReadRing | StopContainer | StartContainer | SetRestartPolicy | ReadOutput | ResetRing
+Action = (
+    ListContainers | ReadRing | StopContainer | StartContainer | SetRestartPolicy | ReadOutput | ResetRing | WriteCdi
+)
 """A command for the world outside."""
 
 Command = Action | Note

@@ -180,6 +180,15 @@ class OutputRead:
 
 
 @dataclass(frozen=True, slots=True)
+class CdiWritten:
+    """Answers `WriteCdi`. `mended`: what somebody else had done to the files, a sentence each; it is put right."""
+
+    command: CommandId
+    error: str = ""
+    mended: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Remarked:
     """Something beside the recovery has to be told in its timeline: what a hook did, what was saved."""
 
@@ -293,7 +302,16 @@ Ordered = (
 )
 """Orders of a person. `who` is that person's name in the timeline."""
 
-Answer = RingRead | ResetDone | ContainersListed | ContainerStopped | ContainerStarted | RestartPolicySet | OutputRead
+Answer = (
+    RingRead
+    | ResetDone
+    | ContainersListed
+    | ContainerStopped
+    | ContainerStarted
+    | RestartPolicySet
+    | OutputRead
+    | CdiWritten
+)
 
 Fact = (
     Restarted

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from cmgr.model.values.catalog import Catalog
+from cmgr.model.values.cdi import Spec
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.commands import CommandId
 from cmgr.model.values.containers import Container, ContainerKey
@@ -41,6 +42,22 @@ class RuntimeState:
     ask_at: datetime | None = None
     restarted: datetime | None = None
     failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CdiState:
+    """The CDI files as cmgr knows them in this life.
+
+    `written`: what stands in them. `asked`: the order under way, and what it has written. `again`: they are to be
+    looked at, whatever `written` says. `failures`: orders in a row that failed.
+    """
+
+    written: tuple[Spec, ...] = ()
+    asked: tuple[CommandId, tuple[Spec, ...]] | None = None
+    again: bool = False
+    retry_at: datetime | None = None
+    failures: int = 0
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +104,7 @@ class Node:
     reports: ThisLife[Mapping[ChipId, ChipReport]] = field(default_factory=dict)
     down: ThisLife[frozenset[ChipId]] = frozenset()
     strangers: ThisLife[frozenset[ChipId]] = frozenset()
+    cdi: ThisLife[CdiState] = CdiState()
     serial: int = 0
     episodes: int = 0
 

@@ -212,6 +212,8 @@ class Policy:
     """Within so short a time the same code on two chips of one container is the software's doing; 0: it never is."""
     death_window: timedelta = timedelta(seconds=60)
     """How long before an episode a container may have died of its fault."""
+    cdi_chips: bool = False
+    """Whether a CDI file with a device for each chip is kept."""
     daemon_grace: timedelta = timedelta(seconds=10)
     """How long after a runtime came up a start is its restart policy's and not a person's."""
 

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cmgr.config.spelling import duration
 from cmgr.errors import BadRequest
+from cmgr.model.containers.cdi import of_chips
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Gauge
+from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door import records
 from cmgr.service.door.routes import Request, Stream, Unwell
 from cmgr.store.reader import Reader, open_reader
@@ -55,6 +57,7 @@ class Answers:
     database: Path
     look: "Callable[[], shapes.Check]"
     """Looks at everything that the service needs, as `cmgr check` does. May block for long."""
+    files: CdiFiles
 
     _version: Version = field(default_factory=Version)
     _picture: Version = field(default_factory=Version)
@@ -96,6 +99,12 @@ class Answers:
     def history(self, request: Request) -> "shapes.History":
         with self._read() as database:
             return records.lines(database, _limit(request))
+
+    def cdi(self, _request: Request) -> "shapes.Cdi":
+        node = self.node()
+        spec = of_chips(node)
+        file = str(self.files.path(spec.name))
+        return {"file": file, "kept": node.policy.cdi_chips, "specification": self.files.document(spec)}
 
     def check(self, _request: Request) -> "shapes.Check":
         # One after the other: each loads the driver's library in a process of its own.

@@ -39,6 +39,7 @@ def _answers(a: Answers) -> tuple[Route, ...]:
             "GET", "/v1/explain/{code}", "explain", a.explain, "What a fault code means: cmgr explain CODE.",
             (Arg("code", "string", "The fault's code, such as 80E24E00.", required=True),), tag=a.tag,
         ),
+        Route("GET", "/v1/cdi", "cdi", a.cdi, "The chips as a CDI specification: cmgr cdi."),
         Route("GET", "/v1/check", "check", a.check, "What is wrong with this machine's setup: cmgr check."),
         Route("GET", "/v1/health", "health", a.health, "Whether the service itself is well; 503 when it is not."),
         Route("GET", "/v1/events", "events", a.events, "Each line of history as it is written.", kind=LINES),
