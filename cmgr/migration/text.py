@@ -15,8 +15,8 @@ ALWAYS = (
     "at most 3 resets of a ring in 6 hours, then its faulty chips are isolated with the reason (reset.attempts, "
     "reset.window); a failed reset is not repeated at once",
     "the reference counted no faults; cmgr has the rules of the vendor's Kubernetes plugin: one of 42 codes that comes "
-    "again after 2 or 3 times within a day and a reset each time isolates its chip until cmgr release; a link that is "
-    "down for 20 s isolates it until it has been up for 60 s (faults.rules has others; cmgr explain CODE)",
+    "again after 2 or 3 times within a day and a reset each time isolates its chip until cmgr release; for a link that "
+    "is down for 20 s the chip gets nothing new and is used on (faults.rules has others; cmgr explain CODE)",
     "a fault of level SeparateNPU isolates its chip: nothing is started there, containers go on (isolation.on_isolate)",
     "a container that a person stopped, or that was never started, is not started by cmgr",
     "one ring's recovery does not wait for another's, but for the reset itself (reset.at_once)",

@@ -1,13 +1,13 @@
 """Questions that decisions ask of a node: which faults count, who is in scope, what keeps a hold from starting."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import Container
-from cmgr.model.values.faults import Fault, Level
+from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import OnIsolate, ResetPolicy, Strategy
@@ -29,6 +29,20 @@ def grave_faults(node: Node, chip: ChipId) -> list[Fault]:
 def blocking_faults(node: Node, chip: ChipId) -> list[Fault]:
     """Return those of them that keep cmgr from starting anything on the chip."""
     return [f for f in grave_faults(node, chip) if not node.policy.levels[f.level].observe]
+
+
+def pre_isolating(node: Node, chip: ChipId) -> Mapping[FaultCode, datetime]:
+    """Return the codes for which nothing new is to be started on the chip, and since when."""
+    since = {f.code: f.risen for f in active_faults(node, chip) if f.handling.pre_isolates}
+    raised = {t.code: r.since for t in node.tallies.values() if t.chip == chip and (r := t.pre_isolating) is not None}
+    return dict(sorted({**since, **raised}.items()))
+
+
+def dead_link(node: Node, chip: ChipId) -> FaultCode | None:
+    """Return the fault for which nothing that needs the network can work on the chip; None when its link is well."""
+    down = {f.code for f in active_faults(node, chip) if f.handling is not Handling.SubHealthFault}
+    down |= {code for code in pre_isolating(node, chip) if (chip, code) in node.tallies}
+    return min((code for code in down if node.catalog.class_of(code) is FaultClass.NETWORK), default=None)
 
 
 def handles(node: Node, fault: Fault) -> bool:
@@ -205,6 +219,8 @@ def start_blocker(node: Node, hold: Hold) -> Blocker:
         why = _chip_blocker(node, chip)
         if why:
             return Blocker(Block.CHIP, why)
+    if why := network_blocker(node, hold):
+        return Blocker(Block.CHIP, why)
     if observing(node):
         return Blocker(Block.CHIP, why_idle(node))
     unread = [c for c in hold.chips if node.rings[node.chips[c].ring].read is None]
@@ -215,6 +231,15 @@ def start_blocker(node: Node, hold: Hold) -> Blocker:
     if runtime.listed is None:
         return Blocker(Block.ANSWER, f"{runtime.name} has not answered yet")
     return Blocker(Block.NOTHING, "")
+
+
+def network_blocker(node: Node, hold: Hold) -> str:
+    """Return in words that the held container needs the network and a chip of it has none; or nothing."""
+    container = node.containers.get(hold.key)
+    if container is None or not container.needs_network:
+        return ""
+    dead = [(chip, code) for chip in sorted(hold.chips) if (code := dead_link(node, chip)) is not None]
+    return f"it needs the network (cmgr.needs-network), and chip {dead[0][0]} has {dead[0][1]}" if dead else ""
 
 
 def _chip_blocker(node: Node, chip: ChipId) -> str:

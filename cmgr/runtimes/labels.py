@@ -15,6 +15,7 @@ ENABLE = "cmgr.enable"
 HEAL = "cmgr.heal"
 HEAL_LIMIT = "cmgr.heal-limit"
 HEAL_BACKOFF = "cmgr.heal-backoff"
+NEEDS_NETWORK = "cmgr.needs-network"
 
 IGNORE = "ignore"
 """The value of `ENABLE` for a container that can reach chips and uses none."""
@@ -36,6 +37,7 @@ class Wishes:
     enabled: bool = True
     ignored: bool = False
     heal: Heal | None = None
+    needs_network: bool = False
     warnings: tuple[str, ...] = ()
 
 
@@ -68,6 +70,7 @@ def wishes(labels: Mapping[str, str], *, auto_remove: bool = False) -> Wishes:
         enabled=said.get(ENABLE, "true").casefold() == "true",
         ignored=said.get(ENABLE, "true").casefold() == IGNORE,
         heal=_heal(said) if heals and not auto_remove else None,
+        needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
         warnings=tuple(warnings[:8]),
     )
 
@@ -79,7 +82,7 @@ def _heal(said: Mapping[str, str]) -> Heal:
     )
 
 
-_FLAGS = (ENABLE, HEAL)
+_FLAGS = (ENABLE, HEAL, NEEDS_NETWORK)
 
 _TAKEN: Mapping[str, tuple[str, str]] = {
     STRATEGY: ("|".join(Strategy), ", ".join(Strategy)),
@@ -88,6 +91,7 @@ _TAKEN: Mapping[str, tuple[str, str]] = {
     ENABLE: (f"true|false|{IGNORE}", f"true, false or {IGNORE}"),
     HEAL: ("true|false", "true or false"),
     HEAL_LIMIT: ("[1-9][0-9]{0,3}", "a whole number from 1"),
+    NEEDS_NETWORK: ("true|false", "true or false"),
     HEAL_BACKOFF: ("[1-9][0-9]{0,5}", "a whole number of seconds from 1"),
 }
 """Each label that is read: what it must look like, as a regular expression and in words."""

@@ -58,6 +58,7 @@ def _to_level_3(connection: Connection) -> None:
     connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS modes (mode, since, until, who)")
     connection.exec_driver_sql("INSERT INTO maintenance (id, since, until, who) SELECT 0, since, until, who FROM modes")
     connection.exec_driver_sql("DROP TABLE modes")
+    connection.exec_driver_sql("UPDATE faults SET handling = level")
     connection.exec_driver_sql("UPDATE containers SET wanted = running AND enabled AND chips != '[]'")
 
 

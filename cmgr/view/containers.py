@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from cmgr.model.containers.owners import is_fought_for
-from cmgr.model.scope import chip_words, grave_faults, is_spared, why_idle
+from cmgr.model.scope import chip_words, grave_faults, is_spared, network_blocker, why_idle
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.holds import Hold, HoldState
@@ -231,6 +231,7 @@ def _waits_for(node: Node, hold: Hold, status: str) -> str:
             return f"ring {ring.id} is in an episode ({ring.phase})"
     troubles = _of_chips(node, hold.chips)
     troubles += [f"chip {chip} is not there" for chip in sorted(hold.chips) if chip not in node.chips]
+    troubles += [why for why in (network_blocker(node, hold),) if why]
     if troubles:
         return troubles[0]
     runtime = node.runtimes.get(hold.key.runtime)

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import normal_code
-from cmgr.model.values.faults import Level
+from cmgr.model.values.catalog import Verdict, normal_code
+from cmgr.model.values.faults import FaultClass, Handling, Level
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import LevelPolicy, OnIsolate, Policy, Strategy
 from cmgr.view.rules import counters, rules
@@ -38,17 +38,31 @@ def explain(code: str, node: Node) -> "shapes.Explanation":
     return {
         "code": normal,
         "level": None if by_severity else verdict.level.name,
+        "handling": None if by_severity else verdict.handling.name,
+        "fault_class": verdict.fault_class.value,
         "origin": "in no table; the driver's severity decides" if by_severity else verdict.origin,
         "known": verdict.known,
         "meaning": verdict.meaning,
         "rules": rules(normal, node),
         "chips": counters(normal, node),
-        "does": [*_observed(policy), *(_by_severity(policy) if by_severity else what(verdict.level, policy))],
+        "does": [*_observed(policy), *(_by_severity(policy) if by_severity else _done(verdict, policy))],
     }
 
 
 def _observed(policy: Policy) -> list[str]:
     return ["observe = true: what follows is recorded and not done"] if policy.observe else []
+
+
+def _done(verdict: Verdict, policy: Policy) -> list[str]:
+    lines = what(verdict.level, policy)
+    if verdict.handling.pre_isolates:
+        lines = [
+            "keeps new work from the chip (pre-isolated): cmgr chips --available leaves it out",
+            "stops nothing and resets nothing: what runs on the chip goes on, and what is held is started there again",
+        ]
+    if verdict.fault_class is FaultClass.NETWORK and verdict.handling is not Handling.SubHealthFault:
+        lines.append("a held container with the label cmgr.needs-network=true waits until the link is up again")
+    return lines
 
 
 def _by_severity(policy: Policy) -> list[str]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from cmgr.model.faults.escalation import ends_at, within
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.faults import FaultCode, Handling, Level, within_class
 from cmgr.model.values.node import Node
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
 from cmgr.words import span, stamp, stamp_or_none
@@ -15,30 +15,36 @@ if TYPE_CHECKING:
 
 def rules(code: FaultCode, node: Node) -> "list[shapes.Rule]":
     """Return the rules that can raise this code, each with a sentence."""
+    asked = node.catalog.class_of(code)
     frequency, duration = node.catalog.rules.frequency.get(code), node.catalog.rules.duration.get(code)
     found: list[shapes.Rule] = []
     if duration is not None:
-        found.append({"kind": RuleKind.DURATION.value, "level": duration.level.name, "text": _duration(duration)})
+        word = within_class(duration.handling, asked)
+        found.append(_rule(RuleKind.DURATION, word, _duration(duration, word)))
     if frequency is not None:
-        text = _frequency(frequency, lasting=duration is not None)
-        found.append({"kind": RuleKind.FREQUENCY.value, "level": frequency.level.name, "text": text})
+        word = within_class(frequency.handling, asked)
+        found.append(_rule(RuleKind.FREQUENCY, word, _frequency(frequency, word, lasting=duration is not None)))
     return found
 
 
-def _duration(rule: DurationRule) -> str:
+def _rule(kind: RuleKind, word: Handling, text: str) -> "shapes.Rule":
+    return {"kind": kind.value, "level": word.level.name, "handling": word.name, "text": text}
+
+
+def _duration(rule: DurationRule, word: Handling) -> str:
     return (
-        f"when it has lasted {span(rule.fault_timeout)} it is raised to {rule.level.name}, until it has stayed away "
+        f"when it has lasted {span(rule.fault_timeout)} it is raised to {word.name}, until it has stayed away "
         f"for {span(rule.recover_timeout)}"
     )
 
 
-def _frequency(rule: FrequencyRule, *, lasting: bool) -> str:
+def _frequency(rule: FrequencyRule, word: Handling, *, lasting: bool) -> str:
     counted = "when it lasted so" if lasting else "when it came"
     ends = "only a person ends that" if rule.release is None else f"until it has stayed away for {span(rule.release)}"
-    waits = rule.after_reset and rule.level is Level.SeparateNPU
+    waits = rule.after_reset and word.level is Level.SeparateNPU
     first = "; what a reset may cure is reset once more first, and isolated if it comes again" if waits else ""
     return (
-        f"{counted} {rule.times} times on one chip within {span(rule.window)} it is raised to {rule.level.name}, "
+        f"{counted} {rule.times} times on one chip within {span(rule.window)} it is raised to {word.name}, "
         f"{ends}{first}"
     )
 
@@ -70,7 +76,8 @@ def _counter(node: Node, chip: ChipId, code: FaultCode) -> "shapes.Counter":
 def _raise(node: Node, tally: Tally, raised: Raise) -> "shapes.Raised":
     return {
         "kind": raised.kind.value,
-        "level": raised.level.name,
+        "level": raised.handling.level.name,
+        "handling": raised.handling.name,
         "since": stamp(raised.since),
         "reason": f"it {raised.reason}",
         "ends": stamp_or_none(ends_at(node, tally, raised)),
@@ -83,5 +90,5 @@ def raised_by(node: Node, chip: ChipId, code: FaultCode) -> str:
     tally = node.tallies.get((chip, code))
     if tally is None or not tally.raised:
         return ""
-    gravest = max(tally.raised, key=lambda r: r.level)
+    gravest = max(tally.raised, key=lambda r: r.handling)
     return f"it {gravest.reason} ({gravest.kind})"

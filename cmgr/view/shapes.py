@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.faults import Level, Severity
+from cmgr.model.values.faults import FaultClass, Handling, Level, Severity
 from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.rules import RuleKind
@@ -31,6 +31,7 @@ def _values(words: type[Enum]) -> Form:
 
 Time = Annotated[str, Form("date-time")]
 LevelName = Annotated[str, Form(words=tuple(level.name for level in Level))]
+HandlingName = Annotated[str, Form(words=tuple(word.name for word in Handling))]
 SeverityName = Annotated[str, Form(words=tuple(severity.name for severity in Severity))]
 StrategyName = Annotated[str, _values(Strategy)]
 RuleName = Annotated[str, _values(RuleKind)]
@@ -145,7 +146,9 @@ class Down(TypedDict):
 
 class Fault(TypedDict):
     code: Annotated[str, "8 hexadecimal digits"]
-    level: Annotated[LevelName, "what the code asks for"]
+    level: Annotated[LevelName, "what cmgr does about the fault itself"]
+    handling: Annotated[HandlingName, "the table's or a rule's word for what it asks for: beside levels, what keeps new work away"]
+    fault_class: Annotated[str, _values(FaultClass), "what it concerns"]
     since: Annotated[Time, "its first occurrence"]
     count: Annotated[int, "how often it has occurred"]
     module: Annotated[str, "what of the chip it concerns, where that is known"]
@@ -171,11 +174,12 @@ class Chip(TypedDict):
     isolated_by: Annotated[str | None, "`level`, `escalation`, `budget`, or `operator`; null when not"]
     isolated_since: Annotated[Time | None, "since when"]
     release_at: Annotated[Time | None, "when a clean period ends the isolation; null when something else does"]
-    reason: Annotated[str, "why it is isolated or not healthy"]
+    pre_isolated: Annotated[bool, "what runs on it goes on, and nothing new is to be started there"]
+    reason: Annotated[str, "why it is isolated, not healthy, or pre-isolated"]
     faults: Annotated[list[Fault], "its active faults, the gravest first"]
     containers: Annotated[list[str], "the containers that use it, by name"]
     processes: Annotated[list[Process], "the processes on it, as the driver says"]
-    available: Annotated[bool, "healthy, and used by nobody"]
+    available: Annotated[bool, "healthy, not pre-isolated, and used by nobody"]
     hint: Annotated[str, "what to type when it is isolated"]
     measured: NotRequired[
         Annotated[
@@ -312,12 +316,14 @@ class History(TypedDict):
 class Rule(TypedDict):
     kind: Annotated[RuleName, "the kind of rule"]
     level: Annotated[LevelName, "what it raises the code to"]
+    handling: Annotated[HandlingName, "the rule's own word for that"]
     text: Annotated[str, "when it does, and until when"]
 
 
 class Raised(TypedDict):
     kind: Annotated[RuleName, "the kind of rule"]
     level: Annotated[LevelName, "to what"]
+    handling: Annotated[HandlingName, "the rule's own word for that"]
     since: Annotated[Time, "since when"]
     reason: Annotated[str, "why"]
     ends: Annotated[Time | None, "when that ends if the fault stays away"]
@@ -337,6 +343,8 @@ class Counter(TypedDict):
 class Explanation(TypedDict):
     code: Annotated[str, "the code in its one spelling"]
     level: Annotated[LevelName | None, "null where the driver's severity decides"]
+    handling: Annotated[HandlingName | None, "the table's word for it; null where the driver's severity decides"]
+    fault_class: Annotated[str, _values(FaultClass), "what it concerns"]
     origin: Annotated[str, "where the level comes from"]
     known: Annotated[bool, "a table has the code"]
     meaning: Annotated[str, "what the table says of it"]

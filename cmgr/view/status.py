@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cmgr.model.faults.isolation import release_at
-from cmgr.model.scope import active_faults
+from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.node import Node
@@ -169,6 +169,7 @@ def chips(node: Node) -> "list[shapes.Chip]":
 def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chip":
     known, report, isolation = node.chips[chip], node.reports.get(chip), node.isolations.get(chip)
     processes = report.processes if report is not None and not report.error else ()
+    kept_free = ", ".join(f"{code}: {wrong.pre_isolated_words(node, code)}" for code in pre_isolating(node, chip))
     return {
         "id": chip,
         "logical": known.logical,
@@ -179,7 +180,8 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chi
         "isolated_by": isolation.by if isolation is not None else None,
         "isolated_since": stamp_or_none(isolation.since) if isolation is not None else None,
         "release_at": stamp_or_none(release_at(node, isolation)) if isolation is not None else None,
-        "reason": wrong.unfit(node, chip),
+        "pre_isolated": bool(kept_free),
+        "reason": wrong.unfit(node, chip) or kept_free,
         "faults": [_fault(node, f) for f in active_faults(node, chip)],
         "containers": sorted(users),
         "processes": [_process(p) for p in processes],
@@ -204,6 +206,8 @@ def _fault(node: Node, fault: Fault) -> "shapes.Fault":
     return {
         "code": fault.code,
         "level": fault.level.name,
+        "handling": fault.handling.name,
+        "fault_class": fault.fault_class.value,
         "since": stamp(fault.since),
         "count": fault.count,
         "module": one_line(fault.module),
@@ -225,7 +229,9 @@ def fault_of_chip(node: Node, fault: Fault) -> "shapes.ChipFault":
 
 
 def available(node: Node, count: int | None = None) -> list[int]:
-    """Return at most `count` chips that are healthy and used by nobody, the lowest ids first.
+    """Return at most `count` chips on which something new can be started, the lowest ids first.
+
+    They are healthy, used by nobody, and not pre-isolated.
 
     Only a chip that answered in this life counts: who is on it is not known otherwise. A chip whose ring is in an
     episode may be reset at any time, and one with a held container is about to be used; neither counts.
@@ -239,4 +245,5 @@ def available(node: Node, count: int | None = None) -> list[int]:
 def _free(node: Node, chip: ChipId) -> bool:
     report, ring = node.reports.get(chip), node.rings.get(node.chips[chip].ring)
     in_episode = ring is not None and ring.in_episode
-    return report is not None and not report.processes and not in_episode and healthy(node, chip)
+    fit = healthy(node, chip) and not pre_isolating(node, chip)
+    return report is not None and not report.processes and not in_episode and fit

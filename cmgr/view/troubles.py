@@ -3,12 +3,22 @@ alarms go by. "All is well" is said when it is empty, and only then.
 """
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cmgr.model.containers.owners import is_fought_for
-from cmgr.model.scope import grave_faults, handled_faults, holds_on, is_spared, on_ring, unclear_users
+from cmgr.model.scope import (
+    grave_faults,
+    handled_faults,
+    holds_on,
+    is_spared,
+    on_ring,
+    pre_isolating,
+    unclear_users,
+)
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.faults import FaultClass, FaultCode
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import REBOOTING, Ring
@@ -32,6 +42,7 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *_kept_back(node),
         *(found for _, ring in sorted(node.rings.items()) for found in _ring(node, ring)),
         *(_chip(node, chip, why) for chip in sorted({*node.chips, *node.isolations}) if (why := unfit(node, chip))),
+        *_pre_isolated(node),
         *_failed(node),
         *_ailing(node),
         *_down(node),
@@ -159,6 +170,38 @@ def _chip(node: Node, chip: ChipId, why: str) -> Trouble:
     codes, hint = (isolation.code,) if isolation.code else (), isolation_hint(node, [chip])
     text = f"{about} is isolated"
     return Trouble(TroubleKind.ISOLATED, about, text, why, hint, isolation.since, ring=ring, chips=(chip,), codes=codes)
+
+
+def _pre_isolated(node: Node) -> Iterator[Trouble]:
+    """Yield each fault that keeps new work away: once, however many chips have it, for its cause is mostly one."""
+    chips: dict[FaultCode, list[ChipId]] = {}
+    since: dict[FaultCode, datetime] = {}
+    for chip in sorted(node.chips):
+        for code, began in pre_isolating(node, chip).items():
+            chips.setdefault(code, []).append(chip)
+            since[code] = min(since.get(code, began), began)
+    for code, found in sorted(chips.items()):
+        kind, text, hint = (
+            TroubleKind.PRE_ISOLATED,
+            f"{code} keeps new work from {listed(found)}",
+            f"cmgr explain {code}",
+        )
+        if node.catalog.class_of(code) is FaultClass.NETWORK:
+            kind, text, hint = TroubleKind.NETWORK, f"network fault {code} on {listed(found)}", _link_hint(found)
+        why = pre_isolated_words(node, code)
+        yield Trouble(kind, code, text, why, hint, since[code], chips=tuple(found), codes=(code,))
+
+
+def pre_isolated_words(node: Node, code: FaultCode) -> str:
+    """Return in words what the fault is, and what follows for the chip."""
+    meaning = one_line(node.catalog.judge(code, None).meaning)
+    return f"{meaning or 'no meaning is known'}; what runs goes on, and nothing new is to be started there"
+
+
+def _link_hint(chips: list[ChipId]) -> str:
+    if len(chips) > 1:
+        return f"look at the switch of {listed(chips)}, then at the cables; no chip has to be replaced"
+    return f"look at the cable and the optics of {listed(chips)}, and at its port of the switch"
 
 
 def _failed(node: Node) -> Iterator[Trouble]:

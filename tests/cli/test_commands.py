@@ -127,7 +127,10 @@ def test_status_check_ends_with_0_when_all_is_well(home: Home) -> None:
         (("history",), {"episodes"}),
         (("history", "1"), {"episode", "notes"}),
         (("history", "--all"), {"notes"}),
-        (("explain", "80E24E00"), {"code", "level", "origin", "known", "meaning", "rules", "chips", "does"}),
+        (
+            ("explain", "80E24E00"),
+            {"code", "level", "handling", "fault_class", "origin", "known", "meaning", "rules", "chips", "does"},
+        ),
         (("check",), {"ok", "findings"}),
     ],
 )

@@ -15,7 +15,7 @@ from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container
-from cmgr.model.values.faults import Level
+from cmgr.model.values.faults import Handling, Level
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.policy import Policy, Strategy
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
@@ -56,7 +56,7 @@ def with_long_names() -> Node:
 
 def explained(level: Level, policy: Policy) -> list[str]:
     meaning = "The chip's memory has an error that cannot be corrected."
-    catalog = Catalog({CODE: Entry(level, "built-in table ascend", meaning)})
+    catalog = Catalog({CODE: Entry(Handling[level.name], "built-in table ascend", meaning)})
     return texts.explanation(view.explain(CODE, Node(policy, catalog)), PAGE)
 
 
@@ -64,12 +64,12 @@ def escalated() -> list[str]:
     """Chip 0 has the fault and was raised by both rules, chip 1 has had it once and counts, chip 2 was released."""
     day = timedelta(days=1)
     rules = Rules(
-        {CODE: FrequencyRule(day, 3, Level.SeparateNPU)},
-        {CODE: DurationRule(timedelta(seconds=20), timedelta(seconds=60), Level.RestartNPU)},
+        {CODE: FrequencyRule(day, 3, Handling.SeparateNPU)},
+        {CODE: DurationRule(timedelta(seconds=20), timedelta(seconds=60), Handling.RestartNPU)},
     )
     raised = (
-        Raise(RuleKind.DURATION, Level.RestartNPU, T0, "has lasted 20 s"),
-        Raise(RuleKind.FREQUENCY, Level.SeparateNPU, T0, "came 3 times within 1 d", manual=True),
+        Raise(RuleKind.DURATION, Handling.RestartNPU, T0, "has lasted 20 s"),
+        Raise(RuleKind.FREQUENCY, Handling.SeparateNPU, T0, "came 3 times within 1 d", manual=True),
     )
     tallies = (
         Tally(ChipId(0), CODE, (T0, T0, T0), raised, last=T0, risen=T0),
@@ -79,7 +79,7 @@ def escalated() -> list[str]:
     node = replace(
         faulty(machine(), 0, Level.SeparateNPU),
         policy=Policy(Strategy.RING),
-        catalog=Catalog({CODE: Entry(Level.RestartRequest, "built-in table ascend", "A link is down.")}, rules=rules),
+        catalog=Catalog({CODE: Entry(Handling.RestartRequest, "built-in table ascend", "A bit flipped.")}, rules=rules),
         tallies={t.key: t for t in tallies},
     )
     return texts.explanation(view.explain(CODE, node), PAGE)

@@ -12,7 +12,7 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.config.tables.table import KEYS, read_table
 from cmgr.errors import ConfigError
 from cmgr.model.values.catalog import Catalog
-from cmgr.model.values.faults import FaultCode, Level, Severity
+from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level, Severity
 from cmgr.vendor import vendors
 from tests.config.support import written
 from tests.security.fuzz import tries
@@ -32,14 +32,31 @@ def mistakes_of(path: str) -> tuple[str, ...]:
     return caught.value.mistakes or (caught.value.message,)
 
 
-def test_the_built_in_table_has_each_of_the_350_codes_once() -> None:
+def test_the_built_in_table_has_each_of_the_352_codes_once() -> None:
     shipped = json.loads((TABLES / "levels.json").read_text())
     codes = [code for key in shipped for code in shipped[key]]
-    assert list(shipped) == list(KEYS)
-    assert len(codes) == len(set(codes)) == 350
+    assert [key for key in KEYS if key in shipped] == list(shipped)
+    assert len(codes) == len(set(codes)) == 352
     assert all(shipped[key] == sorted(shipped[key]) for key in shipped)
     shown = load_catalog(Config()).entries.values()
-    assert [entry.origin for entry in shown].count("built-in table ascend") == 350
+    assert [entry.origin for entry in shown].count("built-in table ascend") == 352
+
+
+def test_links_are_the_networks_and_what_ails_is_known_as_that() -> None:
+    catalog = load_catalog(Config())
+    links = {code for code, entry in catalog.entries.items() if entry.fault_class is FaultClass.NETWORK}
+    assert links == {"81078603", "81078605", "81078607", "81B18603"}
+    assert catalog.judge(FaultCode("8C2FA001"), None).handling is Handling.SubHealthFault
+
+
+def test_an_operators_table_may_have_ascends_other_keys(tmp_path: Path) -> None:
+    text = '{"PreSeparateNPUCodes": ["A1"], "SubHealthFaultCodes": ["A2"], "SeparateNPUNetworkCodes": ["A3"]}'
+    catalog, (warning,) = catalog_of(written(tmp_path / "faults.json", text))
+    asked = [catalog.judge(FaultCode(f"000000A{n}"), None) for n in (1, 2, 3)]
+    assert [(v.handling.name, v.fault_class.value) for v in asked] == [
+        ("PreSeparateNPU", "chip"), ("SubHealthFault", "chip"), ("PreSeparateNPU", "network"),
+    ]  # fmt: skip
+    assert "SeparateNPUNetworkCodes isolates no chip" in warning
 
 
 def test_an_xid_is_found_by_its_number_and_its_meaning_begins_with_its_name() -> None:
@@ -209,6 +226,6 @@ def test_no_table_gives_anything_but_a_catalog_or_its_mistakes(scratch: Path, te
 
 
 def test_a_level_without_its_key_in_a_built_in_table_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cmgr.config.tables.catalog.KEYS", {**KEYS, "DoubtfulCodes": Level.RestartNPU})
+    monkeypatch.setattr("cmgr.config.tables.catalog._NEEDED", ("SeparateNPUCodes", "DoubtfulCodes"))
     with pytest.raises(AssertionError, match=r"^DoubtfulCodes: the built-in table of .* has a key for each level$"):
         catalog_of("")

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 
 from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog, load_levels, load_rules
-from cmgr.config.tables.rules import HANDLING, read_rules
+from cmgr.config.tables.rules import read_rules
 from cmgr.errors import ConfigError
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.faults import FaultCode, Handling, Level
 from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from tests.config.support import written
 from tests.security.fuzz import tries
 
 LINK_DOWN = FaultCode("81078603")
+WORDS = [*Handling.__members__]
+MANUALLY = Handling.ManuallySeparateNPU
 A1, A2 = FaultCode("000000A1"), FaultCode("000000A2")
 
 FREQUENT: Mapping[str, object] = {
@@ -54,17 +56,18 @@ def test_the_shipped_rules_are_in_force_where_an_operator_has_none() -> None:
     rules = load_catalog(Config()).rules
     assert (len(rules.frequency), len(rules.duration)) == (43, 1)
     day = timedelta(days=1)
-    assert rules.frequency[FaultCode("80C98000")] == FrequencyRule(day, 2, Level.SeparateNPU, after_reset=True)
-    assert rules.frequency[FaultCode("80E18005")] == FrequencyRule(day, 3, Level.SeparateNPU, after_reset=True)
-    assert rules.frequency[LINK_DOWN] == FrequencyRule(day, 5, Level.SeparateNPU, 2 * day, after_reset=True)
-    assert rules.duration[LINK_DOWN] == DurationRule(timedelta(seconds=20), timedelta(seconds=60), Level.SeparateNPU)
+    assert rules.frequency[FaultCode("80C98000")] == FrequencyRule(day, 2, MANUALLY, after_reset=True)
+    assert rules.frequency[FaultCode("80E18005")] == FrequencyRule(day, 3, MANUALLY, after_reset=True)
+    assert rules.frequency[LINK_DOWN] == FrequencyRule(day, 5, MANUALLY, 2 * day, after_reset=True)
+    lasting = DurationRule(timedelta(seconds=20), timedelta(seconds=60), Handling.PreSeparateNPU)
+    assert rules.duration[LINK_DOWN] == lasting
 
 
 def test_a_rule_is_read_with_every_field(tmp_path: Path) -> None:
     text = json.dumps({"FaultFrequency": [{**FREQUENT, "EventId": ["0xa1", "A2"]}], "FaultDuration": [LASTING]})
     rules = read_rules(written(tmp_path / "r.json", text)).rules
-    often = FrequencyRule(timedelta(hours=1), 4, Level.RestartNPU, timedelta(hours=2))
-    long = DurationRule(timedelta(seconds=30), timedelta(seconds=60), Level.RestartNPU)
+    often = FrequencyRule(timedelta(hours=1), 4, Handling.RestartNPU, timedelta(hours=2))
+    long = DurationRule(timedelta(seconds=30), timedelta(seconds=60), Handling.RestartNPU)
     assert rules == Rules({A1: often, A2: often}, {A1: long})
 
 
@@ -97,13 +100,14 @@ def test_empty_lists_that_replace_the_shipped_rules_end_all_escalation(tmp_path:
     ("word", "level"),
     [
         ("ManuallySeparateNPU", Level.SeparateNPU),
-        ("PreSeparateNPU", Level.SeparateNPU),
+        ("PreSeparateNPU", Level.NotHandleFault),
         ("SubHealthFault", Level.NotHandleFault),
         *((level.name, level) for level in Level),
     ],
 )
 def test_each_of_ascends_levels_has_its_own(tmp_path: Path, word: str, level: Level) -> None:
-    assert load_catalog(config(frequency(tmp_path, FaultHandling=word))).rules.frequency[A1].level is level
+    read = load_catalog(config(frequency(tmp_path, FaultHandling=word))).rules.frequency[A1].handling
+    assert (read.name, read.level) == (word, level)
 
 
 @pytest.mark.parametrize(
@@ -165,13 +169,14 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
         }
     )
     hexadecimal = "must be 1 to 8 hexadecimal digits, not all 0, with or without 0x, in quotes"
-    levels = ", ".join([*HANDLING][:-1])
+    *most, last = Handling.__members__
+    levels = ", ".join(most)
     assert mistakes_of(written(tmp_path / "r.json", text)) == (
         "FaultFrequncy: there is no such key; did you mean FaultFrequency?",
         "FaultFrequency[1].Tims: there is no such field; did you mean Times?",
         "FaultFrequency[1].TimeWindow = 59: must be a whole number from 60 to 864000",
         "FaultFrequency[1].Times is missing: it must be a whole number from 1 to 100",
-        f'FaultFrequency[1].FaultHandling = "RestartNpu": must be {levels} or SubHealthFault; did you mean RestartNPU?',
+        f'FaultFrequency[1].FaultHandling = "RestartNpu": must be {levels} or {last}; did you mean RestartNPU?',
         f'FaultFrequency[1].EventId[1] = "xyz": {hexadecimal}',
         f"FaultFrequency[1].EventId[2] = 7: {hexadecimal}",
         f'FaultFrequency[1].EventId[3] = "0x0": {hexadecimal}',
@@ -266,7 +271,7 @@ anything = st.recursive(
 FIELDS = sorted({*FREQUENT, *LASTING, "x"})
 rules_of_any_kind = st.dictionaries(
     st.sampled_from(FIELDS),
-    anything | st.integers(0, 1000) | st.lists(st.text("0123xAF", max_size=9)) | st.sampled_from([*HANDLING]),
+    anything | st.integers(0, 1000) | st.lists(st.text("0123xAF", max_size=9)) | st.sampled_from(WORDS),
 )
 documents = st.dictionaries(
     st.sampled_from([*RuleKind, "GraceTolerance", "x"]), anything | st.lists(anything | rules_of_any_kind, max_size=3)

@@ -4,25 +4,28 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.model.scope import pre_isolating
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import StopContainer
 from cmgr.model.values.containers import Exit
-from cmgr.model.values.faults import Assertion, FaultCode, Level
+from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Rules
 from tests.model.machine import a_daemon_restarts, a_runtime_comes_or_goes, somebody_acts
-from tests.model.world import CODES, World
+from tests.model.world import CODES, LINK_DOWN, World
 
 RULES = Rules(
     {
-        FaultCode("80E24E00"): FrequencyRule(timedelta(hours=1), 3, Level.SeparateNPU, release=timedelta(minutes=5)),
-        FaultCode("80C98008"): FrequencyRule(timedelta(hours=1), 2, Level.SeparateNPU),
-        FaultCode("80E20000"): FrequencyRule(timedelta(hours=1), 2, Level.RestartNPU, release=timedelta(minutes=1)),
+        FaultCode("80E24E00"): FrequencyRule(timedelta(hours=1), 3, Handling.SeparateNPU, release=timedelta(minutes=5)),
+        FaultCode("80C98008"): FrequencyRule(timedelta(hours=1), 2, Handling.SeparateNPU),
+        FaultCode("80E20000"): FrequencyRule(timedelta(hours=1), 2, Handling.RestartNPU, release=timedelta(minutes=1)),
+        LINK_DOWN: FrequencyRule(timedelta(hours=1), 3, Handling.ManuallySeparateNPU, release=timedelta(minutes=5)),
     },
     {
-        FaultCode("80E18400"): DurationRule(timedelta(seconds=5), timedelta(seconds=20), Level.RestartRequest),
-        FaultCode("80E20000"): DurationRule(timedelta(seconds=3), timedelta(seconds=20), Level.SeparateNPU),
+        LINK_DOWN: DurationRule(timedelta(seconds=20), timedelta(seconds=60), Handling.PreSeparateNPU),
+        FaultCode("80E18400"): DurationRule(timedelta(seconds=5), timedelta(seconds=20), Handling.RestartRequest),
+        FaultCode("80E20000"): DurationRule(timedelta(seconds=3), timedelta(seconds=20), Handling.SeparateNPU),
     },
 )
 """Rules that fire within a walk."""
@@ -149,6 +152,8 @@ def check_end(world: World) -> None:
     assert all(r.phase is Phase.HEALTHY for r in world.node.rings.values()), (seed, world.node.rings)
     assert not world.node.holds, (seed, world.node.holds)
     assert not world.node.isolations, (seed, world.node.isolations)
+    kept_free = {c: dict(pre_isolating(world.node, c)) for c in world.node.chips}
+    assert not any(kept_free.values()), (seed, kept_free)
     assert not world.node.reset_orders, (seed, world.node.reset_orders)
     for real in world.machine.truth.values():
         assert real.will is None or real.running is real.will, (seed, real)

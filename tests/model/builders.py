@@ -31,7 +31,7 @@ from cmgr.model.values.commands import (
     WriteCdi,
 )
 from cmgr.model.values.containers import Container, ContainerKey, Exit
-from cmgr.model.values.faults import Assertion, Fault, FaultCode, FaultKey, Level
+from cmgr.model.values.faults import Assertion, Fault, FaultCode, FaultKey, Handling, Level
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.life import reborn
 from cmgr.model.values.node import Node
@@ -42,7 +42,7 @@ T0 = datetime(2026, 1, 1, tzinfo=UTC)
 MINOR, REQUEST, BUSINESS = "80000001", "80000002", "80000003"
 FREE, RESET, SEPARATE = "80000004", "80000005", "80000006"
 LEVELS = {f"{0x80000001 + level:X}": level for level in Level}
-CATALOG = Catalog({FaultCode(code): Entry(level, "a test") for code, level in LEVELS.items()})
+CATALOG = Catalog({FaultCode(code): Entry(Handling[level.name], "a test") for code, level in LEVELS.items()})
 AT_ONCE = RetryPolicy(settle=timedelta())
 RING = Policy(strategy=Strategy.RING, retry=AT_ONCE)
 SINGLE = Policy(strategy=Strategy.SINGLE, retry=AT_ONCE)

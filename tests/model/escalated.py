@@ -7,22 +7,22 @@ from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.faults import FaultCode, Handling
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Rules, Tally
 from tests.model.builders import CATALOG, MINOR, RESET, RING, Cmgr, seconds
 
 DAY = timedelta(days=1)
-TWICE_A_DAY = FrequencyRule(DAY, 2, Level.SeparateNPU)
+TWICE_A_DAY = FrequencyRule(DAY, 2, Handling.SeparateNPU)
 """The rule that Ascend has for most of its codes: only a person ends it."""
 
 RESET_FIRST = replace(TWICE_A_DAY, after_reset=True)
 """The same as cmgr ships it."""
 
-FIVE_A_DAY = FrequencyRule(DAY, 5, Level.SeparateNPU, release=2 * DAY)
-"""The one that it ships for a RoCE link that goes down."""
+FIVE_A_DAY = FrequencyRule(DAY, 5, Handling.SeparateNPU, release=2 * DAY)
+"""The one that it ships for a RoCE link that goes down, for a code that can isolate a chip."""
 
-LINK_DOWN = DurationRule(seconds(20), seconds(60), Level.SeparateNPU)
+LINK_DOWN = DurationRule(seconds(20), seconds(60), Handling.SeparateNPU)
 
 
 def rules(frequency: FrequencyRule | None = None, duration: DurationRule | None = None, code: str = RESET) -> Rules:

@@ -74,6 +74,7 @@ class Real:
     ill: bool = False
     ailed: bool = False
     frozen: bool = False
+    needs_network: bool = False
 
     def told(self) -> Container:
         return Container(
@@ -90,6 +91,7 @@ class Real:
             heal=self.heal,
             health=UNHEALTHY if self.ill and self.running and not self.frozen else "",
             frozen=self.running and self.frozen,
+            needs_network=self.needs_network,
         )
 
 
@@ -130,6 +132,7 @@ class Machine:
         if self.plan.labels:
             real.enabled = self.rng.random() < 0.93
             real.strategy = self.rng.choice([None] * 9 + [*Strategy])
+            real.needs_network = self.rng.random() < 0.3
         if self.plan.healed and self.rng.random() < self.plan.healed:
             real.heal = Heal(self.rng.choice([None, 2]), timedelta(seconds=self.rng.choice([1, 5, 20])))
         self.truth[key] = real

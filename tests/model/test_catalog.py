@@ -3,8 +3,9 @@
 import pytest
 
 from cmgr.model.values.catalog import BY_SEVERITY, Catalog, Entry, merged, normal_code, table
-from cmgr.model.values.faults import FaultCode, Level, Severity
+from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level, Severity
 
+CHIP, NETWORK = FaultClass.CHIP, FaultClass.NETWORK
 A, B = FaultCode("0000000A"), FaultCode("0000000B")
 
 
@@ -21,19 +22,35 @@ def test_a_code_has_one_spelling(text: str, code: str | None) -> None:
 
 
 def test_a_code_listed_under_two_levels_has_the_higher() -> None:
-    levels = {Level.RestartNPU: (A,), Level.NotHandleFault: (A, B)}
-    assert table(levels, "x") == {A: Entry(Level.RestartNPU, "x"), B: Entry(Level.NotHandleFault, "x")}
+    levels = {(CHIP, Handling.RestartNPU): (A,), (CHIP, Handling.NotHandleFault): (A, B)}
+    assert table(levels, "x") == {A: Entry(Handling.RestartNPU, "x"), B: Entry(Handling.NotHandleFault, "x")}
 
 
 def test_an_operators_table_is_laid_over_the_built_in_one_or_takes_its_place() -> None:
-    builtin = table({Level.RestartNPU: (A, B)}, "built in")
-    own = table({Level.NotHandleFault: (A,)}, "own")
+    builtin = table({(CHIP, Handling.RestartNPU): (A, B)}, "built in")
+    own = table({(CHIP, Handling.NotHandleFault): (A,)}, "own")
     assert merged(builtin, own, replace=False) == {A: own[A], B: builtin[B]}
     assert merged(builtin, own, replace=True) == own
 
 
+def test_what_a_code_concerns_is_not_changed_by_an_operators_table() -> None:
+    builtin = table({(NETWORK, Handling.NotHandleFault): (A,)}, "built in")
+    own = table({(CHIP, Handling.SeparateNPU): (A,), (NETWORK, Handling.SeparateNPU): (B,)}, "own")
+    for replaces in (True, False):
+        catalog = Catalog(merged(builtin, own, replace=replaces))
+        assert (catalog.class_of(A), catalog.class_of(B)) == (NETWORK, NETWORK)
+
+
+@pytest.mark.parametrize("asked", Handling)
+def test_a_network_fault_isolates_and_resets_nothing_whatever_a_table_asks_for(asked: Handling) -> None:
+    verdict = Catalog({A: Entry(asked, "own", fault_class=NETWORK)}).judge(A, Severity.critical)
+    grave = asked not in (Handling.NotHandleFault, Handling.SubHealthFault)
+    assert verdict.level is Level.NotHandleFault
+    assert verdict.handling is (Handling.PreSeparateNPU if grave else asked)
+
+
 def test_a_known_code_has_the_level_of_its_table_however_grave_the_driver_calls_it() -> None:
-    catalog = Catalog({A: Entry(Level.RestartRequest, "own", "a bit flipped")})
+    catalog = Catalog({A: Entry(Handling.RestartRequest, "own", "a bit flipped")})
     verdict = catalog.judge(A, Severity.critical)
     assert (verdict.level, verdict.origin, verdict.known, verdict.meaning) == (
         Level.RestartRequest, "own", True, "a bit flipped",

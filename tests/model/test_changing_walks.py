@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from cmgr.model.values import facts
-from cmgr.model.values.catalog import Catalog, Entry
+from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.chips import Chip
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.faults import Handling, Level
 from cmgr.model.values.policy import (
     DEFAULT_LEVELS,
     IsolationPolicy,
@@ -26,7 +26,7 @@ from cmgr.model.values.rules import Rules
 from tests.model.acts import ACTS, RULES, check_end, heal
 from tests.model.machine import Plan
 from tests.model.test_walks import WALKS
-from tests.model.world import CATALOG, CODES, World
+from tests.model.world import CATALOG, World
 
 STEPS = 160
 USUAL = Policy(strategy=Strategy.RING)
@@ -78,10 +78,15 @@ def _another_configuration(world: World) -> None:
         isolation=IsolationPolicy(on_isolate=dice.choice(list(OnIsolate))),
         limits=dice.choice([LimitsPolicy(), LimitsPolicy(rings_at_once=1, episodes_per_hour=4)]),
     )
-    levels = {code: dice.choice([level, level, level, *Level]) for code, level in CODES.items()}
-    world.table = Catalog({FaultCode(code): Entry(level, "test") for code, level in levels.items()})
+    table = {code: replace(known, handling=_another(world, known.handling)) for code, known in CATALOG.entries.items()}
+    world.table = Catalog(table)
     world.rules = dice.choice([Rules(), RULES])
     world.step(facts.Reconfigured(world.policy, world.catalog(), "a"))
+
+
+def _another(world: World, known: Handling) -> Handling:
+    another: Handling = world.rng.choice([known, known, known, *Handling])
+    return another
 
 
 def _level(world: World, level: Level, known: LevelPolicy) -> LevelPolicy:

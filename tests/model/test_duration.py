@@ -7,13 +7,13 @@ import pytest
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import ResetRing
-from cmgr.model.values.faults import Assertion, Level
+from cmgr.model.values.faults import Assertion, Handling, Level
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.rules import DurationRule
 from tests.model.builders import MINOR, REQUEST, Cmgr, container, seconds
 from tests.model.escalated import LINK_DOWN, comes_and_goes, isolated, ruled, rules, said, tally
 
-SENSOR = DurationRule(seconds(5), seconds(60), Level.SeparateNPU)
+SENSOR = DurationRule(seconds(5), seconds(60), Handling.SeparateNPU)
 """81B18603 in the documentation of Ascend's plugin."""
 
 
@@ -95,7 +95,7 @@ def test_a_fault_that_went_while_cmgr_was_dead_counts_as_there_until_somebody_lo
 
 
 def test_a_momentary_fault_lasts_no_time() -> None:
-    at_once = DurationRule(seconds(0), seconds(0), Level.SeparateNPU)
+    at_once = DurationRule(seconds(0), seconds(0), Handling.SeparateNPU)
     cmgr = ruled(container("a", 0), by=rules(duration=at_once, code=REQUEST))
     cmgr.once(0, REQUEST)
     cmgr.wait(5, run=False)
@@ -104,7 +104,7 @@ def test_a_momentary_fault_lasts_no_time() -> None:
 
 
 def test_with_no_timeout_any_fault_that_is_there_is_raised_and_lowered_as_it_comes_and_goes() -> None:
-    at_once = DurationRule(seconds(0), seconds(0), Level.SeparateNPU)
+    at_once = DurationRule(seconds(0), seconds(0), Handling.SeparateNPU)
     cmgr = ruled(by=rules(duration=at_once, code=MINOR))
     cmgr.fault(0, MINOR)
     assert isolated(cmgr) == {0: "escalation"}
@@ -113,7 +113,7 @@ def test_with_no_timeout_any_fault_that_is_there_is_raised_and_lowered_as_it_com
 
 
 def test_a_fault_raised_to_a_level_that_is_reset_is_recovered() -> None:
-    rule = DurationRule(seconds(20), seconds(60), Level.RestartNPU)
+    rule = DurationRule(seconds(20), seconds(60), Handling.RestartNPU)
     cmgr = ruled(container("a", 0), by=rules(duration=rule, code=MINOR))
     cmgr.fault(0, MINOR)
     cmgr.wait(19)

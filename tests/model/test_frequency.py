@@ -7,7 +7,7 @@ import pytest
 
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.faults import Assertion, FaultCode, Level
+from cmgr.model.values.faults import Assertion, FaultCode, Handling, Level
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from tests.model.builders import CATALOG, MINOR, REQUEST, RESET, RING, Cmgr, container, seconds
@@ -25,8 +25,8 @@ from tests.model.escalated import (
     tally,
 )
 
-THRICE_A_DAY = FrequencyRule(DAY, 3, Level.SeparateNPU)
-HOURLY = FrequencyRule(timedelta(hours=1), 3, Level.RestartNPU, release=timedelta(minutes=10))
+THRICE_A_DAY = FrequencyRule(DAY, 3, Handling.SeparateNPU)
+HOURLY = FrequencyRule(timedelta(hours=1), 3, Handling.RestartNPU, release=timedelta(minutes=10))
 
 
 def reborn(cmgr: Cmgr) -> None:
@@ -191,14 +191,14 @@ def test_a_code_can_be_raised_to_a_level_that_is_reset() -> None:
 
 
 def test_a_rule_never_lowers_a_level() -> None:
-    low = replace(HOURLY, times=1, level=Level.RestartRequest)
+    low = replace(HOURLY, times=1, handling=Handling.RestartRequest)
     cmgr = ruled(by=rules(low))
     cmgr.fault(0)
     assert cmgr.fault_of(0).level is Level.RestartNPU
 
 
 def test_with_a_rule_of_both_kinds_only_what_lasts_is_counted() -> None:
-    lasting = DurationRule(seconds(20), seconds(60), Level.RestartRequest)
+    lasting = DurationRule(seconds(20), seconds(60), Handling.RestartRequest)
     cmgr = ruled(by=rules(TWICE_A_DAY, lasting, code=MINOR))
     for _ in range(4):
         comes_and_goes(cmgr, lasts=5)
@@ -216,7 +216,7 @@ def test_other_rules_level_what_stands_anew_and_end_what_has_none() -> None:
     cmgr = ruled(by=rules(FIVE_A_DAY, code=MINOR))
     for _ in range(5):
         comes_and_goes(cmgr)
-    weaker = replace(FIVE_A_DAY, level=Level.RestartRequest)
+    weaker = replace(FIVE_A_DAY, handling=Handling.RestartRequest)
     cmgr.tell(facts.Reconfigured(cmgr.policy, replace(CATALOG, rules=rules(weaker, code=MINOR))))
     assert (isolated(cmgr), tally(cmgr).level) == ({}, Level.RestartRequest)
     cmgr.tell(facts.Reconfigured(cmgr.policy, replace(CATALOG, rules=rules(FIVE_A_DAY, code=MINOR))))

@@ -7,7 +7,7 @@ from cmgr.model.values import facts
 from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import ResetRing
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.faults import FaultCode, Handling, Level
 from cmgr.model.values.policy import DEFAULT_LEVELS, LimitsPolicy
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.rules import DurationRule, FrequencyRule
@@ -41,14 +41,14 @@ def test_a_code_that_is_separated_from_now_on_isolates_at_once() -> None:
     cmgr.cures = False
     cmgr.fault(3)
     cmgr.run_until(Phase.WAITING)
-    own = Catalog({**CATALOG.entries, FaultCode(RESET): Entry(Level.SeparateNPU, "the operator's table")})
+    own = Catalog({**CATALOG.entries, FaultCode(RESET): Entry(Handling.SeparateNPU, "the operator's table")})
     cmgr.tell(facts.Reconfigured(RING, own))
     cmgr.run()
     assert (isolated(cmgr), cmgr.held(), cmgr.booked("a").running) == ({3: "level"}, ["b"], True)
 
 
 def test_frequency_three_times_a_day() -> None:
-    cmgr = ruled(by=rules(FrequencyRule(timedelta(days=1), 3, Level.SeparateNPU)))
+    cmgr = ruled(by=rules(FrequencyRule(timedelta(days=1), 3, Handling.SeparateNPU)))
     for hour in (10, 14, 23):
         until(cmgr, hour * 3600)
         assert isolated(cmgr) == {}
@@ -62,7 +62,9 @@ def test_frequency_three_times_a_day() -> None:
 
 
 def test_frequency_a_shipped_rule_waits_for_one_more_reset() -> None:
-    cmgr = ruled(container("a", 3), by=rules(FrequencyRule(timedelta(days=1), 2, Level.SeparateNPU, after_reset=True)))
+    cmgr = ruled(
+        container("a", 3), by=rules(FrequencyRule(timedelta(days=1), 2, Handling.SeparateNPU, after_reset=True))
+    )
     for hour in (10, 14):
         until(cmgr, hour * 3600)
         cmgr.fault(3)
@@ -76,7 +78,7 @@ def test_frequency_a_shipped_rule_waits_for_one_more_reset() -> None:
 
 
 def test_frequency_the_next_after_a_day_is_the_first_of_another_count() -> None:
-    cmgr = ruled(by=rules(FrequencyRule(timedelta(days=1), 2, Level.SeparateNPU, after_reset=True)))
+    cmgr = ruled(by=rules(FrequencyRule(timedelta(days=1), 2, Handling.SeparateNPU, after_reset=True)))
     for hour in (10, 14, 39):
         until(cmgr, hour * 3600)
         cmgr.fault(3)
@@ -85,7 +87,7 @@ def test_frequency_the_next_after_a_day_is_the_first_of_another_count() -> None:
 
 
 def test_frequency_the_first_of_three_is_older_than_a_day() -> None:
-    cmgr = ruled(by=rules(FrequencyRule(timedelta(days=1), 3, Level.SeparateNPU), code=MINOR))
+    cmgr = ruled(by=rules(FrequencyRule(timedelta(days=1), 3, Handling.SeparateNPU), code=MINOR))
     for hour in (10, 14, 35):
         until(cmgr, hour * 3600)
         comes_and_goes(cmgr)
@@ -93,7 +95,7 @@ def test_frequency_the_first_of_three_is_older_than_a_day() -> None:
 
 
 def test_duration_a_link_goes_down_and_up() -> None:
-    cmgr = ruled(by=rules(duration=DurationRule(seconds(20), seconds(60), Level.SeparateNPU), code=MINOR))
+    cmgr = ruled(by=rules(duration=DurationRule(seconds(20), seconds(60), Handling.SeparateNPU), code=MINOR))
     comes_and_goes(cmgr, lasts=15)
     until(cmgr, 60)
     cmgr.fault(0, MINOR)
@@ -112,7 +114,7 @@ def test_duration_a_link_goes_down_and_up() -> None:
 
 
 def test_software_a_job_on_all_chips() -> None:
-    rule = FrequencyRule(timedelta(days=1), 2, Level.SeparateNPU, after_reset=True)
+    rule = FrequencyRule(timedelta(days=1), 2, Handling.SeparateNPU, after_reset=True)
     cmgr = ruled(container("job", *range(8)), by=rules(rule))
     for _ in range(2):
         cmgr.fault(2)

@@ -13,10 +13,10 @@ from cmgr.model.invariants import stuck, unsafe
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.values import facts
 from cmgr.model.values.catalog import Catalog, Entry
-from cmgr.model.values.chips import Chip
+from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.commands import Action, Note, NoteKind, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.containers import ContainerKey
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import Policy
@@ -27,14 +27,24 @@ from cmgr.service.workers import failed
 from tests.model.builders import stored, topology
 from tests.model.machine import Machine, Plan
 
+LINK_DOWN = FaultCode("81078603")
 CODES = {
-    "80E24E00": Level.RestartNPU,
-    "80C98008": Level.RestartRequest,
-    "80E18400": Level.NotHandleFault,
-    "80E20000": Level.FreeRestartNPU,
-    "A2301001": Level.SeparateNPU,
+    "80E24E00": Handling.RestartNPU,
+    "80C98008": Handling.RestartRequest,
+    "80E18400": Handling.NotHandleFault,
+    "80E20000": Handling.FreeRestartNPU,
+    "A2301001": Handling.SeparateNPU,
+    "80E3A200": Handling.PreSeparateNPU,
+    "8C2FA001": Handling.SubHealthFault,
+    # The table of somebody who has not understood what a link is.
+    LINK_DOWN: Handling.SeparateNPU,
 }
-CATALOG = Catalog({FaultCode(c): Entry(level, "test") for c, level in CODES.items()})
+CATALOG = Catalog(
+    {
+        FaultCode(c): Entry(word, "test", fault_class=FaultClass.NETWORK if c == LINK_DOWN else FaultClass.CHIP)
+        for c, word in CODES.items()
+    }
+)
 
 
 @dataclass
@@ -105,6 +115,7 @@ class World:
                 touched = [a for a in actions if isinstance(a, StopContainer | StartContainer | ResetRing)]
                 assert not touched, f"seed {self.seed}: {touched} in maintenance"
             for action in actions:
+                self._check_network(action)
                 assert not unsafe(self.node, action), f"seed {self.seed}: {action}: {unsafe(self.node, action)}"
             commands += actions
             notes += [c for c in decided if isinstance(c, Note)]
@@ -116,6 +127,13 @@ class World:
             self._check_nothing_is_lost()
         return commands, notes
 
+    def _check_network(self, action: Action) -> None:
+        """Nothing that needs the network is started where cmgr knows that the link is down."""
+        real = self.machine.truth.get(action.key) if isinstance(action, StartContainer) else None
+        if real is not None and real.needs_network:
+            faults = [f for c in real.chips for f in self.node.faults.get(ChipId(c), {}).values() if f.active]
+            assert LINK_DOWN not in {f.code for f in faults}, f"seed {self.seed}: {action} with {faults}"
+
     def _check_reset_first(self, before: Node) -> None:
         """No rule that waits for a reset isolates a chip before one."""
         for key in self.node.tallies.keys() & before.tallies.keys():
@@ -124,7 +142,7 @@ class World:
             if (
                 rule is not None
                 and rule.after_reset
-                and rule.level is Level.SeparateNPU
+                and rule.handling.level is Level.SeparateNPU
                 and RuleKind.FREQUENCY in kinds
             ):
                 resets = self.node.rings[self.node.chips[chip].ring].resets
@@ -231,6 +249,8 @@ def _uneven(node: Node) -> list[str]:
         by = isolation.by if isolation else ""
         if standing and by not in ("escalation", "operator"):
             wrong.append(f"chip {chip} is not isolated, but {standing}")
+        if isolation is not None and isolation.code == LINK_DOWN:
+            wrong.append(f"chip {chip} is isolated for its link: {isolation}")
         if by == "escalation" and not standing:
             wrong.append(f"chip {chip} is isolated for nothing: {isolation}")
     return wrong

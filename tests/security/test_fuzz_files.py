@@ -14,9 +14,9 @@ from cmgr.config.load import load
 from cmgr.config.schema import settings
 from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog
-from cmgr.config.tables.rules import HANDLING
 from cmgr.config.tables.table import KEYS
 from cmgr.errors import ConfigError, chain
+from cmgr.model.values.faults import Handling
 from cmgr.model.values.rules import RuleKind
 from cmgr.vendor import vendors
 from tests.security.fuzz import NASTY, SECTION, json_values, numbers, texts, tries
@@ -111,9 +111,10 @@ def test_a_file_that_the_environment_names_is_only_read(value: str, watch: Watch
 
 codes = st.lists(st.text("0123456789abcdefABCDEFxX \n", max_size=10) | json_values, max_size=5) | json_values
 tables = st.dictionaries(st.sampled_from([*KEYS]) | texts, codes, max_size=5)
+WORDS = [*Handling.__members__]
 RULE = ("EventId", "TimeWindow", "Times", "FaultHandling", "ReleaseTimeWindow", "FaultTimeout", "RecoverTimeout")
 one_rule = st.dictionaries(
-    st.sampled_from(RULE) | texts, codes | numbers | st.sampled_from(sorted(HANDLING)) | st.integers(0, 90000)
+    st.sampled_from(RULE) | texts, codes | numbers | st.sampled_from(WORDS) | st.integers(0, 90000)
 )
 some_rules = st.dictionaries(
     st.sampled_from([*RuleKind, "GraceTolerance"]) | texts, st.lists(one_rule | json_values, max_size=4) | json_values

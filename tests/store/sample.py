@@ -6,7 +6,7 @@ from datetime import timedelta
 from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.containers import Container, ContainerKey, Exit
-from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level, Severity
+from cmgr.model.values.faults import Fault, FaultCode, Handling, Isolation, Level, Severity
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node, Restraint
@@ -76,8 +76,10 @@ _hold = Hold(
     cause=Cause.HEAL,
 )
 _healing = Healing(KEY, (NOW, LATER), "life 1", NOW, LATER, True, True, LATER)
-_fault = Fault(CHIP, CODE, "1/2", Level.RestartNPU, NOW, LATER, LATER, Severity.major, 3, True)
-_raise = Raise(RuleKind.FREQUENCY, Level.SeparateNPU, NOW, "came 3 times", True)
+_fault = Fault(
+    CHIP, CODE, "1/2", Level.RestartNPU, NOW, LATER, LATER, Severity.major, 3, True, handling=Handling.RestartNPU
+)
+_raise = Raise(RuleKind.FREQUENCY, Handling.SeparateNPU, NOW, "came 3 times", True)
 
 TROUBLE = Trouble(
     TroubleKind.DAMAGE,

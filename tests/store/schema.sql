@@ -39,6 +39,7 @@ CREATE TABLE containers (
     used TEXT DEFAULT '[]' NOT NULL,
     since TEXT,
     wanted BOOLEAN DEFAULT 0 NOT NULL,
+    needs_network BOOLEAN DEFAULT 0 NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (
@@ -62,6 +63,8 @@ CREATE TABLE faults (
     count INTEGER DEFAULT 1 NOT NULL,
     momentary BOOLEAN DEFAULT 0 NOT NULL,
     cleared TEXT,
+    handling TEXT DEFAULT 'NotHandleFault' NOT NULL,
+    fault_class TEXT DEFAULT 'chip' NOT NULL,
     PRIMARY KEY (chip, code, module, since)
 );
 CREATE INDEX faults_by_cleared ON faults (cleared);

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.model.values.faults import Level
+from cmgr.model.values.faults import Handling
 from cmgr.model.values.life import stored_types
 from cmgr.model.values.node import Node
 from cmgr.model.values.rules import Raise, RuleKind
@@ -51,7 +51,7 @@ def test_a_type_that_cannot_be_stored_is_refused_when_the_tables_are_derived() -
 
 def test_a_value_that_an_older_cmgr_wrote_into_a_list_gets_the_defaults_of_newer_fields() -> None:
     form = rows.form_of(tuple[Raise, ...])
-    raised = Raise(RuleKind.DURATION, Level.RestartNPU, values.NOW, "lasts")
+    raised = Raise(RuleKind.DURATION, Handling.RestartNPU, values.NOW, "lasts")
     (cells,) = form.put((raised,))
     assert form.take([cells[:-1]]) == (raised,)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.commands import CommandId, Note, NoteKind, StopContainer
 from cmgr.model.values.containers import Container, ContainerKey, Exit
-from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation, Level, Severity
+from cmgr.model.values.faults import Fault, FaultClass, FaultCode, FaultKey, Handling, Isolation, Level, Severity
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node, Restraint
@@ -137,6 +137,8 @@ faults = st.builds(
     count=numbers,
     momentary=flags,
     cleared=maybe_times,
+    handling=st.sampled_from(Handling),
+    fault_class=st.sampled_from(FaultClass),
 )
 isolations = st.builds(
     Isolation,
@@ -152,7 +154,7 @@ isolations = st.builds(
 raises = st.builds(
     Raise,
     kind=st.sampled_from(RuleKind),
-    level=st.sampled_from(Level),
+    handling=st.sampled_from(Handling),
     since=times,
     reason=texts,
     manual=flags,

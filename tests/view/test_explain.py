@@ -7,14 +7,14 @@ import pytest
 
 from cmgr.errors import ConfigError
 from cmgr.model.values.catalog import Catalog, Entry
-from cmgr.model.values.faults import Level
+from cmgr.model.values.faults import Handling, Level
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import DEFAULT_LEVELS, IsolationPolicy, OnIsolate, Policy, Strategy
 from cmgr.view import status as view
 from cmgr.words import span
 from tests.support.picture import CODE
 
-CATALOG = Catalog({CODE: Entry(Level.RestartNPU, "built-in table ascend", "hardware fault")})
+CATALOG = Catalog({CODE: Entry(Handling.RestartNPU, "built-in table ascend", "hardware fault")})
 
 
 def does(code: str, policy: Policy, catalog: Catalog = CATALOG) -> str:
@@ -50,7 +50,7 @@ def test_what_is_done_follows_the_policy_of_the_level() -> None:
 
 
 def test_isolation_is_explained_with_what_ends_it() -> None:
-    catalog = Catalog({CODE: Entry(Level.SeparateNPU, "x")})
+    catalog = Catalog({CODE: Entry(Handling.SeparateNPU, "x")})
     assert "leaves its containers running" in does(CODE, Policy(), catalog)
     stops = Policy(isolation=IsolationPolicy(OnIsolate.STOP, timedelta(minutes=10)))
     assert "stops its containers" in does(CODE, stops, catalog)

@@ -25,7 +25,9 @@ def tells(ring: "shapes.Ring") -> bool:
 
 
 def health(chip: "shapes.Chip") -> str:
-    return "healthy" if chip["healthy"] else "isolated" if chip["isolated"] else "faulty"
+    if chip["healthy"]:
+        return "pre-isolated" if chip["pre_isolated"] else "healthy"
+    return "isolated" if chip["isolated"] else "faulty"
 
 
 def ails(container: "shapes.Container") -> bool:

@@ -131,10 +131,10 @@ def chips(told: "shapes.Chips", page: Page) -> list[str]:
 
 def _chip(chip: "shapes.Chip") -> tuple[str, ...]:
     used = chip["containers"] or [f"pid {p['pid']}" for p in chip["processes"]]
-    told = [f"{f['code']} {f['level']}" for f in chip["faults"]]
+    told = [f"{f['code']} {_word(f)}" for f in chip["faults"]]
     # A chip's reason is its gravest fault unless it says more than that.
     gravest = [f"fault {f['code']} ({f['level']})" for f in chip["faults"]][:1]
-    why = [] if [chip["reason"]] == gravest else [chip["reason"]]
+    why = [] if [chip["reason"]] == gravest or chip["healthy"] else [chip["reason"]]
     shown = used[0] if len(used) == 1 else f"{used[0]} +{len(used) - 1}" if used else "-"
     return (
         str(chip["id"]),
@@ -151,23 +151,41 @@ def faults(told: "shapes.Faults", page: Page, *, history: bool) -> list[str]:
     if not told["faults"]:
         return ["no faults"] if history else ["no active faults"]
     head = ["CHIP", "CODE", "LEVEL", "COUNT", "SINCE", "CLEARED", "MODULE"]
-    table = [_fault(f, page.face) for f in told["faults"]]
+    table = [_fault(alike, page.face) for alike in _causes(told["faults"])]
     if not history:
         head.remove("CLEARED")
         table = [(*row[:5], row[6]) for row in table]
     return render.table(head, table, page.width)
 
 
-def _fault(fault: "shapes.ChipFault", face: Face) -> tuple[str, ...]:
-    since, cleared = face.when(fault["since"]), face.clock(fault["cleared"]) if fault["cleared"] else "active"
-    chip, count = str(fault["chip"]), str(fault["count"])
-    return chip, fault["code"], fault["level"], count, since, cleared, fault["module"] or "-"
+def _causes(faults: "Sequence[shapes.ChipFault]") -> "list[list[shapes.ChipFault]]":
+    """Return the faults row by row: those of the network that many chips have at once are mostly one."""
+    found: dict[tuple[str, ...], list[shapes.ChipFault]] = {}
+    for n, fault in enumerate(faults):
+        shared = fault["fault_class"] == "network" and not fault["cleared"]
+        found.setdefault((fault["code"], _word(fault)) if shared else (str(n),), []).append(fault)
+    return list(found.values())
+
+
+def _fault(alike: "list[shapes.ChipFault]", face: Face) -> tuple[str, ...]:
+    first = min(alike, key=lambda fault: fault["since"])
+    since, cleared = face.when(first["since"]), face.clock(first["cleared"]) if first["cleared"] else "active"
+    chips, count = render.numbers([fault["chip"] for fault in alike]), str(sum(fault["count"] for fault in alike))
+    modules = {fault["module"] for fault in alike}
+    return chips, first["code"], _word(first), count, since, cleared, modules.pop() if len(modules) == 1 else "-"
+
+
+def _word(fault: "shapes.Fault") -> str:
+    """Return what the fault asks for; where a rule has added that nothing new comes, its own level first."""
+    kept_free = fault["handling"] in ("PreSeparateNPU", "SubHealthFault")
+    return fault["handling"] if kept_free and fault["level"] == "NotHandleFault" else fault["level"]
 
 
 def explanation(told: "shapes.Explanation", page: Page) -> list[str]:
     """Return what a code means and what is done about it."""
     pairs = [("code", told["code"]), *([("meaning", told["meaning"])] if told["meaning"] else [])]
-    pairs += [("level", told["level"] or "by severity"), ("from", told["origin"])]
+    pairs += [("level", told["handling"] or "by severity"), ("from", told["origin"])]
+    pairs += [("class", told["fault_class"])] if told["fault_class"] != "chip" else []
     lines = [*render.aligned(pairs, page.width), "cmgr", *_bullets(told["does"], page.width)]
     for head, found in (("rules", _rules(told)), ("now", _counters(told, page.face))):
         lines += [head, *_bullets(found, page.width)] if found else []
@@ -207,4 +225,6 @@ def _raise(row: "shapes.Raised", face: Face) -> str:
         ends = f"until {face.when(row['ends'])}"
     else:
         ends = "while it lasts"
-    return f"raised to {row['level']} since {face.when(row['since'])}, because {row['reason']} ({row['kind']}), {ends}"
+    return (
+        f"raised to {row['handling']} since {face.when(row['since'])}, because {row['reason']} ({row['kind']}), {ends}"
+    )

@@ -15,6 +15,9 @@ from cmgr.model.values.rules import Rules
 from cmgr.vendor import Vendor, vendors
 from cmgr.words import counted
 
+_NEEDED = tuple(f"{level.name}Codes" for level in Level)
+"""The keys of a table that says a level for everything."""
+
 
 def load_catalog(config: Config, warn: Callable[[str], None] = lambda _: None) -> Catalog:
     """Return the levels of all codes and the rules of escalation. Raises `ConfigError` with every mistake in the
@@ -79,15 +82,15 @@ def load_rules(config: Config, warn: Callable[[str], None]) -> Rules:
 
 def missing_levels(own: Table) -> tuple[str, ...]:
     """Return a sentence for each level that a table has no key for, which replaces the built-in one."""
-    keys = [key for key, level in KEYS.items() if level not in own.levels]
+    keys = [key for key in _NEEDED if KEYS[key] not in own.levels]
     return tuple(f"{key} is missing, and the table replaces the built-in one: no code has that level" for key in keys)
 
 
 def _builtin(vendor: Vendor) -> dict[FaultCode, Entry]:
     read = _shipped(vendor, "levels.json")
-    missing = [key for key in KEYS if key not in read]
+    missing = [key for key in _NEEDED if key not in read]
     assert not missing, f"{', '.join(missing)}: the built-in table of {vendor.chips} has a key for each level"
-    levels = {level: tuple(FaultCode(code) for code in read[key]) for key, level in KEYS.items()}
+    levels = {KEYS[key]: tuple(FaultCode(code) for code in codes) for key, codes in read.items()}
     return table(levels, f"built-in table {vendor.chips}")
 
 

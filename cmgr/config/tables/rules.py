@@ -11,22 +11,13 @@ from cmgr import trust
 from cmgr.config.spelling import did_you_mean, either, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
 from cmgr.model.values.catalog import normal_code
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.faults import FaultCode, Handling
 from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from cmgr.words import counted
 
-MANUAL = "ManuallySeparateNPU"
+MANUAL = Handling.ManuallySeparateNPU.name
 FOREVER = 2**32
 """Seconds that Ascend's files say for "never released"."""
-
-# Ascend's Kubernetes plugin has three levels more. Isolation in cmgr leaves running containers alone by default, which
-# is what PreSeparateNPU asks for; a chip in sub-health is used on.
-HANDLING: Mapping[str, Level] = {
-    **Level.__members__,
-    MANUAL: Level.SeparateNPU,
-    "PreSeparateNPU": Level.SeparateNPU,
-    "SubHealthFault": Level.NotHandleFault,
-}
 
 _IGNORED = frozenset({"GraceTolerance"})
 """Keys of Ascend's file that cmgr has settings of its own for."""
@@ -123,9 +114,9 @@ def _frequency(rule: "_Rule") -> FrequencyRule:
     rule.allow(_FREQUENCY)
     window = rule.number("TimeWindow", 60, 864000)
     times = rule.number("Times", 1, 100)
-    handling = rule.handling([*HANDLING])
+    handling = rule.handling([*Handling.__members__])
     release = _release(rule, handling)
-    return FrequencyRule(timedelta(seconds=window), times, HANDLING.get(handling, Level.NotHandleFault), release)
+    return FrequencyRule(timedelta(seconds=window), times, _handling(handling), release)
 
 
 def _release(rule: "_Rule", handling: str) -> timedelta | None:
@@ -144,10 +135,12 @@ def _duration(rule: "_Rule") -> DurationRule:
     rule.allow(_DURATION)
     fault = rule.number("FaultTimeout", 0, 600)
     recover = rule.number("RecoverTimeout", 0, 86400)
-    handling = rule.handling([h for h in HANDLING if h != MANUAL])
-    return DurationRule(
-        timedelta(seconds=fault), timedelta(seconds=recover), HANDLING.get(handling, Level.NotHandleFault)
-    )
+    handling = rule.handling([h for h in Handling.__members__ if h != MANUAL])
+    return DurationRule(timedelta(seconds=fault), timedelta(seconds=recover), _handling(handling))
+
+
+def _handling(word: str) -> Handling:
+    return Handling.__members__.get(word, Handling.NotHandleFault)
 
 
 class _Rule:

@@ -8,18 +8,24 @@ from typing import Any
 from cmgr import trust
 from cmgr.config.spelling import did_you_mean, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import normal_code
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.catalog import Key, normal_code
+from cmgr.model.values.faults import FaultClass, FaultCode, Handling, within_class
 from cmgr.words import counted
 
-KEYS: Mapping[str, Level] = {f"{level.name}Codes": level for level in Level}
+_NETWORK = (Handling.NotHandleFault, Handling.SubHealthFault, Handling.PreSeparateNPU, Handling.SeparateNPU)
+
+KEYS: Mapping[str, Key] = {
+    **{f"{word.name}Codes": (FaultClass.CHIP, word) for word in Handling if word is not Handling.ManuallySeparateNPU},
+    **{f"{word.name}NetworkCodes": (FaultClass.NETWORK, word) for word in _NETWORK},
+}
+"""The keys of a table, of which one has as many as it needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The codes of each level that the file has, and what is odd in it without being wrong."""
+    """The codes under each key that the file has, and what is odd in it without being wrong."""
 
-    levels: Mapping[Level, tuple[FaultCode, ...]]
+    levels: Mapping[Key, tuple[FaultCode, ...]]
     warnings: tuple[str, ...] = ()
 
 
@@ -31,7 +37,7 @@ def read_table(path: str) -> Table:
 def parse_table(text: str, path: str) -> Table:
     """Return the table that is the text of this file. Raises `ConfigError` with every mistake."""
     document, repeated = _document(text, path)
-    levels: dict[Level, tuple[FaultCode, ...]] = {}
+    levels: dict[Key, tuple[FaultCode, ...]] = {}
     mistakes = [f"{plain(key)}: stands twice in the file" for key in repeated]
     for key, raw in document.items():
         level = KEYS.get(key)
@@ -74,14 +80,17 @@ def _codes(key: str, raw: object) -> tuple[tuple[FaultCode, ...], list[str]]:
     return tuple(codes), mistakes
 
 
-def _warnings(levels: Mapping[Level, tuple[FaultCode, ...]]) -> Iterator[str]:
-    under: dict[FaultCode, list[Level]] = {}
-    for level in sorted(levels):
-        for code, count in Counter(levels[level]).items():
-            under.setdefault(code, []).append(level)
+def _warnings(levels: Mapping[Key, tuple[FaultCode, ...]]) -> Iterator[str]:
+    names, under = {key: name for name, key in KEYS.items()}, dict[FaultCode, list[Key]]()
+    for key in sorted(levels, key=lambda key: key[1]):
+        for code, count in Counter(levels[key]).items():
+            under.setdefault(code, []).append(key)
             if count > 1:
-                yield f"{code} stands {count} times under {level.name}Codes"
+                yield f"{code} stands {count} times under {names[key]}"
+        fault_class, handling = key
+        if levels[key] and within_class(handling, fault_class) is not handling:
+            yield f"{names[key]} isolates no chip: a network fault keeps new work from it, and no more (PreSeparateNPU)"
     for code, several in under.items():
         if len(several) > 1:
-            names = " and ".join(level.name for level in several)
-            yield f"{code} stands under {names}: it has the higher level, {several[-1].name}"
+            listed = " and ".join(names[key].removesuffix("Codes") for key in several)
+            yield f"{code} stands under {listed}: it has the higher level, {several[-1][1].name}"

@@ -108,9 +108,12 @@ def occurred(turn: Turn, new: Occurrence) -> None:
 def _first_time(turn: Turn, new: Occurrence) -> None:
     chip, (code, module) = new.chip, new.key
     verdict, at = turn.node.catalog.judge(code, new.severity), turn.at
-    fault = Fault(chip, code, module, verdict.level, at, at, at, new.severity, new.times, momentary=new.once)
+    fault = Fault(
+        chip, code, module, verdict.level, at, at, at, new.severity, new.times, momentary=new.once,
+        handling=verdict.handling, fault_class=verdict.fault_class,
+    )  # fmt: skip
     how = "once" if new.once else "now"
-    text = f"chip {chip} reports {code} {how}: level {verdict.level.name} ({verdict.origin})"
+    text = f"chip {chip} reports {code} {how}: level {verdict.handling.name} ({verdict.origin})"
     turn.note(NoteKind.FAULT, text, turn.ring_of(chip), chip=chip)
     fault = _counted(turn, fault, new.rises)
     _forget_beyond(turn, chip)
@@ -123,7 +126,7 @@ def _counted(turn: Turn, fault: Fault, rises: int) -> Fault:
     turn.put_fault(fault)
     escalation.occurred(turn, fault.chip, fault.code, rises)
     _went(turn, fault)
-    fault = replace(fault, level=_level(turn, fault))
+    fault = _judged(turn, fault)
     turn.put_fault(fault)
     return fault
 
@@ -136,9 +139,12 @@ def _went(turn: Turn, fault: Fault) -> None:
         escalation.gone(turn, fault.chip, fault.code)
 
 
-def _level(turn: Turn, fault: Fault) -> Level:
-    judged = turn.node.catalog.judge(fault.code, fault.severity).level
-    return max(judged, escalation.raised_level(turn.node, fault.chip, fault.code))
+def _judged(turn: Turn, fault: Fault) -> Fault:
+    """Return the fault as the table and the rules have it now."""
+    verdict, raised = turn.node.catalog.judge(fault.code, fault.severity), (turn.node, fault.chip, fault.code)
+    level = max(verdict.level, escalation.raised_level(*raised))
+    handling = max(verdict.handling, escalation.raised_handling(*raised))
+    return replace(fault, level=level, handling=handling, fault_class=verdict.fault_class)
 
 
 def _tell_what_is_only_observed(turn: Turn, fault: Fault) -> None:
@@ -209,11 +215,12 @@ def escalate(turn: Turn) -> None:
 
 
 def _level_again(turn: Turn, fault: Fault) -> None:
-    level = _level(turn, fault)
-    if fault.active and level is not fault.level:
-        text = f"{fault.code} on chip {fault.chip} is {level.name} now; it was {fault.level.name}"
-        turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
-        fault = replace(fault, level=level)
+    judged = _judged(turn, fault)
+    if fault.active and judged != fault:
+        if judged.handling is not fault.handling:
+            text = f"{fault.code} on chip {fault.chip} is {judged.handling.name} now; it was {fault.handling.name}"
+            turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
+        fault = judged
         turn.put_fault(fault)
         _tell_what_is_only_observed(turn, fault)
         _consequences(turn, fault)

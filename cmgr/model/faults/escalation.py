@@ -16,7 +16,7 @@ from cmgr.model.scope import is_spent
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.faults import FaultCode, Handling, Level, within_class
 from cmgr.model.values.node import Node
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
 from cmgr.words import span
@@ -28,6 +28,12 @@ def raised_level(node: Node, chip: ChipId, code: FaultCode) -> Level:
     """Return the level that the rules have raised this code to on this chip."""
     tally = node.tallies.get((chip, code))
     return tally.level if tally else Level.NotHandleFault
+
+
+def raised_handling(node: Node, chip: ChipId, code: FaultCode) -> Handling:
+    """Return the gravest word that the rules have for this code on this chip."""
+    tally = node.tallies.get((chip, code))
+    return tally.handling if tally else Handling.NotHandleFault
 
 
 def separating(node: Node, chip: ChipId) -> tuple[FaultCode, Raise] | None:
@@ -94,12 +100,13 @@ def _adopted(turn: Turn, tally: Tally, since: datetime | None) -> Tally:
 def _adopted_raise(turn: Turn, tally: Tally, raised: Raise) -> Raise:
     rule = _rule(turn.node, tally, raised)
     since = min(raised.since, turn.at)
-    if rule is None:
-        return replace(raised, since=since)
-    if rule.level is not raised.level:
+    handling = within_class(raised.handling if rule is None else rule.handling, turn.node.catalog.class_of(tally.code))
+    if handling is not raised.handling:
         turn.raised.add(tally.key)
+    if rule is None:
+        return replace(raised, since=since, handling=handling)
     manual = isinstance(rule, FrequencyRule) and rule.release is None
-    return replace(raised, since=since, level=rule.level, manual=manual)
+    return replace(raised, since=since, handling=handling, manual=manual)
 
 
 def forgive(turn: Turn, chip: ChipId) -> None:
@@ -141,13 +148,13 @@ def _count(turn: Turn, tally: Tally, rule: FrequencyRule, rises: int) -> None:
             text = f"{tally.code} on chip {tally.chip} {reason}: if it comes again after one more reset, it is isolated"
             turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
         return
-    _fire(turn, tally, Raise(RuleKind.FREQUENCY, rule.level, turn.at, reason, manual=rule.release is None))
+    _fire(turn, tally, Raise(RuleKind.FREQUENCY, rule.handling, turn.at, reason, manual=rule.release is None))
 
 
 def _resets_first(turn: Turn, tally: Tally, rule: FrequencyRule) -> bool:
     """Return whether the ring is to be reset once more before the rule isolates the chip."""
     ring, levels = turn.ring_of(tally.chip), turn.node.policy.levels
-    if not rule.after_reset or rule.level is not Level.SeparateNPU or ring is None:
+    if not rule.after_reset or rule.handling.level is not Level.SeparateNPU or ring is None:
         return False
     full_before = tally.times[-2] if len(tally.times) > rule.times else None
     if full_before is not None and any(t >= full_before for t in ring.resets):
@@ -159,10 +166,11 @@ def _resets_first(turn: Turn, tally: Tally, rule: FrequencyRule) -> bool:
     return cured and not is_spent(turn.node, ring, turn.at)
 
 
-def _fire(turn: Turn, tally: Tally, new: Raise) -> None:
+def _fire(turn: Turn, tally: Tally, asked: Raise) -> None:
+    new = replace(asked, handling=within_class(asked.handling, turn.node.catalog.class_of(tally.code)))
     _put(turn, replace(tally, raised=(*tally.raised, new)))
     turn.raised.add(tally.key)
-    text = f"{tally.code} on chip {tally.chip} is raised to {new.level.name}: it {new.reason} ({new.kind})"
+    text = f"{tally.code} on chip {tally.chip} is raised to {new.handling.name}: it {new.reason} ({new.kind})"
     turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
 
 
@@ -216,7 +224,7 @@ def _outlasts(turn: Turn, tally: Tally) -> None:
     if turn.at - tally.risen < rule.fault_timeout:
         return
     reason = f"has lasted {span(rule.fault_timeout)}"
-    _fire(turn, tally, Raise(RuleKind.DURATION, rule.level, turn.at, reason))
+    _fire(turn, tally, Raise(RuleKind.DURATION, rule.handling, turn.at, reason))
     frequency = rules.frequency.get(tally.code)
     if frequency is not None:
         _count(turn, turn.node.tallies[tally.key], frequency, 1)
@@ -230,7 +238,7 @@ def _end(turn: Turn, tally: Tally, ended: list[Raise], *, keep_times: bool = Fal
     _put(turn, replace(tally, raised=kept, times=() if begins_anew else tally.times))
     turn.raised.add(tally.key)
     for each in ended:
-        text = f"{tally.code} on chip {tally.chip} is no longer raised to {each.level.name} ({each.kind})"
+        text = f"{tally.code} on chip {tally.chip} is no longer raised to {each.handling.name} ({each.kind})"
         turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
 
 

@@ -8,7 +8,7 @@ from cmgr.model.scope import active_faults, blocking_faults
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.faults import FaultCode, Isolation, Level
+from cmgr.model.values.faults import FaultClass, FaultCode, Isolation, Level
 from cmgr.model.values.node import Node
 from cmgr.words import span
 
@@ -25,6 +25,7 @@ def isolate(turn: Turn, chip: ChipId, *, by: str, reason: str, code: FaultCode |
 
 def separate(turn: Turn, chip: ChipId) -> None:
     """Have the chip isolated by whatever asks for that now: a rule that was fired before a fault's own level."""
+    _lift(turn, chip)
     isolation, standing = turn.node.isolations.get(chip), separating(turn.node, chip)
     if turn.node.policy.levels[Level.SeparateNPU].observe:
         standing = None
@@ -39,6 +40,15 @@ def separate(turn: Turn, chip: ChipId) -> None:
     asking = [f for f in active_faults(turn.node, chip) if f.level is Level.SeparateNPU]
     if asking and chip not in turn.node.isolations and not turn.node.policy.levels[Level.SeparateNPU].observe:
         isolate(turn, chip, by="level", reason=f"{asking[0].code} asks for it (SeparateNPU)", code=asking[0].code)
+
+
+def _lift(turn: Turn, chip: ChipId) -> None:
+    """End an isolation for a fault of the network, as cmgr 0.1.0 made them: the chip itself is well."""
+    isolation = turn.node.isolations.get(chip)
+    if isolation is None or isolation.code is None or isolation.by == "operator":
+        return
+    if turn.node.catalog.class_of(isolation.code) is FaultClass.NETWORK:
+        _release(turn, isolation, f"{isolation.code} is a fault of the network, and not the chip's")
 
 
 def track_clean(turn: Turn, chip: ChipId) -> None:

@@ -1,10 +1,11 @@
 """Fault tables: which level a code has, and where that level comes from."""
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from cmgr.model.values.faults import FaultCode, Level, Severity
+from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level, Severity, within_class
 from cmgr.model.values.rules import Rules
 
 BY_SEVERITY = "severity"
@@ -15,21 +16,27 @@ _HEX = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{1,8})")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A code's level and the table that gave it."""
+    """A code's handling and class, and the table that gave them."""
 
-    level: Level
+    handling: Handling
     origin: str
     meaning: str = ""
+    fault_class: FaultClass = FaultClass.CHIP
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The level of a fault, and in words where it comes from."""
+    """The handling of a fault, its class, and in words where they come from."""
 
-    level: Level
+    handling: Handling
     origin: str
     known: bool
     meaning: str = ""
+    fault_class: FaultClass = FaultClass.CHIP
+
+    @property
+    def level(self) -> Level:
+        return self.handling.level
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +51,20 @@ class Catalog:
         """Return the level of a fault with this code that the driver calls this grave."""
         entry = self.entries.get(code)
         if entry is not None:
-            return Verdict(entry.level, entry.origin, known=True, meaning=entry.meaning)
+            handling = within_class(entry.handling, entry.fault_class)
+            return Verdict(handling, entry.origin, True, entry.meaning, entry.fault_class)
         if isinstance(self.unknown, Level):
-            return Verdict(self.unknown, "in no table; faults.unknown gives this level", known=False)
+            return Verdict(Handling[self.unknown.name], "in no table; faults.unknown gives this level", known=False)
         # Nobody said how grave it is, so it is taken for grave: better a person looks once too often.
         grave = severity is None or severity >= Severity.major
-        level = Level.SeparateNPU if grave else Level.NotHandleFault
+        handling = Handling.SeparateNPU if grave else Handling.NotHandleFault
         told = "no severity" if severity is None else f"severity {severity.name}"
-        return Verdict(level, f"in no table; the driver gave {told}", known=False)
+        return Verdict(handling, f"in no table; the driver gave {told}", known=False)
+
+    def class_of(self, code: FaultCode) -> FaultClass:
+        """Return what a fault with this code concerns."""
+        entry = self.entries.get(code)
+        return FaultClass.CHIP if entry is None else entry.fault_class
 
 
 def normal_code(text: str) -> FaultCode | None:
@@ -62,17 +75,35 @@ def normal_code(text: str) -> FaultCode | None:
     return FaultCode(match[1].upper().rjust(8, "0"))
 
 
-def table(levels: Mapping[Level, tuple[FaultCode, ...]], origin: str) -> dict[FaultCode, Entry]:
-    """Return a table's entries. A code listed under two levels has the higher."""
+Key = tuple[FaultClass, Handling]
+"""The class and the handling under which a table lists codes."""
+
+
+def table(keys: Mapping[Key, tuple[FaultCode, ...]], origin: str) -> dict[FaultCode, Entry]:
+    """Return a table's entries. A code listed twice has the graver handling, and is the network's if either says so."""
     entries: dict[FaultCode, Entry] = {}
-    for level in sorted(levels):
-        for code in levels[level]:
-            entries[code] = Entry(level, origin)
+    for fault_class, handling in sorted(keys, key=lambda key: key[1]):
+        for code in keys[fault_class, handling]:
+            known = entries[code].fault_class if code in entries else FaultClass.CHIP
+            entries[code] = Entry(handling, origin, fault_class=_either(fault_class, known))
     return entries
+
+
+def _either(one: FaultClass, other: FaultClass) -> FaultClass:
+    return other if one is FaultClass.CHIP else one
 
 
 def merged(
     builtin: Mapping[FaultCode, Entry], operator: Mapping[FaultCode, Entry], *, replace: bool
 ) -> Mapping[FaultCode, Entry]:
-    """Return the operator's table laid over the built-in one, or alone when it replaces that."""
-    return dict(operator) if replace else {**builtin, **operator}
+    """Return the operator's table laid over the built-in one, or alone when it replaces that.
+
+    A code that the built-in table calls the network's stays that: what it concerns is no matter of opinion.
+    """
+    own = {
+        code: dataclasses.replace(entry, fault_class=_either(entry.fault_class, builtin[code].fault_class))
+        if code in builtin
+        else entry
+        for code, entry in operator.items()
+    }
+    return own if replace else {**builtin, **own}

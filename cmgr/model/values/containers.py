@@ -75,6 +75,7 @@ class Container:
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
     wish that. `health`: what its own check says while it runs, "starting", "healthy" or `UNHEALTHY`; "" without one.
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
+    `needs_network`: it is of no use where a chip's link is dead.
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
     """
 
@@ -95,6 +96,7 @@ class Container:
     used: frozenset[ChipId] = frozenset()
     since: datetime | None = None
     wanted: bool = False
+    needs_network: bool = False
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
     health: ThisLife[str] = ""

@@ -30,6 +30,52 @@ class Level(IntEnum):
         return Level.RestartRequest <= self <= Level.RestartNPU
 
 
+class Handling(IntEnum):
+    """The words of fault tables and rules for what a fault asks for, the gravest last.
+
+    Beside cmgr's levels there are two that keep new work from a chip and let it go on, and one for an isolation that
+    only a person ends.
+    """
+
+    NotHandleFault = 0
+    SubHealthFault = 1
+    RestartRequest = 2
+    RestartBusiness = 3
+    FreeRestartNPU = 4
+    RestartNPU = 5
+    PreSeparateNPU = 6
+    SeparateNPU = 7
+    ManuallySeparateNPU = 8
+
+    @property
+    def level(self) -> Level:
+        """Return what cmgr does about the fault itself."""
+        if self is Handling.ManuallySeparateNPU:
+            return Level.SeparateNPU
+        return Level.__members__.get(self.name, Level.NotHandleFault)
+
+    @property
+    def pre_isolates(self) -> bool:
+        """Return whether nothing new is to be started on the chip while it has the fault."""
+        return self in (Handling.SubHealthFault, Handling.PreSeparateNPU)
+
+
+class FaultClass(StrEnum):
+    """The part of a machine that a fault concerns."""
+
+    CHIP = "chip"
+    NETWORK = "network"
+    MACHINE = "machine"
+    REPORTED = "reported"
+    """Another program than a driver has reported it."""
+
+
+def within_class(handling: Handling, fault_class: FaultClass) -> Handling:
+    """Return what is done about a fault of this class: one of the network leaves the chip in use, whatever is asked."""
+    grave = handling.level is not Level.NotHandleFault
+    return Handling.PreSeparateNPU if grave and fault_class is FaultClass.NETWORK else handling
+
+
 class Severity(IntEnum):
     """How grave the driver itself calls a fault."""
 
@@ -60,7 +106,8 @@ class Fault:
 
     `since` is its first occurrence, `risen` when it became active last, `changed` the last time that an event spoke
     of it, `count` its occurrences. A fault that comes back soon after it cleared is the same fault with a higher
-    count, not a new one.
+    count, not a new one. `handling`: the gravest word that its table or a rule has for it, which may keep new work from
+    the chip beside what its level asks for.
     """
 
     chip: ChipId
@@ -74,6 +121,8 @@ class Fault:
     count: int = 1
     momentary: bool = False
     cleared: datetime | None = None
+    handling: Handling = Handling.NotHandleFault
+    fault_class: FaultClass = FaultClass.CHIP
 
     @property
     def key(self) -> FaultKey:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.faults import FaultCode, Level
+from cmgr.model.values.faults import FaultCode, Handling, Level
 from cmgr.model.values.life import ThisLife
 
 
@@ -19,7 +19,7 @@ class RuleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FrequencyRule:
-    """`times` occurrences on one chip within `window` raise the fault to `level`.
+    """`times` occurrences on one chip within `window` raise the fault to `handling`.
 
     That ends when the chip has been without it for longer than `release`; None: only a person ends it. `after_reset`:
     it isolates no chip for a fault that a reset may cure before one was made since the count was full.
@@ -27,21 +27,21 @@ class FrequencyRule:
 
     window: timedelta
     times: int
-    level: Level
+    handling: Handling
     release: timedelta | None = None
     after_reset: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DurationRule:
-    """A fault that lasts longer than `fault_timeout` is raised to `level`.
+    """A fault that lasts longer than `fault_timeout` is raised to `handling`.
 
     That ends when the chip has been without it for longer than `recover_timeout`, so a flapping one stays raised.
     """
 
     fault_timeout: timedelta
     recover_timeout: timedelta
-    level: Level
+    handling: Handling
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Raise:
     """A rule that has fired. `reason` goes on after the code's name. `manual`: only a person ends it."""
 
     kind: RuleKind
-    level: Level
+    handling: Handling
     since: datetime
     reason: str
     manual: bool = False
@@ -91,10 +91,20 @@ class Tally:
     @property
     def level(self) -> Level:
         """The highest level that a rule has raised it to."""
-        return max((r.level for r in self.raised), default=Level.NotHandleFault)
+        return max((r.handling.level for r in self.raised), default=Level.NotHandleFault)
+
+    @property
+    def handling(self) -> Handling:
+        """The gravest word that a rule has raised it to."""
+        return max((r.handling for r in self.raised), default=Handling.NotHandleFault)
+
+    @property
+    def pre_isolating(self) -> Raise | None:
+        """The rule that keeps new work from the chip, the first one."""
+        return min((r for r in self.raised if r.handling.pre_isolates), key=lambda r: r.since, default=None)
 
     @property
     def separating(self) -> Raise | None:
         """The rule that keeps the chip isolated, the one that only a person ends before others."""
-        found = [r for r in self.raised if r.level is Level.SeparateNPU]
+        found = [r for r in self.raised if r.handling.level is Level.SeparateNPU]
         return max(found, key=lambda r: (r.manual, r.since), default=None)

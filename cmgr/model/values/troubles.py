@@ -47,6 +47,10 @@ class TroubleKind(StrEnum):
     ISOLATED = "isolated", Severity.WARNING, "isolated", "CmgrChipIsolated"
     UNHEALTHY = "unhealthy", Severity.WARNING
     """A chip is not well, and is not isolated."""
+    NETWORK = "network", Severity.WARNING, "trouble", "CmgrChipPreIsolated"
+    """The links of chips are down, or ail."""
+    PRE_ISOLATED = "pre-isolated", Severity.WARNING, "trouble", "CmgrChipPreIsolated"
+    """Nothing new is to be started on chips that are used on."""
     FAILED = "failed", Severity.CRITICAL, "gave_up", "CmgrContainerFailed"
     """A container that is down was tried to be started in vain, or its healing was given up."""
     GIVEN_UP = "given-up", Severity.WARNING, "gave_up", "CmgrContainerGivenUp"

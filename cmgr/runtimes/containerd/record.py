@@ -154,6 +154,7 @@ def definition(namespace: str, record: Record, majors: frozenset[int]) -> Defini
         order=wished.order,
         enabled=wished.enabled,
         heal=wished.heal,
+        needs_network=wished.needs_network,
         restart_policy=restart_policy(labels),
         auto_remove=auto_remove,
         warnings=asked.warnings + wished.warnings,

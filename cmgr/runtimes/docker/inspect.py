@@ -33,6 +33,9 @@ class Described:
     concerns: bool
 
 
+_PRIVILEGED = "is privileged, so it can reach every chip; which it uses cannot be told"
+
+
 def described(document: object, majors: frozenset[int]) -> Described:
     """Read what Docker answered; `majors` as in `claims.from_numbers`.
 
@@ -48,8 +51,7 @@ def described(document: object, majors: frozenset[int]) -> Described:
     wished = labels.wishes(told, auto_remove=auto_remove)
     asked = claims.Claims() if wished.ignored else _claims(config, host, whole.get("Mounts"), majors)
     if not asked.chips and not wished.ignored and host.get("Privileged") is True:
-        reach = "is privileged, so it can reach every chip; which it uses cannot be told"
-        asked = claims.Claims(frozenset({UNCLEAR}), (*asked.warnings, reach))
+        asked = claims.Claims(frozenset({UNCLEAR}), (*asked.warnings, _PRIVILEGED))
     running, frozen = is_running(state), state.get("Paused") is True
     run = text(state, "StartedAt")
     container = Container(
@@ -64,6 +66,7 @@ def described(document: object, majors: frozenset[int]) -> Described:
         order=wished.order,
         enabled=wished.enabled,
         heal=wished.heal,
+        needs_network=wished.needs_network,
         # Docker checks no paused one: what it says is of the time before.
         health=_health(state) if running and not frozen else "",
         restart_policy=_policy(host),

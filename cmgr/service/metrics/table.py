@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from cmgr import __version__
-from cmgr.model.scope import active_faults
+from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.rings import Phase, Ring, resets_within
@@ -244,6 +244,11 @@ def _chips(look: Look) -> Samples:
 @gauge("cmgr_chip_healthy", "Whether nothing known speaks against the chip.", "chip")
 def _healthy(look: Look) -> Samples:
     return (((str(chip),), float(view.healthy(look.node, chip))) for chip in sorted(look.node.chips))
+
+
+@gauge("cmgr_chip_pre_isolated", "1 when nothing new is to be started on the chip, which is used on.", "chip")
+def _pre_isolated(look: Look) -> Samples:
+    return (((str(chip),), float(bool(pre_isolating(look.node, chip)))) for chip in sorted(look.node.chips))
 
 
 @gauge("cmgr_chip_isolated", "1 for the cause that isolates the chip, else 0.", "chip", "cause")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cmgr.config.tables.rules import checked
-from cmgr.config.tables.table import KEYS, parse_table
+from cmgr.config.tables.table import parse_table
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml.codes import code_of
 from cmgr.drivers.nvml.xids import Xids
@@ -28,14 +28,14 @@ class Clock:
 
 def level_of(code: str) -> Level:
     table = parse_table((TABLES / "levels.json").read_text(), "levels.json")
-    (level,) = (level for level, of in table.levels.items() if code in of)
-    return level
+    (handling,) = (word for (_, word), of in table.levels.items() if code in of)
+    return handling.level
 
 
 def test_the_built_in_table_is_one_that_an_operator_could_bring() -> None:
     table = parse_table((TABLES / "levels.json").read_text(), "levels.json")
     assert table.warnings == ()
-    assert set(table.levels) == set(KEYS.values())
+    assert {word.level for _, word in table.levels} == set(Level)
     assert checked(json.loads((TABLES / "rules.json").read_text()), "rules.json").warnings == ()
 
 
