@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.scope import chip_words, grave_faults, is_spared, network_blocker, why_idle
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.containers import HEALTHY, Container, ContainerKey
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.wanted import missing
 from cmgr.view.advice import called, idle_hint, isolation_hint, name_of
 from cmgr.view.heals import heal, health, of_held, of_running
-from cmgr.words import joined, one_line, stamp, stamp_or_none, times
+from cmgr.words import counted, joined, one_line, stamp, stamp_or_none, times
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -194,6 +194,9 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
     if status == "settling":
         until = stamp(hold.retry_at) if hold.retry_at is not None else "the next list"
         runs = "is paused again, as it was" if hold.frozen else "runs again"
+        container = node.containers.get(hold.key)
+        if container is not None and container.says_within is not None and container.health != HEALTHY:
+            runs += f", its own check says {container.health or 'nothing yet'}"
         return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), ""
     verb = "stop" if hold.state is HoldState.STOPPING else "start"
     ailing = of_held(node, hold)
@@ -205,12 +208,15 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
     parts = [ailing] if status == "resuming" else [ailing, _waits_for(node, hold, status)]
     if hold.tries or hold.error:
         parts.append(_tries(hold, verb))
+    elif hold.sick:
+        parts.append(f"unhealthy after {counted(hold.sick, 'start')}")
     hint = _hint(node, hold) if status == "paused" else ""
     return joined(parts) or ("is being started" if status == "resuming" else "waits to be started"), hint
 
 
 def _failures(hold: Hold) -> str:
-    return f"start failed {times(hold.tries)} before" if hold.tries else ""
+    before = hold.tries or hold.sick
+    return f"start failed {times(before)} before" if before else ""
 
 
 def _tries(hold: Hold, verb: str) -> str:

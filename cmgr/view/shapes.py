@@ -147,7 +147,9 @@ class Down(TypedDict):
 class Fault(TypedDict):
     code: Annotated[str, "8 hexadecimal digits"]
     level: Annotated[LevelName, "what cmgr does about the fault itself"]
-    handling: Annotated[HandlingName, "the table's or a rule's word for what it asks for: beside levels, what keeps new work away"]
+    handling: Annotated[
+        HandlingName, "the table's or a rule's word for what it asks for: beside levels, what keeps new work away"
+    ]
     fault_class: Annotated[str, _values(FaultClass), "what it concerns"]
     since: Annotated[Time, "its first occurrence"]
     count: Annotated[int, "how often it has occurred"]

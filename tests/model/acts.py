@@ -93,7 +93,7 @@ def _a_container_ails(world: World) -> None:
         machine.dies(real, Exit(1, machine.clock(), asked=machine.rng.choice([False, False, None])))
     else:
         real.ill = not real.ill
-        machine.hint(facts.ContainerSeen(real.told()))
+        machine.hint(facts.ContainerSeen(real.told(machine.now)))
 
 
 ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (

@@ -24,7 +24,7 @@ from cmgr.model.values.commands import (
     StopContainer,
     WriteCdi,
 )
-from cmgr.model.values.containers import UNHEALTHY, Container, ContainerKey, Exit, Heal
+from cmgr.model.values.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit, Heal
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.policy import Strategy
 from tests.model.builders import T0, answered
@@ -35,6 +35,7 @@ class Plan:
     """How a machine is made. `faulty`: only chips below this number ever fault. `used`: the share that is used.
 
     `containers`: how many there can be; the last use two rings each. `healed`: the share that wish to be healed.
+    `checked`: the share that have a check of their own, which may fail after a start.
     """
 
     chips: int = 8
@@ -45,6 +46,7 @@ class Plan:
     labels: bool = False
     used: float = 1.0
     healed: float = 0.0
+    checked: float = 0.0
 
 
 @dataclass
@@ -53,7 +55,7 @@ class Real:
 
     `wanted`: it ought to run, as far as cmgr has seen it and can know; None where that is moot. `spared`: the life of
     which a person has said to forget it. `ailed`: it wishes to be healed, and had a reason for that. `frozen`: somebody
-    has paused it.
+    has paused it. `check`: how long its own check may take, and `healthy_at`: when it is content in this life.
     """
 
     key: ContainerKey
@@ -75,8 +77,16 @@ class Real:
     ailed: bool = False
     frozen: bool = False
     needs_network: bool = False
+    check: timedelta | None = None
+    healthy_at: datetime = T0
 
-    def told(self) -> Container:
+    def health(self, now: datetime) -> str:
+        if not self.running or self.frozen:
+            return ""
+        checked = "" if self.check is None else HEALTHY if now >= self.healthy_at else "starting"
+        return UNHEALTHY if self.ill else checked
+
+    def told(self, now: datetime) -> Container:
         return Container(
             self.key,
             self.key.id,
@@ -89,7 +99,8 @@ class Real:
             enabled=self.enabled,
             strategy=self.strategy,
             heal=self.heal,
-            health=UNHEALTHY if self.ill and self.running and not self.frozen else "",
+            health=self.health(now),
+            says_within=self.check,
             frozen=self.running and self.frozen,
             needs_network=self.needs_network,
         )
@@ -135,6 +146,8 @@ class Machine:
             real.needs_network = self.rng.random() < 0.3
         if self.plan.healed and self.rng.random() < self.plan.healed:
             real.heal = Heal(self.rng.choice([None, 2]), timedelta(seconds=self.rng.choice([1, 5, 20])))
+        if self.plan.checked and self.rng.random() < self.plan.checked:
+            real.check = timedelta(seconds=self.rng.choice([2, 20, 90]))
         self.truth[key] = real
         self.made += 1
         return real
@@ -155,7 +168,7 @@ class Machine:
             case ListContainers():
                 if command.runtime in self.down or fails:
                     return {"error": "no answer"}
-                told = (r.told() for r in self.truth.values() if r.key.runtime == command.runtime)
+                told = (r.told(self.now) for r in self.truth.values() if r.key.runtime == command.runtime)
                 return {"containers": tuple(told)}
             case ReadRing():
                 reports = tuple(self._report(c, fails) for c in command.chips)
@@ -245,16 +258,20 @@ class Machine:
         real.armed = command.restart_policy or real.armed
         if command.frozen and not real.frozen:
             real.frozen = True
-            self.hint(facts.ContainerSeen(real.told()))
+            self.hint(facts.ContainerSeen(real.told(self.now)))
         return {"run": f"life {real.life}"}
 
     def starts(self, real: Real) -> None:
         real.running, real.life, real.exit, real.ill, real.frozen = True, real.life + 1, None, False, False
-        self.hint(facts.ContainerSeen(real.told()))
+        if real.check is not None:
+            # It is content in time, or later than it may be, or it fails at once, as after a start on a bad chip.
+            real.healthy_at = self.now + real.check * self.rng.choice([0, 0.5, 1, 3])
+            real.ill = not self.calm and self.rng.random() < 0.4
+        self.hint(facts.ContainerSeen(real.told(self.now)))
 
     def dies(self, real: Real, exit_: Exit) -> None:
         real.running, real.exit = False, exit_
-        self.hint(facts.ContainerSeen(real.told()))
+        self.hint(facts.ContainerSeen(real.told(self.now)))
 
     def hint(self, fact: facts.Fact) -> None:
         if not self.calm and self.rng.random() < 0.15:
@@ -288,7 +305,7 @@ def somebody_acts(machine: Machine, is_held: Callable[[ContainerKey], bool]) -> 
             machine.starts(real)
     elif deed == "freeze" and real.running:
         real.frozen = not real.frozen
-        machine.hint(facts.ContainerSeen(real.told()))
+        machine.hint(facts.ContainerSeen(real.told(machine.now)))
     elif deed == "remove" and not real.running and machine.rng.random() < 0.3:
         del machine.truth[real.key]
         machine.hint(facts.ContainerRemoved(real.key))

@@ -17,6 +17,7 @@ from cmgr.model.values.policy import (
     OnIsolate,
     Policy,
     ResetPolicy,
+    RetryPolicy,
     Strategy,
 )
 from cmgr.model.values.rules import Rules
@@ -32,6 +33,7 @@ HALF_USED = Plan(used=0.5)
 TWO_RUNTIMES = Plan(runtimes=("docker", "containerd"), labels=True, used=0.7)
 FOUR_RINGS = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.5)
 HEALED = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.7, healed=0.8)
+CHECKED = Plan(chips=8, ring=2, labels=True, checked=0.7)
 HEALED_TOO = Plan(runtimes=("docker", "containerd"), faulty=4, healed=0.5)
 
 SOON = timedelta(seconds=2)
@@ -64,6 +66,7 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     ),
     "healed": (Policy(strategy=Strategy.NEVER), HEALED),
     "healed-and-recovered": (Policy(strategy=Strategy.RING, heal=HealPolicy(limit=3)), HEALED_TOO),
+    "checked": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), CHECKED),
     "idle": (
         Policy(strategy=Strategy.RING, levels={lv: replace(p, idle=SOON) for lv, p in DEFAULT_LEVELS.items()}),
         HALF_USED,

@@ -169,7 +169,7 @@ def _morning(soak: Soak) -> None:
             machine.hint(facts.ContainerRemoved(real.key))
     while len(machine.truth) < soak.plan.containers:
         made = machine.create(soak.rng.randrange(soak.plan.containers))
-        machine.hint(facts.ContainerSeen(made.told()))
+        machine.hint(facts.ContainerSeen(made.told(machine.now)))
     window = soak.policy.reset.window
     machine.resets = [(ring, at) for ring, at in machine.resets if machine.now - at < window]
     soak.policy = soak.rng.choice(POLICIES)

@@ -74,6 +74,7 @@ _hold = Hold(
     retry_at=LATER,
     error="no",
     cause=Cause.HEAL,
+    sick=2,
 )
 _healing = Healing(KEY, (NOW, LATER), "life 1", NOW, LATER, True, True, LATER)
 _fault = Fault(

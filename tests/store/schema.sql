@@ -109,6 +109,7 @@ CREATE TABLE holds (
     cause TEXT DEFAULT 'episode' NOT NULL,
     down TEXT,
     frozen BOOLEAN DEFAULT 0 NOT NULL,
+    sick INTEGER DEFAULT 0 NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE isolations (

@@ -180,3 +180,22 @@ def test_a_fault_in_the_middle_of_a_heal_ends_with_one_running_container(
     service.until_over()
     assert containers.all_running()
     assert [containers.count(name, "start") for name in containers.names] == [1, 1]
+
+
+def test_a_start_after_which_the_check_fails_is_made_once_more_and_recovery_is_when_it_is_healthy(
+    on_docker: Install, containers: Containers
+) -> None:
+    service = on_docker({"strategy": "ringRecover", "retry.settle": "500ms", "retry.backoff": "100ms"})
+    # The file of its first life after the fault makes the check fail; the second life takes it away.
+    first = "if test -e /tried; then rm -f /bad; elif test -e /once; then touch /bad /tried; fi; touch /once"
+    command = ("sh", "-c", f"{first}; trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done")
+    containers.run(Spec("web", "0", command, check="test ! -e /bad"), Spec("plain", "1"))
+    service.start()
+    eventually(lambda: containers.health("web") == "healthy", why="it is well before the fault")
+    service.inject(0)
+    service.until_said("episode 1 is over")
+    assert containers.health("web") == "healthy"
+    assert (containers.count("web", "start"), containers.count("plain", "start")) == (2, 1)
+    texts = [n.text for n in service.notes()]
+    failed = texts.index("cannot start web, try 1: its own check says that it is unhealthy after its start")
+    assert failed < next(n for n, text in enumerate(texts) if "is over: recovered" in text)

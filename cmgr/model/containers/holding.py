@@ -12,7 +12,7 @@ from datetime import datetime
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
 from cmgr.model.containers.ordering import starts_before, stops_before
 from cmgr.model.containers.owners import restarted, wait_before_stop
-from cmgr.model.containers.settling import let_settle, settle
+from cmgr.model.containers.settling import UNHEALTHY_AFTER, let_settle, settle
 from cmgr.model.containers.sightings import container_removed, had_ended, hand_back, rearmed, started, stopped
 from cmgr.model.containers.tries import failed_start, retried, unsure_start
 from cmgr.model.scope import (
@@ -138,7 +138,8 @@ def _stop(turn: Turn, hold: Hold) -> None:
     ring = turn.ring_for(hold.chips)
     what = "an ordered reset" if ring is not None and ring.id in turn.node.reset_orders else "a fault"
     of = listed(ring.chips) if ring else "a chip that is gone"
-    reason = why_restarted(turn, hold) or f"episode {hold.episode}: {what} of {of}"
+    sick = f"episode {hold.episode}: {UNHEALTHY_AFTER}" if hold.sick else ""
+    reason = why_restarted(turn, hold) or sick or f"episode {hold.episode}: {what} of {of}"
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace)
     turn.put_hold(replace(hold, command=command.id, retry_at=None, told=hold.told or turn.at))
     turn.commands.append(command)
@@ -153,6 +154,12 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
         return True
     if hold.cause is Cause.HEAL:
         return is_still_ill(container)
+    if hold.sick and is_still_ill(container):
+        return True
+    return _is_in_scope(turn, hold, container)
+
+
+def _is_in_scope(turn: Turn, hold: Hold, container: Container) -> bool:
     return any(
         in_scope(turn.node, ring, container, scope_of(turn.node, ring, turn.at))
         for ring in turn.rings_of(hold.chips)

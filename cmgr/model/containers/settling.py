@@ -1,16 +1,19 @@
 """Settling: whether a container that cmgr has started stays up, and what follows where it does not."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from cmgr.model.containers.sightings import hand_back, lose
 from cmgr.model.containers.tries import failed_start, retried
 from cmgr.model.turn import Turn
 from cmgr.model.values.commands import NoteKind, ReadOutput
-from cmgr.model.values.containers import NO_RESTART, Container
+from cmgr.model.values.containers import HEALTHY, NO_RESTART, UNHEALTHY, Container
 from cmgr.model.values.facts import OutputRead
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.wanted import was_meant
-from cmgr.words import one_line
+from cmgr.words import counted, one_line, span
+
+UNHEALTHY_AFTER = "its own check says that it is unhealthy after its start"
 
 
 def let_settle(turn: Turn, hold: Hold, run: str) -> None:
@@ -34,12 +37,48 @@ def settle(turn: Turn, hold: Hold) -> None:
         _died_settling(turn, hold, container)
     elif hold.run and container.run != hold.run:
         _lives_again(turn, hold, container)
-    elif hold.retry_at is None or turn.at >= hold.retry_at:
-        # An event can be lost: only a list made after that time says that it stayed up.
-        if state.listed is not None and state.listed >= (hold.retry_at or turn.at):
-            turn.drop_hold(hold.key)
+    elif turn.at >= (due := _due(turn, hold, container)):
+        # An event can be lost, or late: only a list made after that time says that it stayed up, or is unhealthy.
+        if state.listed is None or state.listed < due:
+            turn.ask_list(state.name, f"does {hold.name} still run?", not_older=due)
+        elif container.health == UNHEALTHY:
+            _ails(turn, hold)
         else:
-            turn.ask_list(state.name, f"does {hold.name} still run?", not_older=hold.retry_at or turn.at)
+            _has_settled(turn, hold, container)
+
+
+def _due(turn: Turn, hold: Hold, container: Container) -> datetime:
+    """Return when it is decided whether the container stays up, and remember it; its own check can move that."""
+    due = before = hold.retry_at or turn.at
+    if container.health == UNHEALTHY:
+        due = min(due, turn.at)
+    elif container.says_within is not None and container.since is not None and not container.frozen:
+        settled = container.since + turn.node.policy.retry.settle
+        said = container.health == HEALTHY
+        due = min(due, max(settled, turn.at)) if said else max(due, settled + container.says_within)
+    if due != before:
+        turn.put_hold(replace(hold, retry_at=due))
+    return due
+
+
+def _has_settled(turn: Turn, hold: Hold, container: Container) -> None:
+    turn.drop_hold(hold.key)
+    if container.says_within is not None and container.health != HEALTHY and not container.frozen:
+        text = f"{hold.name} runs, but its own check has not said in {span(container.says_within)} that it is healthy"
+        turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+
+
+def _ails(turn: Turn, hold: Hold) -> None:
+    """Its own check says that this start has not worked: it is stopped and started once more, or left as it is."""
+    sick, ring = hold.sick + 1, turn.ring_for(hold.chips)
+    text = f"cannot start {hold.name}, try {sick}: {UNHEALTHY_AFTER}"
+    turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+    if sick >= turn.node.policy.retry.starts:
+        # An unhealthy container is better than none: the next start could be one that does not work at all.
+        turn.drop_hold(hold.key)
+        lose(turn, hold, f"it was unhealthy after {counted(sick, 'start')}; it is left as it is")
+        return
+    turn.put_hold(replace(hold, state=HoldState.STOPPING, sick=sick, tries=0, delays=0, retry_at=None, told=None))
 
 
 def _died_settling(turn: Turn, hold: Hold, container: Container) -> None:

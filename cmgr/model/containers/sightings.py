@@ -20,6 +20,7 @@ from cmgr.model.values.facts import ContainersListed, RuntimeDown, RuntimeForget
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import RuntimeState
+from cmgr.model.values.policy import backed_off
 from cmgr.model.values.standing import Gone
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.model.wanted import is_wanted, was_meant
@@ -429,5 +430,7 @@ def stopped(turn: Turn, hold: Hold, run: str) -> None:
         run_booked = run or container.run
         turn.put_container(replace(container, running=False, run=run_booked, since=turn.at, seen=turn.at))
     down = replace(hold, state=HoldState.STOPPED, run=run, command=None, tries=0, delays=0, retry_at=None, error="")
-    down = replace(down, told=None, down=turn.at)
+    retry = turn.node.policy.retry
+    wait = backed_off(retry.backoff, retry.backoff_max, hold.sick) if hold.sick else None
+    down = replace(down, told=None, down=turn.at, retry_at=turn.at + wait if wait else None)
     turn.put_hold(down)

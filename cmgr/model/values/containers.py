@@ -13,6 +13,9 @@ NO_RESTART = ""
 
 DEFAULT_GRACE = timedelta(seconds=10)
 
+HEALTHY = "healthy"
+"""The health of a container whose own check is content."""
+
 UNHEALTHY = "unhealthy"
 """The health of a container whose own check fails."""
 
@@ -73,7 +76,8 @@ class Container:
     `used`: those of `chips` on which the driver has seen a process of this life.
     `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
-    wish that. `health`: what its own check says while it runs, "starting", "healthy" or `UNHEALTHY`; "" without one.
+    wish that. `health`: what its own check says while it runs, "starting", `HEALTHY` or `UNHEALTHY`; "" without one.
+    `says_within`: how long after a start that check takes at most to say whether it is healthy; None without one.
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
     `needs_network`: it is of no use where a chip's link is dead.
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
@@ -100,6 +104,7 @@ class Container:
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
     health: ThisLife[str] = ""
+    says_within: ThisLife[timedelta | None] = None
     unread: ThisLife[str] = ""
     frozen: ThisLife[bool] = False
 

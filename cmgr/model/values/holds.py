@@ -49,7 +49,7 @@ class Hold:
     counts failures in a row, and `delays` those after them that do not count: they only make the wait longer. `revived`
     is the life that its restart policy may have begun, by an event that a list has yet to confirm. `told`: when cmgr
     first told it to stop, or to start, as its state says. `frozen`: it was when it was stopped, and is again after its
-    start.
+    start. `sick`: so many starts in a row ended with its own check saying that it is unhealthy.
     """
 
     key: ContainerKey
@@ -71,6 +71,7 @@ class Hold:
     cause: Cause = Cause.EPISODE
     down: datetime | None = None
     frozen: bool = False
+    sick: int = 0
     command: ThisLife[CommandId | None] = None
     delays: ThisLife[int] = 0
     revived: ThisLife[str] = ""

@@ -49,9 +49,7 @@ def described(document: object, majors: frozenset[int]) -> Described:
     auto_remove = host.get("AutoRemove") is True
     told = texts(config.get("Labels"))
     wished = labels.wishes(told, auto_remove=auto_remove)
-    asked = claims.Claims() if wished.ignored else _claims(config, host, whole.get("Mounts"), majors)
-    if not asked.chips and not wished.ignored and host.get("Privileged") is True:
-        asked = claims.Claims(frozenset({UNCLEAR}), (*asked.warnings, _PRIVILEGED))
+    asked = claims.Claims() if wished.ignored else _asked(config, host, whole.get("Mounts"), majors)
     running, frozen = is_running(state), state.get("Paused") is True
     run = text(state, "StartedAt")
     container = Container(
@@ -69,6 +67,7 @@ def described(document: object, majors: frozenset[int]) -> Described:
         needs_network=wished.needs_network,
         # Docker checks no paused one: what it says is of the time before.
         health=_health(state) if running and not frozen else "",
+        says_within=_says_within(mapping(config.get("Healthcheck"))),
         restart_policy=_policy(host),
         auto_remove=auto_remove,
         warnings=asked.warnings + wished.warnings,
@@ -110,6 +109,36 @@ def is_running(state: Json) -> bool:
 def _health(state: Json) -> str:
     word = text(mapping(state.get("Health")), "Status")
     return word if word in _HEALTHS else ""  # Docker also says "none".
+
+
+_SPAN = 30 * 10**9
+"""Docker's default for the time between two checks, and for how long one may take, in nanoseconds."""
+
+
+def _says_within(check: Json) -> timedelta | None:
+    """Return how long after a start Docker says "starting" at most, if each check takes as long as it may.
+
+    Its rule (docs.docker.com/reference/dockerfile, HEALTHCHECK): what fails in the start period does not count, then
+    so many failures in a row are "unhealthy". 0 stands for the default.
+    """
+    test = items(check.get("Test"))
+    if not test or test[0] == "NONE":
+        return None
+    start, interval, timeout, retries = (_number(check, f) for f in ("StartPeriod", "Interval", "Timeout", "Retries"))
+    nanoseconds = start + (retries or 3) * ((interval or _SPAN) + (timeout or _SPAN))
+    return timedelta(seconds=min(nanoseconds / 10**9, LONGEST_GRACE.total_seconds()))
+
+
+def _number(check: Json, field: str) -> int:
+    value = check.get(field)
+    return min(max(value, 0), 2**63) if isinstance(value, int) else 0
+
+
+def _asked(config: Json, host: Json, mounts: object, majors: frozenset[int]) -> claims.Claims:
+    asked = _claims(config, host, mounts, majors)
+    if asked.chips or host.get("Privileged") is not True:
+        return asked
+    return claims.Claims(frozenset({UNCLEAR}), (*asked.warnings, _PRIVILEGED))
 
 
 def _claims(config: Json, host: Json, mounts: object, majors: frozenset[int]) -> claims.Claims:

@@ -81,6 +81,29 @@ def test_the_health_of_one_that_runs_is_read(status: object, health: str) -> Non
     assert changed("exited", "State", Health={"Status": status}).health == ""
 
 
+SECOND = 10**9
+
+
+@pytest.mark.parametrize(
+    ("check", "seconds"),
+    [
+        (None, None),
+        ({}, None),
+        ({"Test": []}, None),
+        ({"Test": ["NONE"]}, None),
+        ({"Test": "curl localhost"}, None),
+        ({"Test": ["CMD", "true"]}, 3 * (30 + 30)),
+        ({"Test": ["CMD-SHELL", "true"], "Interval": 10 * SECOND, "Timeout": 5 * SECOND}, 3 * (10 + 5)),
+        ({"Test": ["CMD", "true"], "StartPeriod": 600 * SECOND, "Retries": 5, "Interval": 0}, 600 + 5 * 60),
+        ({"Test": ["CMD", "true"], "StartPeriod": "long", "Retries": -1, "Interval": SECOND, "Timeout": SECOND}, 6),
+        ({"Test": ["CMD", "true"], "StartPeriod": 2**80, "Retries": 2**80}, 7 * 24 * 3600),
+    ],
+)
+def test_how_long_its_own_check_may_take_is_read(check: object, seconds: float | None) -> None:
+    expected = timedelta(seconds=seconds) if seconds is not None else None
+    assert changed("running", "Config", Healthcheck=check).says_within == expected
+
+
 def test_a_paused_one_is_frozen_and_what_its_last_check_said_counts_no_more() -> None:
     document = copy.deepcopy(INSPECTED["paused"])
     document["State"]["Health"] = {"Status": "unhealthy"}
