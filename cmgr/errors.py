@@ -77,6 +77,14 @@ class RuntimeAils(ContainerError):
     """The runtime itself failed, which is no fault of the container's; whether the order was carried out is open."""
 
 
+class RunsAgain(ContainerError):
+    """It was stopped, and something has started it since; `run` is the word of the life in which it is."""
+
+    def __init__(self, message: str, run: str) -> None:
+        super().__init__(message)
+        self.run = run
+
+
 class ContainerGone(ContainerError):
     """The runtime does not know the container any more."""
 

@@ -145,8 +145,8 @@ class Runtime(Protocol):
     def stop(self, key: ContainerKey, grace: timedelta) -> Halt:
         """Stop the container: its own stop signal, `grace`, then kill. A container that is down is success.
 
-        Blocks for `grace` and up to 30 s more. Safe to repeat. Raises `ContainerGone`, `RuntimeDown`,
-        `ContainerError`.
+        Blocks for `grace` and up to 30 s more. Safe to repeat. Raises `RunsAgain` when something has started it
+        since, `ContainerGone`, `RuntimeDown`, `ContainerError`.
         """
 
     def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:

@@ -9,7 +9,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import assert_never
 
-from cmgr.errors import CmgrError, ContainerGone, ResetRefused, RuntimeAils, RuntimeDown, sentence
+from cmgr.errors import CmgrError, ContainerGone, ResetRefused, RunsAgain, RuntimeAils, RuntimeDown, sentence
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.commands import (
     Action,
@@ -204,8 +204,9 @@ def _failed_at_container(
 ) -> Answer:
     match action:
         case StopContainer():
+            again = error.run if isinstance(error, RunsAgain) else ""
             answer: ContainerStopped | ContainerStarted | RestartPolicySet | OutputRead = ContainerStopped(
-                action.id, action.key
+                action.id, action.key, again=again
             )
         case StartContainer():
             answer = ContainerStarted(action.id, action.key, runtime_ails=isinstance(error, RuntimeAils))

@@ -54,6 +54,20 @@ def test_it_is_stopped_three_times_with_growing_waits_and_then_the_ring_waits() 
     assert [t.id for t in troubles(cmgr.node) if t.kind is TroubleKind.OWNER] == ["owner-docker-a"]
 
 
+def test_one_that_is_up_again_before_its_stop_is_answered_is_counted_like_the_others() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0, REQUEST)
+    for life in range(4):
+        cmgr.truth[key("a")] = container("a", 0, run=f"by its unit {life}")
+        cmgr.answer(StopContainer, error="cannot stop container a: it runs again", again=f"by its unit {life}")
+        cmgr.wait(10, run=False)
+    assert len(cmgr.sent(StopContainer)) == 4
+    assert [t.id for t in troubles(cmgr.node) if t.kind is TroubleKind.OWNER] == ["owner-docker-a"]
+    cmgr.run()
+    cmgr.wait(600)
+    assert (cmgr.ring().reason, cmgr.sent(ResetRing), len(cmgr.sent(StopContainer))) == (FOUGHT, [], 4)
+
+
 def test_the_ring_goes_on_when_the_owner_was_stopped() -> None:
     cmgr = waiting()
     for life in range(4):

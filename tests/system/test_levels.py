@@ -98,7 +98,7 @@ def test_a_chip_whose_fault_asks_for_it_is_isolated_and_its_containers_are_left_
     service.until_said("is over: recovered")
     service.inject(0, SEPARATE, "cleared")
     until_isolated(service)
-    assert containers.all_running()
+    eventually(containers.all_running, why="its mate waited for its chip only")
 
 
 def test_a_fault_that_lasts_is_raised_and_no_longer_when_it_stays_away(

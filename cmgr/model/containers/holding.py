@@ -13,7 +13,15 @@ from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, w
 from cmgr.model.containers.ordering import starts_before, stops_before
 from cmgr.model.containers.owners import restarted, wait_before_stop
 from cmgr.model.containers.settling import UNHEALTHY_AFTER, let_settle, settle
-from cmgr.model.containers.sightings import container_removed, had_ended, hand_back, rearmed, started, stopped
+from cmgr.model.containers.sightings import (
+    container_removed,
+    had_ended,
+    hand_back,
+    rearmed,
+    started,
+    started_in_stop,
+    stopped,
+)
 from cmgr.model.containers.tries import failed_start, retried, unsure_start
 from cmgr.model.scope import (
     Block,
@@ -236,7 +244,9 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
     if hold is None:
         return
     ring = turn.ring_for(hold.chips)
-    if fact.error:
+    if fact.again and hold.key in turn.node.containers:
+        started_in_stop(turn, hold, fact.again)
+    elif fact.error:
         turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable))
         if fact.error != hold.error:
             turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)

@@ -294,7 +294,12 @@ def _runs_again(turn: Turn, hold: Hold, container: Container) -> None:
             hand_back(turn, hold, "it runs, so an earlier start had worked")
     elif _by_policy(turn, hold, container):
         _started_by_policy(turn, hold, container)
-    elif start_blocker(turn.node, hold).kind is Block.CHIP and started_again(turn, hold, container):
+    else:
+        _started_by_others(turn, hold, container)
+
+
+def _started_by_others(turn: Turn, hold: Hold, container: Container) -> None:
+    if start_blocker(turn.node, hold).kind is Block.CHIP and started_again(turn, hold, container):
         _stopped_again(turn, hold, container)
     else:
         fights = any(is_fought_for(ring, container) for ring in turn.rings_of(hold.chips))
@@ -390,6 +395,19 @@ def lose(turn: Turn, hold: Hold, why: str) -> None:
             containers=(hold.name,),
         )
     )
+
+
+def started_in_stop(turn: Turn, hold: Hold, run: str) -> None:
+    """Our stop has worked, and before anybody could look something else began the life `run`.
+
+    Its restart policy it was not: that ends with the stop.
+    """
+    container = turn.node.containers[hold.key]
+    now = replace(container, running=True, run=run, exit=None, since=turn.at, seen=turn.at)
+    turn.put_container(now)
+    down = replace(hold, state=HoldState.STOPPED, command=None, tries=0, delays=0, error="", down=turn.at)
+    turn.put_hold(down)
+    _started_by_others(turn, down, now)
 
 
 def started(turn: Turn, hold: Hold, run: str) -> None:

@@ -129,6 +129,7 @@ class ContainerStopped:
 
     `run`: the word of the life that ended. `gone`: it exists no more. `before`: it was down before the stop was
     asked for, and this is how its life had ended. `unreachable`: the order never reached the runtime.
+    `again`: it was stopped, and this is the word of the life in which something has started it since.
     """
 
     command: CommandId
@@ -138,6 +139,7 @@ class ContainerStopped:
     unreachable: bool = False
     gone: bool = False
     before: Exit | None = None
+    again: str = ""
 
 
 @dataclass(frozen=True, slots=True)

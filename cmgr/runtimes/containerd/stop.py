@@ -12,7 +12,7 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 
-from cmgr.errors import ContainerError, ContainerGone
+from cmgr.errors import ContainerError, ContainerGone, RunsAgain
 from cmgr.model.values.containers import ContainerKey, Exit
 from cmgr.ports import Halt
 from cmgr.runtimes.containerd import io as containerd_io
@@ -61,7 +61,7 @@ class Stopper:
                     raise
                 return halt  # Made with `--rm`: its end was its removal.
         if seen.running or halt is None:
-            raise ContainerError(f"cannot {what}: it runs again")
+            raise RunsAgain(f"cannot {what}: it runs again", seen.run)
         return halt
 
     def _disarm(self, seen: Seen, what: str) -> bool:

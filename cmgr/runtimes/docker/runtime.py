@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown
+from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils, RuntimeDown
 from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.claims import majors_here
@@ -93,7 +93,8 @@ class DockerRuntime:
 
     def stop(self, key: ContainerKey, grace: timedelta) -> Halt:
         seconds = math.ceil(min(max(grace, timedelta()), LONGEST_GRACE).total_seconds())
-        before = self._known.last(key.id)
+        last = self._known.last(key.id)
+        before = last.container.run if last is not None else ""
         what = f"stop container {self._known.name(key.id)}"
         # No look comes first: what counts is how soon the request is out.
         try:
@@ -104,12 +105,12 @@ class DockerRuntime:
         except ContainerError as exc:
             return self._not_stopped(key, exc)
         try:
-            halt = _halt(self._look_after(key), what, was_down)
+            halt = _halt(self._look_after(key), before, what, was_down)
         except ContainerGone:
             if was_down:
                 raise
             # Started with --rm: its end was its removal.
-            return Halt(before.container.run if before is not None else "")
+            return Halt(before)
         if not was_down:
             self._deaths.told(key.id)  # The event that says so may still be on its way, or never come.
         return halt
@@ -211,9 +212,11 @@ class DockerRuntime:
         self._clients.close()
 
 
-def _halt(container: Container, what: str, was_down: bool) -> Halt:
+def _halt(container: Container, before: str, what: str, was_down: bool) -> Halt:
+    if container.running and before not in ("", container.run):
+        raise RunsAgain(f"cannot {what}: it runs again", container.run)
     if container.running:
-        raise ContainerError(f"cannot {what}: it runs again")
+        raise ContainerError(f"cannot {what}: it runs still")
     if not was_down:
         return Halt(container.run)
     # A container that never ran has not died of anything.

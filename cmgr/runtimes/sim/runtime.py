@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Literal
 
 from cmgr import atomic
-from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
+from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeDown
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ALL_CHIPS
 from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Exit
@@ -89,7 +89,7 @@ class SimRuntime:
             self._still_up("stop", life)
             now = self._lives.get(key.id)
             if now is not None and now.running and now.run != life.run:
-                raise ContainerError(f"cannot stop container {life.like.name}: it runs again")
+                raise RunsAgain(f"cannot stop container {life.like.name}: it runs again", now.word)
             if now is not None and now.running:
                 self._end(now, KILLED if killed else TERMINATED, asked=True)
         return Halt(life.word)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown
+from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils, RuntimeDown
 from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey
 from cmgr.model.values.policy import Strategy
 from cmgr.runtimes.docker.runtime import DockerRuntime
@@ -238,8 +238,19 @@ def test_a_stop_that_fails_on_a_container_that_is_down_is_success(daemon: FakeDo
 
 
 def test_a_container_that_runs_after_its_stop_is_not_stopped(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
-    with pytest.raises(ContainerError, match="it runs again"):
+    runtime.list()
+    with pytest.raises(ContainerError, match="it runs still"):
         runtime.stop(KEY, NOW)
+
+
+def test_one_that_something_starts_again_before_anybody_looks_is_told_with_its_new_life(
+    daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    runtime.list()
+    daemon.containers["c1"] = document("c1", run="2024-05-01T09:30:00Z")
+    with pytest.raises(RunsAgain, match="it runs again") as info:
+        runtime.stop(KEY, NOW)
+    assert info.value.run == "2024-05-01T09:30:00Z"
 
 
 def test_a_container_that_never_ran_has_not_died_of_anything(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
