@@ -39,8 +39,9 @@ class Vendor:
 
     `name`: that of the driver, in the configuration and everywhere. `chips`: how its chips, and the tables of their
     faults, are called. `library`: the name of the library that the driver calls. `tables`: the directory of
-    levels.json, meanings.json and rules.json. `settings`: the table of the configuration that has the driver's name, a
-    frozen dataclass of settings that all have defaults. `sentence`: what that table is for.
+    levels.json, rules.json, meanings.json, and advice.json with the kinds of advice that meanings name. `settings`: the
+    table of the configuration that has the driver's name, a frozen dataclass of settings that all have defaults.
+    `sentence`: what that table is for.
     `open` takes the configuration and returns a `drivers.RealDriver`; it raises `DriverError`. `places` takes the
     configuration and returns where the library was looked for. Both find their own table in `Config.drivers`.
     """

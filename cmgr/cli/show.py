@@ -1,5 +1,6 @@
 """The commands that show the present: status, chips, faults, explain."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from cmgr.view import shapes
 
 TROUBLED = 4
+
+LANGUAGES = ("en", "zh")
+"""The languages in which built-in tables say what a code means."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +59,9 @@ class FaultsOptions(Showing):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainOptions(Showing):
     code: Annotated[str, typer.Argument(metavar="CODE", help="A fault code, such as 80E24E00.")]
+    lang: Annotated[
+        str | None, typer.Option("--lang", metavar="LANG", help="Of meaning and advice: en or zh. Else as LANG has it.")
+    ] = None
 
 
 def page() -> texts.Page:
@@ -116,8 +123,16 @@ def explain(options: ExplainOptions) -> int:
         from cmgr.cli import stored
 
         told = source.Told(stored.explain(source.configuration(options), options.code), source.CONFIGURATION)
-    _emit(options, told, texts.explanation(told.value, page()))
+    _emit(options, told, texts.explanation(told.value, page(), chinese=_is_chinese(options.lang)))
     return 0
+
+
+def _is_chinese(wished: str | None) -> bool:
+    """Return whether texts are to be in Chinese: as asked for, else as the locale has it."""
+    if wished not in (None, *LANGUAGES):
+        raise typer.BadParameter(f"--lang is one of {', '.join(LANGUAGES)}")
+    locale = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
+    return (wished or locale).casefold().startswith("zh")
 
 
 def _emit(options: Showing, told: source.Told[source.Document], lines: Sequence[str]) -> None:

@@ -147,9 +147,7 @@ class Down(TypedDict):
 class Fault(TypedDict):
     code: Annotated[str, "8 hexadecimal digits"]
     level: Annotated[LevelName, "what cmgr does about the fault itself"]
-    handling: Annotated[
-        HandlingName, "the table's or a rule's word for what it asks for: beside levels, what keeps new work away"
-    ]
+    handling: Annotated[HandlingName, "the word of its table or of a rule: also for what keeps new work away"]
     fault_class: Annotated[str, _values(FaultClass), "what it concerns"]
     since: Annotated[Time, "its first occurrence"]
     count: Annotated[int, "how often it has occurred"]
@@ -350,6 +348,9 @@ class Explanation(TypedDict):
     origin: Annotated[str, "where the level comes from"]
     known: Annotated[bool, "a table has the code"]
     meaning: Annotated[str, "what the table says of it"]
+    advice: Annotated[str, "what a person can do about it; nothing where the table does not say"]
+    meaning_zh: Annotated[str, "the meaning in Chinese; nothing where the table has none"]
+    advice_zh: Annotated[str, "the advice in Chinese"]
     rules: Annotated[list[Rule], "the rules that can raise it"]
     chips: Annotated[list[Counter], "the chips that have it, count it, or have it raised"]
     does: Annotated[list[str], "what cmgr does about it, sentence by sentence"]

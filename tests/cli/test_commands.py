@@ -129,7 +129,21 @@ def test_status_check_ends_with_0_when_all_is_well(home: Home) -> None:
         (("history", "--all"), {"notes"}),
         (
             ("explain", "80E24E00"),
-            {"code", "level", "handling", "fault_class", "origin", "known", "meaning", "rules", "chips", "does"},
+            {
+                "code",
+                "level",
+                "handling",
+                "fault_class",
+                "origin",
+                "known",
+                "meaning",
+                "advice",
+                "meaning_zh",
+                "advice_zh",
+                "rules",
+                "chips",
+                "does",
+            },
         ),
         (("check",), {"ok", "findings"}),
     ],
@@ -329,3 +343,14 @@ def test_a_database_with_much_to_tell_is_told(home: Home) -> None:
     assert told.out.startswith("not well: the service is not running; chip 2 is isolated; and 2 more\n")
     assert "cmgr resume a" in told.out
     assert "cmgr release 2" in told.out
+
+
+@pytest.mark.usefixtures("database")
+def test_a_meaning_is_told_in_chinese_where_that_is_wished(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    assert "AI core: multi-bit ECC error" in home.here("explain", "80C98008").out
+    assert "多比特ECC错误" in home.here("explain", "80C98008", "--lang", "zh").out
+    monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
+    assert "多比特ECC错误" in home.here("explain", "80C98008").out
+    assert "AI core: multi-bit ECC error" in home.here("explain", "80C98008", "--lang", "en").out
+    assert home.here("explain", "80C98008", "--lang", "fr").code == 2

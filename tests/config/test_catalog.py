@@ -68,13 +68,17 @@ def test_an_xid_is_found_by_its_number_and_its_meaning_begins_with_its_name() ->
 @pytest.mark.parametrize(
     ("code", "level", "meaning"),
     [
-        ("80E24E00", Level.RestartNPU, ""),
-        ("A2301001", Level.SeparateNPU, ""),  # The reference lists it under RestartBusiness too.
-        ("40F84E00", Level.RestartNPU, "card dropped"),
-        ("80E01801", Level.RestartBusiness, "HBM double-bit ECC error"),
-        ("80C98008", Level.RestartRequest, ""),
-        ("80E01809", Level.NotHandleFault, "HBM patrol: multi-bit ECC error"),
-        ("8C2FA009", Level.NotHandleFault, "reset finished"),
+        ("80E24E00", Level.RestartNPU, "power and temperature manager (LPM): no heartbeat"),
+        (
+            "A2301001",
+            Level.SeparateNPU,
+            "network: exception 01001 in the black box",
+        ),  # The reference lists it under RestartBusiness too.
+        ("40F84E00", Level.RestartNPU, "the card has dropped off"),
+        ("80E01801", Level.RestartBusiness, "HBM: double-bit ECC error"),
+        ("80C98008", Level.RestartRequest, "AI core: multi-bit ECC error"),
+        ("80E01809", Level.NotHandleFault, "HBM: multi-bit ECC error found by patrol"),
+        ("8C2FA009", Level.NotHandleFault, "a reset has finished"),
     ],
 )
 def test_a_code_has_its_level_origin_and_meaning(code: str, level: Level, meaning: str) -> None:
@@ -82,6 +86,17 @@ def test_a_code_has_its_level_origin_and_meaning(code: str, level: Level, meanin
     assert (verdict.level, verdict.meaning) == (level, meaning)
     assert verdict.origin == "built-in table ascend"
     assert verdict.known
+
+
+def test_every_code_has_a_meaning_and_an_advice_in_two_languages() -> None:
+    entries = [e for e in load_catalog(Config()).entries.values() if e.origin == "built-in table ascend"]
+    assert len(entries) == 352
+    for entry in entries:
+        assert entry.meaning.isascii(), entry
+        assert entry.advice.isascii(), entry
+        assert min(len(entry.meaning), len(entry.advice)) > 5, entry
+        for text in entry.chinese:
+            assert any("\u4e00" <= letter <= "\u9fff" for letter in text), entry
 
 
 def test_every_meaning_belongs_to_a_code_of_the_table() -> None:
@@ -94,7 +109,7 @@ def test_an_operators_table_is_laid_over_the_built_in_one(tmp_path: Path) -> Non
     catalog, warnings = catalog_of(path)
     verdict = catalog.judge(FaultCode("80E24E00"), None)
     assert (verdict.level, verdict.origin) == (Level.SeparateNPU, f"operator's file {path}")
-    assert catalog.judge(FaultCode("40F84E00"), None).meaning == "card dropped"
+    assert catalog.judge(FaultCode("40F84E00"), None).meaning == "the card has dropped off"
     assert catalog.judge(FaultCode("00001234"), None).level is Level.SeparateNPU
     assert len(catalog.entries) == len(load_catalog(Config()).entries) + 1
     assert warnings == []

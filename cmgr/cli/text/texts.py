@@ -181,9 +181,13 @@ def _word(fault: "shapes.Fault") -> str:
     return fault["handling"] if kept_free and fault["level"] == "NotHandleFault" else fault["level"]
 
 
-def explanation(told: "shapes.Explanation", page: Page) -> list[str]:
-    """Return what a code means and what is done about it."""
-    pairs = [("code", told["code"]), *([("meaning", told["meaning"])] if told["meaning"] else [])]
+def explanation(told: "shapes.Explanation", page: Page, *, chinese: bool = False) -> list[str]:
+    """Return what a code means and what is done about it; its meaning and advice in Chinese where that is wished."""
+    meaning, advice = told["meaning"], told["advice"]
+    if chinese and told["meaning_zh"]:
+        meaning, advice = told["meaning_zh"], told["advice_zh"]
+    pairs = [("code", told["code"]), *([("meaning", meaning)] if meaning else [])]
+    pairs += [("advice", advice)] if advice else []
     pairs += [("level", told["handling"] or "by severity"), ("from", told["origin"])]
     pairs += [("class", told["fault_class"])] if told["fault_class"] != "chip" else []
     lines = [*render.aligned(pairs, page.width), "cmgr", *_bullets(told["does"], page.width)]

@@ -9,7 +9,7 @@ from cmgr.config.settings import Config
 from cmgr.config.tables import rules
 from cmgr.config.tables.table import KEYS, Table, read_table
 from cmgr.errors import ConfigError, chain
-from cmgr.model.values.catalog import Catalog, Entry, merged, normal_code, table
+from cmgr.model.values.catalog import Catalog, Entry, Words, merged, normal_code, table
 from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.rules import Rules
 from cmgr.vendor import Vendor, vendors
@@ -60,8 +60,8 @@ def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
         for warning in (*own.warnings, *(missing_levels(own) if replaces else ())):
             warn(f"fault table {faults.file}: {warning}")
         entries = merged(entries, table(own.levels, f"operator's file {faults.file}"), replace=replaces)
-    meanings = _meanings()
-    told = {code: replace(entry, meaning=meanings.get(code, "")) for code, entry in entries.items()}
+    meanings = {code: words for vendor in vendors() for code, words in _meanings(vendor).items()}
+    told = {code: _told(entry, *meanings[code]) if code in meanings else entry for code, entry in entries.items()}
     return Catalog(told, Level.__members__.get(faults.unknown, faults.unknown))
 
 
@@ -94,9 +94,24 @@ def _builtin(vendor: Vendor) -> dict[FaultCode, Entry]:
     return table(levels, f"built-in table {vendor.chips}")
 
 
-def _meanings() -> dict[FaultCode, str]:
-    read = {key: text for vendor in vendors() for key, text in _shipped(vendor, "meanings.json").items()}
-    return {code: str(text) for key, text in read.items() if (code := normal_code(key)) is not None}
+def _told(entry: Entry, english: Words, chinese: Words) -> Entry:
+    return replace(entry, meaning=english.meaning, advice=english.advice, chinese=chinese)
+
+
+def _meanings(vendor: Vendor) -> dict[FaultCode, tuple[Words, Words]]:
+    """Return what the codes mean, in English and in Chinese: a text in English alone, or both, and a kind of advice."""
+    read, found = _shipped(vendor, "meanings.json"), dict[FaultCode, tuple[Words, Words]]()
+    advice = _shipped(vendor, "advice.json") if (vendor.tables / "advice.json").exists() else {}
+    for key, told in read.items():
+        code = normal_code(key)
+        if code is None:
+            continue
+        if isinstance(told, str):
+            found[code] = Words(told), Words()
+        else:
+            todo = advice[told["advice"]]
+            found[code] = Words(told["en"], todo["en"]), Words(told["zh"], todo["zh"])
+    return found
 
 
 def _shipped(vendor: Vendor, name: str) -> dict[str, Any]:

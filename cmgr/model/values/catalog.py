@@ -4,6 +4,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level, Severity, within_class
 from cmgr.model.values.rules import Rules
@@ -14,14 +15,29 @@ BY_SEVERITY = "severity"
 _HEX = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{1,8})")
 
 
+class Words(NamedTuple):
+    """The meaning of a code and what a person can do about it, in one language; nothing where nobody has written it."""
+
+    meaning: str = ""
+    advice: str = ""
+
+
+UNSAID = Words()
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A code's handling and class, and the table that gave them."""
+    """A code's handling and class, and the table that gave them. `advice`: what a person can do about it.
+
+    `chinese`: the meaning and the advice in Chinese.
+    """
 
     handling: Handling
     origin: str
     meaning: str = ""
     fault_class: FaultClass = FaultClass.CHIP
+    advice: str = ""
+    chinese: Words = UNSAID
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,8 @@ class Verdict:
     known: bool
     meaning: str = ""
     fault_class: FaultClass = FaultClass.CHIP
+    advice: str = ""
+    chinese: Words = UNSAID
 
     @property
     def level(self) -> Level:
@@ -52,7 +70,8 @@ class Catalog:
         entry = self.entries.get(code)
         if entry is not None:
             handling = within_class(entry.handling, entry.fault_class)
-            return Verdict(handling, entry.origin, True, entry.meaning, entry.fault_class)
+            words = entry.meaning, entry.fault_class, entry.advice, entry.chinese
+            return Verdict(handling, entry.origin, True, *words)
         if isinstance(self.unknown, Level):
             return Verdict(Handling[self.unknown.name], "in no table; faults.unknown gives this level", known=False)
         # Nobody said how grave it is, so it is taken for grave: better a person looks once too often.
