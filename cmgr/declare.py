@@ -14,6 +14,8 @@ class Form(Enum):
     CODE = auto()
     MODULE = auto()
     URL = auto()
+    ZONE = auto()
+    BEGINS = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,12 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from cmgr.config import week
 from cmgr.config.spelling import duration, either, quoted, spelled
 from cmgr.declare import Form, Meta
+from cmgr.model.values.calendar import Window
 from cmgr.model.values.catalog import normal_code
 
 _SOCKET_LENGTH = 107
@@ -187,6 +190,33 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Week:
+    """A window of the week; or, if it `begins` something, the minutes at which that happens."""
+
+    begins: bool = False
+
+    @property
+    def brief(self) -> str:
+        return 'times such as "Sat 03:00"' if self.begins else 'windows such as "Sat 02:00-04:00"'
+
+    @property
+    def allowed(self) -> str:
+        return week.TIME if self.begins else week.WINDOW
+
+    def take(self, raw: object) -> Window:
+        if not isinstance(raw, str):
+            raise ValueError(self.allowed)
+        return week.time(raw) if self.begins else week.window(raw)
+
+    def parse(self, text: str) -> object:
+        return text
+
+    def show(self, value: object) -> str:
+        assert isinstance(value, Window)
+        return quoted(value.text)
+
+
+@dataclass(frozen=True, slots=True)
 class Many:
     """A list. One with choices needs at least one of them, and each once."""
 
@@ -216,7 +246,8 @@ class Many:
         return values
 
     def parse(self, text: str) -> object:
-        return [self.one.parse(part.strip()) for part in text.split(",")] if text.strip() else []
+        between = ";" if isinstance(self.one, Week) else ","  # "Sat,Sun 02:00-04:00" is one window.
+        return [self.one.parse(part.strip()) for part in text.split(between)] if text.strip() else []
 
     def show(self, value: object) -> str:
         items = value if isinstance(value, tuple) else ()
@@ -263,6 +294,14 @@ def _code(text: str) -> bool:
     return normal_code(text) is not None
 
 
+def _zone(text: str) -> bool:
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: it is a directory there.
+        return False
+    return True
+
+
 def _module(text: str) -> bool:
     return re.fullmatch(r"-?[0-9]{1,5}(\.-?[0-9]{1,5})*", text) is not None
 
@@ -284,5 +323,6 @@ _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
     Form.ADDRESS: ('an address such as "127.0.0.1:9477"', _address),
     Form.CODE: ('a fault code such as "80E24E00"', _code),
     Form.URL: ('an address such as "https://alarms.example:8443/cmgr", without user and password', _url),
+    Form.ZONE: ('the name of a time zone that this machine knows (package tzdata), such as "Europe/Berlin"', _zone),
     Form.MODULE: ('numbers with dots such as "1.0.0.0"', _module),
 }

@@ -8,10 +8,11 @@ from enum import StrEnum
 from types import UnionType
 from typing import Annotated, Any, get_args, get_origin
 
-from cmgr.config.kinds import Choice, Flag, Kind, Many, Rows, Text, Time, Whole
+from cmgr.config.kinds import Choice, Flag, Kind, Many, Rows, Text, Time, Week, Whole
 from cmgr.config.settings import Config
 from cmgr.config.spelling import duration
-from cmgr.declare import Meta
+from cmgr.declare import Form, Meta
+from cmgr.model.values.calendar import Window
 
 PREFIX = "CMGR_"
 
@@ -122,6 +123,8 @@ def _kind(declared: Any, meta: Meta, default: object) -> Kind:
         assert meta.within is not None
         least, most = meta.within
         return Whole(int(least), int(most))
+    if declared is Window:
+        return Week(begins=meta.form is Form.BEGINS)
     if declared is timedelta:
         return _time(meta, optional=False)
     return Text(meta, empty=meta.empty or default == "") if declared is str else Choice(declared)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cmgr.config.around import Alarms, Bundles, Hooks
 from cmgr.config.sim import Sim
 from cmgr.declare import Form, Meta
+from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Window
 from cmgr.model.values.catalog import BY_SEVERITY
 from cmgr.model.values.faults import Level
 from cmgr.model.values.policy import (
@@ -128,6 +129,13 @@ class Faults:
 
 
 @dataclass(frozen=True, slots=True)
+class Maintenance:
+    windows: Annotated[
+        tuple[Window, ...], Meta("When maintenance begins and ends by itself; empty: a person begins it.")
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     keep: Annotated[
         timedelta, Meta("How long closed episodes and cleared faults are kept.", within=("1h", "3650d"))
@@ -192,6 +200,9 @@ class Config:
         timedelta,
         Meta("How often every chip is asked for its faults, for those of which no event told.", within=("100ms", "1h")),
     ] = timedelta(seconds=5)
+    time_zone: Annotated[
+        str, Meta("The time zone of all windows, such as Europe/Berlin; empty: that of the machine.", form=Form.ZONE)
+    ] = ""
     allow_injection: Annotated[bool, Meta("Whether faults may be pretended on real chips.")] = False
     docker: Annotated[Docker, Meta("Docker.")] = Docker()
     containerd: Annotated[Containerd, Meta("containerd.")] = Containerd()
@@ -211,6 +222,7 @@ class Config:
     heal: Annotated[
         HealPolicy, Meta("Containers with the label cmgr.heal=true that ail though their chips are well.")
     ] = field(default_factory=HealPolicy)
+    maintenance: Annotated[Maintenance, Meta("Times at which people work on the machine.")] = Maintenance()
     history: Annotated[History, Meta("How much is remembered.")] = History()
     metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = Metrics()
     alarms: Annotated[Alarms, Meta("Alarms: who is told of what happens, over HTTP.")] = field(default_factory=Alarms)
@@ -221,6 +233,11 @@ class Config:
         default_factory=Bundles
     )
     log: Annotated[Log, Meta("The log.")] = Log()
+
+    def windows(self) -> dict[str, tuple[Window, ...]]:
+        """Return all windows, by the name of their setting; those without any are left out."""
+        ours = self.maintenance.windows
+        return {**self.policy().windows(), **({MAINTENANCE_WINDOWS: ours} if ours else {})}
 
     def policy(self) -> Policy:
         """Return the part that decisions depend on."""

@@ -29,7 +29,7 @@ from cmgr.model.faults.arrivals import chips_listed, refitted
 from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.faults.isolation import release_at, release_due
 from cmgr.model.faults.readings import read_needed, ring_read
-from cmgr.model.maintenance import maintenance_due
+from cmgr.model.maintenance import calendar_read, maintenance_due
 from cmgr.model.orders import after_restart, ordered
 from cmgr.model.recovery.ordered_resets import lapse_orders
 from cmgr.model.recovery.recovery import advance
@@ -40,6 +40,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.chips import resolve, rings_of
 from cmgr.model.values.commands import Command, Note, NoteKind
 from cmgr.model.values.facts import (
+    CalendarRead,
     CdiWritten,
     ChipsListed,
     ContainerRemoved,
@@ -122,14 +123,16 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             _reconfigured(turn, fact)
         case Resync():
             _resync(turn)
-        case Tick() | Remarked() | TroubleMet() | CdiWritten():
+        case CalendarRead() | Tick() | Remarked() | TroubleMet() | CdiWritten():
             _told(turn, fact)
         case _:
             assert_never(fact)
 
 
-def _told(turn: Turn, fact: Tick | Remarked | TroubleMet | CdiWritten) -> None:
+def _told(turn: Turn, fact: CalendarRead | Tick | Remarked | TroubleMet | CdiWritten) -> None:
     match fact:
+        case CalendarRead():
+            calendar_read(turn, fact.openings)
         case CdiWritten():
             cdi_written(turn, fact)
         case Remarked():
@@ -214,6 +217,7 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         turn.ask_list(name, "cmgr was started", not_older=turn.at)
     for ring in rings.values():
         _ring_restarted(turn, ring)
+    calendar_read(turn, fact.openings)
 
 
 def _outlives(ring: Ring, at: datetime, policy: Policy) -> bool:

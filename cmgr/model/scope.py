@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
+from cmgr.model.values.calendar import Opening
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
@@ -106,9 +107,37 @@ class Scope(NamedTuple):
 
 
 def scope_of(node: Node, ring: Ring, at: datetime) -> Scope:
-    faulty = {f.chip for f in handled_faults(node, ring) if (due := stop_due(node, f)) is not None and due <= at}
+    due = [f for f in handled_faults(node, ring) if (time := stop_due(node, f)) is not None and time <= at]
+    faulty = {f.chip for f in due} if shut(node, ring, due) is None else set()
     stop = node.policy.isolation.on_isolate is OnIsolate.STOP
     return Scope(frozenset(faulty), frozenset(c for c in ring.chips if stop and c in node.isolations))
+
+
+def shut(node: Node, ring: Ring, faults: Sequence[Fault]) -> Opening | None:
+    """Return what nothing is stopped and reset for these faults before; None where they need not wait for a window.
+
+    A window spares those that run: nothing waits for one while a container of the ring is down for its faults, be it
+    that it died of them, or that it was stopped when a window was open. Of several faults the first to be free counts.
+    """
+    names = [node.policy.window_of(f.level) for f in faults]
+    if not names or not all(names):
+        return None
+    openings = [node.calendar.get(name) or Opening(name, open=False) for name in names]
+    if any(opening.open for opening in openings) or _has_down(node, ring, faults):
+        return None
+    return min(openings, key=lambda opening: (opening.until is None, opening.until))
+
+
+def _has_down(node: Node, ring: Ring, faults: Sequence[Fault]) -> bool:
+    since, bad = min(f.risen for f in faults), {f.chip for f in faults}
+    for hold in holds_on(node, ring):
+        spared = hold.state is HoldState.STOPPING and hold.tries == 0 and hold.command is None
+        over = hold.failed or hold.state in (HoldState.RETURNING, HoldState.SETTLING) or hold.cause is not Cause.EPISODE
+        ours = (ring.in_episode and hold.episode == ring.episode) or not bad.isdisjoint(hold.chips)
+        if ours and not (spared or over) and hold.chips.isdisjoint(node.isolations):
+            return True
+    down = (c for c in on_ring(node, ring) if c.wanted and not c.running and c.key not in node.holds)
+    return any(_was_close(node, ring, container) and died_of_it(node, ring, container, since) for container in down)
 
 
 def strategy_of(node: Node, container: Container) -> Strategy:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from cmgr.drivers import open_driver
 from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
 from cmgr.model.containers.cdi import specs_of
 from cmgr.model.values.catalog import Catalog
-from cmgr.model.values.facts import Fact, Reconfigured, Restarted, Resync, RuntimeFound, TroubleMet
+from cmgr.model.values.facts import CalendarRead, Fact, Reconfigured, Restarted, Resync, RuntimeFound, TroubleMet
 from cmgr.model.values.node import Node, known_runtimes
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, ChipDriver, Runtime
@@ -43,6 +43,7 @@ from cmgr.service.loop import Loop
 from cmgr.service.metrics.page import Metrics, Sources
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
+from cmgr.service.timetable import Timetable
 from cmgr.service.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME
@@ -99,6 +100,7 @@ class Service:
         refuse_if_live(Path(config.socket))
         stack.callback(claim(Path(config.socket)).release)
         catalog = load_catalog(config, log.warn)
+        self._timetable = Timetable(config, lambda: datetime.now(UTC), self._clock.drift)
         self._store = self._open_store()
         node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
         self._driver = self._open_driver()
@@ -169,7 +171,7 @@ class Service:
         # Before any event can come: everything else is decided against what this sets up.
         self._around.begin(self._clock.now())
         self._stack.callback(self._around.close)
-        self._inbox.put(Restarted(self._driver.chips(), tuple(self._runtimes)))
+        self._inbox.put(Restarted(self._driver.chips(), tuple(self._runtimes), self._timetable.read()))
         if self._damage:
             self._inbox.put(_damaged(self._damage))
         self._loop.step(self._inbox.take(None))
@@ -245,6 +247,8 @@ class Service:
             self._inbox.put(_damaged(self._damage))
         self._around.look(self._loop.node, self._troubles(), self._clock.now())
         self._correct_history()
+        if (openings := self._timetable.changed()) is not None:
+            self._inbox.put(CalendarRead(openings))
         reloader.serve()
 
     def _correct_history(self) -> None:
@@ -265,7 +269,9 @@ class Service:
         self._ails = ails
 
     def _accept(self, config: Config, catalog: Catalog, who: str) -> Config:
+        self._timetable.configure(config)
         self._inbox.put(Reconfigured(config.policy(), catalog, who))
+        self._inbox.put(CalendarRead(self._timetable.read()))
         self._around.configure(config, self._clock.now())
         before, self._config = self._config, config
         return before

@@ -4,7 +4,7 @@ import shlex
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cmgr.model.scope import handled_faults, holds_on, is_spared, is_starting, observing, on_ring, unclear_users
+from cmgr.model.scope import handled_faults, holds_on, is_spared, is_starting, observing, on_ring, shut, unclear_users
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.holds import Hold, HoldState, one_word
@@ -164,6 +164,9 @@ def ring_hint(node: Node, ring: Ring) -> str:
     """Return what lets the ring's episode go on; nothing where time does, or what a container's own hint says."""
     if idle_hint(node):
         return idle_hint(node) if ring.in_episode else ""
+    faults = handled_faults(node, ring)
+    if faults and not ring.in_episode and shut(node, ring, faults) is not None:
+        return f"to stop the containers of the ring and have it reset before that: cmgr reset {faults[0].chip} --stop"
     if ring.phase is not Phase.WAITING or ring.blocked is None:
         return ""
     users = [c for c in on_ring(node, ring) if c.running and c.key not in ring.theirs]
@@ -174,7 +177,7 @@ def ring_hint(node: Node, ring: Ring) -> str:
         names = ", ".join(called(node, c.key) for c in unclear)
         how = "to have it reset, stop {} yourself; what uses no chip make anew with the label cmgr.enable=ignore"
         return how.format(names)
-    faulty = [f.chip for f in handled_faults(node, ring)]
+    faulty = [f.chip for f in faults]
     if not users or not faulty:
         return ""
     names = ", ".join(called(node, c.key) for c in users)

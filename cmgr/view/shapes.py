@@ -55,9 +55,9 @@ class Service(TypedDict):
     runtimes: Annotated[list[str], "the container runtimes that it manages"]
     strategy: Annotated[StrategyName, "whose containers are stopped"]
     observe: Annotated[bool, "everything is decided and recorded, and nothing done, by configuration"]
-    maintenance: Annotated[bool, "the same, by a person's order"]
+    maintenance: Annotated[bool, "the same, by a person's order or a window"]
     maintenance_until: Annotated[Time | None, "when that ends by itself"]
-    maintenance_by: Annotated[str | None, "who ordered it"]
+    maintenance_by: Annotated[str | None, "who ordered it, or maintenance.windows"]
     troubles: NotRequired[Annotated[list[str], "what is wrong with the service, a sentence each"]]
 
 
@@ -97,6 +97,12 @@ class Ring(TypedDict):
     resets: Annotated[int, "resets that are remembered for its budget"]
     ordered_by: Annotated[str | None, "who ordered the reset that it is about"]
     hint: Annotated[str, "what to type; often nothing"]
+
+
+class Window(TypedDict):
+    name: Annotated[str, "the setting that has the windows"]
+    open: Annotated[bool, "whether one of them is open"]
+    until: Annotated[Time | None, "when that closes, or the next one opens; null: never"]
 
 
 class Heal(TypedDict):
@@ -213,6 +219,7 @@ class Status(TypedDict):
     ]
     chips: Annotated[list[Chip], "every chip"]
     runtimes: Annotated[list[Runtime], "every container runtime"]
+    windows: Annotated[list[Window], "every setting with windows"]
 
 
 class Chips(TypedDict):

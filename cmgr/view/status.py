@@ -65,6 +65,10 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
             }
             for _, r in sorted(node.runtimes.items())
         ],
+        "windows": [
+            {"name": opening.name, "open": opening.open, "until": stamp_or_none(opening.wall)}
+            for _, opening in sorted(node.calendar.items())
+        ],
     }
 
 

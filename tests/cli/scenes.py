@@ -5,13 +5,16 @@ from datetime import UTC, timedelta
 
 from cmgr.cli.text.render import Face
 from cmgr.cli.text.texts import Page
+from cmgr.config.week import window
+from cmgr.model.recovery.waiting import window_words
+from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.chips import ChipId, ChipReport, Process, RingId
 from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.containers import Container, ContainerKey
-from cmgr.model.values.faults import Isolation
+from cmgr.model.values.faults import Isolation, Level
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node, RuntimeState
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.policy import DEFAULT_LEVELS, Policy, Strategy, window_name
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.standing import Maintenance
 from cmgr.view import shapes
@@ -54,6 +57,21 @@ def in_maintenance() -> Node:
             deadline=until,
         )},
     )  # fmt: skip
+
+
+def waiting_for_a_window() -> Node:
+    """Ring 0 waits for Saturday, and maintenance begins by itself before."""
+    saturday = NOW + timedelta(days=3)
+    openings = (
+        Opening(window_name(Level.RestartNPU), open=False, until=saturday, wall=saturday),
+        Opening(MAINTENANCE_WINDOWS, open=False, until=saturday - timedelta(days=1), wall=saturday - timedelta(days=1)),
+    )
+    windowed = replace(DEFAULT_LEVELS[Level.RestartNPU], window=(window("Sat 02:00-04:00"),))
+    policy = Policy(Strategy.RING, levels={**DEFAULT_LEVELS, Level.RestartNPU: windowed})
+    node = faulty(machine(), 0)
+    ring = replace(node.rings[RingId(0)], reason=window_words(node.rings[RingId(0)], openings[0]), deadline=saturday)
+    calendar = {opening.name: opening for opening in openings}
+    return replace(node, policy=policy, calendar=calendar, rings={**node.rings, ring.id: ring})
 
 
 def slow() -> Node:

@@ -24,7 +24,20 @@ from cmgr.store.history import EpisodeRow, NoteRow
 from cmgr.view import shapes
 from cmgr.view import status as view
 from cmgr.view.status import Own
-from tests.cli.scenes import NOTES, NOW, PAGE, SERVICE, STOPPED, in_maintenance, in_need, recovering, slow, told, twins
+from tests.cli.scenes import (
+    NOTES,
+    NOW,
+    PAGE,
+    SERVICE,
+    STOPPED,
+    in_maintenance,
+    in_need,
+    recovering,
+    slow,
+    told,
+    twins,
+    waiting_for_a_window,
+)
 from tests.support.picture import CODE, T0, faulty, in_episode, key, machine
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
@@ -127,6 +140,7 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = {
     "status-starting": lambda: status(Node(), replace(SERVICE, state="starting", runtimes=()), observe=True),
     "status-restrained": lambda: status(restrained()),
     "status-long-names": lambda: status(with_long_names()),
+    "status-windows": lambda: status(waiting_for_a_window()),
     "status-maintenance": lambda: status(in_maintenance()),
     "status-slow": lambda: status(slow()),
     "status-twins": lambda: status(twins()),

@@ -80,6 +80,12 @@ def _maintenance(world: World) -> None:
     world.step(facts.MaintenanceOrdered(world.rng.random() < 0.6, "a", world.rng.choice([None, until])))
 
 
+def _a_window_opens_or_shuts(world: World) -> None:
+    if world.windows:
+        world.opened ^= {world.rng.choice(world.windows)}
+        world.step(facts.CalendarRead(world.openings()))
+
+
 def _a_container_ails(world: World) -> None:
     """Let one that wishes to be healed crash, or change its health."""
     machine = world.machine
@@ -113,6 +119,7 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     (_a_person_orders_a_reset, 2, 1),
     (_a_person_forgets, 1, 0),
     (_maintenance, 1, 1),
+    (_a_window_opens_or_shuts, 4, 4),
     (World.die, 2, 1),
 )
 
@@ -125,6 +132,8 @@ def heal(world: World) -> None:
         machine.faults[chip] = set()
     for runtime in world.plan.runtimes:
         world.step(facts.RuntimeUp(runtime))
+    world.opened = {*world.policy.windows()}
+    world.step(facts.CalendarRead(world.openings()))
     world.step(facts.MaintenanceOrdered(on=False, who="a test"))
     for chip in list(world.node.isolations):
         world.step(facts.ReleaseOrdered(chip, "a test"))

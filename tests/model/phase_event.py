@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from cmgr.model.values import facts
+from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.commands import (
     Action,
@@ -109,6 +110,9 @@ def _policy(**fields: object) -> Callable[[Cmgr], facts.Fact]:
 
 FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "restarted": lambda cmgr: facts.Restarted(cmgr.chips, cmgr.runtimes),
+    "calendar: a window of maintenance opens": lambda cmgr: facts.CalendarRead(
+        (Opening(MAINTENANCE_WINDOWS, open=True, until=cmgr.now + seconds(60), wall=cmgr.now + seconds(60)),)
+    ),
     "reconfigured: strategy never": lambda _: facts.Reconfigured(Policy(), CATALOG),
     "fault on chip 1: RestartNPU": _fault(1, RESET),
     "fault on chip 1: once": _fault(1, RESET, Assertion.ONCE),

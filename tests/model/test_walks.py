@@ -9,6 +9,8 @@ from datetime import timedelta
 
 import pytest
 
+from cmgr.config.week import window
+from cmgr.model.values.faults import Level
 from cmgr.model.values.policy import (
     DEFAULT_LEVELS,
     HealPolicy,
@@ -37,6 +39,15 @@ CHECKED = Plan(chips=8, ring=2, labels=True, checked=0.7)
 HEALED_TOO = Plan(runtimes=("docker", "containerd"), faulty=4, healed=0.5)
 
 SOON = timedelta(seconds=2)
+
+ANY = (window("Sat"),)
+WINDOWED = {
+    **DEFAULT_LEVELS,
+    Level.RestartRequest: replace(DEFAULT_LEVELS[Level.RestartRequest], stop=False),
+    Level.FreeRestartNPU: replace(DEFAULT_LEVELS[Level.FreeRestartNPU], window=ANY),
+    Level.RestartNPU: replace(DEFAULT_LEVELS[Level.RestartNPU], window=ANY),
+}
+"""When a window is open is the walk's to say, not the week's."""
 
 KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     "single": (Policy(strategy=Strategy.SINGLE), HALF_USED),
@@ -67,6 +78,14 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     "healed": (Policy(strategy=Strategy.NEVER), HEALED),
     "healed-and-recovered": (Policy(strategy=Strategy.RING, heal=HealPolicy(limit=3)), HEALED_TOO),
     "checked": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), CHECKED),
+    "windowed": (
+        Policy(strategy=Strategy.RING, levels=WINDOWED, reset=ResetPolicy(window_hours=ANY)),
+        HALF_USED,
+    ),
+    "windowed-four-rings": (
+        Policy(strategy=Strategy.SINGLE, levels=WINDOWED, limits=LimitsPolicy(rings_at_once=1)),
+        FOUR_RINGS,
+    ),
     "idle": (
         Policy(strategy=Strategy.RING, levels={lv: replace(p, idle=SOON) for lv, p in DEFAULT_LEVELS.items()}),
         HALF_USED,

@@ -11,7 +11,9 @@ from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.faults.escalation import separating
 from cmgr.model.invariants import stuck, unsafe
 from cmgr.model.reduce import next_deadline, reduce
+from cmgr.model.scope import handled_faults
 from cmgr.model.values import facts
+from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.commands import Action, Note, NoteKind, ResetRing, StartContainer, StopContainer
@@ -64,6 +66,8 @@ class World:
     def __post_init__(self) -> None:
         self.machine = Machine(self.seed, self.plan)
         self.rng = self.machine.rng
+        self.windows = [*self.policy.windows(), MAINTENANCE_WINDOWS] if self.policy.windows() else []
+        self.opened: set[str] = set()
         self.begin()
 
     def topology(self) -> tuple[Chip, ...]:
@@ -71,7 +75,12 @@ class World:
 
     def begin(self) -> None:
         self.node = self.saved = replace(self.load(), policy=self.policy, catalog=self.catalog())
-        self.step(facts.Restarted(self.topology(), self.plan.runtimes))
+        self.step(facts.Restarted(self.topology(), self.plan.runtimes, self.openings()))
+
+    def openings(self) -> tuple[Opening, ...]:
+        """Return what the calendar says; when a window changes next, nobody knows."""
+        until = self.machine.clock() + timedelta(seconds=self.rng.choice([1, 20, 300])) if self.windows else None
+        return tuple(Opening(name, name in self.opened, until, until) for name in self.windows)
 
     def catalog(self) -> Catalog:
         return replace(CATALOG, rules=self.rules)
@@ -110,6 +119,7 @@ class World:
             self.node, decided = reduce(before, facts.Event(self.machine.clock(), fact))
             self._check_ended_holds(before, fact)
             self._check_reset_first(before)
+            self._check_windows(before)
             actions = [c for c in decided if not isinstance(c, Note)]
             if self.node.maintenance is not None:
                 touched = [a for a in actions if isinstance(a, StopContainer | StartContainer | ResetRing)]
@@ -147,6 +157,22 @@ class World:
             ):
                 resets = self.node.rings[self.node.chips[chip].ring].resets
                 assert resets, f"seed {self.seed}: {code} isolates chip {chip} before a reset"
+
+    def _check_windows(self, before: Node) -> None:
+        """Outside of its window no fault that may wait opens an episode, while every container of the ring runs."""
+        if not self.windows or self.node.maintenance is not None:
+            return
+        for ring in self.node.rings.values():
+            known = before.rings.get(ring.id)
+            if not ring.in_episode or known is None or known.in_episode or ring.id in self.node.reset_orders:
+                continue
+            faults = handled_faults(self.node, ring)
+            names, bad = {self.policy.window_of(fault.level) for fault in faults}, {fault.chip for fault in faults}
+            on = [c for c in self.node.containers.values() if not c.chips.isdisjoint(ring.chips)]
+            down = [c for c in on if c.wanted and not c.running]
+            down += [c for c in on if c.key in self.node.holds and not c.chips.isdisjoint(bad)]
+            if names and "" not in names and not names & self.opened:
+                assert down, f"seed {self.seed}: ring {ring.id} does not wait for {names}: {ring.reason}"
 
     def _send(self, commands: Sequence[Action], written: bool) -> None:
         left: list[facts.Answer] = []

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Occasion
 from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.containers import Container, ContainerKey, Exit
@@ -97,6 +98,8 @@ TROUBLE = Trouble(
     ("a",),
 )
 
+OCCASION = Occasion(MAINTENANCE_WINDOWS, LATER)
+
 NODE = Node(
     chips={CHIP: Chip(CHIP, RING, 1, 2, 3, "910B", "0000:c1:00.0", "S1")},
     rings={RING: _ring},
@@ -114,6 +117,7 @@ NODE = Node(
     reset_orders={RING: ResetOrder(RING, CHIP, NOW, "root", stop=True, done=True)},
     maintenance=Maintenance(NOW, LATER, "root"),
     troubles={TROUBLE.key: TROUBLE},
+    occasions={OCCASION.name: OCCASION},
     serial=77,
     episodes=5,
 )

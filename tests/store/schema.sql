@@ -150,6 +150,11 @@ CREATE TABLE notes (
 );
 CREATE INDEX notes_by_at ON notes (at);
 CREATE INDEX notes_by_episode ON notes (episode);
+CREATE TABLE occasions (
+    name TEXT NOT NULL,
+    due TEXT NOT NULL,
+    PRIMARY KEY (name)
+);
 CREATE TABLE outcomes (
     outcome TEXT NOT NULL,
     episodes INTEGER NOT NULL,

@@ -20,7 +20,10 @@ from tests.store import sample, values
 HERE = Path(__file__).parent
 
 OF_0_1_0 = replace(
-    sample.NODE, troubles={}, holds={key: replace(hold, sick=0) for key, hold in sample.NODE.holds.items()}
+    sample.NODE,
+    troubles={},
+    occasions={},
+    holds={key: replace(hold, sick=0) for key, hold in sample.NODE.holds.items()},
 )
 """Its knowledge: not yet that there are troubles, nor what later fields of its values say."""
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
+from cmgr.model.values.calendar import Occasion
 from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.commands import CommandId, Note, NoteKind, StopContainer
 from cmgr.model.values.containers import Container, ContainerKey, Exit
@@ -215,6 +216,9 @@ nodes = st.builds(
     healings=st.lists(healings, max_size=3).map(lambda found: {healing.key: healing for healing in found}),
     reset_orders=st.lists(reset_orders, max_size=3).map(lambda found: {order.ring: order for order in found}),
     maintenance=maintenance,
+    occasions=st.lists(st.builds(Occasion, texts, times), max_size=2).map(
+        lambda found: {each.name: each for each in found}
+    ),
     troubles=st.lists(troubles, max_size=3).map(lambda found: {trouble.key: trouble for trouble in found}),
     serial=st.integers(0, 2**40),
     episodes=st.integers(0, 2**40),

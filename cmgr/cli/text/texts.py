@@ -71,9 +71,15 @@ def _service(told: "shapes.Status", page: Page) -> list[str]:
     words += [_maintenance(own, page.face)] * own["maintenance"]
     lines = [counts(told)] if troubles(told) else []
     lines.append(f"service: {', '.join(words)}")
+    lines += [_window(window, page.face) for window in told["windows"]]
     lines += [f"trouble: {trouble}" for trouble in beside(told)]
     lines += [f"warning: {w['subject']} {page.face.local(w['text'])}" for w in told["warnings"]]
     return [part for line in lines for part in render.paragraph(line, page.width, indent="  ")]
+
+
+def _window(told: "shapes.Window", face: Face) -> str:
+    until = f" until {face.when(told['until'])}" if told["until"] else ""
+    return f"window {told['name']}: {'open' if told['open'] else 'closed'}{until}"
 
 
 def _maintenance(own: "shapes.Service", face: Face) -> str:
@@ -90,7 +96,8 @@ def _rings(told: "shapes.Status", page: Page) -> list[str]:
         if ring["episode"]:
             where = (str(ring["episode"]), ring["phase"], page.face.when(ring["since"]))
         else:
-            where = ("-", "kept back", "-")
+            kept = told["restraint"] is not None and ring["id"] in told["restraint"]["rings"]
+            where = ("-", "kept back" if kept else "waits", "-")
         found.append((str(ring["id"]), *where, why))
     return render.table(("RING", "EPISODE", "PHASE", "SINCE", "REASON"), found, page.width) if found else []
 

@@ -20,6 +20,7 @@ from cmgr.model.recovery.ordered_resets import carry_out, ordered_cause
 from cmgr.model.recovery.resetting import because_of, cause_of, give_up, unready, verifying
 from cmgr.model.recovery.restraint import keep_back_or_count
 from cmgr.model.recovery.reviving import bring_up, give_up_silent
+from cmgr.model.recovery.waiting import window_words
 from cmgr.model.scope import (
     handled_faults,
     holds_on,
@@ -28,10 +29,12 @@ from cmgr.model.scope import (
     observing,
     on_ring,
     scope_of,
+    shut,
     start_blocker,
     used_chips,
 )
 from cmgr.model.turn import Turn
+from cmgr.model.values.calendar import Opening
 from cmgr.model.values.chips import listed
 from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.faults import Fault, Isolation
@@ -67,8 +70,12 @@ def _step(turn: Turn, ring: Ring) -> None:
 
 def _healthy(turn: Turn, ring: Ring) -> None:
     faults = handled_faults(turn.node, ring)
-    cause = cause_of(faults) if faults else ordered_cause(turn, ring) or _isolated_cause(turn, ring)
+    opening = shut(turn.node, ring, faults)
+    handled = faults and opening is None
+    cause = cause_of(faults) if handled else ordered_cause(turn, ring) or _isolated_cause(turn, ring)
     kept_since = turn.node.restraint.kept.get(ring.id)
+    if not cause and kept_since is None:
+        _wait_for_window(turn, ring, opening)
     if not cause or (ring.id not in turn.node.reset_orders and keep_back_or_count(turn, ring)):
         return
     ring = turn.ring(ring.id)
@@ -87,8 +94,19 @@ def _healthy(turn: Turn, ring: Ring) -> None:
     ]
     turn.commands.append(Note(turn.at, NoteKind.OPENED, cause, ring.id, number))
     ring = turn.enter(ring, Phase.LISTING, cause)
-    if kept_since is not None:
-        hold_in_scope(turn, ring, since=kept_since)
+    waited = turn.node.policy.window_of(faults[0].level) if faults else ""
+    since = min(f.risen for f in faults) if waited else kept_since
+    if since is not None:
+        hold_in_scope(turn, ring, since=since)
+
+
+def _wait_for_window(turn: Turn, ring: Ring, opening: Opening | None) -> None:
+    """Leave on a ring that begins nothing until when it waits, or nothing."""
+    reason, until = (window_words(ring, opening), opening.until) if opening is not None else ("", None)
+    if ring.reason != reason or ring.deadline != until:
+        if reason and not ring.reason:
+            turn.note(NoteKind.RESULT, reason, ring)
+        turn.put_ring(replace(ring, reason=reason, deadline=until))
 
 
 def _isolated_cause(turn: Turn, ring: Ring) -> str:

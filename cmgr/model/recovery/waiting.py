@@ -14,12 +14,14 @@ from cmgr.model.scope import (
     observing,
     on_ring,
     scope_of,
+    shut,
     stop_due,
     strategy_of,
     unclear_users,
     why_idle,
 )
 from cmgr.model.turn import Turn
+from cmgr.model.values.calendar import Opening
 from cmgr.model.values.chips import ChipReport, listed
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container
@@ -45,7 +47,7 @@ Check = Callable[[Turn, Ring, Sequence[Fault]], Obstacle | None]
 def require_due(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> bool:
     """Return whether a reset is due, by the faults' own measure where it is for faults; else the ring says why not."""
     checks: tuple[Check, ...] = (_observed, _stops)
-    return _passes(turn, ring, faults, (*checks, _too_early, _backing_off) if faults else checks)
+    return _passes(turn, ring, faults, (*checks, _too_early, _out_of_window, _backing_off) if faults else checks)
 
 
 def require_free(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> bool:
@@ -108,6 +110,17 @@ def _too_early(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | No
     if turn.at >= due:
         return None
     return Obstacle(f"{what} is reset when it has lasted {span(policy.reset_after)}", due)
+
+
+def _out_of_window(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
+    opening = shut(turn.node, ring, faults)
+    return None if opening is None else Obstacle(window_words(ring, opening), opening.until)
+
+
+def window_words(ring: Ring, opening: Opening) -> str:
+    """Say that the ring waits for a window, and when that opens."""
+    when = f"which opens {opening.words}" if opening.wall is not None else "which never opens"
+    return f"the reset of {listed(ring.chips)} waits for its window ({opening.name}), {when}"
 
 
 def _backing_off(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:

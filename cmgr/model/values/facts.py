@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from cmgr.model.values.calendar import Opening
 from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.commands import CommandId
@@ -14,10 +15,14 @@ from cmgr.model.values.troubles import Trouble
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """A life of the process begins: the first event of each. Commands of earlier lives are answered by nobody."""
+    """A life of the process begins: the first event of each. Commands of earlier lives are answered by nobody.
+
+    `openings` is what the calendar says.
+    """
 
     chips: tuple[Chip, ...]
     runtimes: tuple[str, ...]
+    openings: tuple[Opening, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,13 @@ class Reconfigured:
     policy: Policy
     catalog: Catalog
     who: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarRead:
+    """A window has opened or closed, or the clock or the windows were set: all that have any, as they are now."""
+
+    openings: tuple[Opening, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +330,7 @@ Answer = (
 Fact = (
     Restarted
     | Reconfigured
+    | CalendarRead
     | FaultReported
     | ReadNeeded
     | ChipsListed

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from cmgr.model.values.calendar import Occasion, Opening
 from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.cdi import Spec
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
@@ -101,6 +102,8 @@ class Node:
     gone: Mapping[str, Gone] = field(default_factory=dict)
     maintenance: Maintenance | None = None
     troubles: Mapping[TroubleKey, Trouble] = field(default_factory=dict)
+    occasions: Mapping[str, Occasion] = field(default_factory=dict)
+    calendar: ThisLife[Mapping[str, Opening]] = field(default_factory=dict)
     reports: ThisLife[Mapping[ChipId, ChipReport]] = field(default_factory=dict)
     down: ThisLife[frozenset[ChipId]] = frozenset()
     strangers: ThisLife[frozenset[ChipId]] = frozenset()

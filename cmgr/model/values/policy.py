@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from cmgr.declare import Meta
+from cmgr.model.values.calendar import RESET_WINDOWS, Window
 from cmgr.model.values.faults import Level
 
 NO_TIME = timedelta()
@@ -46,6 +47,13 @@ class LevelPolicy:
         timedelta, Meta("How long nobody must have used the ring before it is reset.", within=("0s", "24h"))
     ] = NO_TIME
     observe: Annotated[bool, Meta("Record faults of this level, and do nothing about them.")] = False
+    window: Annotated[
+        tuple[Window, ...],
+        Meta(
+            "When containers are stopped and rings reset for faults of this level, while all of them still run; empty: "
+            "at any time."
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,13 @@ class ResetPolicy:
             within=("0s", "30d"),
         ),
     ] = timedelta(minutes=10)
+    window_hours: Annotated[
+        tuple[Window, ...],
+        Meta(
+            "When rings are reset for faults of levels that stop nobody (stop = false) and have no window of their "
+            "own; empty: at any time."
+        ),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +231,23 @@ class Policy:
     """Whether a CDI file with a device for each chip is kept."""
     daemon_grace: timedelta = timedelta(seconds=10)
     """How long after a runtime came up a start is its restart policy's and not a person's."""
+
+    def windows(self) -> dict[str, tuple[Window, ...]]:
+        """Return the windows that resets wait for, by the name of their setting."""
+        named = {window_name(level): policy.window for level, policy in self.levels.items()}
+        named[RESET_WINDOWS] = self.reset.window_hours
+        return {name: windows for name, windows in named.items() if windows}
+
+    def window_of(self, level: Level) -> str:
+        """Return the name of the setting whose windows faults of this level wait for; nothing where they do not."""
+        policy = self.levels[level]
+        if policy.window:
+            return window_name(level)
+        return RESET_WINDOWS if self.reset.window_hours and policy.reset and not policy.stop else ""
+
+
+def window_name(level: Level) -> str:
+    return f"levels.{level.name}.window"
 
 
 _LOOK_SOON = timedelta(seconds=1)
