@@ -108,16 +108,14 @@ def inject(options: InjectOptions) -> int:
 
     The service takes it for real and acts on it. On real chips only with allow_injection = true.
     """
-    from cmgr.model.values.catalog import normal_code
+    from cmgr.model.values.catalog import FORMS, normal_code
     from cmgr.model.values.faults import Assertion
 
     if options.clear and options.once:
         raise typer.BadParameter("--clear and --once exclude each other")
     code = normal_code(options.code)
     if code is None:
-        raise typer.BadParameter(
-            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00"
-        )
+        raise typer.BadParameter(f"{options.code[:40]!r} is not a fault code: {FORMS}")
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
     order(source.socket_of(options), "inject", chip=options.chip, code=code, assertion=str(assertion))
     happened = "occurred and passed at once" if assertion is Assertion.ONCE else str(assertion)

@@ -110,14 +110,15 @@ def explain(options: ExplainOptions) -> int:
 
     Its level, where that comes from, and what cmgr does about it. Works without the service.
     """
-    from cmgr.model.values.catalog import normal_code
+    from urllib.parse import quote
 
-    if normal_code(options.code) is None:
-        raise typer.BadParameter(
-            f"{options.code[:40]!r} is not a fault code: 1 to 8 hexadecimal digits, not all 0, such as 80E24E00"
-        )
+    from cmgr.model.values.catalog import FORMS, normal_code
+
+    code = normal_code(options.code)
+    if code is None:
+        raise typer.BadParameter(f"{options.code[:40]!r} is not a fault code: {FORMS}")
     try:
-        answer = get(source.socket_of(options), f"explain/{options.code}")
+        answer = get(source.socket_of(options), f"explain/{quote(code)}")
         told = source.Told(cast("shapes.Explanation", answer), source.SERVICE)
     except ServiceDown:
         from cmgr.cli import stored

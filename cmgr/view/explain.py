@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import Verdict, normal_code
+from cmgr.model.values.catalog import FORMS, Verdict, normal_code
 from cmgr.model.values.faults import FaultClass, Handling, Level
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import LevelPolicy, OnIsolate, Policy, Strategy
@@ -30,7 +30,7 @@ def explain(code: str, node: Node) -> "shapes.Explanation":
     if normal is None:
         raise ConfigError(
             f"cannot explain {code[:40]!r}: this is not a fault code",
-            hint="a fault code is 1 to 8 hexadecimal digits and not zero, for example 80E24E00",
+            hint=f"a fault code is {FORMS}",
         )
     catalog, policy = node.catalog, node.policy
     verdict = catalog.judge(normal, None)

@@ -151,7 +151,7 @@ class Down(TypedDict):
 
 
 class Fault(TypedDict):
-    code: Annotated[str, "8 hexadecimal digits"]
+    code: Annotated[str, "8 hexadecimal digits, or a name and a number: Xid 79"]
     level: Annotated[LevelName, "what cmgr does about the fault itself"]
     handling: Annotated[HandlingName, "the word of its table or of a rule: also for what keeps new work away"]
     fault_class: Annotated[str, _values(FaultClass), "what it concerns"]

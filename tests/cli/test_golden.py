@@ -157,7 +157,7 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = {
     "history-all-none": lambda: timeline.all_notes({"notes": []}, PAGE),
     "explain-handled": lambda: explained(Level.RestartRequest, Policy(Strategy.RING)),
     "explain-isolated": lambda: explained(Level.SeparateNPU, Policy(observe=True)),
-    "explain-unknown": lambda: texts.explanation(view.explain("1", Node(Policy(), Catalog())), PAGE),
+    "explain-unknown": lambda: texts.explanation(view.explain("0x1", Node(Policy(), Catalog())), PAGE),
     "explain-escalated": escalated,
     "check": lambda: check_lines(FINDINGS, 80),
 }

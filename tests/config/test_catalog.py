@@ -11,7 +11,7 @@ from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.config.tables.table import KEYS, read_table
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import Catalog
+from cmgr.model.values.catalog import FORMS, Catalog
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level, Severity
 from cmgr.vendor import vendors
 from tests.config.support import written
@@ -59,10 +59,11 @@ def test_an_operators_table_may_have_ascends_other_keys(tmp_path: Path) -> None:
     assert "SeparateNPUNetworkCodes isolates no chip" in warning
 
 
-def test_an_xid_is_found_by_its_number_and_its_meaning_begins_with_its_name() -> None:
-    verdict = load_catalog(Config()).judge(FaultCode("00000079"), None)
+def test_an_xid_is_found_with_its_meaning_and_what_its_maker_advises() -> None:
+    verdict = load_catalog(Config()).judge(FaultCode("Xid 79"), None)
     assert (verdict.level, verdict.origin) == (Level.SeparateNPU, "built-in table nvidia")
-    assert verdict.meaning == "Xid 79: the GPU does not answer on PCIe any more"
+    assert verdict.meaning == "the GPU does not answer on PCIe any more"
+    assert verdict.advice == "NVIDIA says RESTART_BM: restart the machine"
 
 
 @pytest.mark.parametrize(
@@ -105,12 +106,13 @@ def test_every_meaning_belongs_to_a_code_of_the_table() -> None:
 
 
 def test_an_operators_table_is_laid_over_the_built_in_one(tmp_path: Path) -> None:
-    path = written(tmp_path / "faults.json", '{"SeparateNPUCodes": ["0x80e24e00", "40f84e00", "1234"]}')
+    path = written(tmp_path / "faults.json", '{"SeparateNPUCodes": ["0x80e24e00", "40f84e00", "0x1234", "78"]}')
     catalog, warnings = catalog_of(path)
     verdict = catalog.judge(FaultCode("80E24E00"), None)
     assert (verdict.level, verdict.origin) == (Level.SeparateNPU, f"operator's file {path}")
     assert catalog.judge(FaultCode("40F84E00"), None).meaning == "the card has dropped off"
     assert catalog.judge(FaultCode("00001234"), None).level is Level.SeparateNPU
+    assert catalog.judge(FaultCode("Xid 78"), None).level is Level.SeparateNPU
     assert len(catalog.entries) == len(load_catalog(Config()).entries) + 1
     assert warnings == []
 
@@ -153,10 +155,10 @@ def test_every_mistake_of_a_table_is_told_at_once(tmp_path: Path) -> None:
         "RestartNPUCode: there is no such level; did you mean RestartNPUCodes?",
         "Codes: there is no such level",
         'RestartNPUCodes = "A1": must be a list of codes',
-        'SeparateNPUCodes[2] = "xyz": must be 1 to 8 hexadecimal digits, not all 0, with or without 0x',
+        'SeparateNPUCodes[2] = "xyz": must be ' + FORMS,
         "SeparateNPUCodes[3] = 7: must be a code in quotes",
-        'SeparateNPUCodes[4] = "0x0": must be 1 to 8 hexadecimal digits, not all 0, with or without 0x',
-        'SeparateNPUCodes[5] = "123456789": must be 1 to 8 hexadecimal digits, not all 0, with or without 0x',
+        'SeparateNPUCodes[4] = "0x0": must be ' + FORMS,
+        'SeparateNPUCodes[5] = "123456789": must be ' + FORMS,
         "SeparateNPUCodes[6] = null: must be a code in quotes",
     )
 

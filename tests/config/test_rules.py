@@ -13,6 +13,7 @@ from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog, load_levels, load_rules
 from cmgr.config.tables.rules import read_rules
 from cmgr.errors import ConfigError
+from cmgr.model.values.catalog import FORMS
 from cmgr.model.values.faults import FaultCode, Handling, Level
 from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from tests.config.support import written
@@ -168,7 +169,7 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
             "FaultDuration": {"EventId": ["A1"]},
         }
     )
-    hexadecimal = "must be 1 to 8 hexadecimal digits, not all 0, with or without 0x, in quotes"
+    hexadecimal = f"must be {FORMS}, in quotes"
     *most, last = Handling.__members__
     levels = ", ".join(most)
     assert mistakes_of(written(tmp_path / "r.json", text)) == (

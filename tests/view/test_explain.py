@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from cmgr.config.settings import Config
+from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import ConfigError
 from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.faults import Handling, Level
@@ -30,6 +32,18 @@ def test_a_code_is_explained_in_any_spelling() -> None:
         "known": True,
         "meaning": "hardware fault",
     }
+
+
+@pytest.mark.parametrize("code", ["79", "xid 79", "Xid 79"])
+def test_the_makers_own_name_of_a_code_and_its_advice_are_told(code: str) -> None:
+    told = view.explain(code, Node(Policy(), load_catalog(Config())))
+    assert {k: told[k] for k in ("code", "level", "meaning", "advice")} == {
+        "code": "Xid 79",
+        "level": "SeparateNPU",
+        "meaning": "the GPU does not answer on PCIe any more",
+        "advice": "NVIDIA says RESTART_BM: restart the machine",
+    }
+    assert "isolates the chip: it is never reset, and cmgr starts nothing on it" in told["does"]
 
 
 def test_what_is_done_follows_the_strategy() -> None:
@@ -58,7 +72,7 @@ def test_isolation_is_explained_with_what_ends_it() -> None:
 
 
 def test_a_code_in_no_table_is_explained_by_severity() -> None:
-    told = view.explain("1", Node(Policy(), CATALOG))
+    told = view.explain("0x1", Node(Policy(), CATALOG))
     assert (told["code"], told["level"], told["known"]) == ("00000001", None, False)
     assert "severity minor or less, as NotHandleFault: it is recorded" in does("1", Policy())
     assert "severity major, critical or not told, as SeparateNPU: isolates the chip" in does("1", Policy())

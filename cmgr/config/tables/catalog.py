@@ -99,7 +99,7 @@ def _told(entry: Entry, english: Words, chinese: Words) -> Entry:
 
 
 def _meanings(vendor: Vendor) -> dict[FaultCode, tuple[Words, Words]]:
-    """Return what the codes mean, in English and in Chinese: a text in English alone, or both, and a kind of advice."""
+    """Return what the codes mean, in English and in Chinese: a text in English alone, or with a kind of advice."""
     read, found = _shipped(vendor, "meanings.json"), dict[FaultCode, tuple[Words, Words]]()
     advice = _shipped(vendor, "advice.json") if (vendor.tables / "advice.json").exists() else {}
     for key, told in read.items():
@@ -110,7 +110,7 @@ def _meanings(vendor: Vendor) -> dict[FaultCode, tuple[Words, Words]]:
             found[code] = Words(told), Words()
         else:
             todo = advice[told["advice"]]
-            found[code] = Words(told["en"], todo["en"]), Words(told["zh"], todo["zh"])
+            found[code] = Words(told["en"], todo["en"]), Words(told.get("zh", ""), todo.get("zh", ""))
     return found
 
 

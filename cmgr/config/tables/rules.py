@@ -10,7 +10,7 @@ from typing import Any
 from cmgr import trust
 from cmgr.config.spelling import did_you_mean, either, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.catalog import FORMS, normal_code
 from cmgr.model.values.faults import FaultCode, Handling
 from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from cmgr.words import counted
@@ -196,8 +196,7 @@ class _Rule:
             if code is not None:
                 yield code
             else:
-                what = "1 to 8 hexadecimal digits, not all 0, with or without 0x, in quotes"
-                self.mistakes.append(f"{self.where}.EventId[{number}] = {quoted(item)}: must be {what}")
+                self.mistakes.append(f"{self.where}.EventId[{number}] = {quoted(item)}: must be {FORMS}, in quotes")
 
     def _wrong(self, key: str, allowed: str, guess: str = "") -> None:
         if self._is_rule:

@@ -8,7 +8,7 @@ from typing import Any
 from cmgr import trust
 from cmgr.config.spelling import did_you_mean, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import Key, normal_code
+from cmgr.model.values.catalog import FORMS, Key, normal_code
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, within_class
 from cmgr.words import counted
 
@@ -73,8 +73,7 @@ def _codes(key: str, raw: object) -> tuple[tuple[FaultCode, ...], list[str]]:
         if code is not None:
             codes.append(code)
         elif isinstance(item, str):
-            why = "must be 1 to 8 hexadecimal digits, not all 0, with or without 0x"
-            mistakes.append(f"{key}[{number}] = {quoted(item)}: {why}")
+            mistakes.append(f"{key}[{number}] = {quoted(item)}: must be {FORMS}")
         else:
             mistakes.append(f"{key}[{number}] = {quoted(item)}: must be a code in quotes")
     return tuple(codes), mistakes

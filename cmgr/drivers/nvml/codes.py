@@ -1,7 +1,7 @@
 """The codes of what is wrong with a GPU: Xids, and conditions that it is found in.
 
-An Xid's code is its number in decimal digits: 00000079 is Xid 79, as NVIDIA's people write it. A condition that is no
-Xid has a code that begins with E. The levels stand in tables/levels.json.
+An Xid's code is what NVIDIA's people write: Xid 79, and SXid 20034 for a switch. A condition that is no Xid has a code
+that begins with E. The levels stand in tables/levels.json.
 """
 
 import json
@@ -51,7 +51,7 @@ _LASTING = ("FreeRestartNPUCodes", "RestartNPUCodes", "SeparateNPUCodes")
 
 
 def code_of(xid: int) -> str:
-    return f"{xid:08d}"
+    return f"Xid {xid}"
 
 
 def raises_action(xid: int, release: int) -> bool:

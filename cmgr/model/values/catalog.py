@@ -12,7 +12,15 @@ from cmgr.model.values.rules import Rules
 BY_SEVERITY = "severity"
 """The rule for unknown codes that follows the driver's own word."""
 
+NAMES = ("Xid", "SXid")
+"""The names under which some makes of chips number their faults, as their people write them."""
+
+FORMS = "1 to 8 hexadecimal digits, not all 0, such as 80E24E00, or a name and a number, such as Xid 79"
+"""The forms of a code, for a message about a text that is none."""
+
 _HEX = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{1,8})")
+_NAMED = re.compile(rf"({'|'.join(NAMES)})[ _-]?0*([1-9][0-9]{{0,5}})", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 
 
 class Words(NamedTuple):
@@ -42,7 +50,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The handling of a fault, its class, and in words where they come from."""
+    """The handling of a fault, its class, and in words where they come from. `advice`: its maker's."""
 
     handling: Handling
     origin: str
@@ -87,8 +95,18 @@ class Catalog:
 
 
 def normal_code(text: str) -> FaultCode | None:
-    """Return a code in its one spelling (eight upper-case hex digits), or None when it is not a code."""
-    match = _HEX.fullmatch(text.strip())
+    """Return a code in its one spelling, or None when it is not a code.
+
+    That is eight upper-case hex digits, or a name and a number. A number alone, of up to five decimal digits, is taken
+    for a named one: codes in hex digits are written with all eight. Xids have up to four, SXids five.
+    """
+    given = text.strip()
+    if _NUMBER.fullmatch(given):
+        return FaultCode(f"{NAMES[len(given) > 4]} {given}")
+    if named := _NAMED.fullmatch(given):
+        (name,) = (name for name in NAMES if name.casefold() == named[1].casefold())
+        return FaultCode(f"{name} {named[2]}")
+    match = _HEX.fullmatch(given)
     if match is None or int(match[1], 16) == 0:
         return None
     return FaultCode(match[1].upper().rjust(8, "0"))

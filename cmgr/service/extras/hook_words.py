@@ -53,16 +53,20 @@ def _concerns(fault: Fault, ring: Ring) -> bool:
 def of_faults(faults: Iterable[Fault]) -> dict[str, str]:
     found = tuple(faults)
     codes = dict.fromkeys(f.code for f in sorted(found, key=lambda f: (-f.level, f.since)))
-    return {"FAULTY_CHIPS": numbers(f.chip for f in found), "CODES": " ".join(codes)}
+    return {"FAULTY_CHIPS": numbers(f.chip for f in found), "CODES": " ".join(map(_word, codes))}
 
 
 def of_containers(found: Iterable[tuple[ContainerKey, str]]) -> dict[str, str]:
     """Return names and ids, in the same order. A blank in a name, which no real runtime allows, becomes a `_`."""
     named = sorted(dict(found).items(), key=lambda item: (item[1], item[0]))
     return {
-        "CONTAINERS": " ".join("_".join(name.split()) or "_" for _, name in named),
-        "CONTAINER_IDS": " ".join("_".join(key.id.split()) for key, _ in named),
+        "CONTAINERS": " ".join(_word(name) or "_" for _, name in named),
+        "CONTAINER_IDS": " ".join(_word(key.id) for key, _ in named),
     }
+
+
+def _word(text: str) -> str:
+    return "_".join(text.split())
 
 
 def numbers(chips: Iterable[ChipId]) -> str:

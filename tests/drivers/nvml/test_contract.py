@@ -32,7 +32,7 @@ FIELDS = {
 class TestNvml(ChipDriverContract):
     code = "E0010001"
     other = "E0030001"
-    moment = "00000013"
+    moment = "Xid 13"
 
     @pytest.fixture(autouse=True, params=HOSTS)
     def _machine(self, request: pytest.FixtureRequest, nvidia: Make) -> None:
@@ -51,7 +51,7 @@ class TestNvml(ChipDriverContract):
 
     def occur(self, driver: ChipDriver, chip: ChipId, code: str, assertion: Assertion) -> None:
         if assertion is Assertion.ONCE:
-            self.machine.xid(chip, int(code))
+            self.machine.xid(chip, int(code.removeprefix("Xid ")))
             return
         field, event = FIELDS[code]
         self.machine.field(chip, field, int(assertion is Assertion.OCCURRED))

@@ -41,16 +41,16 @@ def test_cmgr_lets_go_of_the_gpu_alone_and_has_it_again_afterwards(machine: Stan
     driver, told = opened(machine), Told()
     driver.watch(told)
     machine.xid(0, 119)
-    told.has(FIRST, Assertion.OCCURRED, "00000119")
+    told.has(FIRST, Assertion.OCCURRED, "Xid 119")
     assert machine.is_open(0)
-    driver.reset([FIRST], [FIRST], frozenset({"00000119"}))
+    driver.reset([FIRST], [FIRST], frozenset({"Xid 119"}))
     assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
     # Reset, read, and heard again.
     assert codes(driver, 0) == []
     assert machine.is_open(0)
     eventually(lambda: machine.get("registered") == 2)
     machine.xid(0, 43)
-    told.has(FIRST, Assertion.ONCE, "00000043")
+    told.has(FIRST, Assertion.ONCE, "Xid 43")
 
 
 def test_a_reset_is_noted_in_the_kernels_log_so_that_the_next_life_knows(machine: Standin, opened: Open) -> None:

@@ -46,10 +46,10 @@ def test_an_xid_of_a_program_is_a_moment_and_one_that_asks_for_a_reset_lasts(mac
     driver.watch(told)
     machine.xid(1, 13)
     machine.xid(2, 119)
-    told.has(ChipId(1), Assertion.ONCE, "00000013")
-    assert told.has(ChipId(2), Assertion.OCCURRED, "00000119").severity is Severity.major
+    told.has(ChipId(1), Assertion.ONCE, "Xid 13")
+    assert told.has(ChipId(2), Assertion.OCCURRED, "Xid 119").severity is Severity.major
     assert codes(driver, 1) == []
-    assert codes(driver, 2) == ["00000119"]
+    assert codes(driver, 2) == ["Xid 119"]
 
 
 def test_an_xid_that_both_sources_tell_and_one_that_comes_twice_are_told_once(machine: Standin, opened: Open) -> None:
@@ -57,13 +57,13 @@ def test_an_xid_that_both_sources_tell_and_one_that_comes_twice_are_told_once(ma
     driver.watch(told)
     machine.set("twice", 1)
     machine.xid(1, 13)
-    told.has(ChipId(1), Assertion.ONCE, "00000013")
+    told.has(ChipId(1), Assertion.ONCE, "Xid 13")
     machine.log(line(machine.gpus[1], 13))
     machine.log(line(machine.gpus[1], 62))
-    told.has(ChipId(1), Assertion.OCCURRED, "00000062")
+    told.has(ChipId(1), Assertion.OCCURRED, "Xid 62")
     machine.xid(1, 43)
-    told.has(ChipId(1), Assertion.ONCE, "00000043")
-    assert [code for _, code, _ in xids(told)] == ["00000013", "00000062", "00000043"]
+    told.has(ChipId(1), Assertion.ONCE, "Xid 43")
+    assert [code for _, code, _ in xids(told)] == ["Xid 13", "Xid 62", "Xid 43"]
 
 
 def test_an_xid_that_only_the_kernel_tells_is_heard(machine: Standin, opened: Open) -> None:
@@ -71,11 +71,11 @@ def test_an_xid_that_only_the_kernel_tells_is_heard(machine: Standin, opened: Op
     driver.watch(told)
     machine.log("usb 1-1: new device")
     machine.log(line(machine.gpus[2], 119))
-    told.has(ChipId(2), Assertion.OCCURRED, "00000119")
+    told.has(ChipId(2), Assertion.OCCURRED, "Xid 119")
     machine.log("NVRM: Xid (PCI:0000:99:00): 79, of a GPU that nobody knows")
     machine.log(line(machine.gpus[2], 120))
-    told.has(ChipId(2), Assertion.OCCURRED, "00000120")
-    assert codes(driver, 2) == ["00000119", "00000120"]
+    told.has(ChipId(2), Assertion.OCCURRED, "Xid 120")
+    assert codes(driver, 2) == ["Xid 119", "Xid 120"]
 
 
 def test_xids_of_before_are_known_from_the_log_up_to_the_last_reset(machine: Standin, opened: Open) -> None:
@@ -86,11 +86,11 @@ def test_xids_of_before_are_known_from_the_log_up_to_the_last_reset(machine: Sta
     machine.log(f"cmgr: {second.address} was reset")
     driver, told = opened(machine), Told()
     driver.watch(told)
-    eventually(lambda: codes(driver, 0) == ["00000119"])
+    eventually(lambda: codes(driver, 0) == ["Xid 119"])
     machine.log(line(second, 43))
-    told.has(ChipId(1), Assertion.ONCE, "00000043")
+    told.has(ChipId(1), Assertion.ONCE, "Xid 43")
     assert codes(driver, 1) == []
-    assert xids(told) == [(1, "00000043", Assertion.ONCE)]
+    assert xids(told) == [(1, "Xid 43", Assertion.ONCE)]
 
 
 def test_a_changed_recovery_action_is_told_by_either_source(machine: Standin, opened: Open) -> None:
@@ -104,7 +104,7 @@ def test_a_changed_recovery_action_is_told_by_either_source(machine: Standin, op
     machine.field(1, abi.ACTION_FIELD, 4)
     machine.log(line(machine.gpus[1], 154))
     told.has(ChipId(1), Assertion.OCCURRED, "E0010004")
-    assert "00000154" not in [code for _, code, _ in xids(told)]
+    assert "Xid 154" not in [code for _, code, _ in xids(told)]
 
 
 def test_a_driver_that_asks_for_nothing_after_an_xid_has_the_gpu_read_again(machine: Standin, opened: Open) -> None:
@@ -112,7 +112,7 @@ def test_a_driver_that_asks_for_nothing_after_an_xid_has_the_gpu_read_again(mach
     driver.watch(told)
     told.asks(ChipId(0), 1)
     machine.xid(0, 48)
-    told.has(ChipId(0), Assertion.OCCURRED, "00000048")
+    told.has(ChipId(0), Assertion.OCCURRED, "Xid 48")
     told.asks(ChipId(0), 2)
     assert codes(driver, 0) == []
 
@@ -127,7 +127,7 @@ def test_an_unknown_xid_is_as_grave_as_the_driver_can_say(
     driver, told = opened(machine), Told()
     driver.watch(told)
     machine.xid(0, 899)
-    assert told.has(ChipId(0), assertion, "00000899").severity is severity
+    assert told.has(ChipId(0), assertion, "Xid 899").severity is severity
 
 
 def test_a_part_of_a_gpu_is_named_where_only_its_program_is_hit(machine: Standin, opened: Open) -> None:
@@ -135,8 +135,8 @@ def test_a_part_of_a_gpu_is_named_where_only_its_program_is_hit(machine: Standin
     driver.watch(told)
     machine.xid(0, 31, instance=5)
     machine.xid(0, 119, instance=5)
-    assert told.has(ChipId(0), Assertion.ONCE, "00000031").module == "GPU instance 5"
-    assert told.has(ChipId(0), Assertion.OCCURRED, "00000119").module == "GPU"
+    assert told.has(ChipId(0), Assertion.ONCE, "Xid 31").module == "GPU instance 5"
+    assert told.has(ChipId(0), Assertion.OCCURRED, "Xid 119").module == "GPU"
 
 
 def test_a_lost_gpu_is_found_and_the_others_go_on_being_heard(machine: Standin, opened: Open) -> None:
@@ -147,7 +147,7 @@ def test_a_lost_gpu_is_found_and_the_others_go_on_being_heard(machine: Standin, 
     # A wait answers at once as long as it listens to the lost one: anew without it, it does not spin.
     eventually(lambda: machine.get("registered", gpu=2) == 2)
     machine.xid(2, 13)
-    told.has(ChipId(2), Assertion.ONCE, "00000013")
+    told.has(ChipId(2), Assertion.ONCE, "Xid 13")
     assert machine.get("lost_answers") == 1
 
 
@@ -159,7 +159,7 @@ def test_a_library_that_tells_of_no_faults_is_a_trouble_until_it_does(machine: S
     machine.answer(0, Purpose.WAIT, 0)
     eventually(lambda: driver.trouble() == ())
     machine.xid(0, 13)
-    told.has(ChipId(0), Assertion.ONCE, "00000013")
+    told.has(ChipId(0), Assertion.ONCE, "Xid 13")
 
 
 def test_a_gpu_that_cannot_be_registered_keeps_no_other_from_being_heard(machine: Standin, opened: Open) -> None:
@@ -167,7 +167,7 @@ def test_a_gpu_that_cannot_be_registered_keeps_no_other_from_being_heard(machine
     driver, told = opened(machine), Told()
     driver.watch(told)
     machine.xid(1, 13)
-    told.has(ChipId(1), Assertion.ONCE, "00000013")
+    told.has(ChipId(1), Assertion.ONCE, "Xid 13")
 
 
 def test_a_kernel_log_that_cannot_be_read_is_a_trouble(machine: Standin, opened: Open) -> None:

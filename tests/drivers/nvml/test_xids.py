@@ -39,13 +39,21 @@ def test_the_built_in_table_is_one_that_an_operator_could_bring() -> None:
     assert checked(json.loads((TABLES / "rules.json").read_text()), "rules.json").warnings == ()
 
 
-def test_every_code_of_the_table_has_a_meaning_and_an_xids_begins_with_its_name() -> None:
+def test_every_code_of_the_table_has_a_meaning_and_its_spelling() -> None:
     table = parse_table((TABLES / "levels.json").read_text(), "levels.json")
     meanings = json.loads((TABLES / "meanings.json").read_text())
     all_codes = {code for of in table.levels.values() for code in of}
     assert all_codes == meanings.keys()
-    assert all(meanings[code].startswith(f"Xid {int(code)}: ") for code in all_codes if not code.startswith("E"))
     assert all(normal_code(code) == code for code in all_codes)
+    advice = json.loads((TABLES / "advice.json").read_text())
+    advised = {code: told["advice"] for code, told in meanings.items() if isinstance(told, dict)}
+    assert {*advised.values()} == advice.keys()
+    assert all(code.startswith("Xid ") for code in advised)
+
+
+def test_faults_of_a_switch_name_no_gpu_and_are_only_told() -> None:
+    for code in ("SXid 20034", "SXid 10001", "SXid 11012"):
+        assert level_of(code) is Level.NotHandleFault
 
 
 @pytest.mark.parametrize(
@@ -81,19 +89,19 @@ def test_an_xid_counts_until_its_gpu_was_reset() -> None:
     xids = Xids(release=535)
     xids.add(GPU, 48)
     xids.add(ChipId(4), 119)
-    assert xids.codes(GPU, None) == ("00000048",)
+    assert xids.codes(GPU, None) == ("Xid 48",)
     xids.cured([GPU])
     assert xids.codes(GPU, None) == ()
-    assert xids.codes(ChipId(4), None) == ("00000119",)
+    assert xids.codes(ChipId(4), None) == ("Xid 119",)
 
 
 def test_a_driver_that_asks_for_nothing_takes_an_xid_back_once_it_had_time_to_ask() -> None:
     clock = Clock()
     xids = Xids(release=580, settle=2, now=clock)
     xids.add(GPU, 48)
-    assert xids.codes(GPU, 0) == ("00000048",)
+    assert xids.codes(GPU, 0) == ("Xid 48",)
     clock.time = 2
-    assert xids.codes(GPU, 1) == ("00000048",)
+    assert xids.codes(GPU, 1) == ("Xid 48",)
     assert xids.codes(GPU, 0) == ()
     assert xids.codes(GPU, 1) == ()
 
