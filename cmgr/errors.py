@@ -4,6 +4,8 @@ CmgrError                 what failed, one sentence that begins with "cannot"; h
 ├─ ConfigError            a configuration, fault table or order is wrong; lists every mistake
 │  └─ BadRequest          what was asked of the service cannot be understood
 ├─ NotThere               what is named is not there: a chip, a container, an episode, a path
+├─ NotIn                  who asks through the page is in no session, or in none any more
+├─ TooMany                it was asked too often within a minute
 ├─ DriverError            a chip call failed
 │  ├─ DriverMissing       the driver's library or device is not there
 │  └─ ResetRefused        the last look before a reset found a reason against it
@@ -47,6 +49,14 @@ class BadRequest(ConfigError):
 
 class NotThere(CmgrError):
     """There is nothing of the name that was given."""
+
+
+class NotIn(CmgrError):
+    """There is no such session of the page, or what should open one does not."""
+
+
+class TooMany(CmgrError):
+    """It was asked too often within a minute."""
 
 
 class Unsure(CmgrError):

@@ -57,6 +57,7 @@ COMMANDS = {
     "check": ("check.check", "check", "CheckOptions"),
     "migrate": ("migrate", "migrate", "MigrateOptions"),
     "bundle": ("bundle", "bundle", "BundleOptions"),
+    "web": ("web", "web", "WebOptions"),
     "give-back": ("act", "give_back", "GiveBackOptions"),
     "run": ("act", "run", "RunOptions"),
     "demo": ("demo.demo", "demo", "DemoOptions"),

@@ -158,6 +158,20 @@ class Metrics:
 
 
 @dataclass(frozen=True, slots=True)
+class Web:
+    door: Annotated[
+        str,
+        Meta(
+            "The socket through which the page's process reads and hands on orders; it is made where its directory "
+            "is there already; empty: no page.",
+            form=Form.SOCKET,
+            empty=True,
+        ),
+    ] = "/run/cmgr-web/door.sock"
+    orders: Annotated[bool, Meta("Whether orders may be given on the page; else it shows only.")] = True
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     level: Annotated[str, Meta("The least grave lines that are logged.", choices=LOG_LEVELS)] = "info"
     file: Annotated[
@@ -225,6 +239,7 @@ class Config:
     maintenance: Annotated[Maintenance, Meta("Times at which people work on the machine.")] = Maintenance()
     history: Annotated[History, Meta("How much is remembered.")] = History()
     metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = Metrics()
+    web: Annotated[Web, Meta("The page in a browser: cmgr web.")] = Web()
     alarms: Annotated[Alarms, Meta("Alarms: who is told of what happens, over HTTP.")] = field(default_factory=Alarms)
     hooks: Annotated[Hooks, Meta("Hooks: commands of yours that run at steps of a recovery.")] = field(
         default_factory=Hooks

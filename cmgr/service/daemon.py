@@ -32,8 +32,11 @@ from cmgr.service.door.api import routes
 from cmgr.service.door.claim import claim
 from cmgr.service.door.control import ControlServer, refuse_if_live
 from cmgr.service.door.orders import Orders
+from cmgr.service.door.pages import GROUP as PAGE_GROUP
+from cmgr.service.door.pages import Pages, for_the_page
 from cmgr.service.door.routes import Route
 from cmgr.service.door.scrapes import MetricsServer
+from cmgr.service.door.sessions import Sessions
 from cmgr.service.extras import bundle_parts
 from cmgr.service.extras.surroundings import Surroundings
 from cmgr.service.inbox import Inbox
@@ -96,6 +99,8 @@ class Service:
         self._since = self._clock.now()
         self._state: shapes.ServiceState = "starting"
         self._ails: tuple[str, ...] = ()
+        self._pages = Pages(Sessions(), self._clock.now, config.web.orders)
+        self._shut = ""
         # Before anything is opened: a second service on the same state or socket must change nothing.
         refuse_if_live(Path(config.socket))
         stack.callback(claim(Path(config.socket)).release)
@@ -164,7 +169,8 @@ class Service:
     def serve(self, reload: Reload | None, look: "Callable[[], shapes.Check]" = _cannot_look) -> None:
         """Begin, serve, and end."""
         reloader = Reloader(reload, self._accept, self._log, self._notifier)
-        control = ControlServer(self._config.socket, self._routes(reloader, look), self._log.bug)
+        table = self._routes(reloader, look)
+        control = ControlServer(self._config.socket, table, self._log.bug)
         self._loop.observers.append(lambda step: control.tell(step.notes))
         jobs = Jobs(self._put_job, self._config.resync, self._tick(), self._clock.drift)
         self._signals(reloader)
@@ -181,6 +187,7 @@ class Service:
             runtime.watch(self._take)
         control.start()
         self._stack.callback(control.close)
+        self._open_door(table)
         jobs.start()
         self._stack.callback(jobs.close)
         if self._metrics is not None:
@@ -224,7 +231,22 @@ class Service:
 
         orders = Orders(node, now, desk.give, read_anew, self._driver)
         database = Path(self._config.state_dir) / NAME
-        return routes(Answers(self._driver, node, self.own, now, database, look, self._cdi), orders)
+        return routes(Answers(self._driver, node, self.own, now, database, look, self._cdi), orders, self._pages)
+
+    def _open_door(self, table: tuple[Route, ...]) -> None:
+        """Let the page's process in where there is a place for it. No recovery depends on that."""
+        path = Path(self._config.web.door)
+        if not self._config.web.door or not path.parent.is_dir():
+            return
+        door = ControlServer(path, for_the_page(self._pages, table), self._log.bug, group=PAGE_GROUP)
+        try:
+            door.start()
+        except ConfigError as error:
+            self._shut = chain(error)
+            self._log.warn(f"there is no page: {self._shut}")
+            return
+        self._stack.callback(door.close)
+        self._loop.observers.append(lambda step: door.tell(step.notes))
 
     def _signals(self, reloader: Reloader) -> None:
         def end(_number: int, _frame: object) -> None:
@@ -310,6 +332,8 @@ class Service:
             found.append(Trouble(TroubleKind.DRIVER, self._driver.name, text, "; ".join(ails), "cmgr check"))
         if self._metrics is not None and (why := self._metrics.trouble()):
             found.append(Trouble(TroubleKind.DEGRADED, "metrics", "metrics are not served", why, "cmgr check"))
+        if self._shut:
+            found.append(Trouble(TroubleKind.DEGRADED, "web", "there is no page", self._shut, "cmgr check"))
         if why := "; ".join(self._around.troubles()):
             found.append(Trouble(TroubleKind.DEGRADED, "alarms", "alarms are not sent", why, "cmgr check"))
         if why := self._loop.node.cdi.error:

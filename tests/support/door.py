@@ -12,7 +12,9 @@ from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.orders import Orders
+from cmgr.service.door.pages import Pages
 from cmgr.service.door.routes import Request, Route
+from cmgr.service.door.sessions import Sessions
 from cmgr.vendor import giving
 from cmgr.view.status import Own
 from tests.cli.scenes import NOW
@@ -28,9 +30,8 @@ def table(own: Own = WELL) -> tuple[Route, ...]:
     answers = Answers(
         none, Node, lambda: own, lambda: NOW, Path("/nowhere"), lambda: {"ok": True, "findings": []}, files
     )
-    return routes(
-        answers, Orders(Node, lambda: NOW, lambda _: None, lambda _: {"changed": [], "after_restart": []}, none)
-    )
+    orders = Orders(Node, lambda: NOW, lambda _: None, lambda _: {"changed": [], "after_restart": []}, none)
+    return routes(answers, orders, Pages(Sessions(), lambda: NOW, orders=True))
 
 
 def answering(answer: Callable[[Request], Mapping[str, object]]) -> tuple[Route, ...]:

@@ -3,6 +3,7 @@
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.openapi import document
 from cmgr.service.door.orders import Orders
+from cmgr.service.door.pages import Pages, for_persons
 from cmgr.service.door.routes import LINES, Answering, Arg, Route
 
 LIMIT = Arg("limit", "integer", "How many, the newest ones; else 20.")
@@ -10,10 +11,10 @@ CHIP = Arg("chip", "integer", "The chip's physical id.", required=True)
 CONTAINER = "Its name, NAMESPACE/NAME, or id."
 
 
-def routes(answers: Answers, orders: Orders) -> tuple[Route, ...]:
+def routes(answers: Answers, orders: Orders, pages: Pages) -> tuple[Route, ...]:
     """Return the table. A new thing to ask is a new entry."""
     own = Route("GET", "/v1/openapi.json", "describe", lambda _request: document(table), "This document.")
-    table = (*_answers(answers), *_orders(orders), own)
+    table = (*_answers(answers), *_orders(orders), *for_persons(pages), own)
     return table
 
 

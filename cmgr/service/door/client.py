@@ -56,7 +56,12 @@ def status(path: str | os.PathLike[str], patience: Patience = USUAL) -> "shapes.
 
 def order(path: str | os.PathLike[str], do: str, **args: object) -> dict[str, object]:
     """Return what the service answers to this order. Blocks and raises as `get`."""
-    return _answer(path, _exchange(str(path), _request("POST", f"/v1/orders/{do}", args), USUAL))
+    return post(path, f"orders/{do}", **args)
+
+
+def post(path: str | os.PathLike[str], what: str, **args: object) -> dict[str, object]:
+    """Return what the service answers to POST /v1/WHAT. Blocks and raises as `get`."""
+    return _answer(path, _exchange(str(path), _request("POST", f"/v1/{what}", args), USUAL))
 
 
 def follow(path: str | os.PathLike[str], what: str) -> Generator[bytes | None, None, None]:

@@ -55,7 +55,7 @@ class Orders:
         chip = chip_of(request, self.node(), also=self.node().isolations)
         if chip not in self.node().isolations:
             raise CmgrError(f"cannot release chip {chip}: it is not isolated", hint="cmgr chips")
-        self.give(ReleaseOrdered(chip, who(request.uid)))
+        self.give(ReleaseOrdered(chip, who(request)))
         again = self.node().isolations.get(chip)
         return {"chip": chip, "isolated": again is not None, "reason": again.reason if again is not None else ""}
 
@@ -63,7 +63,7 @@ class Orders:
         chip, reason = chip_of(request, self.node()), text_of(request, "reason")
         if len(reason) > LONGEST_REASON or not reason.isprintable():
             raise BadRequest(f"cannot isolate: reason must be one line of at most {LONGEST_REASON} characters")
-        self.give(IsolateOrdered(chip, reason, who(request.uid)))
+        self.give(IsolateOrdered(chip, reason, who(request)))
         node = self.node()
         users = sorted(called(node, c.key) for c in node.containers.values() if c.running and chip in c.chips)
         return {"chip": chip, "reason": reason, "containers": users}
@@ -88,7 +88,7 @@ class Orders:
                 f"cannot reset chip {chip}: {theirs[0]} runs on its ring and has the label cmgr.enable=false",
                 hint=f"stop {theirs[0]} yourself",
             )
-        self.give(ResetOrdered(chip, who(request.uid), stop))
+        self.give(ResetOrdered(chip, who(request), stop))
         stopped = [called(node, c.key) for c in users]
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": stopped}
 
@@ -97,7 +97,7 @@ class Orders:
             return self._resume_all(request)
         key = held(request, self.node())
         name = called(self.node(), key)
-        self.give(ResumeOrdered(key, who(request.uid)))
+        self.give(ResumeOrdered(key, who(request)))
         return {"container": name}
 
     def _resume_all(self, request: Request) -> "shapes.AllResumed":
@@ -108,7 +108,7 @@ class Orders:
         given_up = sorted(called(node, key) for key in failed)
         if not kept and not given_up:
             raise CmgrError("cannot resume: no ring is kept back and no container was given up", hint="cmgr status")
-        self.give(ResumeAllOrdered(who(request.uid)))
+        self.give(ResumeAllOrdered(who(request)))
         return {"rings": kept, "containers": given_up}
 
     def forget(self, request: Request) -> "shapes.Forgotten | shapes.RuntimeForgotten":
@@ -116,7 +116,7 @@ class Orders:
             return self._forget_runtime(request)
         node = self.node()
         key = held(request, node, forgettable)
-        self.give(ForgetOrdered(key, who(request.uid)))
+        self.give(ForgetOrdered(key, who(request)))
         known, hold = node.containers.get(key), node.holds.get(key)
         return {
             "container": called(node, key),
@@ -132,7 +132,7 @@ class Orders:
         if state is not None and not state.why_down:
             raise CmgrError(f"cannot forget runtime {runtime}: it answers, or has just been asked", hint="cmgr status")
         held = sorted(hold.name for key, hold in node.holds.items() if key.runtime == runtime)
-        self.give(RuntimeForgetOrdered(runtime, who(request.uid)))
+        self.give(RuntimeForgetOrdered(runtime, who(request)))
         return {"runtime": runtime, "containers": held}
 
     def maintenance(self, request: Request) -> "shapes.MaintenanceOrdered":
@@ -140,7 +140,7 @@ class Orders:
         if not on and self.node().maintenance is None:
             raise CmgrError("cannot end maintenance: there is none", hint="cmgr status")
         length = _length(request) if on else None
-        self.give(MaintenanceOrdered(on, who(request.uid), self.now() + length if length is not None else None))
+        self.give(MaintenanceOrdered(on, who(request), self.now() + length if length is not None else None))
         node = self.node()
         until = node.maintenance.until if node.maintenance is not None else None
         down = sorted(row["name"] for row in view.containers(node) if row["held"] and row["status"] != "settling")
@@ -160,11 +160,11 @@ class Orders:
             raise NotThere(f"cannot acknowledge {ids[0][:80]!r}: there is no such trouble", hint=hint)
         if not meant.stays:
             raise CmgrError(f"cannot acknowledge {ids[0]!r}: it ends by itself when it is over", hint=meant.hint)
-        self.give(AcknowledgeOrdered(tuple(ids), who(request.uid)))
+        self.give(AcknowledgeOrdered(tuple(ids), who(request)))
         return {"troubles": ids}
 
     def read_anew(self, request: Request) -> "shapes.Reloaded":
-        return self.reload(who(request.uid))
+        return self.reload(who(request))
 
     def inject(self, request: Request) -> "shapes.Injected":
         chip, code = chip_of(request, self.node()), text_of(request, "code")
@@ -197,8 +197,12 @@ def _may_be_reset(node: Node, ring: Ring, chip: ChipId, now: datetime) -> None:
         )
 
 
-def who(uid: int) -> str:
-    """Return what the timeline calls the person with this user id."""
+def who(request: Request) -> str:
+    """Return what the timeline calls the person who asks."""
+    return f"{named_user(request.uid)}, on the page" if request.on_page else named_user(request.uid)
+
+
+def named_user(uid: int) -> str:
     try:
         return f"uid {uid} ({pwd.getpwuid(uid).pw_name})"
     except KeyError:

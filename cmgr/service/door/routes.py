@@ -6,7 +6,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from cmgr.errors import BadRequest, CmgrError, ConfigError, NotThere, ServiceDown, StoreError, Unsure, chain
+from cmgr.errors import (
+    BadRequest,
+    CmgrError,
+    ConfigError,
+    NotIn,
+    NotThere,
+    ServiceDown,
+    StoreError,
+    TooMany,
+    Unsure,
+    chain,
+)
 
 JSON = "application/json"
 LINES = "application/x-ndjson"
@@ -14,12 +25,16 @@ LINES = "application/x-ndjson"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A peer's question (`do` is the route's name), and who it is as the kernel says; over TCP nobody can tell (-1)."""
+    """A peer's question (`do` is the route's name), and who it is as the kernel says; over TCP nobody can tell (-1).
+
+    `on_page`: it came through the page, from whom the session says.
+    """
 
     do: str
     args: Mapping[str, object]
     uid: int = -1
     pid: int = 0
+    on_page: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +183,9 @@ def _said(body: bytes) -> dict[str, object]:
 STATUS: tuple[tuple[type[CmgrError], int], ...] = (
     (BadRequest, 400),
     (NotThere, 404),
+    (NotIn, 401),
     (WrongMethod, 405),
+    (TooMany, 429),
     (StoreError, 503),
     (ServiceDown, 503),
     (Unsure, 504),

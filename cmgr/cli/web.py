@@ -1,0 +1,105 @@
+"""The command that opens the page in a browser, and the page's process."""
+
+import os
+import pwd
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from cmgr.cli import source
+from cmgr.cli.options import Common
+from cmgr.cli.text import out
+from cmgr.cli.text.render import Face
+from cmgr.errors import CmgrError
+from cmgr.service.door.client import post
+from cmgr.words import counted
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+LISTEN = "127.0.0.1:9478"
+DOOR = "/run/cmgr-web/door.sock"
+USER = "cmgr-web"
+
+_LISTENS = "0A"
+"""TCP_LISTEN, as /proc/net/tcp has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebOptions(Common):
+    end: Annotated[bool, typer.Option("--end", help="End everybody's sessions, and print no link.")] = False
+    serve: Annotated[bool, typer.Option("--serve", help="Be the page's process, as cmgr-web.service is.")] = False
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="ADDRESS", help="Where the page is served: this machine only.")
+    ] = LISTEN
+    door: Annotated[Path, typer.Option("--door", metavar="PATH", help="The service's door, web.door, for --serve.")] = (
+        Path(DOOR)
+    )
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name", metavar="HOST", help="A further name of the page for --serve, behind a proxy; repeatable."
+        ),
+    ] = None
+    idle: Annotated[
+        int, typer.Option("--idle", metavar="SECONDS", min=1, help="For --serve by systemd: it ends when nobody looks.")
+    ] = 300
+
+
+def web(options: WebOptions) -> int:
+    """Print a link that opens the page in a browser, once.
+
+    The page shows what cmgr does while it does it, and takes the orders that the command line takes. Whoever may use
+    the command line may open it: the link is worth a session of 12 h in your name, so give it to nobody.
+    """
+    if options.serve:
+        # Of cmgr's commands this one alone loads a server.
+        from cmgr.web.serve import Place, run
+
+        return run(Place(str(options.door), options.listen, tuple(options.name or ()), options.idle))
+    if options.end:
+        ended = cast("shapes.SessionsEnded", post(source.socket_of(options), "web/end"))
+        out.told([f"ended: {counted(ended['sessions'], 'session')} of the page"])
+        return 0
+    _look_who_listens(options.listen)
+    told = cast("shapes.Ticket", post(source.socket_of(options), "web/ticket"))
+    until, port = Face(source.now()).when(told["ends"]), options.listen.rpartition(":")[2]
+    out.lines([f"http://{options.listen}/#t={told['ticket']}"])
+    out.error(f"for you alone, once, until {until}; from another machine first:")
+    out.error(f"  ssh -L {port}:{options.listen} {socket.gethostname()}")
+    return 0
+
+
+def _look_who_listens(listen: str) -> None:
+    """Raise where another user's process would get the ticket."""
+    port = listen.rpartition(":")[2]
+    owners = _owners(int(port)) if port.isascii() and port.isdigit() else set()
+    if not owners:
+        raise CmgrError(
+            f"cannot open the page: nobody listens on {listen}",
+            hint="systemctl enable --now cmgr-web.socket; without systemd: cmgr web --serve",
+        )
+    trusted = {0, os.geteuid()}
+    with suppress(KeyError):
+        trusted.add(pwd.getpwnam(USER).pw_uid)
+    if strangers := owners - trusted:
+        raise CmgrError(
+            f"cannot open the page: user {min(strangers)} listens on {listen}, who is not {USER}",
+            hint=f"see who that is: ss -ltnp 'sport = :{port}'",
+        )
+
+
+def _owners(port: int) -> set[int]:
+    """Return whose sockets listen on this port: the user that made each (proc(5))."""
+    found = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with suppress(OSError):
+            for line in Path(table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTENS and int(fields[1].rpartition(":")[2], 16) == port:
+                    found.add(int(fields[7]))
+    return found

@@ -1,0 +1,91 @@
+"""The door for the page's process: the readings, the way into a session, and the orders of those who are in one.
+
+That process has no power of its own. It is trusted to show what it reads to sessions only; to order anything it needs
+a session's secret, and the order is then that session's person's.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from cmgr.errors import CmgrError
+from cmgr.service.door.orders import named_user, text_of
+from cmgr.service.door.routes import Answer, Arg, Request, Route
+from cmgr.service.door.sessions import TICKET_SECONDS, Session, Sessions
+from cmgr.words import stamp
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+GROUP = "cmgr-web"
+
+NEVER = ("inject", "reload", "check", "ticket", "end-sessions", "describe")
+"""Not given on the page: drills, the configuration, and what lasts long."""
+
+_SECRET = Arg("session", "string", "What `enter` has given.", required=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Answers about the page itself. Any thread; each raises `CmgrError`."""
+
+    sessions: Sessions
+    now: Callable[[], datetime]
+    orders: bool
+    """Whether orders may be given on the page."""
+
+    def ticket(self, request: Request) -> "shapes.Ticket":
+        until = self.now() + timedelta(seconds=TICKET_SECONDS)
+        return {"ticket": self.sessions.ticket(request.uid), "ends": stamp(until)}
+
+    def end(self, _request: Request) -> "shapes.SessionsEnded":
+        return {"sessions": self.sessions.end()}
+
+    def enter(self, request: Request) -> "shapes.Entered":
+        secret, session = self.sessions.enter(text_of(request, "ticket"))
+        return {"session": secret, **self._about(session)}
+
+    def session(self, request: Request) -> "shapes.PageSession":
+        return self._about(self.sessions.seen(text_of(request, "session")))
+
+    def leave(self, request: Request) -> "shapes.Left":
+        self.sessions.leave(text_of(request, "session"))
+        return {"left": True}
+
+    def ordered(self, route: Route) -> Route:
+        """Return this order as it can be given through the page: with a session, whose person gives it."""
+
+        def answer(request: Request) -> Answer:
+            session = self.sessions.ordering(text_of(request, "session"))
+            if not self.orders:
+                raise CmgrError("cannot order on the page: web.orders = false", hint=f"cmgr {request.do}")
+            args = {name: value for name, value in request.args.items() if name != "session"}
+            return route.answer(replace(request, args=args, uid=session.uid, on_page=True))
+
+        return replace(route, answer=answer, args=(*(route.args or ()), _SECRET))
+
+    def _about(self, session: Session) -> "shapes.PageSession":
+        until = self.now() + timedelta(seconds=self.sessions.left(session))
+        return {"who": named_user(session.uid), "ends": stamp(until), "orders": self.orders}
+
+
+def for_persons(pages: Pages) -> tuple[Route, ...]:
+    """Return the part of the control socket's table that is about the page."""
+    return (
+        Route("POST", "/v1/web/ticket", "ticket", pages.ticket, "A ticket that opens the page once: cmgr web."),
+        Route("POST", "/v1/web/end", "end-sessions", pages.end, "End all sessions of the page: cmgr web --end."),
+    )
+
+
+def for_the_page(pages: Pages, table: Iterable[Route]) -> tuple[Route, ...]:
+    """Return what the page's process can ask, of the table of all that can be asked."""
+    ticket = Arg("ticket", "string", "What cmgr web has printed behind #t=.", required=True)
+    known = [route for route in table if route.do not in NEVER]
+    return (
+        *(pages.ordered(route) for route in known if route.method == "POST"),
+        Route("POST", "/v1/enter", "enter", pages.enter, "Open a session.", (ticket,)),
+        Route("POST", "/v1/session", "session", pages.session, "Whose session it is.", (_SECRET,)),
+        Route("POST", "/v1/leave", "leave", pages.leave, "End a session.", (_SECRET,)),
+        *(route for route in known if route.method == "GET"),
+    )

@@ -1,0 +1,153 @@
+"""Tickets and sessions: who may order through the page. The service gives them out, and nobody else can.
+
+A person whom the control socket answers is given a ticket; it works once, for two minutes, and opens a session of that
+person. Both are random texts of which only the SHA-256 is kept, in memory: all of them end with the service.
+"""
+
+import hashlib
+import os
+import pwd
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from cmgr.errors import NotIn, TooMany
+from cmgr.service.door.claim import GROUP, gid_of
+
+TICKET_SECONDS = 120.0
+SESSION_SECONDS = 12 * 3600.0
+IDLE_SECONDS = 3600.0
+"""A session ends after so long without a request."""
+
+MOST = 32
+"""Tickets, and sessions: then the oldest goes."""
+
+WRONG = 10
+ORDERS = 60
+"""Tickets that are wrong, and orders of one session, within a minute; more are refused."""
+
+_MINUTE = 60.0
+_AGAIN = "type: cmgr web"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A person at a page. Times are the monotonic clock's."""
+
+    uid: int
+    ends: float
+    seen: float
+    orders: tuple[float, ...] = ()
+
+    def over(self, now: float) -> bool:
+        return now >= self.ends or now >= self.seen + IDLE_SECONDS
+
+
+def is_operator(uid: int) -> bool:
+    """Return whether the control socket answers this user: root, the user who runs cmgr, a member of its group."""
+    if uid in (0, os.geteuid()):
+        return True
+    group = gid_of(GROUP)
+    try:
+        person = pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return group is not None and group in os.getgrouplist(person.pw_name, person.pw_gid)
+
+
+class Sessions:
+    """Any thread. Each raises `NotIn` or `TooMany`."""
+
+    def __init__(self, may: Callable[[int], bool] = is_operator, clock: Callable[[], float] = time.monotonic) -> None:
+        self._may = may
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._tickets: dict[str, tuple[int, float]] = {}
+        self._sessions: dict[str, Session] = {}
+        self._wrong: tuple[float, ...] = ()
+
+    def ticket(self, uid: int) -> str:
+        """Return a ticket for this person."""
+        text = secrets.token_urlsafe(32)
+        with self._lock:
+            self._tickets[_digest(text)] = (uid, self._clock() + TICKET_SECONDS)
+            _keep(self._tickets)
+        return text
+
+    def enter(self, ticket: str) -> tuple[str, Session]:
+        """Return the secret of a session of the ticket's person. The ticket is worth nothing afterwards."""
+        with self._lock:
+            now = self._clock()
+            self._wrong = _recent(self._wrong, now)
+            if len(self._wrong) >= WRONG:
+                raise TooMany("cannot open the page: too many wrong links within a minute", hint="wait a minute")
+            uid, until = self._tickets.pop(_digest(ticket), (-1, now))
+            if now >= until or not self._may(uid):
+                self._wrong = (*self._wrong, now)
+                raise NotIn("cannot open the page: the link was used already, or is too old", hint=_AGAIN)
+            secret = secrets.token_urlsafe(32)
+            session = Session(uid, now + SESSION_SECONDS, now)
+            self._sessions[_digest(secret)] = session
+            _keep(self._sessions)
+            return secret, session
+
+    def seen(self, secret: str) -> Session:
+        """Return the session, which was used just now."""
+        with self._lock:
+            return self._known(secret)
+
+    def ordering(self, secret: str) -> Session:
+        """Return the same for an order: its person must still be one who may, and not order too often."""
+        with self._lock:
+            session = self._known(secret)
+            if not self._may(session.uid):
+                del self._sessions[_digest(secret)]
+                raise NotIn("cannot order: you are not in group cmgr any more", hint="join it, then type: cmgr web")
+            now = self._clock()
+            orders = _recent(session.orders, now)
+            if len(orders) >= ORDERS:
+                raise TooMany("cannot order: too many orders within a minute", hint="wait a minute")
+            self._sessions[_digest(secret)] = replace(session, orders=(*orders, now))
+            return session
+
+    def leave(self, secret: str) -> None:
+        """End a session, if it is one."""
+        with self._lock:
+            self._sessions.pop(_digest(secret), None)
+
+    def end(self) -> int:
+        """End all of them, and every ticket. Return how many sessions there were."""
+        with self._lock:
+            count = len(self._sessions)
+            self._tickets.clear()
+            self._sessions.clear()
+            return count
+
+    def left(self, session: Session) -> float:
+        """Return for how many seconds the session lasts at most."""
+        return max(0.0, session.ends - self._clock())
+
+    def _known(self, secret: str) -> Session:
+        digest, now = _digest(secret), self._clock()
+        session = self._sessions.get(digest)
+        if session is None or session.over(now):
+            self._sessions.pop(digest, None)
+            raise NotIn("cannot go on: the page's session is over", hint=_AGAIN)
+        self._sessions[digest] = replace(session, seen=now)
+        return self._sessions[digest]
+
+
+def _digest(text: str) -> str:
+    # Looked up by its digest: the time that takes says nothing about the text.
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _recent(moments: tuple[float, ...], now: float) -> tuple[float, ...]:
+    return tuple(moment for moment in moments if moment > now - _MINUTE)
+
+
+def _keep(known: dict[str, tuple[int, float]] | dict[str, Session]) -> None:
+    while len(known) > MOST:
+        del known[next(iter(known))]

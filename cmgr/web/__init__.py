@@ -1,0 +1,1 @@
+"""The page in a browser: a process of its own, without power, which knows nothing but its door."""

@@ -1,0 +1,170 @@
+"""The answers of the page's process: the page itself to everybody, all that it reads and hands on to sessions only."""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from importlib import resources
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from cmgr.errors import CmgrError, ServiceDown
+from cmgr.web.door import Door, Told
+from cmgr.web.guard import Guard
+from cmgr.web.live import Live, event
+
+JSON = "application/json"
+KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+READINGS = re.compile(rb"chips|faults|containers|measurements|episodes(/\d{1,18})?|history|explain/[0-9A-Za-z%]{1,80}")
+ORDERS = re.compile(r"[a-z]{1,20}")
+
+BODY_SECONDS = 5.0
+AGAIN_SECONDS = 30.0
+"""How often it is asked whether the session of one who only watches still stands."""
+
+
+class Page:
+    """On the loop's thread only. `quiet` is since when nobody has asked anything."""
+
+    def __init__(self, door: Door, clock: Callable[[], float] = time.monotonic) -> None:
+        self._door = door
+        self._clock = clock
+        self._live = Live(door)
+        self._files = _files()
+        self._asked = clock()
+
+    def idle_seconds(self) -> float:
+        """Return for how long nobody has watched or asked."""
+        if self._live.watched():
+            self._asked = self._clock()
+        return self._clock() - self._asked
+
+    def app(self, hosts: frozenset[str]) -> Guard:
+        """Return the whole as an ASGI application."""
+        routes = [
+            Route("/", self._file),
+            Route("/static/{name}", self._file),
+            Route("/api/enter", self._enter, methods=["POST"]),
+            Route("/api/leave", self._leave, methods=["POST"]),
+            Route("/api/session", self._session),
+            Route("/api/events", self._events),
+            Route("/api/orders/{do}", self._order, methods=["POST"]),
+            Route("/api/{what:path}", self._reading),
+        ]
+        handlers: Mapping[Any, Any] = {CmgrError: _failed}
+        return Guard(Starlette(routes=routes, exception_handlers=handlers), hosts)
+
+    async def _file(self, request: Request) -> Response:
+        self._asked = self._clock()
+        name = str(request.path_params.get("name", "index.html"))
+        found = self._files.get(name)
+        if found is None:
+            return _refused(404, "cannot answer: there is no such file")
+        return Response(found, media_type=KINDS[name.rpartition(".")[2]])
+
+    async def _enter(self, request: Request) -> Response:
+        self._asked = self._clock()
+        return _handed_on(await self._door.post("/v1/enter", await _body(request)))
+
+    async def _leave(self, request: Request) -> Response:
+        return _handed_on(await self._door.post("/v1/leave", _sent(_secret(request))))
+
+    async def _session(self, request: Request) -> Response:
+        return _handed_on(await self._known(request))
+
+    async def _reading(self, request: Request) -> Response:
+        known = await self._known(request)
+        if known.status != 200:
+            return _handed_on(known)
+        # As it was sent: the service takes it apart, and no letter of it can end the line that it is sent on in.
+        what = bytes(request.scope["raw_path"]).removeprefix(b"/api/")
+        if not READINGS.fullmatch(what):
+            return _refused(404, "cannot answer: there is nothing of that name")
+        query = bytes(request.scope["query_string"])
+        return _handed_on(await self._door.get(b"/v1/%b?%b".__mod__((what, query)).decode("latin-1")))
+
+    async def _order(self, request: Request) -> Response:
+        self._asked = self._clock()
+        do = str(request.path_params["do"])
+        if not ORDERS.fullmatch(do):
+            return _refused(404, "cannot order: there is no such order")
+        try:
+            said = json.loads(await _body(request))
+        except (ValueError, RecursionError):
+            said = None
+        if not isinstance(said, dict):
+            return _refused(400, "cannot order: the body must be an object")
+        return _handed_on(await self._door.post(f"/v1/orders/{do}", _sent(_secret(request), said)))
+
+    async def _events(self, request: Request) -> Response:
+        known = await self._known(request)
+        if known.status != 200:
+            return _handed_on(known)
+        return StreamingResponse(self._watched(_secret(request)), media_type="text/event-stream")
+
+    async def _watched(self, secret: str) -> AsyncIterator[bytes]:
+        asked = self._clock()
+        pieces = self._live.watch()
+        try:
+            async for piece in pieces:
+                yield piece
+                if self._clock() > asked + AGAIN_SECONDS:
+                    asked = self._clock()
+                    if await self._is_over(secret):
+                        yield event("over", b"{}")
+                        return
+        finally:
+            await pieces.aclose()  # type: ignore[attr-defined]  # It is a generator.
+
+    async def _is_over(self, secret: str) -> bool:
+        try:
+            return (await self._door.post("/v1/session", _sent(secret))).status == 401
+        except ServiceDown:
+            return False  # That is told of by the stream itself.
+
+    async def _known(self, request: Request) -> Told:
+        """Return what the service says of the session that this request is of."""
+        self._asked = self._clock()
+        return await self._door.post("/v1/session", _sent(_secret(request)))
+
+
+def _secret(request: Request) -> str:
+    scheme, _, secret = str(request.headers.get("authorization", "")).partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" and secret.strip() else "none"
+
+
+def _sent(secret: str, args: Mapping[str, object] | None = None) -> bytes:
+    return json.dumps({**(args or {}), "session": secret}).encode()
+
+
+async def _body(request: Request) -> bytes:
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            return await request.body()
+    except TimeoutError as error:
+        raise CmgrError(f"cannot read the request: it did not end within {BODY_SECONDS:g} s") from error
+
+
+def _handed_on(told: Told) -> Response:
+    return Response(told.body, told.status, media_type=JSON)
+
+
+def _refused(status: int, error: str, hint: str = "") -> Response:
+    body = json.dumps({"error": error, "hint": hint, "mistakes": []})
+    return Response(body, status, media_type=JSON)
+
+
+async def _failed(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, CmgrError), "it is asked for these only"
+    return _refused(503 if isinstance(error, ServiceDown) else 408, error.message, error.hint)
+
+
+def _files() -> dict[str, bytes]:
+    there = resources.files("cmgr.web") / "static"
+    return {file.name: file.read_bytes() for file in there.iterdir() if file.name.rpartition(".")[2] in KINDS}

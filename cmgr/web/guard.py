@@ -1,0 +1,89 @@
+"""The guard before every request: it must come from the page itself, and its answer tells the browser what it may do.
+
+1. `Host` must be one of the page's own names: a foreign name that was made to point here (DNS rebinding) gets nothing.
+2. A change is asked for by POST with JSON, from this origin: a form or a script of another page cannot send that.
+3. No answer may be framed, kept, guessed at, or load anything from elsewhere. There are no cookies: a browser sends
+   those for 127.0.0.1 to every port of it (RFC 6265, section 8.5).
+"""
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+BODY_LIMIT = 16 * 1024
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types lit-html"
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"x-frame-options", b"DENY"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"cache-control", b"no-store"),
+)
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def names(port: int, more: Iterable[str]) -> frozenset[str]:
+    """Return every `Host` that is the page's own: loopback's with this port, and `more` as they are."""
+    return frozenset([*(f"{name}:{port}" for name in LOOPBACK), *(name.lower() for name in more)])
+
+
+class Guard:
+    """ASGI middleware, around everything."""
+
+    def __init__(self, app: "ASGIApp", hosts: frozenset[str]) -> None:
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] != "http":
+            return
+
+        async def told(message: "Message") -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *HEADERS]
+            await send(message)
+
+        refused = self._refusal(str(scope["method"]), scope["headers"])
+        if refused is None:
+            await self._app(scope, receive, told)
+            return
+        status, why = refused
+        body = json.dumps({"error": f"cannot answer: {why}", "hint": "type: cmgr web", "mistakes": []}).encode()
+        head = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        await told({"type": "http.response.start", "status": status, "headers": head})
+        await told({"type": "http.response.body", "body": body})
+
+    def _refusal(self, method: str, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str] | None:
+        said: dict[str, list[str]] = {}
+        for name, value in headers:
+            said.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        host = said.get("host", [])
+        if len(host) != 1 or host[0].lower() not in self._hosts:
+            return 421, "this is not the name of this page"
+        if method in ("GET", "HEAD"):
+            return None
+        if method != "POST":
+            return 405, "this is for GET and POST"
+        # Browsers say the first, older ones at least the second; programs say neither, and have no one's session.
+        if any(site != "same-origin" for site in said.get("sec-fetch-site", [])):
+            return 403, "it comes from another page"
+        if any(origin.lower().partition("://")[2] not in self._hosts for origin in said.get("origin", [])):
+            return 403, "it comes from another page"
+        if [kind.partition(";")[0].strip().lower() for kind in said.get("content-type", [])] != ["application/json"]:
+            return 415, "it is not JSON"
+        length = said.get("content-length", [])
+        if len(length) != 1 or not length[0].isdigit():
+            return 411, "it does not say how long it is"
+        return (413, f"it is longer than {BODY_LIMIT} bytes") if int(length[0]) > BODY_LIMIT else None

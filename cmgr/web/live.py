@@ -1,0 +1,126 @@
+"""Live news for whoever watches: one reader of the door for all of them, which reads only while somebody watches."""
+
+import asyncio
+import contextlib
+import json
+from collections import deque
+from collections.abc import AsyncIterator
+
+from cmgr.errors import CmgrError, ServiceDown
+from cmgr.web.door import Door
+
+BEAT_SECONDS = 15.0
+LOOK_SECONDS = 1.0
+"""How often it is asked whether anything is new; the service says no in microseconds."""
+
+LEAST_SECONDS = 0.15
+"""Between two looks, however much happens: each whole picture costs the service milliseconds."""
+
+VIEWERS = 32
+MOST_NOTES = 500
+"""Lines that wait for one viewer; one that is further behind comes anew."""
+
+
+class Viewer:
+    """Somebody who watches: gets the newest picture, and every line."""
+
+    def __init__(self) -> None:
+        self.picture = b""
+        self.lines: deque[bytes] = deque()
+        self.bell = asyncio.Event()
+
+    def show(self, picture: bytes) -> None:
+        self.picture = picture
+        self.bell.set()
+
+    def tell(self, line: bytes) -> None:
+        self.lines.append(line)
+        self.bell.set()
+
+
+class Live:
+    """On the loop's thread only."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        self._viewers: set[Viewer] = set()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._picture = b""
+        self._tag = ""
+        self._news = asyncio.Event()
+
+    def watched(self) -> bool:
+        return bool(self._viewers)
+
+    async def watch(self) -> AsyncIterator[bytes]:
+        """Yield pieces of an event stream for as long as they are asked for. Raises `CmgrError`: too many watch."""
+        if len(self._viewers) >= VIEWERS:
+            raise CmgrError(f"cannot watch: {VIEWERS} others do", hint="close a page")
+        viewer = Viewer()
+        self._begin(viewer)
+        try:
+            yield b"retry: 1000\n\n"
+            while len(viewer.lines) <= MOST_NOTES:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(viewer.bell.wait(), BEAT_SECONDS)
+                viewer.bell.clear()
+                picture, viewer.picture = viewer.picture, b""
+                # The lines first: a picture is never older than what was told before it.
+                pieces = [event("note", viewer.lines.popleft()) for _ in range(len(viewer.lines))]
+                yield b"".join([*pieces, picture]) or b": beat\n\n"
+        finally:
+            await self._end(viewer)
+
+    def _begin(self, viewer: Viewer) -> None:
+        if self._picture:
+            viewer.show(self._picture)
+        self._viewers.add(viewer)
+        if not self._tasks:
+            self._tasks = [asyncio.create_task(work()) for work in (self._look, self._follow)]
+
+    async def _end(self, viewer: Viewer) -> None:
+        self._viewers.discard(viewer)
+        if not self._viewers:
+            tasks, self._tasks = self._tasks, []
+            # Whoever comes next is shown nothing old.
+            self._picture, self._tag = b"", ""
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look(self) -> None:
+        while True:
+            self._news.clear()
+            try:
+                told = await self._door.get("/v1/status", self._tag)
+                if told.status == 200:
+                    self._tag = told.tag
+                    self._show(event("status", told.body.strip()))
+            except ServiceDown as error:
+                self._tag = ""
+                self._show(event("away", json.dumps({"error": error.message, "hint": error.hint}).encode()))
+            await asyncio.sleep(LEAST_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
+
+    async def _follow(self) -> None:
+        while True:
+            with contextlib.suppress(ServiceDown):
+                async for line in self._door.lines("/v1/events"):
+                    self._news.set()
+                    if line:
+                        for viewer in self._viewers:
+                            viewer.tell(line)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    def _show(self, picture: bytes) -> None:
+        if picture == self._picture:
+            return
+        self._picture = picture
+        for viewer in self._viewers:
+            viewer.show(picture)
+
+
+def event(name: str, data: bytes) -> bytes:
+    """Return a piece of an event stream. `data` is one line."""
+    return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"

@@ -1,0 +1,162 @@
+"""The page's process from start to end: the socket that it was given, its limits, and its end when nobody looks."""
+
+import asyncio
+import contextlib
+import ipaddress
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from cmgr.errors import ConfigError
+from cmgr.web.app import Page
+from cmgr.web.door import Door
+from cmgr.web.guard import names
+
+if TYPE_CHECKING:
+    from asyncio import TimerHandle, Transport
+
+HURRY_SECONDS = 5.0
+"""A request must be there within so many seconds, and its connection may say nothing as long after the answer."""
+
+SILENT = 64
+"""Connections without a request, at most: then the oldest ends."""
+
+FIRST_FD = 3
+"""sd_listen_fds(3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the page is served. `names`: further names of it, with their port, as behind a proxy."""
+
+    door: str
+    listen: str
+    names: tuple[str, ...] = ()
+    idle_seconds: float = 300.0
+    """It ends when nobody has asked for so long, where systemd would start it again."""
+
+
+def run(place: Place) -> int:
+    """Serve until SIGTERM, or until nobody looks any more. Return the exit code. Raises `ConfigError`."""
+    given = _given()
+    listening = given or [_bound(place.listen)]
+    page = Page(Door(place.door))
+    hosts = names(listening[0].getsockname()[1], place.names)
+    config = uvicorn.Config(
+        page.app(hosts),  # type: ignore[arg-type]  # Its types are those of another library for the same thing.
+        http=HurriedProtocol,
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=int(HURRY_SECONDS),
+        timeout_graceful_shutdown=1,
+        h11_max_incomplete_event_size=16 * 1024,
+    )
+    asyncio.run(_serve(uvicorn.Server(config), page, listening, place.idle_seconds if given else None))
+    return 0
+
+
+async def _serve(
+    server: uvicorn.Server, page: Page, listening: Sequence[socket.socket], idle_seconds: float | None
+) -> None:
+    async def end_when_idle(limit: float) -> None:
+        while page.idle_seconds() < limit:
+            await asyncio.sleep(min(limit, 5.0))
+        server.should_exit = True
+
+    ending = None if idle_seconds is None else asyncio.create_task(end_when_idle(idle_seconds))
+    try:
+        await server.serve(sockets=list(listening))
+    finally:
+        if ending is not None:
+            ending.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await ending
+
+
+class HurriedProtocol(H11Protocol):
+    """uvicorn's own, but nobody keeps a connection by saying nothing, or half a request."""
+
+    _silent: "dict[HurriedProtocol, TimerHandle]" = {}  # noqa: RUF012  # One for all connections.
+
+    def connection_made(self, transport: "Transport") -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._hurry()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wait()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        # A head that is whole has a cycle; what comes behind a whole answer begins another head.
+        if self._answering():
+            self._wait()
+        else:
+            self._hurry()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._answering():
+            self._hurry()
+
+    def _answering(self) -> bool:
+        cycle: Any = self.cycle  # None before the first request.
+        return cycle is not None and not cycle.response_complete
+
+    def _hurry(self) -> None:
+        if self in self._silent or self.transport.is_closing():
+            return
+        self._silent[self] = self.loop.call_later(HURRY_SECONDS, self._leave)
+        if len(self._silent) > SILENT:
+            next(iter(self._silent))._leave()
+
+    def _wait(self) -> None:
+        timer = self._silent.pop(self, None)
+        if timer is not None:
+            timer.cancel()
+
+    def _leave(self) -> None:
+        self._wait()
+        self.transport.close()
+
+
+def _given() -> list[socket.socket]:
+    """Return the sockets that systemd listens on in our stead."""
+    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+        return []
+    count = int(os.environ.get("LISTEN_FDS", "0"))
+    return [socket.socket(fileno=number) for number in range(FIRST_FD, FIRST_FD + count)]
+
+
+def address(text: str) -> tuple[str, int]:
+    """Return the address and the port that are meant. Raises `ConfigError`, for others than this machine's own too."""
+    host, _, port = text.rpartition(":")
+    try:
+        own = ipaddress.ip_address(host.strip("[]")).is_loopback
+        if not (port.isascii() and port.isdigit() and int(port) < 65536):
+            raise ValueError(f"{port!r} is no port")
+    except ValueError as error:
+        raise ConfigError(f"cannot listen on {text[:80]!r}: it is no address", hint="such as 127.0.0.1:9478") from error
+    if not own:
+        raise ConfigError(
+            f"cannot listen on {text}: others than this machine could reach it, and nothing would be encrypted",
+            hint="listen on 127.0.0.1 and come by ssh -L, or put a proxy with TLS before it (docs/web.md)",
+        )
+    return host.strip("[]"), int(port)
+
+
+def _bound(listen: str) -> socket.socket:
+    host, port = address(listen)
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise ConfigError(f"cannot listen on {listen}", hint="does another page run there already?") from error
