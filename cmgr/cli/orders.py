@@ -20,14 +20,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseOptions(Common):
+class Ordering(Common):
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")] = False
+
+
+def _given(options: Ordering, do: str, **args: object) -> dict[str, object] | None:
+    """Give the order and return the answer; None: it was only asked what would happen, and that is told."""
+    path = source.socket_of(options)
+    if not options.dry_run:
+        return order(path, do, **args)
+    told = cast("shapes.Preview", order(path, do, **args, preview=True))
+    out.told([*told["does"], "nothing was done: --dry-run"])
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseOptions(Ordering):
     chip: Annotated[
         int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.", autocompletion=complete.isolated)
     ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IsolateOptions(Common):
+class IsolateOptions(Ordering):
     chip: Annotated[
         int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.", autocompletion=complete.chips)
     ]
@@ -35,7 +50,7 @@ class IsolateOptions(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResetOptions(Common):
+class ResetOptions(Ordering):
     chip: Annotated[
         int, typer.Argument(metavar="CHIP", min=0, help="A chip of the ring.", autocompletion=complete.chips)
     ]
@@ -46,7 +61,7 @@ class ResetOptions(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetOptions(Common):
+class ForgetOptions(Ordering):
     container: Annotated[
         str | None,
         typer.Argument(
@@ -60,7 +75,7 @@ class ForgetOptions(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResumeOptions(Common):
+class ResumeOptions(Ordering):
     container: Annotated[
         str | None,
         typer.Argument(
@@ -78,7 +93,7 @@ class Switch(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaintenanceOptions(Common):
+class MaintenanceOptions(Ordering):
     switch: Annotated[Switch, typer.Argument(metavar="on|off", help="Whether it begins or ends.")]
     length: Annotated[
         str | None, typer.Option("--for", metavar="TIME", help="It ends by itself after that: 30m, 2d; else after 4h.")
@@ -86,7 +101,7 @@ class MaintenanceOptions(Common):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcknowledgeOptions(Common):
+class AcknowledgeOptions(Ordering):
     trouble: Annotated[
         str | None,
         typer.Argument(metavar="TROUBLE", help="As cmgr status names it.", autocompletion=complete.troubles),
@@ -104,7 +119,10 @@ def release(options: ReleaseOptions) -> int:
 
     Faults that the chip still reports count again from now on.
     """
-    told = cast("shapes.Released", order(source.socket_of(options), "release", chip=options.chip))
+    answer = _given(options, "release", chip=options.chip)
+    if answer is None:
+        return 0
+    told = cast("shapes.Released", answer)
     if told["isolated"]:
         raise CmgrError(f"cannot release chip {options.chip}: {told['reason']}", hint="it is isolated anew; cmgr chips")
     out.told([f"chip {options.chip}: released"])
@@ -117,7 +135,9 @@ def isolate(options: IsolateOptions) -> int:
     It is not reset for its faults, and cmgr starts nothing on it. Its containers go on, unless isolation.on_isolate
     is stop.
     """
-    answer = order(source.socket_of(options), "isolate", chip=options.chip, reason=options.reason)
+    answer = _given(options, "isolate", chip=options.chip, reason=options.reason)
+    if answer is None:
+        return 0
     lines = [f"chip {options.chip}: isolated; cmgr release {options.chip} ends it"]
     users = cast("shapes.Isolated", answer)["containers"]
     out.told([*lines, f"on it: {', '.join(users)}"] if users else lines)
@@ -129,10 +149,12 @@ def reset(options: ResetOptions) -> int:
 
     All its chips together, under the rules of every reset: nobody may be on them, and it counts in the budget.
     """
-    path = source.socket_of(options)
-    if options.stop and not options.yes:
-        _confirm(reading.users_of_ring(status(path), options.chip), options.chip)
-    told = cast("shapes.ResetOrdered", order(path, "reset", chip=options.chip, stop=options.stop))
+    if options.stop and not options.yes and not options.dry_run:
+        _confirm(reading.users_of_ring(status(source.socket_of(options)), options.chip), options.chip)
+    answer = _given(options, "reset", chip=options.chip, stop=options.stop)
+    if answer is None:
+        return 0
+    told = cast("shapes.ResetOrdered", answer)
     chips, users = render.numbers(told["chips"]), told["containers"]
     lines = [f"chip {options.chip}: the reset of ring {told['ring']} (chips {chips}) is ordered"]
     lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
@@ -159,9 +181,12 @@ def resume(options: ResumeOptions) -> int:
     """
     if options.all_ is (options.container is not None):
         raise typer.BadParameter("give a CONTAINER or --all")
+    answer = _given(options, "resume", **({"all": True} if options.all_ else {"container": options.container}))
+    if answer is None:
+        return 0
     if options.all_:
-        return _resume_all(cast("shapes.AllResumed", order(source.socket_of(options), "resume", all=True)))
-    told = cast("shapes.Resumed", order(source.socket_of(options), "resume", container=options.container))
+        return _resume_all(cast("shapes.AllResumed", answer))
+    told = cast("shapes.Resumed", answer)
     out.told([f"{told['container']}: will be started as soon as its chips allow"])
     return 0
 
@@ -182,10 +207,15 @@ def forget(options: ForgetOptions) -> int:
     """
     if (options.container is None) is (options.runtime is None):
         raise typer.BadParameter("give a CONTAINER or --runtime")
-    if options.runtime is not None:
-        answer = order(source.socket_of(options), "forget", runtime=options.runtime)
+    runtime = options.runtime
+    answer = _given(
+        options, "forget", **({"container": options.container} if runtime is None else {"runtime": runtime})
+    )
+    if answer is None:
+        return 0
+    if runtime is not None:
         return _forget_runtime(cast("shapes.RuntimeForgotten", answer))
-    told = cast("shapes.Forgotten", order(source.socket_of(options), "forget", container=options.container))
+    told = cast("shapes.Forgotten", answer)
     out.told([f"{told['container']}: forgotten; {_left_as(told)}"])
     return 0
 
@@ -213,7 +243,9 @@ def maintenance(options: MaintenanceOptions) -> int:
     if options.length is not None and not on:
         raise typer.BadParameter("--for goes with on")
     seconds = None if options.length is None else source.length("--for", options.length).total_seconds()
-    answer = order(source.socket_of(options), "maintenance", on=on, seconds=seconds)
+    answer = _given(options, "maintenance", on=on, seconds=seconds)
+    if answer is None:
+        return 0
     told = cast("shapes.MaintenanceOrdered", answer)
     if not told["until"]:
         out.told(["maintenance is over: what is true now is acted on"])
@@ -232,7 +264,9 @@ def acknowledge(options: AcknowledgeOptions) -> int:
     """
     if options.all_ is (options.trouble is not None):
         raise typer.BadParameter("give a TROUBLE or --all")
-    answer = order(source.socket_of(options), "acknowledge", trouble=options.trouble, all=options.all_)
+    answer = _given(options, "acknowledge", trouble=options.trouble, all=options.all_)
+    if answer is None:
+        return 0
     out.told([f"{name}: acknowledged" for name in cast("shapes.Acknowledged", answer)["troubles"]])
     return 0
 

@@ -385,6 +385,10 @@ class Version(TypedDict):
     version: Annotated[str, "cmgr's version"]
 
 
+class Preview(TypedDict):
+    does: Annotated[list[str], "what would happen, sentence by sentence"]
+
+
 class Released(TypedDict):
     chip: Annotated[int, "the chip"]
     isolated: Annotated[bool, "it was isolated anew at once"]

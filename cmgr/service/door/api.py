@@ -58,15 +58,23 @@ def _orders(o: Orders) -> tuple[Route, ...]:
     assertion = Arg("assertion", "string", "occurred, cleared or once.", required=True)
     trouble = Arg("trouble", "string", "Its id, as cmgr status -o json has it.")
     noticed = Arg("all", "boolean", "Every one that waits for that.")
+    preview = Arg("preview", "boolean", "Say what would happen, and do nothing.")
     runtime = Arg("runtime", "string", "A runtime that is gone for good, with its containers.")
     return (
-        _order("release", o.release, "End a chip's isolation.", CHIP),
-        _order("isolate", o.isolate, "Take a chip out of use.", CHIP, reason),
-        _order("reset", o.reset, "Reset the ring of a chip.", CHIP, stop),
-        _order("resume", o.resume, "Start a container again that was given up, or all.", container, every),
-        _order("forget", o.forget, "Give a held container back to you, or call a runtime gone.", container, runtime),
-        _order("maintenance", o.maintenance, "Record recoveries and act on none, or act again.", on, seconds),
-        _order("acknowledge", o.acknowledge, "Take notice of a trouble that stays.", trouble, noticed),
+        _order("release", o.release, "End a chip's isolation.", CHIP, preview),
+        _order("isolate", o.isolate, "Take a chip out of use.", CHIP, reason, preview),
+        _order("reset", o.reset, "Reset the ring of a chip.", CHIP, stop, preview),
+        _order("resume", o.resume, "Start a container again that was given up, or all.", container, every, preview),
+        _order(
+            "forget",
+            o.forget,
+            "Give a held container back to you, or call a runtime gone.",
+            container,
+            runtime,
+            preview,
+        ),
+        _order("maintenance", o.maintenance, "Record recoveries and act on none, or act again.", on, seconds, preview),
+        _order("acknowledge", o.acknowledge, "Take notice of a trouble that stays.", trouble, noticed, preview),
         _order("reload", o.read_anew, "Have the configuration and fault tables read again."),
         _order("inject", o.inject, "Pretend a fault on a chip, for drills.", CHIP, code, assertion),
     )

@@ -26,6 +26,7 @@ from cmgr.model.values.faults import Assertion
 from cmgr.model.values.node import Node, known_runtimes
 from cmgr.model.values.rings import REBOOTING, Ring, resets_within
 from cmgr.ports import ChipDriver, Injector
+from cmgr.service.door import previews
 from cmgr.service.door.routes import Request
 from cmgr.view import status as view
 from cmgr.view.advice import called, forgettable, idle_hint, named, unheld
@@ -42,6 +43,7 @@ LONGEST_MAINTENANCE = timedelta(days=365)
 class Orders:
     """Any thread; each raises `CmgrError`.
 
+    With `preview` each says what would happen, and gives no order.
     `give` returns when the order is in force; `reload` when the configuration was read.
     """
 
@@ -51,24 +53,26 @@ class Orders:
     reload: "Callable[[str], shapes.Reloaded]"
     driver: ChipDriver
 
-    def release(self, request: Request) -> "shapes.Released":
+    def release(self, request: Request) -> "shapes.Released | shapes.Preview":
         chip = chip_of(request, self.node(), also=self.node().isolations)
         if chip not in self.node().isolations:
             raise CmgrError(f"cannot release chip {chip}: it is not isolated", hint="cmgr chips")
+        if flag_of(request, "preview"):
+            return previews.release(self.node(), chip)
         self.give(ReleaseOrdered(chip, who(request)))
         again = self.node().isolations.get(chip)
         return {"chip": chip, "isolated": again is not None, "reason": again.reason if again is not None else ""}
 
-    def isolate(self, request: Request) -> "shapes.Isolated":
+    def isolate(self, request: Request) -> "shapes.Isolated | shapes.Preview":
         chip, reason = chip_of(request, self.node()), text_of(request, "reason")
         if len(reason) > LONGEST_REASON or not reason.isprintable():
             raise BadRequest(f"cannot isolate: reason must be one line of at most {LONGEST_REASON} characters")
+        if flag_of(request, "preview"):
+            return previews.isolate(self.node(), chip, _on_chip(self.node(), chip))
         self.give(IsolateOrdered(chip, reason, who(request)))
-        node = self.node()
-        users = sorted(called(node, c.key) for c in node.containers.values() if c.running and chip in c.chips)
-        return {"chip": chip, "reason": reason, "containers": users}
+        return {"chip": chip, "reason": reason, "containers": _on_chip(self.node(), chip)}
 
-    def reset(self, request: Request) -> "shapes.ResetOrdered":
+    def reset(self, request: Request) -> "shapes.ResetOrdered | shapes.Preview":
         node = self.node()
         chip, stop = chip_of(request, node), flag_of(request, "stop")
         ring = node.rings[node.chips[chip].ring]
@@ -88,19 +92,23 @@ class Orders:
                 f"cannot reset chip {chip}: {theirs[0]} runs on its ring and has the label cmgr.enable=false",
                 hint=f"stop {theirs[0]} yourself",
             )
-        self.give(ResetOrdered(chip, who(request), stop))
         stopped = [called(node, c.key) for c in users]
+        if flag_of(request, "preview"):
+            return previews.reset(node, ring, stopped, self.now())
+        self.give(ResetOrdered(chip, who(request), stop))
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": stopped}
 
-    def resume(self, request: Request) -> "shapes.Resumed | shapes.AllResumed":
+    def resume(self, request: Request) -> "shapes.Resumed | shapes.AllResumed | shapes.Preview":
         if flag_of(request, "all"):
             return self._resume_all(request)
         key = held(request, self.node())
         name = called(self.node(), key)
+        if flag_of(request, "preview"):
+            return previews.resume((), (name,))
         self.give(ResumeOrdered(key, who(request)))
         return {"container": name}
 
-    def _resume_all(self, request: Request) -> "shapes.AllResumed":
+    def _resume_all(self, request: Request) -> "shapes.AllResumed | shapes.Preview":
         node = self.node()
         kept: list[int] = sorted(node.restraint.kept)
         failed = {key for key, hold in node.holds.items() if hold.failed}
@@ -108,14 +116,18 @@ class Orders:
         given_up = sorted(called(node, key) for key in failed)
         if not kept and not given_up:
             raise CmgrError("cannot resume: no ring is kept back and no container was given up", hint="cmgr status")
+        if flag_of(request, "preview"):
+            return previews.resume(kept, given_up)
         self.give(ResumeAllOrdered(who(request)))
         return {"rings": kept, "containers": given_up}
 
-    def forget(self, request: Request) -> "shapes.Forgotten | shapes.RuntimeForgotten":
+    def forget(self, request: Request) -> "shapes.Forgotten | shapes.RuntimeForgotten | shapes.Preview":
         if request.args.get("runtime") is not None:
             return self._forget_runtime(request)
         node = self.node()
         key = held(request, node, forgettable)
+        if flag_of(request, "preview"):
+            return previews.forget(node, called(node, key), key)
         self.give(ForgetOrdered(key, who(request)))
         known, hold = node.containers.get(key), node.holds.get(key)
         return {
@@ -124,7 +136,7 @@ class Orders:
             "under_way": hold is not None and hold.command is not None,
         }
 
-    def _forget_runtime(self, request: Request) -> "shapes.RuntimeForgotten":
+    def _forget_runtime(self, request: Request) -> "shapes.RuntimeForgotten | shapes.Preview":
         node, runtime = self.node(), text_of(request, "runtime")
         state = node.runtimes.get(runtime)
         if state is None and runtime not in known_runtimes(node):
@@ -132,21 +144,24 @@ class Orders:
         if state is not None and not state.why_down:
             raise CmgrError(f"cannot forget runtime {runtime}: it answers, or has just been asked", hint="cmgr status")
         held = sorted(hold.name for key, hold in node.holds.items() if key.runtime == runtime)
+        if flag_of(request, "preview"):
+            return previews.forget_runtime(runtime, held)
         self.give(RuntimeForgetOrdered(runtime, who(request)))
         return {"runtime": runtime, "containers": held}
 
-    def maintenance(self, request: Request) -> "shapes.MaintenanceOrdered":
+    def maintenance(self, request: Request) -> "shapes.MaintenanceOrdered | shapes.Preview":
         on = flag_of(request, "on")
         if not on and self.node().maintenance is None:
             raise CmgrError("cannot end maintenance: there is none", hint="cmgr status")
         length = _length(request) if on else None
+        if flag_of(request, "preview"):
+            return previews.maintenance(on, length, _held_down(self.node()))
         self.give(MaintenanceOrdered(on, who(request), self.now() + length if length is not None else None))
         node = self.node()
         until = node.maintenance.until if node.maintenance is not None else None
-        down = sorted(row["name"] for row in view.containers(node) if row["held"] and row["status"] != "settling")
-        return {"on": on, "until": None if until is None else stamp(until), "held": down}
+        return {"on": on, "until": None if until is None else stamp(until), "held": _held_down(node)}
 
-    def acknowledge(self, request: Request) -> "shapes.Acknowledged":
+    def acknowledge(self, request: Request) -> "shapes.Acknowledged | shapes.Preview":
         known = {trouble.id: trouble for trouble in self.node().troubles.values()}
         if flag_of(request, "all"):
             ids = sorted(id_ for id_, trouble in known.items() if trouble.stays)
@@ -160,6 +175,8 @@ class Orders:
             raise NotThere(f"cannot acknowledge {ids[0][:80]!r}: there is no such trouble", hint=hint)
         if not meant.stays:
             raise CmgrError(f"cannot acknowledge {ids[0]!r}: it ends by itself when it is over", hint=meant.hint)
+        if flag_of(request, "preview"):
+            return previews.acknowledge(self.node(), ids)
         self.give(AcknowledgeOrdered(tuple(ids), who(request)))
         return {"troubles": ids}
 
@@ -179,6 +196,14 @@ class Orders:
             )
         self.driver.inject(chip, code, assertion)
         return {"chip": chip, "code": code, "assertion": str(assertion)}
+
+
+def _on_chip(node: Node, chip: ChipId) -> list[str]:
+    return sorted(called(node, c.key) for c in node.containers.values() if c.running and chip in c.chips)
+
+
+def _held_down(node: Node) -> list[str]:
+    return sorted(row["name"] for row in view.containers(node) if row["held"] and row["status"] != "settling")
 
 
 def _may_be_reset(node: Node, ring: Ring, chip: ChipId, now: datetime) -> None:

@@ -207,3 +207,45 @@ def test_what_makes_no_sense_is_refused_and_changes_nothing(service: Service) ->
         with pytest.raises(CmgrError, match=r"^cannot "):
             order(service.socket, do, **args)
     assert service.notes() == []
+
+
+PREVIEWS: tuple[tuple[str, dict[str, object], tuple[str, ...]], ...] = (
+    ("isolate", {"chip": 0, "reason": "x"}, ("nothing is started on chip 0", "one: left running")),
+    ("reset", {"chip": 0, "stop": True}, ("stops one", "resets chips 0-3 together", "starts one again", "reset 1 of")),
+    ("maintenance", {"on": True, "seconds": 7200}, ("none is acted on", "after 2 h")),
+    ("release", {"chip": 5}, ("chip 5 is used again",)),
+)
+
+
+@pytest.mark.parametrize(("do", "args", "says"), PREVIEWS, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_preview_says_what_would_happen_and_nothing_does(
+    service: Service, do: str, args: dict[str, object], says: tuple[str, ...]
+) -> None:
+    order(service.socket, "isolate", chip=5, reason="its fan is loud")
+    before = service.notes()
+    told = order(service.socket, do, **args, preview=True)["does"]
+    assert isinstance(told, list)
+    for text in says:
+        assert any(text in line for line in told), told
+    assert [n for n in service.notes() if n not in before] == []
+    assert not service.status()["service"]["maintenance"]
+    assert chip(service, 5)["isolated"]
+    assert not chip(service, 0)["isolated"]
+
+
+def test_a_preview_refuses_what_the_order_would(service: Service) -> None:
+    for do, args in (("reset", {"chip": 0}), ("release", {"chip": 3}), ("forget", {"container": "one"})):
+        refusals = []
+        for more in ({}, {"preview": True}):
+            with pytest.raises(CmgrError) as refused:
+                order(service.socket, do, **args, **more)
+            refusals.append((refused.value.message, refused.value.hint))
+        assert refusals[0] == refusals[1]
+
+
+def test_the_command_line_asks_beforehand(service: Service) -> None:
+    told = service.cmgr("reset", "1", "--stop", "--dry-run")
+    assert told.code == 0
+    assert told.out.startswith("stops one\nresets chips 0-3 together")
+    assert told.out.endswith("nothing was done: --dry-run\n")
+    assert service.resets() == ()

@@ -1,0 +1,79 @@
+"""Previews: what an order would do, in sentences, before anybody gives it. Pure."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from cmgr.model.scope import active_faults
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.node import Node
+from cmgr.model.values.policy import OnIsolate
+from cmgr.model.values.rings import Ring, resets_within
+from cmgr.words import span
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+
+def release(node: Node, chip: ChipId) -> "shapes.Preview":
+    told = [f"chip {chip} is used again: what waits for it is started", "the resets of its ring are counted anew"]
+    if chip in node.chips and active_faults(node, chip):
+        told.append("the faults that it still reports count from now on, and can isolate it again at once")
+    return {"does": told}
+
+
+def isolate(node: Node, chip: ChipId, users: Sequence[str]) -> "shapes.Preview":
+    stops = node.policy.isolation.on_isolate is OnIsolate.STOP
+    told = [f"nothing is started on chip {chip}, and it is not reset for its faults, until somebody releases it"]
+    if users:
+        told.append(f"{', '.join(users)}: {'stopped' if stops else 'left running'}")
+    return {"does": told}
+
+
+def reset(node: Node, ring: Ring, users: Sequence[str], now: datetime) -> "shapes.Preview":
+    policy = node.policy.reset
+    done = len(resets_within(ring, now, policy.window))
+    names = ", ".join(users)
+    told = [f"stops {names}"] if users else []
+    told += [
+        f"resets {listed(ring.chips)}{' together' if len(ring.chips) > 1 else ''}, once nobody uses them",
+        "sees that every chip has booted and is well",
+        *([f"starts {names} again"] if users else []),
+        f"this is reset {done + 1} of {policy.attempts} within {span(policy.window)}",
+    ]
+    return {"does": told}
+
+
+def resume(rings: Sequence[int], containers: Sequence[str]) -> "shapes.Preview":
+    told = [f"ring {', '.join(map(str, rings))}: kept back no longer"] if rings else []
+    return {"does": [*told, *(f"starts {name} as soon as its chips allow" for name in containers)]}
+
+
+def forget(node: Node, name: str, key: ContainerKey) -> "shapes.Preview":
+    known, hold = node.containers.get(key), node.holds.get(key)
+    told = [f"cmgr does not start {name} any more, and puts its restart policy back"]
+    if hold is not None and hold.command is not None:
+        return {"does": [*told, "its stop or start that is under way takes its course"]}
+    runs = known is not None and known.running
+    return {"does": [*told, "it runs on" if runs else "it is down, and stays so until somebody starts it"]}
+
+
+def forget_runtime(runtime: str, containers: Sequence[str]) -> "shapes.Preview":
+    told = [f"nothing waits for {runtime} any more, until it answers again"]
+    lost = f"no longer held, and started by nobody: {', '.join(containers)}"
+    return {"does": [*told, *([lost] if containers else [])]}
+
+
+def maintenance(on: bool, length: timedelta | None, down: Sequence[str]) -> "shapes.Preview":
+    if not on:
+        start = f"starts {', '.join(down)} as soon as their chips allow"
+        return {"does": ["what is true now is acted on", *([start] if down else [])]}
+    ends = f"it ends by itself after {span(length)}" if length is not None else "it ends by itself after 4 h"
+    told = ["recoveries are recorded, and none is acted on", ends]
+    return {"does": [*told, *([f"down until then: {', '.join(down)}"] if down else [])]}
+
+
+def acknowledge(node: Node, ids: Sequence[str]) -> "shapes.Preview":
+    troubles: Mapping[str, str] = {trouble.id: trouble.text for trouble in node.troubles.values()}
+    return {"does": [f"not told any more: {troubles[id_]}" for id_ in ids]}
