@@ -72,6 +72,7 @@ class Sim:
         tuple[int, ...],
         Meta("The size of each ring, in the place of ring; the sizes must add up to chips.", within=(1, MAX_CHIPS)),
     ] = ()
+    measured: Annotated[bool, Meta("Whether temperature, load and memory of the chips are pretended, too.")] = False
     model: Annotated[str, Meta("The model that the simulated chips name.")] = "Ascend910B4"
     reset_time: Annotated[
         timedelta, Meta("How long the driver takes over a reset before it answers.", within=("0s", "1h"))

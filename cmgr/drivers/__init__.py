@@ -19,8 +19,9 @@ def open_driver(config: "Config") -> ChipDriver:
     # Each driver is imported only where it is used: its libraries are not there everywhere.
     if config.driver == "sim":
         from cmgr.drivers.sim.driver import SimDriver
+        from cmgr.drivers.sim.gauges import MeasuredSim
 
-        return SimDriver(config.sim, config.sweep)
+        return (MeasuredSim if config.sim.measured else SimDriver)(config.sim, config.sweep)
     if config.driver != "auto":
         (named,) = (vendor for vendor in vendors() if vendor.name == config.driver)
         return _open_real(named, config)
