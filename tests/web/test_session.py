@@ -13,7 +13,7 @@ from tests.support.waiting import PATIENCE, eventually
 pytestmark = pytest.mark.alone
 
 READINGS = ("chips", "faults", "faults?all=true", "containers", "episodes", "episodes/1", "history?limit=5")
-ORDERS = {
+ORDERS: dict[str, dict[str, object]] = {
     "isolate": {"chip": 7, "reason": "it hums"},
     "release": {"chip": 7},
     "reset": {"chip": 4},
@@ -119,9 +119,11 @@ def test_leaving_ends_the_session_and_the_command_ends_all(running: Site) -> Non
 def test_the_door_alone_orders_nothing(running: Site) -> None:
     """A page's process that somebody has taken over has the door, and no session."""
     before = running.service.notes()
+    said: list[dict[str, object]] = [{}, {"session": ""}, {"session": "none"}, {"session": None}]
+    said += [{"session": ["x"]}, {"uid": 0}]
     for do, args in ORDERS.items():
-        for more in ({}, {"session": ""}, {"session": "none"}, {"session": None}, {"session": ["x"]}, {"uid": 0}):
-            reply = asked(running.door, "POST", f"/v1/orders/{do}", json.dumps({**args, **more}).encode())
+        for more in said:
+            reply = asked(running.door, "POST", f"/v1/orders/{do}", json.dumps(args | more).encode())
             assert reply.status in (400, 401), (do, more, reply.body)
     for do in ("inject", "reload"):
         assert asked(running.door, "POST", f"/v1/orders/{do}", b"{}").status == 404

@@ -1,0 +1,240 @@
+// The page: its state, its address, the frame around every view, and the one place that draws.
+
+import { render } from "./lit-html.js";
+import { enter, follow, forget, leave, read } from "./api.js";
+import { dialogView } from "./orders.js";
+import { episodeView } from "./episode.js";
+import { html, nothing, now, setClock, sign, when } from "./parts.js";
+import { lang, t } from "./texts.js";
+import { nowView, verdict } from "./now.js";
+import { chipsView, chipView, faultsView, historyView } from "./tables.js";
+
+const MEASURE_MS = 10_000;
+const HOUR_MS = 3600e3;
+
+const state = {
+  session: null, status: null, away: null, live: false, since: null, episodes: null, faults: null, lines: null,
+  timelines: new Map(), explained: new Map(), measured: null, series: null, missing: null, dialog: null, toast: "", entry: null,
+  laneWidth: 0, limits: { episodes: 200, lines: 200 },
+  render: () => schedule(),
+  tell(text) { state.toast = text; schedule(); setTimeout(() => { if (state.toast === text) { state.toast = ""; schedule(); } }, 6000); },
+  over() { forget(); state.session = null; state.entry = t("enterOver"); schedule(); },
+  more(name) { state.limits[name] *= 5; refresh(name); },
+};
+
+function routeOf() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  return { path, query: new URLSearchParams(query || "") };
+}
+
+const VIEWS = [["", "now"], ["history", "history"], ["faults", "faults"], ["chips", "chips"]];
+
+function view(route) {
+  const [name, id] = route.path.split("/");
+  const number = Number(id);
+  if (name === "episodes" && id) return episodeView(state, number);
+  if (name === "history") return historyView(state, route);
+  if (name === "faults") return faultsView(state, route);
+  if (name === "chips") return id ? chipView(state, number) : chipsView(state, route);
+  return nowView(state);
+}
+
+// ---- Drawing. Many things happen at once in a storm: it is drawn once a frame.
+
+let due = false;
+function schedule() {
+  if (due) return;
+  due = true;
+  requestAnimationFrame(() => { due = false; draw(); });
+}
+
+const root = document.getElementById("page");
+
+function draw() {
+  const route = routeOf();
+  document.documentElement.lang = lang === "zh" ? "zh-CN" : "en";
+  if (!state.session) { render(gate(), root); return; }
+  if (!state.status) { render(frame(route, html`<p class="quiet">${t("connecting")}…</p>`), root); return; }
+  const found = verdict(state);
+  document.title = `${{ bad: "✕ ", warn: "! ", busy: "… ", good: "", calm: "" }[found.tone]}${found.title} · cmgr`;
+  render(frame(route, view(route)), root);
+  const box = document.querySelector(".lanesbox");
+  if (box && Math.abs(box.clientWidth - state.laneWidth) > 1) { state.laneWidth = box.clientWidth; schedule(); }
+}
+
+function frame(route, body) {
+  const here = route.path.split("/")[0];
+  const current = here === "episodes" ? "history" : here;
+  const own = state.status?.service;
+  const other = new URL(location.href);
+  other.searchParams.set("lang", lang === "zh" ? "en" : "zh");
+  return html`
+    <a class="skip" href="#main" @click=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>${t("skip")}</a>
+    <header class="top">
+      <a class="brand" href="#/"><img src="/static/icon.svg" alt="" width="22" height="22"><span>cmgr</span></a>
+      <nav aria-label=${t("main")}>${VIEWS.map(([path, key]) => html`
+        <a href="#/${path}" aria-current=${current === path ? "page" : nothing}>${t(key)}</a>`)}</nav>
+      <div class="right">${liveSign()}
+        <a class="lang" href="${other.search}${location.hash}" lang=${lang === "zh" ? "en" : "zh-CN"} title=${t("languageTitle")}>${t("language")}</a>
+        <button class="quiet" @click=${async () => { await leave(); state.over(); }}>${t("leave")}</button></div>
+    </header>
+    <main id="main" tabindex="-1" class=${state.away ? "stale" : ""}>${body}</main>
+    <footer>${own ? html`cmgr ${own.version} · ${own.driver} · ${own.runtimes.join(", ")} · ${own.strategy} · ${state.session.who}` : nothing}</footer>
+    <div class="toast" role="status">${state.toast ? html`<span>${sign("good")} ${state.toast}</span>` : nothing}</div>
+    ${dialogView(state)}`;
+}
+
+function liveSign() {
+  const [tone, text] = state.live && !state.away ? ["good", t("live")] : state.since
+    ? ["bad", t("notLive", { at: when(state.since) })] : ["calm", t("connecting")];
+  return html`<span class="live ${tone}"><span class="dot" aria-hidden="true"></span>${text}</span>`;
+}
+
+function gate() {
+  document.title = "cmgr";
+  if (state.entry === null) return nothing;
+  return html`<main id="main" class="gate">
+    <img src="/static/icon.svg" alt="" width="56" height="56">
+    <h1>${t("enterTitle")}</h1>
+    ${state.entry ? html`<p role="status">${state.entry}</p>` : nothing}
+    <p>${t("enterText")}</p>
+    <pre tabindex="0"><code>cmgr web</code></pre>
+    <p class="quiet">${t("enterWhy")}</p></main>`;
+}
+
+// ---- Readings. Each is asked for when something says that it has changed.
+
+const PATHS = {
+  episodes: () => `episodes?limit=${state.limits.episodes}`,
+  lines: () => `history?limit=${state.limits.lines}`,
+  faults: () => "faults?since=90d",
+};
+const asking = new Map();
+
+async function refresh(name) {
+  // One at a time of each: what changes meanwhile is asked for once more.
+  if (asking.has(name)) { asking.set(name, true); return; }
+  asking.set(name, false);
+  try {
+    const told = await read(PATHS[name]());
+    state[name] = told[name === "lines" ? "notes" : name];
+    schedule();
+  } catch (refusal) { failed(refusal); }
+  const again = asking.get(name);
+  asking.delete(name);
+  if (again) setTimeout(() => refresh(name), 250);
+}
+
+async function needed() {
+  const route = routeOf();
+  const [name, id] = route.path.split("/");
+  if (name === "episodes" && id) await timeline(Number(id));
+  if (name === "history" && route.query.get("lines") === "all") refresh("lines");
+  const code = name === "faults" && route.query.get("code");
+  if (code && !state.explained.has(code)) {
+    try { state.explained.set(code, await read(`explain/${encodeURIComponent(code)}`)); } catch (refusal) { failed(refusal); }
+  }
+  schedule();
+}
+
+async function timeline(number) {
+  try {
+    state.timelines.set(number, await read(`episodes/${number}`));
+    state.missing = null;
+  } catch (refusal) {
+    if (refusal.status === 404) state.missing = number; else failed(refusal);
+  }
+  schedule();
+}
+
+function failed(refusal) {
+  if (refusal.status === 401) state.over();
+}
+
+async function measure() {
+  if (!state.session || document.hidden) return;
+  try {
+    const { chips } = await read("chips");
+    const at = now();
+    state.measured = Object.fromEntries(chips.map((chip) => [chip.id, chip.measured || {}]));
+    state.series ??= {};
+    for (const chip of chips) {
+      if (!chip.measured || !Object.keys(chip.measured).length) continue;
+      const points = state.series[chip.id] ??= [];
+      points.push({ at, measured: chip.measured });
+      while (points.length && points[0].at < at - HOUR_MS) points.shift();
+    }
+    schedule();
+  } catch (refusal) { failed(refusal); }
+}
+
+// ---- The stream.
+
+const HEARD = {
+  status(told) {
+    const before = state.status;
+    state.status = told;
+    state.away = null;
+    state.live = true;
+    setClock(told.at);
+    if (!before || before.service.since !== told.service.since) for (const name of ["episodes", "faults"]) refresh(name);
+  },
+  away(told) {
+    if (!state.away) state.since = new Date().toISOString();
+    state.away = told;
+  },
+  note(line) {
+    if (line.kind === "opened" || line.kind === "closed") refresh("episodes");
+    if (line.kind === "fault") refresh("faults");
+    if (state.lines) state.lines = [...state.lines, line].slice(-state.limits.lines);
+    const told = state.timelines.get(line.episode);
+    if (!told) return;
+    const offset = Math.max(told.notes.at(-1)?.offset ?? 0, (Date.parse(line.at) - Date.parse(told.episode.began)) / 1000);
+    told.notes.push({ ...line, offset });
+    // The end of an episode, and its outcome, stand in the history alone.
+    if (line.kind === "closed") timeline(line.episode);
+  },
+  over: () => state.over(),
+};
+
+async function watch() {
+  let pause = 500;
+  while (state.session) {
+    try {
+      const ended = follow((name, data) => { pause = 500; HEARD[name]?.(data); schedule(); });
+      // What was said while nobody listened is read anew.
+      needed();
+      await ended;
+    } catch (refusal) {
+      if (refusal.status === 401) { state.over(); return; }
+    }
+    if (state.live) state.since = new Date().toISOString();
+    state.live = false;
+    schedule();
+    await new Promise((done) => setTimeout(done, pause));
+    pause = Math.min(pause * 2, 8000);
+  }
+}
+
+async function begin() {
+  try {
+    state.session = await enter();
+  } catch (refusal) {
+    state.entry = refusal.message.startsWith("HTTP") ? "" : refusal.message;
+    schedule();
+    return;
+  }
+  watch();
+  measure();
+}
+
+addEventListener("hashchange", () => {
+  if (new URLSearchParams(location.hash.slice(1)).has("t")) { begin(); return; }
+  needed();
+  schedule();
+  scrollTo(0, 0);
+});
+addEventListener("resize", schedule);
+setInterval(() => { if (!document.hidden && state.session) schedule(); }, 1000);
+setInterval(measure, MEASURE_MS);
+begin();

@@ -1,0 +1,213 @@
+// The view of what is: is all well, what is being done about it, and how every chip and service is.
+
+import { ago, advice, badge, card, chipState, containerBadge, empty, html, nothing, now, outcomeBadge, ranges, readings, said, seconds,
+  sign, span, time, when } from "./parts.js";
+import { orderButtons } from "./orders.js";
+import { t, word } from "./texts.js";
+import { faultsPerDay, recoveryTimes } from "./plots.js";
+
+export const PHASES = ["listing", "draining", "waiting", "resetting", "verifying", "resuming"];
+
+// What is held for a recovery that is under way, and what is wrong beside such recoveries.
+const heldBack = (status) => status.containers.filter((c) => c.held && c.status !== "failed");
+function apart(status) {
+  const rings = status.rings.filter((ring) => ring.episode !== null);
+  const chips = rings.flatMap((ring) => ring.chips.map((chip) => `chip ${chip}`));
+  const own = heldBack(status).filter((c) => c.chips.some((n) => chips.includes(`chip ${n}`))).map((c) => `${c.runtime}/${c.namespace}/${c.id}`);
+  return status.troubles.filter(({ kind, about }) => kind !== "episode" && !(kind === "unhealthy" && chips.includes(about)) && !(kind === "down" && own.includes(about)));
+}
+
+export function verdict(state) {
+  const { status, away } = state;
+  if (away) return { tone: "calm", mark: "off", title: t("awayTitle"), sub: status ? t("awaySub", { ago: ago(status.at) }) : "" };
+  const real = apart(status);
+  const grave = real.filter((trouble) => trouble.severity === "critical");
+  if (grave.length) return { tone: "bad", mark: "bad", title: grave.length > 1 ? t("wrongs", { n: grave.length }) : t("wrong") };
+  if (status.rings.some((ring) => ring.episode !== null)) {
+    const waiting = heldBack(status).map((c) => c.name);
+    const sub = waiting.length ? `${t("recoveringSub")} ${t("downUntil", { names: waiting.join(", ") })}` : t("recoveringSub");
+    return { tone: "busy", mark: "busy", title: t("recovering"), sub };
+  }
+  if (status.service.state === "starting") return { tone: "busy", mark: "busy", title: t("starting"), sub: t("startingSub") };
+  if (real.length) return { tone: "warn", mark: "warn", title: real.length > 1 ? t("watchOuts", { n: real.length }) : t("watchOut") };
+  const counts = { chips: status.chips.length, services: status.containers.length };
+  return { tone: "good", mark: "good", title: t("well"), sub: t("wellSub", counts) };
+}
+
+export function nowView(state) {
+  const { status } = state;
+  return html`
+    ${hero(state)}
+    ${status.rings.filter((ring) => ring.episode !== null).map((ring) => underWay(ring, state))}
+    <div class="columns">
+      <div>
+        ${card(t("rings"), status.rings.length ? html`<div class="rings">${status.rings.map((ring) => ringCard(ring, state))}</div>`
+          : empty(t("noChips")))}
+        ${services(status, state)}
+      </div>
+      <aside>
+        ${latest(state)}
+        ${state.faults ? card(t("faultsPerDay"), faultsPerDay(state.faults)) : nothing}
+      </aside>
+    </div>`;
+}
+
+function hero(state) {
+  const { status } = state;
+  const found = verdict(state);
+  const own = status.service;
+  const last = state.episodes?.find((episode) => episode.ended);
+  const rows = [...apart(status), ...status.warnings.map((w) => ({ severity: "warning", text: `${w.subject}: ${w.text}`, hint: w.hint }))];
+  return html`
+    <section class="hero ${found.tone}">
+      <div class="mark">${sign(found.mark, 34)}</div>
+      <div class="words">
+        <h1 role="status">${found.title}</h1>
+        ${found.sub ? html`<p>${found.sub} ${found.tone === "good" && last
+          ? t("lastRecovery", { length: span(last.seconds), ago: ago(last.ended) }) : nothing}</p>` : nothing}
+        ${own.maintenance ? html`<p class="note">${badge("warn", own.maintenance_until
+          ? t("maintenance", { at: when(own.maintenance_until) }) : t("maintenance", { at: "" }))} ${t("maintenanceSub")}</p>` : nothing}
+        ${state.session.orders ? nothing : html`<p class="note quiet">${t("ordersOff")}</p>`}
+        ${own.observe ? html`<p class="note">${t("observe")}</p>` : nothing}
+      </div>
+      <div class="acts">${orderButtons(state, own.maintenance ? [["maintenance", { on: false }]] : [["maintenance", { on: true }]], "quiet")}</div>
+    </section>
+    ${rows.length ? html`<ul class="troubles">${rows.map((row) => troubleRow(row, state))}</ul>` : nothing}`;
+}
+
+// The hints of the service are commands; those that are orders become buttons.
+const HINT = /cmgr (release|reset|resume|forget|acknowledge|maintenance off)\b(?: ([^\s,;]+|"[^"]*"|'[^']*'))?( --stop)?/g;
+
+export function ordersOf(hint) {
+  const found = [];
+  for (const [, what, about, stop] of (hint || "").matchAll(HINT)) {
+    const plain = (about || "").replace(/^["']|["']$/g, "");
+    if (what === "maintenance off") found.push(["maintenance", { on: false }]);
+    else if (what === "release" || what === "reset") {
+      if (/^\d+$/.test(plain)) found.push([what, what === "reset" ? { chip: Number(plain), stop: Boolean(stop) } : { chip: Number(plain) }]);
+    } else if (plain === "--all") found.push([what, { all: true }]);
+    else if (plain && !/^[A-Z-]/.test(plain)) found.push([what, what === "acknowledge" ? { trouble: plain } : { container: plain }]);
+  }
+  return found;
+}
+
+function troubleRow(trouble, state) {
+  const grave = trouble.severity === "critical";
+  const orders = trouble.stays ? [["acknowledge", { trouble: trouble.id }]] : ordersOf(trouble.hint);
+  return html`
+    <li class=${grave ? "bad" : "warn"}>
+      ${badge(grave ? "bad" : "warn", t(trouble.severity))}
+      <div>
+        <strong>${said(trouble.text)}</strong>
+        ${trouble.why ? html`<span class="why">${said(trouble.why)}</span>` : nothing}
+        ${trouble.hint ? html`<span class="hint"><span class="label">${t("whatToDo")}</span> ${advice(trouble.hint)}</span>` : nothing}
+      </div>
+      <div class="acts">${trouble.since ? html`<span class="when">${time(trouble.since)}</span>` : nothing} ${orderButtons(state, orders)}</div>
+    </li>`;
+}
+
+function underWay(ring, state) {
+  const at = PHASES.indexOf(ring.phase);
+  const name = t("ring", { chips: ranges(ring.chips) });
+  const since = Date.parse(ring.since), until = ring.deadline ? Date.parse(ring.deadline) : null;
+  const left = until === null ? null : (until - now()) / 1000;
+  const share = until === null ? 0 : Math.min(1, Math.max(0, (now() - since) / Math.max(1, until - since)));
+  return html`
+    <section class="card working" aria-label="${name}">
+      <header>
+        <h2>${name}</h2>${badge("busy", word(ring.phase))}
+        <a class="more" href="#/episodes/${ring.episode}">${t("showEpisode", { n: ring.episode })}</a>
+      </header>
+      <ol class="strip" aria-label=${t("phasesOf", { ring: name })}>
+        ${PHASES.map((phase, index) => html`
+          <li class=${index < at ? "done" : index === at ? "current" : "next"} aria-current=${index === at ? "step" : nothing}>
+            <span class="dot">${index < at ? sign("good", 12) : nothing}</span>
+            <span class="name">${word(phase)}</span>
+            <span class="unseen">${t(index < at ? "done" : index === at ? "current" : "next")}</span>
+          </li>`)}
+      </ol>
+      <p class="reason">${said(ring.reason)}</p>
+      <p class="countdown">
+        <span>${t("forLength", { length: seconds((now() - since) / 1000) })}</span>
+        ${left === null ? html`<span>${t("noDeadline")}</span>` : html`
+          <span class="track" aria-hidden="true"><span .style=${`width:${(share * 100).toFixed(1)}%`}></span></span>
+          <span>${left >= 0 ? t("left", { length: seconds(left) }) : t("overdue", { length: seconds(left) })}</span>`}
+      </p>
+      ${ring.hint ? html`<p class="hint"><span class="label">${t("whatToDo")}</span> ${advice(ring.hint)} ${orderButtons(state, ordersOf(ring.hint))}</p>` : nothing}
+    </section>`;
+}
+
+function ringCard(ring, state) {
+  const chips = state.status.chips.filter((chip) => chip.ring === ring.id);
+  const names = [...new Set(chips.flatMap((chip) => chip.containers))];
+  const busy = ring.episode !== null;
+  return html`
+    <section class="ring ${busy ? "busy" : ""}" aria-label=${t("ring", { chips: ranges(ring.chips) })}>
+      <header><h3>${t("ring", { chips: ranges(ring.chips) })}</h3>
+        ${busy ? badge("busy", word(ring.phase)) : badge("good", word(ring.phase))}</header>
+      <div class="tiles">${chips.map((chip) => tile(chip, ring, state))}</div>
+      <p class="users">${names.length ? names.map((name) => html`<span class="pill">${name}</span>`) : html`<span class="quiet">${t("idle")}</span>`}</p>
+    </section>`;
+}
+
+function tile(chip, ring, state) {
+  const [tone, key] = chipState(chip, ring);
+  const m = readings(state.measured?.[chip.id]);
+  const code = chip.faults[0]?.code;
+  const note = code || (m.temperature === undefined ? "" : `${Math.round(m.temperature)} °C`);
+  return html`
+    <a class="tile ${tone}" href="#/chips/${chip.id}" aria-label="${t("openChip", { n: chip.id, state: t(key) })} ${note}">
+      <span class="top"><span class="id">${chip.id}</span>${sign({ good: "good", bad: "bad", warn: "warn", busy: "busy" }[tone], 14)}</span>
+      <span class="word">${t(key)}</span>
+      <span class="reading">${code ? html`<span class="code">${code}</span>` : m.temperature === undefined ? nothing : html`${Math.round(m.temperature)} °C`}</span>
+      ${m.load === undefined ? nothing : html`<span class="load" title="${t("load")} ${Math.round(m.load)} %"><span .style=${`width:${Math.max(2, m.load)}%`}></span></span>`}
+    </a>`;
+}
+
+// Later keys are shown where the service says them: the group, project or unit of a container.
+const KINDS = [["group", "group"], ["project", "project"], ["unit", "unit"]];
+function gathered(containers) {
+  const found = new Map();
+  for (const c of containers) {
+    const [, key] = KINDS.find(([name]) => typeof c[name] === "string" && c[name]) || [null, "others"];
+    const title = key === "others" ? t("others") : t(key, { name: c[key] });
+    found.set(title, [...(found.get(title) || []), c]);
+  }
+  return [...found].sort(([a], [b]) => (a === t("others")) - (b === t("others")) || a.localeCompare(b));
+}
+
+function services(status, state) {
+  if (!status.containers.length) return card(t("services"), empty(t("noServices")));
+  const groups = gathered(status.containers);
+  return card(t("services"), groups.map(([title, rows]) => html`
+    ${groups.length > 1 ? html`<h3 class="group">${title}</h3>` : nothing}
+    <ul class="services">${rows.map((c) => serviceRow(c, state))}</ul>`));
+}
+
+function serviceRow(c, state) {
+  const orders = ordersOf(c.hint);
+  const held = c.status === "failed" && !orders.length ? [["resume", { container: c.called }]] : orders;
+  return html`
+    <li>
+      <span class="who"><strong>${c.name}</strong><span class="quiet">${t("on_chips", { chips: ranges(c.chips) || "–" })}${c.namespace ? ` · ${c.namespace}` : ""}</span></span>
+      ${containerBadge(c)}
+      <span class="why">${c.reason ? said(c.reason) : c.since ? html`<span class="quiet">${t("since", { at: when(c.since) })}</span>` : nothing}
+        ${c.warnings?.map((w) => html`<span class="warned">${sign("warn", 12)} ${said(w)}</span>`)}</span>
+      <span class="acts">${orderButtons(state, held)}</span>
+    </li>`;
+}
+
+function latest(state) {
+  const rows = state.episodes;
+  if (!rows) return nothing;
+  const body = rows.length ? html`
+    ${recoveryTimes(rows)}
+    <ul class="latest">${rows.slice(0, 6).map((episode) => html`
+      <li><a href="#/episodes/${episode.number}">
+        <span class="n">${episode.number}</span>
+        <span class="cause">${said(episode.cause)}</span>
+        ${outcomeBadge(episode.outcome, word(episode.outcome))}
+        <span class="quiet">${episode.ended ? span(episode.seconds) : t("tookSoFar", { length: seconds((now() - Date.parse(episode.began)) / 1000) })} · ${ago(episode.began)}</span>
+      </a></li>`)}</ul>` : empty(t("noEpisodes"));
+  return card(t("recoveries"), body, html`<a class="more" href="#/history">${t("all")}</a>`);
+}

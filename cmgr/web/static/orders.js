@@ -1,0 +1,105 @@
+// Orders: a button says which, a dialog says what will happen, and only its button gives the order.
+
+import { advice, html, nothing, said, sign, span } from "./parts.js";
+import { order } from "./api.js";
+import { t } from "./texts.js";
+
+const HOURS = [0.5, 1, 2, 4, 8, 24];
+
+// Of each order: the word on its button, and the title of its dialog.
+const WORDS = {
+  isolate: (a) => [t("isolate"), t("isolateChip", { n: a.chip })],
+  release: (a) => [t("release"), t("releaseChip", { n: a.chip })],
+  reset: (a) => [t("resetRing"), t("resetChip", { n: a.chip })],
+  resume: (a) => (a.all ? [t("resumeAll"), t("resumeAll")] : [t("resume"), t("resumeName", { name: a.container })]),
+  forget: (a) => [t("forget"), t("forgetName", { name: a.container })],
+  acknowledge: () => [t("acknowledge"), t("ackTrouble")],
+  maintenance: (a) => (a.on ? [t("maintenanceOn"), t("maintenanceOn")] : [t("maintenanceOff"), t("maintenanceOff")]),
+};
+
+export function orderButtons(state, orders, kind = "") {
+  // Without the service nothing can be ordered, and an order that is refused for that helps nobody.
+  if (!state.session?.orders || state.away) return nothing;
+  return orders.filter(([what]) => WORDS[what]).map(([what, args]) => html`
+    <button type="button" class=${kind} @click=${() => open(state, what, args)}>${WORDS[what](args)[0]}</button>`);
+}
+
+async function open(state, what, args) {
+  const asked = { what, args: what === "maintenance" && args.on ? { ...args, seconds: 4 * 3600 } : what === "isolate" ? { ...args, reason: "" } : args };
+  state.dialog = asked;
+  state.render();
+  document.querySelector("dialog").showModal();
+  await preview(state, asked);
+}
+
+async function preview(state, asked) {
+  try {
+    // The reason changes nothing of it, and is not there yet.
+    const args = asked.what === "isolate" ? { ...asked.args, reason: "preview" } : asked.args;
+    asked.does = (await order(asked.what, { ...args, preview: true })).does;
+    asked.refusal = null;
+  } catch (refusal) {
+    asked.refusal = refusal;
+  }
+  state.render();
+}
+
+async function give(state, event) {
+  event.preventDefault();
+  const asked = state.dialog;
+  asked.busy = true;
+  state.render();
+  try {
+    await order(asked.what, asked.args);
+    document.querySelector("dialog").close();
+    state.tell(t("givenLine", { text: WORDS[asked.what](asked.args)[1] }));
+  } catch (refusal) {
+    asked.refusal = refusal;
+    if (refusal.status === 401) state.over();
+  }
+  asked.busy = false;
+  state.render();
+}
+
+export function dialogView(state) {
+  const asked = state.dialog;
+  const close = () => document.querySelector("dialog").close();
+  const closed = () => { state.dialog = null; state.render(); };
+  return html`<dialog aria-labelledby="asked" @close=${closed}>${asked ? html`
+    <form @submit=${(event) => give(state, event)}>
+      <h2 id="asked">${WORDS[asked.what](asked.args)[1]}</h2>
+      <div aria-live="polite">
+        ${asked.refusal ? refused(asked.refusal) : html`
+          <h3>${t("willHappen")}</h3>
+          ${asked.does ? html`<ul class="does">${asked.does.map((text) => html`<li>${said(text)}</li>`)}</ul>${earlier(state, asked)}`
+            : html`<p class="quiet">${t("looking")}</p>`}`}
+      </div>
+      ${asked.what === "isolate" ? html`<label>${t("reason")}
+        <input name="reason" required maxlength="200" autocomplete="off" aria-describedby="help" .value=${asked.args.reason}
+          @input=${(event) => { asked.args.reason = event.target.value; asked.refusal = null; }}>
+        <small id="help">${t("reasonHelp")}</small></label>` : nothing}
+      ${asked.what === "maintenance" && asked.args.on ? html`<label>${t("hours")}
+        <select name="hours" @change=${(event) => { asked.args.seconds = Number(event.target.value) * 3600; preview(state, asked); }}>
+          ${HOURS.map((n) => html`<option value=${n} ?selected=${asked.args.seconds === n * 3600}>${n < 1 ? t("minute", { n: n * 60 }) : t("hour", { n })}</option>`)}
+        </select></label>` : nothing}
+      <div class="buttons">
+        <button type="button" class="quiet" @click=${close}>${t("cancel")}</button>
+        <button type="submit" class="do" ?disabled=${asked.busy || Boolean(asked.refusal) || !asked.does}>${t("confirm")}</button>
+      </div>
+    </form>` : nothing}</dialog>`;
+}
+
+const refused = (refusal) => html`
+  <div class="refused">${sign("bad", 18)}<div><strong>${t("refused")}</strong>
+    <p>${said(refusal.message)}</p>
+    ${refusal.hint ? html`<p><span class="label">${t("whatToDo")}</span> ${advice(refusal.hint)}</p>` : nothing}
+    ${refusal.mistakes.map((text) => html`<p>${said(text)}</p>`)}</div></div>`;
+
+// How long it may take is what it took before.
+function earlier(state, asked) {
+  if (asked.what !== "reset") return nothing;
+  const ring = state.status.chips.find((chip) => chip.id === asked.args.chip)?.ring;
+  const lengths = (state.episodes || []).filter((e) => e.ring === ring && e.outcome === "recovered").slice(0, 10).map((e) => e.seconds);
+  if (!lengths.length) return nothing;
+  return html`<p class="quiet">${t("earlier", { n: lengths.length, from: span(Math.min(...lengths)), to: span(Math.max(...lengths)) })}</p>`;
+}

@@ -1,0 +1,146 @@
+// History, faults and chips: tables whose filters stand in the address.
+
+import { badge, card, chipState, empty, html, LEVELS, nothing, now, outcomeBadge, ranges, readings, said, seconds, span, time } from "./parts.js";
+import { orderButtons } from "./orders.js";
+import { faultsPerDay, recoveryTimes, series } from "./plots.js";
+import { t, word } from "./texts.js";
+
+// A filter is a choice in the address: what is shown can be sent to somebody else.
+function filters(route, wishes) {
+  const change = (name) => (event) => {
+    const query = new URLSearchParams(route.query);
+    if (event.target.value) query.set(name, event.target.value); else query.delete(name);
+    const text = query.toString();
+    location.hash = `#/${route.path}${text ? `?${text}` : ""}`;
+  };
+  return html`<div class="filters" role="group" aria-label=${t("filter")}>${wishes.map(([name, label, choices]) => html`
+    <label>${label}<select @change=${change(name)} .value=${route.query.get(name) || ""}>
+      <option value="">${t("any")}</option>
+      ${choices.map(([value, text]) => html`<option value=${value} ?selected=${route.query.get(name) === value}>${text}</option>`)}
+    </select></label>`)}</div>`;
+}
+
+const distinct = (values) => [...new Set(values)].sort((a, b) => (a > b) - (a < b)).map((value) => [String(value), String(value)]);
+
+// On a narrow screen each row becomes a block whose cells are named by `data-name`.
+const table = (name, heads, rows) => html`
+  <div class="scroll" tabindex="0" role="region" aria-label=${name}><table>
+    <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+    <tbody>${rows.map((row) => html`<tr>${row.map((cell, index) => html`<td data-name=${heads[index]}>${cell}</td>`)}</tr>`)}</tbody>
+  </table></div>`;
+
+export function historyView(state, route) {
+  const every = route.query.get("lines") === "all";
+  return html`
+    <section class="title"><h1>${t("history")}</h1>
+      <nav class="tabs" aria-label=${t("history")}>
+        <a href="#/history" aria-current=${every ? nothing : "page"}>${t("episodes")}</a>
+        <a href="#/history?lines=all" aria-current=${every ? "page" : nothing}>${t("lines")}</a>
+      </nav></section>
+    ${every ? lines(state, route) : episodes(state, route)}`;
+}
+
+function episodes(state, route) {
+  const all = state.episodes || [];
+  const rows = all.filter((e) => matches(route, { outcome: e.outcome, ring: e.ring }));
+  const outcomes = distinct(all.map((e) => e.outcome)).map(([value]) => [value, word(value)]);
+  return html`
+    ${all.length > 1 ? card(t("recoveryTimes"), recoveryTimes(all)) : nothing}
+    ${card(t("episodes"), html`
+      ${filters(route, [["outcome", t("outcome"), outcomes], ["ring", t("ringOf"), distinct(all.map((e) => e.ring).filter((ring) => ring !== null))]])}
+      ${rows.length ? table(t("episodes"), [t("number"), t("ringOf"), t("began"), t("length"), t("outcome"), t("cause")], rows.map((e) => [
+        html`<a href="#/episodes/${e.number}">${e.number}</a>`, e.ring, time(e.began),
+        e.ended ? span(e.seconds) : seconds((now() - Date.parse(e.began)) / 1000), outcomeBadge(e.outcome, word(e.outcome)), said(e.cause),
+      ])) : empty(all.length ? t("noLines") : t("noEpisodes"))}
+      ${more(state, "episodes", all.length)}`)}`;
+}
+
+function lines(state, route) {
+  const all = state.lines || [];
+  const rows = all.filter((n) => matches(route, { kind: n.kind, ring: n.ring, chip: n.chip })).toReversed();
+  const kinds = distinct(all.map((n) => n.kind)).map(([value]) => [value, t(`k_${value}`)]);
+  return card(t("lines"), html`
+    ${filters(route, [["kind", t("kind"), kinds], ["ring", t("ringOf"), distinct(all.map((n) => n.ring).filter((ring) => ring !== null))]])}
+    ${rows.length ? table(t("lines"), [t("at"), t("ringOf"), t("number"), t("kind"), t("text")], rows.map((n) => [
+      time(n.at), n.ring ?? "", n.episode ? html`<a href="#/episodes/${n.episode}">${n.episode}</a>` : "", t(`k_${n.kind}`), said(n.text),
+    ])) : empty(t("noLines"))}
+    ${more(state, "lines", all.length)}`);
+}
+
+const more = (state, name, count) => count >= state.limits[name]
+  ? html`<p><button class="quiet" @click=${() => state.more(name)}>${t("more")}</button></p>` : nothing;
+
+const matches = (route, values) => Object.entries(values).every(([name, value]) => !route.query.get(name) || route.query.get(name) === String(value));
+
+export function faultsView(state, route) {
+  const every = route.query.get("all") === "true";
+  const all = (state.faults || []).filter((fault) => every || fault.cleared === null);
+  const rows = all.filter((fault) => matches(route, { chip: fault.chip, code: fault.code, level: fault.level }));
+  rows.sort((a, b) => (a.cleared !== null) - (b.cleared !== null) || Date.parse(b.since) - Date.parse(a.since));
+  const code = route.query.get("code");
+  return html`
+    <section class="title"><h1>${t("faults")}</h1></section>
+    ${state.faults ? card(t("faultsPerDay"), faultsPerDay(state.faults)) : nothing}
+    ${code ? explained(state.explained.get(code)) : nothing}
+    ${card(t("faults"), html`
+      ${filters(route, [["all", t("state"), [["true", t("withCleared")]]], ["chip", t("chips"), distinct((state.faults || []).map((f) => f.chip))],
+        ["code", t("code"), distinct((state.faults || []).map((f) => f.code))], ["level", t("level"), distinct((state.faults || []).map((f) => f.level))]])}
+      ${rows.length ? table(t("faults"), [t("state"), t("chips"), t("code"), t("level"), t("came"), t("went"), t("count"), t("module")], rows.map((fault) => [
+        fault.cleared === null ? badge("bad", t("active")) : badge("calm", t("cleared")), html`<a href="#/chips/${fault.chip}">${fault.chip}</a>`,
+        html`<a class="code" href="#/faults?code=${encodeURIComponent(fault.code)}&all=true">${fault.code}</a>`, badge(LEVELS[fault.level] || "calm", fault.level),
+        time(fault.since), fault.cleared ? time(fault.cleared) : "", fault.count, fault.module,
+      ])) : empty(every || code ? t("noFaultsAll") : t("noFaults"))}`)}`;
+}
+
+function explained(told) {
+  if (!told) return nothing;
+  return card(html`<span class="code">${told.code}</span>`, html`
+    ${told.meaning ? html`<p>${said(told.meaning)}</p>` : nothing}
+    <h3>${t("does")}</h3><ul class="does">${told.does.map((text) => html`<li>${said(text)}</li>`)}</ul>`, badge(LEVELS[told.level] || "calm", told.level || "–"));
+}
+
+export function chipsView(state, route) {
+  const { chips, rings } = state.status;
+  const ringOf = (chip) => rings.find((ring) => ring.id === chip.ring);
+  const rows = chips.filter((chip) => matches(route, { ring: chip.ring, state: chipState(chip, ringOf(chip))[1] }));
+  const states = distinct(chips.map((chip) => chipState(chip, ringOf(chip))[1])).map(([value]) => [value, t(value)]);
+  return html`
+    <section class="title"><h1>${t("chips")}</h1></section>
+    ${card(t("chips"), html`
+      ${filters(route, [["state", t("state"), states], ["ring", t("ringOf"), distinct(chips.map((chip) => chip.ring))]])}
+      ${table(t("chips"), [t("chip", { n: "" }).trim(), t("state"), t("ringOf"), t("model"), t("temperature"), t("load"), t("memory"), t("services"), t("reason")], rows.map((chip) => {
+        const [tone, key] = chipState(chip, ringOf(chip)), m = readings(state.measured?.[chip.id]);
+        return [html`<a href="#/chips/${chip.id}">${chip.id}</a>`, badge(tone, t(key)), chip.ring, chip.model, value(m.temperature, "°C"), value(m.load, "%"), memory(m),
+          chip.containers.join(", "), said(chip.reason)];
+      }))}`)}`;
+}
+
+const value = (number, unit) => (number === undefined ? html`<span class="quiet">–</span>` : `${Math.round(number)} ${unit}`);
+const memory = (m) => (m.memory === undefined ? html`<span class="quiet">–</span>` : `${(m.memory / 1024).toFixed(1)} ${t("of")} ${((m.memoryAll || 0) / 1024).toFixed(0)} GiB`);
+
+export function chipView(state, number) {
+  const chip = state.status.chips.find((c) => c.id === number);
+  if (!chip) return html`<h1>${t("chip", { n: number })}</h1><p>${t("noChips")}</p>`;
+  const ring = state.status.rings.find((r) => r.id === chip.ring);
+  const [tone, key] = chipState(chip, ring), m = readings(state.measured?.[chip.id]);
+  const points = state.series?.[chip.id] || [];
+  const of = (name) => points.map((p) => [p.at, readings(p.measured)[name]]).filter(([, v]) => v !== undefined);
+  const temperature = of("temperature"), load = of("load");
+  const facts = [[t("ringOf"), ring ? ranges(ring.chips) : chip.ring], [t("model"), chip.model], [t("temperature"), value(m.temperature, "°C")], [t("load"), value(m.load, "%")],
+    [t("memory"), memory(m)], [t("power"), value(m.power, "W")], [t("usedBy"), chip.containers.join(", ") || t("idle")], [t("resets"), ring?.resets ?? 0]];
+  const used = state.status.containers.some((c) => c.status === "running" && c.chips.some((n) => ring?.chips.includes(n)));
+  return html`
+    <section class="title"><h1>${t("chip", { n: chip.id })}</h1>${badge(tone, t(key))}
+      ${chip.reason ? html`<p>${said(chip.reason)}</p>` : nothing}
+      <div class="acts">${orderButtons(state, [chip.isolated ? ["release", { chip: chip.id }] : ["isolate", { chip: chip.id }], ["reset", { chip: chip.id, stop: used }]])}</div></section>
+    <div class="columns even">
+      ${card(t("state"), html`<dl class="facts">${facts.map(([name, text]) => html`<div><dt>${name}</dt><dd>${text}</dd></div>`)}</dl>`)}
+      ${card(t("lastHour"), temperature.length || load.length ? html`
+        ${temperature.length ? series(temperature, t("temperature"), "°C") : nothing}
+        ${load.length ? series(load, t("load"), "%", 0, 100) : nothing}<p class="quiet">${t("lastHourNote")}</p>` : empty(t("noSeries")))}
+    </div>
+    ${card(t("faults"), chip.faults.length ? table(t("faults"), [t("code"), t("level"), t("came"), t("count")], chip.faults.map((fault) => [
+      html`<a class="code" href="#/faults?code=${encodeURIComponent(fault.code)}&all=true">${fault.code}</a>`, badge(LEVELS[fault.level] || "calm", fault.level), time(fault.since), fault.count,
+    ])) : empty(t("noFaults")), html`<a class="more" href="#/faults?chip=${chip.id}&all=true">${t("withCleared")}</a>`)}
+    ${chip.processes.length ? card(t("processes"), table(t("processes"), [t("pid"), t("name"), t("memory")], chip.processes.map((p) => [p.pid, p.name, `${Math.round(p.memory / 1048576)} MiB`]))) : nothing}`;
+}

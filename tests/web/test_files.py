@@ -1,0 +1,68 @@
+"""The files of the page: few, small, from nowhere else, and every text there in both languages."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import cmgr.web
+
+STATIC = Path(cmgr.web.__file__).parent / "static"
+LIMIT = 96 * 1024
+OWN = sorted(path for path in STATIC.iterdir() if path.suffix in (".js", ".css", ".html", ".svg"))
+
+
+def test_all_of_them_are_small() -> None:
+    assert sum(path.stat().st_size for path in OWN) <= LIMIT
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
+def test_nothing_is_loaded_from_elsewhere(path: Path) -> None:
+    named = set(re.findall(r"https?://[^\s\"'`)]+|url\([^)]*\)|@import", path.read_text()))
+    # The name of a language, which nobody asks for.
+    assert named - {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"} == set()
+    for name in re.findall(r"from \"([^\"]+)\"", path.read_text()):
+        assert name.startswith("./")
+        assert (STATIC / name).exists()
+
+
+def texts() -> dict[str, tuple[str, str]]:
+    """Return every text, in English and in Chinese, by its key."""
+    text = (STATIC / "texts.js").read_text()
+    one = r'"((?:[^"\\]|\\.)*)"'
+    return {key: (english, chinese) for key, english, chinese in re.findall(rf"\b(\w+): \[{one}, {one}\]", text)}
+
+
+def test_every_text_is_there_in_both_languages_with_the_same_gaps() -> None:
+    assert len(texts()) > 150
+    assert len(re.findall(r"\b\w+: \[", (STATIC / "texts.js").read_text())) == len(texts())
+    for key, (english, chinese) in texts().items():
+        gaps = [sorted(re.findall(r"{\w+}", text)) for text in (english, chinese)]
+        assert gaps[0] == gaps[1], key
+        assert english, key
+        assert chinese, key
+
+
+def test_every_text_that_is_shown_is_there_and_every_one_there_is_shown() -> None:
+    code = "\n".join(
+        path.read_text() for path in OWN if path.suffix == ".js" and path.name not in ("texts.js", "lit-html.js")
+    )
+    shown = set(re.findall(r"\bt\(\"(\w+)\"", code))
+    assert shown - texts().keys() == set()
+    # Words that are shown by a name that stands in the data.
+    words = set(re.findall(r"[\"`](\w+)[\"`]", code)) | set(re.findall(r"\b(\w+): \[", code))
+    unused = {key for key in texts() if key not in shown and key not in words and not key.startswith("k_")}
+    assert unused - OF_THE_SERVICE == set()
+
+
+OF_THE_SERVICE = {
+    "recovered", "cleared", "isolated", "observed", "underWay", "critical", "warning", "healthy", "failed",
+}  # fmt: skip
+"""Words that are the service's own: outcomes, severities, phases."""
+
+
+def test_the_library_is_the_one_that_was_published() -> None:
+    text = (STATIC / "lit-html.js").read_text()
+    assert "SPDX-License-Identifier: BSD-3-Clause" in text
+    assert "eval(" not in text
+    assert "Redistribution and use" in (STATIC / "lit-html.LICENSE").read_text()
