@@ -137,7 +137,8 @@ def test_the_description_has_the_shape_of_every_answer() -> None:
                 s.get("$ref") for s in content["schema"].get("anyOf", [content["schema"]])
             ]
     assert [name for name, found in refs.items() if None in found] == ["describe"], "which is no document of cmgr's"
-    assert refs["resume"] == ["#/components/schemas/Resumed", "#/components/schemas/AllResumed"]
+    resumed = [f"#/components/schemas/{name}" for name in ("Resumed", "AllResumed", "Preview")]
+    assert refs["resume"] == resumed
     assert refs["events"] == ["#/components/schemas/HistoryLine"]
     schemas = described["components"]["schemas"]
     assert schemas["Ring"]["properties"]["deadline"]["anyOf"][0] == {"type": "string", "format": "date-time"}
