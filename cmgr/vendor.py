@@ -70,6 +70,8 @@ class Notation:
     chip. `majors`: the names that `/proc/devices` has for the driver of those files.
     `cdi`: the vendor in the names of CDI devices. `requests`: the drivers, and `capabilities`: what else Docker takes
     for this make in a device request; such a request sets `variable` anew at each start.
+    `jobs`: how the labels begin with which the maker's own software says what job a container is a member of, and
+    whether it is recovered; they are understood as those of a group. Empty: there are none.
     """
 
     variable: str
@@ -82,6 +84,7 @@ class Notation:
     parts_if: tuple[str, str] | None = None
     requests: frozenset[str] = frozenset()
     capabilities: frozenset[str] = frozenset()
+    jobs: str = ""
 
     @property
     def variables(self) -> tuple[str, ...]:

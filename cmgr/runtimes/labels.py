@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cache
 
-from cmgr.model.values.containers import Heal
+from cmgr.model.values.containers import Container, Heal
 from cmgr.model.values.policy import Strategy
+from cmgr.vendor import notations
 
 STRATEGY = "cmgr.strategy"
 STOP_TIMEOUT = "cmgr.stop-timeout"
@@ -16,6 +18,8 @@ HEAL = "cmgr.heal"
 HEAL_LIMIT = "cmgr.heal-limit"
 HEAL_BACKOFF = "cmgr.heal-backoff"
 NEEDS_NETWORK = "cmgr.needs-network"
+GROUP = "cmgr.group"
+GROUP_SIZE = "cmgr.group-size"
 
 IGNORE = "ignore"
 """The value of `ENABLE` for a container that can reach chips and uses none."""
@@ -28,7 +32,8 @@ LONGEST_GRACE = timedelta(days=7)
 class Wishes:
     """`grace` and `strategy` are None where the labels do not say, `heal` where they do not wish it.
 
-    `ignored`: the container uses no chip, whatever it could reach.
+    `ignored`: the container uses no chip, whatever it could reach. `group`: the group that it is a member of, or
+    nothing; `group_size`: how many members that has in all, 0 where nobody says.
     """
 
     strategy: Strategy | None = None
@@ -38,41 +43,103 @@ class Wishes:
     ignored: bool = False
     heal: Heal | None = None
     needs_network: bool = False
+    group: str = ""
+    group_size: int = 0
     warnings: tuple[str, ...] = ()
+
+    def of(self, container: Container) -> Container:
+        """Return the container with what it wishes; its grace is its runtime's to find."""
+        return replace(
+            container,
+            strategy=self.strategy,
+            order=self.order,
+            enabled=self.enabled,
+            heal=self.heal,
+            needs_network=self.needs_network,
+            group=self.group,
+            group_size=self.group_size,
+            warnings=container.warnings + self.warnings,
+        )
 
 
 def wished(labels: Mapping[str, str]) -> bool:
     """Return whether anything is wished of cmgr."""
-    return any(label.startswith("cmgr.") for label in labels)
+    return any(label.startswith("cmgr.") or label in _taken() for label in labels)
 
 
 def wishes(labels: Mapping[str, str], *, auto_remove: bool = False) -> Wishes:
     """Return what the labels wish for. `auto_remove`: the container is removed when it ends."""
     warnings: list[str] = []
+    said = _said(labels, warnings)
+    heals = said.get(HEAL, "false").casefold() == "true"
+    if heals and auto_remove:
+        warnings.append(f"label {HEAL} has no use: the container is removed when it ends")
+    group, size = _group(said, warnings)
+    return Wishes(
+        strategy=Strategy(said[STRATEGY]) if STRATEGY in said else None,
+        grace=min(timedelta(seconds=int(said[STOP_TIMEOUT])), LONGEST_GRACE) if STOP_TIMEOUT in said else None,
+        order=int(said.get(ORDER, "0")),
+        enabled=_enabled(said, warnings),
+        ignored=said.get(ENABLE, "true").casefold() == IGNORE,
+        heal=_heal(said) if heals and not auto_remove else None,
+        needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
+        group=group,
+        group_size=size,
+        warnings=tuple(warnings[:8]),
+    )
+
+
+def _said(labels: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
+    """Return the labels that can be read; of the others say why not."""
     said: dict[str, str] = {}
     for label, value in sorted(labels.items()):
-        if label in _TAKEN:
-            form, words = _TAKEN[label]
+        if label in _taken():
+            form, words = _taken()[label]
             text = value.strip()
-            if re.fullmatch(form, text, re.IGNORECASE if label in _FLAGS else re.NOFLAG):
+            if re.fullmatch(form, text, re.IGNORECASE if form.startswith("true|") else re.NOFLAG):
                 said[label] = text
             else:
                 warnings.append(f"cannot read label {label}={_shown(value)}: it takes {words}")
         elif label.startswith("cmgr."):
             warnings.append(f"label {_shown(label)} is not known: {', '.join(_TAKEN)} are")
-    heals = said.get(HEAL, "false").casefold() == "true"
-    if heals and auto_remove:
-        warnings.append(f"label {HEAL} has no use: the container is removed when it ends")
-    return Wishes(
-        strategy=Strategy(said[STRATEGY]) if STRATEGY in said else None,
-        grace=min(timedelta(seconds=int(said[STOP_TIMEOUT])), LONGEST_GRACE) if STOP_TIMEOUT in said else None,
-        order=int(said.get(ORDER, "0")),
-        enabled=said.get(ENABLE, "true").casefold() == "true",
-        ignored=said.get(ENABLE, "true").casefold() == IGNORE,
-        heal=_heal(said) if heals and not auto_remove else None,
-        needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
-        warnings=tuple(warnings[:8]),
-    )
+    return said
+
+
+def _enabled(said: Mapping[str, str], warnings: list[str]) -> bool:
+    enabled = said.get(ENABLE, "true").casefold() == "true"
+    for job in _jobs():
+        if said.get(f"{job}.enableRecover", "true").casefold() == "false":
+            if enabled and ENABLE in said:
+                warnings.append(f"labels {ENABLE}=true and {job}.enableRecover=false disagree: cmgr leaves it alone")
+            enabled = False
+    return enabled
+
+
+def _group(said: Mapping[str, str], warnings: list[str]) -> tuple[str, int]:
+    """Return the group and its size. Labels that disagree are refused: nobody is stopped because of a guess."""
+    names = {label: said[label] for label in (GROUP, *(f"{job}.id" for job in _jobs())) if label in said}
+    sizes = {label: int(said[label]) for label in (GROUP_SIZE, *(f"{j}.replica" for j in _jobs())) if label in said}
+    sizes = {label: size for label, size in sizes.items() if size > 0}  # A job of 0 or less says nothing.
+    if not names:
+        if GROUP_SIZE in said:
+            warnings.append(f"label {GROUP_SIZE} has no use without {GROUP}")
+        return "", 0
+    if len(set(names.values())) > 1:
+        warnings.append(f"labels {_told(names)} name two groups: it counts as in none")
+        return "", 0
+    if len(set(sizes.values())) > 1:
+        warnings.append(f"labels {_told(sizes)} disagree: it counts as in no group")
+        return "", 0
+    size = next(iter(sizes.values()), 0)
+    if size == 1:
+        if GROUP_SIZE in sizes:
+            warnings.append(f"label {GROUP_SIZE}=1 is a group of one, which is none")
+        return "", 0
+    return next(iter(names.values())), size
+
+
+def _told(said: Mapping[str, object]) -> str:
+    return " and ".join(f"{label}={value}" for label, value in sorted(said.items()))
 
 
 def _heal(said: Mapping[str, str]) -> Heal:
@@ -82,7 +149,8 @@ def _heal(said: Mapping[str, str]) -> Heal:
     )
 
 
-_FLAGS = (ENABLE, HEAL, NEEDS_NETWORK)
+_NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,62}"
+_NAME_WORDS = "at most 63 letters, digits, dots, dashes and underscores, the first a letter or digit"
 
 _TAKEN: Mapping[str, tuple[str, str]] = {
     STRATEGY: ("|".join(Strategy), ", ".join(Strategy)),
@@ -93,8 +161,26 @@ _TAKEN: Mapping[str, tuple[str, str]] = {
     HEAL_LIMIT: ("[1-9][0-9]{0,3}", "a whole number from 1"),
     NEEDS_NETWORK: ("true|false", "true or false"),
     HEAL_BACKOFF: ("[1-9][0-9]{0,5}", "a whole number of seconds from 1"),
+    GROUP: (_NAME, _NAME_WORDS),
+    GROUP_SIZE: ("[1-9][0-9]{0,3}", "a whole number from 1"),
 }
-"""Each label that is read: what it must look like, as a regular expression and in words."""
+"""Each label of cmgr's own that is read: what it must look like, as a regular expression and in words."""
+
+
+@cache
+def _jobs() -> tuple[str, ...]:
+    return tuple(notation.jobs for notation in notations() if notation.jobs)
+
+
+@cache
+def _taken() -> Mapping[str, tuple[str, str]]:
+    """Return each label that is read, those of makers' own software, too."""
+    taken = dict(_TAKEN)
+    for job in _jobs():
+        taken[f"{job}.id"] = (_NAME, _NAME_WORDS)
+        taken[f"{job}.replica"] = ("[+-]?[0-9]{1,6}", "a whole number")
+        taken[f"{job}.enableRecover"] = ("true|false", "true or false")
+    return taken
 
 
 def _shown(text: str) -> str:

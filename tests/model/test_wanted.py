@@ -149,3 +149,13 @@ def test_one_whose_chip_is_gone_after_a_reboot_is_told() -> None:
     cmgr.run()
     assert ChipId(0) not in cmgr.node.chips
     assert (cmgr.held(), down(cmgr)) == (["a"], ["a"])
+
+
+def test_a_member_of_a_group_without_chips_ought_to_run_too() -> None:
+    cmgr = Cmgr(container("router"), container("kv", group="tp4"), policy=IDLE)
+    cmgr.dies("router")
+    cmgr.dies("kv")
+    assert down(cmgr) == ["kv"]
+    cmgr.begin()
+    cmgr.run()
+    assert down(cmgr) == ["kv"], "the next life knows it, too"

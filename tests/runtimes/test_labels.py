@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cmgr.model.values.containers import Heal
 from cmgr.model.values.policy import Strategy
-from cmgr.runtimes.labels import LONGEST_GRACE, Wishes, wishes
+from cmgr.runtimes.labels import LONGEST_GRACE, Wishes, wished, wishes
 
 
 def test_no_labels_wish_for_nothing() -> None:
@@ -57,11 +57,11 @@ def test_an_endless_grace_is_cut() -> None:
     ],
 )
 def test_a_bad_value_is_a_warning_and_the_default_holds(label: str, value: str) -> None:
-    wished = wishes({label: value})
-    assert wished == Wishes(warnings=wished.warnings)
-    assert len(wished.warnings) == 1
-    assert label in wished.warnings[0]
-    assert len(wished.warnings[0]) < 200
+    told = wishes({label: value})
+    assert told == Wishes(warnings=told.warnings)
+    assert len(told.warnings) == 1
+    assert label in told.warnings[0]
+    assert len(told.warnings[0]) < 300
 
 
 def test_a_label_of_ours_that_is_not_known_is_a_warning() -> None:
@@ -78,3 +78,60 @@ def test_a_label_of_ours_that_is_not_known_is_a_warning() -> None:
 )
 def test_no_value_makes_reading_fail(labels: dict[str, str]) -> None:
     assert len(wishes(labels).warnings) <= len(labels)
+
+
+def test_a_group_and_a_job_are_the_same() -> None:
+    assert (wishes({"cmgr.group": "tp4", "cmgr.group-size": "4"}).group, wishes({"cmgr.group": " tp4 "}).group) == (
+        "tp4",
+        "tp4",
+    )
+    job = wishes({"huawei.com/job.id": "train-7.A", "huawei.com/job.replica": "2"})
+    assert (job.group, job.group_size, job.warnings, job.enabled) == ("train-7.A", 2, (), True)
+    both = wishes({"cmgr.group": "a", "huawei.com/job.id": "a", "cmgr.group-size": "3", "huawei.com/job.replica": "0"})
+    assert (both.group, both.group_size, both.warnings) == ("a", 3, ())
+
+
+@pytest.mark.parametrize(
+    ("labels", "warning"),
+    [
+        ({"cmgr.group": "a", "huawei.com/job.id": "b"}, "name two groups: it counts as in none"),
+        (
+            {"cmgr.group": "a", "cmgr.group-size": "2", "huawei.com/job.replica": "3"},
+            "disagree: it counts as in no group",
+        ),
+        ({"cmgr.group": "a", "cmgr.group-size": "1"}, "is a group of one, which is none"),
+        ({"cmgr.group-size": "4"}, "has no use without cmgr.group"),
+        ({"cmgr.group": "a b"}, "cannot read label cmgr.group='a b'"),
+        ({"cmgr.group": "../etc"}, "cannot read label cmgr.group"),
+        ({"cmgr.group": "x" * 64}, "cannot read label cmgr.group"),
+        ({"huawei.com/job.id": "$(id)"}, "cannot read label huawei.com/job.id"),
+    ],
+)
+def test_labels_of_no_one_group_put_a_container_into_none(labels: dict[str, str], warning: str) -> None:
+    told = wishes(labels)
+    assert (told.group, told.group_size) == ("", 0)
+    assert len(told.warnings) == 1
+    assert warning in told.warnings[0]
+
+
+def test_a_size_that_cannot_be_read_counts_as_not_said() -> None:
+    told = wishes({"cmgr.group": "a", "cmgr.group-size": "0"})
+    assert (told.group, told.group_size, len(told.warnings)) == ("a", 0, 1)
+
+
+def test_a_job_of_one_is_an_ordinary_container() -> None:
+    assert wishes({"huawei.com/job.id": "a", "huawei.com/job.replica": "1"}) == Wishes()
+
+
+def test_a_job_that_is_not_to_be_recovered_is_left_alone() -> None:
+    assert not wishes({"huawei.com/job.enableRecover": "False"}).enabled
+    assert wishes({"huawei.com/job.enableRecover": "true"}) == Wishes()
+    both = wishes({"cmgr.enable": "true", "huawei.com/job.enableRecover": "false"})
+    assert not both.enabled
+    assert "disagree: cmgr leaves it alone" in both.warnings[0]
+
+
+def test_whoever_has_a_label_of_a_job_concerns_cmgr() -> None:
+    assert wished({"huawei.com/job.id": "a"})
+    assert wished({"cmgr.order": "1"})
+    assert not wished({"huawei.com/other": "a"})

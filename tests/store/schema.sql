@@ -40,6 +40,7 @@ CREATE TABLE containers (
     since TEXT,
     wanted BOOLEAN DEFAULT 0 NOT NULL,
     needs_network BOOLEAN DEFAULT 0 NOT NULL,
+    "group" TEXT DEFAULT '' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (

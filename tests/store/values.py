@@ -87,6 +87,7 @@ containers = st.builds(
     enabled=flags,
     restart_policy=texts,
     auto_remove=flags,
+    group=texts,
     warnings=st.lists(texts, max_size=3).map(tuple),
     chips=chip_sets,
     used=chip_sets,

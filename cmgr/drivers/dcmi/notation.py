@@ -17,4 +17,5 @@ NOTATION = Notation(
     part=re.compile(r"/dev/vdavinci[0-9]+"),
     majors=frozenset({"devdrv-cdev"}),
     cdi="huawei.com",
+    jobs="huawei.com/job",
 )

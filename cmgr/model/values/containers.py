@@ -79,7 +79,8 @@ class Container:
     wish that. `health`: what its own check says while it runs, "starting", `HEALTHY` or `UNHEALTHY`; "" without one.
     `says_within`: how long after a start that check takes at most to say whether it is healthy; None without one.
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
-    `needs_network`: it is of no use where a chip's link is dead.
+    `needs_network`: it is of no use where a chip's link is dead. `group`: the group that it is a member of, or nothing;
+    `group_size`: how many members that has in all, 0 where its labels do not say.
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
     """
 
@@ -101,8 +102,10 @@ class Container:
     since: datetime | None = None
     wanted: bool = False
     needs_network: bool = False
+    group: str = ""
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
+    group_size: ThisLife[int] = 0
     health: ThisLife[str] = ""
     says_within: ThisLife[timedelta | None] = None
     unread: ThisLife[str] = ""

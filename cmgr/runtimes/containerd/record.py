@@ -150,18 +150,13 @@ def definition(namespace: str, record: Record, majors: frozenset[int]) -> Defini
         name=labels.get("nerdctl/name") or str(record.id),
         claims=asked.chips,
         grace=wished.grace if wished.grace is not None else _grace(labels),
-        strategy=wished.strategy,
-        order=wished.order,
-        enabled=wished.enabled,
-        heal=wished.heal,
-        needs_network=wished.needs_network,
         restart_policy=restart_policy(labels),
         auto_remove=auto_remove,
-        warnings=asked.warnings + wished.warnings,
+        warnings=asked.warnings,
     )
     linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
     return Definition(
-        container,
+        wished.of(container),
         concerns=(bool(asked.chips or asked.warnings) or wished_for(theirs)) and DOCKERS not in labels,
         made=_moment(record.created_at),
         changed=changed(record),

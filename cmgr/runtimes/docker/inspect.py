@@ -60,21 +60,16 @@ def described(document: object, majors: frozenset[int]) -> Described:
         run=run if moment(run) else "",
         exit=None if running else _exit(state),
         grace=wished.grace if wished.grace is not None else _grace(config.get("StopTimeout")),
-        strategy=wished.strategy,
-        order=wished.order,
-        enabled=wished.enabled,
-        heal=wished.heal,
-        needs_network=wished.needs_network,
         # Docker checks no paused one: what it says is of the time before.
         health=_health(state) if running and not frozen else "",
         says_within=_says_within(mapping(config.get("Healthcheck"))),
         restart_policy=_policy(host),
         auto_remove=auto_remove,
-        warnings=asked.warnings + wished.warnings,
+        warnings=asked.warnings,
         frozen=running and frozen,
     )
     concerns = bool(asked.chips or asked.warnings) or labels.wished(told)
-    return Described(container, signal_number(text(config, "StopSignal")), text(state, "Status"), concerns)
+    return Described(wished.of(container), signal_number(text(config, "StopSignal")), text(state, "Status"), concerns)
 
 
 def unreadable(row: Json, why: str) -> Described:
@@ -87,13 +82,9 @@ def unreadable(row: Json, why: str) -> Described:
         name=next(iter(names), "") or id_[:12],
         # A state of which it is not sure that the processes are gone ("removing") counts as running.
         running=state not in ("exited", "created", "dead"),
-        strategy=wished.strategy,
-        order=wished.order,
-        enabled=wished.enabled,
-        warnings=wished.warnings,
         unread=why.partition(": ")[2] or why,
     )
-    return Described(container, signal_number(""), state, concerns=True)
+    return Described(wished.of(container), signal_number(""), state, concerns=True)
 
 
 def key(id_: str) -> ContainerKey:
