@@ -40,6 +40,7 @@ def root(
 COMMANDS = {
     "status": ("show", "status", "StatusOptions"),
     "chips": ("show", "chips", "ChipsOptions"),
+    "slot": ("slots", "slot", "SlotOptions"),
     "cdi": ("slots", "cdi", "CdiOptions"),
     "faults": ("show", "faults", "FaultsOptions"),
     "history": ("past", "history", "HistoryOptions"),

@@ -1,20 +1,84 @@
-"""The commands about what containers are given chips by: cdi."""
+"""The commands about what containers are given chips by: slot, cdi."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
 
 from cmgr.cli import source
-from cmgr.cli.options import Common
-from cmgr.cli.text import out
-from cmgr.service.door.client import get
+from cmgr.cli.options import Common, Showing
+from cmgr.cli.show import page
+from cmgr.cli.text import out, render, texts
+from cmgr.service.door.client import get, order
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import slot_shapes
+
+
+class SlotDeed(StrEnum):
+    CREATE = "create"
+    ASSIGN = "assign"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotOptions(Showing):
+    deed: Annotated[
+        SlotDeed | None, typer.Argument(metavar="create|assign|remove", help="What to do; without it all are shown.")
+    ] = None
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The slot's name.")] = None
+    chips: Annotated[str | None, typer.Argument(metavar="CHIPS", help="Its chips: 4,5 or 0-3.")] = None
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, metavar="N", help="With create: so many free chips.")
+    ] = None
+    given: Annotated[str | None, typer.Option("--chips", metavar="CHIPS", help="The same as CHIPS.")] = None
+    stop: Annotated[
+        bool, typer.Option("--stop", help="With assign: stop what runs on it, and start it again there.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CdiOptions(Common):
     pass
+
+
+def slot(options: SlotOptions) -> int:
+    """Show the slots, or make, assign or remove one.
+
+    A slot is a name for as many chips as a service needs. Its containers ask for that name, and cmgr says which chips
+    these are: when one is isolated, the slot and what is held on it move to others of the same model.
+    """
+    if options.deed is None:
+        told = cast("slot_shapes.Slots", get(source.socket_of(options), "slots"))
+        if options.as_json:
+            out.as_json(told)
+        else:
+            out.lines(texts.slots(told, page()))
+        return 0
+    if options.name is None:
+        raise typer.BadParameter("give a NAME")
+    path, name = source.socket_of(options), options.name
+    chips = options.given or options.chips
+    match options.deed:
+        case SlotDeed.CREATE:
+            made = cast("slot_shapes.SlotMade", order(path, "slot-create", slot=name, chips=chips, count=options.count))
+            out.told([f"slot {name}: chips {render.numbers(made['chips'])}; --device {made['device']}"])
+        case SlotDeed.ASSIGN:
+            if chips is None:
+                raise typer.BadParameter("give CHIPS")
+            given = order(path, "slot-assign", slot=name, chips=chips, stop=options.stop)
+            out.told(_assigned(cast("slot_shapes.SlotAssigned", given)))
+        case SlotDeed.REMOVE:
+            order(path, "slot-remove", slot=name)
+            out.told([f"slot {name}: removed"])
+    return 0
+
+
+def _assigned(told: "slot_shapes.SlotAssigned") -> list[str]:
+    users = told["containers"]
+    more = [f"stopped for that, and started again there: {', '.join(users)}"] if users else []
+    return [f"slot {told['slot']}: chips {render.numbers(told['chips'])}", *more]
 
 
 def cdi(options: CdiOptions) -> int:
@@ -23,6 +87,6 @@ def cdi(options: CdiOptions) -> int:
     Containers ask for a chip by the name that it has there. An isolated chip is refused, with the reason. With
     cdi.chips = true the service keeps this file itself, and writes it anew when chips are isolated or released.
     """
-    told = cast("shapes.Cdi", get(source.socket_of(options), "cdi"))
+    told = cast("slot_shapes.Cdi", get(source.socket_of(options), "cdi"))
     out.as_json(told["specification"])
     return 0

@@ -18,6 +18,7 @@ from cmgr.model.values.policy import (
     Policy,
     ResetPolicy,
     RetryPolicy,
+    SparePolicy,
     Strategy,
 )
 from cmgr.vendor import vendors
@@ -222,6 +223,9 @@ class Config:
     containerd: Annotated[Containerd, Meta("containerd.")] = Containerd()
     drivers: Annotated[Drivers, Meta("", around=True)] = field(default_factory=Drivers)
     sim: Annotated[Sim, Meta('Simulated chips, for driver = "sim".')] = field(default_factory=Sim)
+    spares: Annotated[SparePolicy, Meta("Chips that services on slots are moved to, from those that are isolated.")] = (
+        field(default_factory=SparePolicy)
+    )
     cdi: Annotated[Cdi, Meta("CDI: how container runtimes give chips to containers.")] = Cdi()
     faults: Annotated[Faults, Meta("The fault tables: which level a code has.")] = Faults()
     levels: Annotated[Levels, Meta("The handling of a fault of each level.")] = field(default_factory=Levels)
@@ -265,6 +269,7 @@ class Config:
             retry=self.retry,
             limits=self.limits,
             heal=self.heal,
+            spares=self.spares,
             software_window=self.faults.software_window,
             cdi_chips=self.cdi.chips,
         )

@@ -1,7 +1,8 @@
 """The invariants of ARCHITECTURE.md, as questions that tests and the running service ask."""
 
-from cmgr.model.scope import Block, on_ring, start_blocker
-from cmgr.model.values.commands import Command, ResetRing, StartContainer, StopContainer
+from cmgr.model.scope import Block, on_ring, slot_blocker, start_blocker
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.commands import Command, ResetRing, StartContainer, StopContainer, WriteCdi
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring, resets_within
 
@@ -20,12 +21,24 @@ def unsafe(node: Node, command: Command) -> str:
             if hold is None or hold.command != command.id:
                 return f"{command.name} is not held"
             blocker = start_blocker(node, hold)
-            return blocker.why if blocker.kind is Block.CHIP else ""
+            return blocker.why if blocker.kind is Block.CHIP else slot_blocker(node, hold)
+        case WriteCdi():
+            return doubled(node)
         case StopContainer():
             hold = node.holds.get(command.key)
             return "" if hold is not None and hold.command == command.id else f"{command.name} is not held"
         case _:
             return ""
+
+
+def doubled(node: Node) -> str:
+    """Return which chip two slots hold, in words, or nothing."""
+    owners: dict[ChipId, str] = {}
+    for slot in node.slots.values():
+        for chip in slot.chips | slot.wish:
+            if owners.setdefault(chip, slot.name) != slot.name:
+                return f"slots {owners[chip]} and {slot.name} both hold chip {chip}"
+    return ""
 
 
 def _unsafe_reset(node: Node, command: ResetRing) -> str:
@@ -55,4 +68,5 @@ def _stuck(node: Node, ring: Ring) -> bool:
     # By its order a container may wait for one of another ring that it shares a third container's ring with.
     holds = any(h.command is not None or h.retry_at is not None for h in node.holds.values())
     # In phase waiting a ring may wait for a person, another ring or a container: the reason says so, and resync looks.
-    return not (timed or asked or unread or runtimes or holds or ring.phase is Phase.WAITING)
+    files = node.cdi.asked is not None or node.cdi.retry_at is not None
+    return not (timed or asked or unread or runtimes or holds or files or ring.phase is Phase.WAITING)

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import assert_never
 
 from cmgr.model.containers import healing as heals
+from cmgr.model.containers.moves import slot_ordered, slot_remove_ordered
 from cmgr.model.containers.sightings import hand_back, runtime_forgotten
 from cmgr.model.faults import escalation
 from cmgr.model.faults.books import escalate
@@ -26,12 +27,14 @@ from cmgr.model.values.facts import (
     ResumeAllOrdered,
     ResumeOrdered,
     RuntimeForgetOrdered,
+    SlotOrdered,
+    SlotRemoveOrdered,
 )
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 
 
-def ordered(turn: Turn, fact: Ordered) -> None:
+def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a line an order
     """Do what a person wants."""
     match fact:
         case ResumeOrdered():
@@ -50,6 +53,10 @@ def ordered(turn: Turn, fact: Ordered) -> None:
             runtime_forgotten(turn, fact)
         case MaintenanceOrdered():
             maintenance_ordered(turn, fact)
+        case SlotOrdered():
+            slot_ordered(turn, fact)
+        case SlotRemoveOrdered():
+            slot_remove_ordered(turn, fact)
         case AcknowledgeOrdered():
             _acknowledge(turn, fact)
         case _:

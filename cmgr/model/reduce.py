@@ -16,6 +16,7 @@ from cmgr.model.containers.holding import (
     keep,
     restart_policy_set,
 )
+from cmgr.model.containers.moves import move
 from cmgr.model.containers.ordering import order_times
 from cmgr.model.containers.settling import output_read
 from cmgr.model.containers.sightings import (
@@ -70,7 +71,7 @@ from cmgr.model.values.facts import (
 from cmgr.model.values.faults import Isolation
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.life import reborn
-from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState
+from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import AFTER_RESTART, REBOOTING, Phase, Ring, resets_within
 
@@ -176,6 +177,8 @@ def _moves(turn: Turn) -> bool:
     rings, holds = turn.node.rings, turn.node.holds
     for ring in rings:
         advance(turn, turn.ring(ring))
+    if turn.node.rings is rings:
+        move(turn)  # Only now is it known which rings are done with.
     keep(turn)
     tend(turn)
     return turn.node.rings is not rings or turn.node.holds is not holds
@@ -204,7 +207,7 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
     containers = {
         k: replace(
             reborn(c),
-            chips=resolve(c.claims, chips)[0] | (c.used & chips.keys()),
+            chips=resolve(c.claims, chips, chips_of_slots(node))[0] | (c.used & chips.keys()),
             since=min(c.since or turn.at, turn.at),
         )
         for k, c in node.containers.items()

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from cmgr.model.values.calendar import Opening
+from cmgr.model.values.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
@@ -13,6 +14,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.rings import Phase, Ring, resets_within
+from cmgr.model.values.slots import Slot, slots_of
 from cmgr.words import counted, span
 
 
@@ -252,6 +254,9 @@ def start_blocker(node: Node, hold: Hold) -> Blocker:
         return Blocker(Block.CHIP, why)
     if observing(node):
         return Blocker(Block.CHIP, why_idle(node))
+    if why := slot_blocker(node, hold):
+        is_there = all(name in node.slots for name in _slots_of(node, hold))
+        return Blocker(Block.ANSWER if is_there else Block.CHIP, why)
     unread = [c for c in hold.chips if node.rings[node.chips[c].ring].read is None]
     if runtime.why_down:
         return Blocker(Block.ANSWER, f"cannot reach {runtime.name}: {runtime.why_down}")
@@ -271,6 +276,42 @@ def network_blocker(node: Node, hold: Hold) -> str:
     return f"it needs the network (cmgr.needs-network), and chip {dead[0][0]} has {dead[0][1]}" if dead else ""
 
 
+def slot_blocker(node: Node, hold: Hold) -> str:
+    """Return why what is held is not to be started on its slot yet: the slot's file does not say its chips."""
+    state = node.cdi
+    for name in _slots_of(node, hold):
+        slot = node.slots.get(name)
+        if slot is None:
+            return f"there is no slot {name}: cmgr slot create {name}"
+        # An order under way may write something else any moment.
+        texts = (state.written,) if state.asked is None else (state.written, state.asked[1])
+        if state.again or not all(_say(specs, slot) for specs in texts):
+            return f"the file of slot {name} is not written yet"
+    return ""
+
+
+def _slots_of(node: Node, hold: Hold) -> tuple[str, ...]:
+    container = node.containers.get(hold.key)
+    return slots_of(container) if container is not None else ()
+
+
+def _say(specs: Sequence[Spec], slot: Slot) -> bool:
+    """Return whether these files give what is started on the slot its chips."""
+    devices = [d for spec in specs if spec.name != EVERY_CHIP for d in spec.devices if d.name == slot.name]
+    return any(not d.refusal and {chip.id for chip in d.chips} == slot.chips for d in devices)
+
+
+def only_isolated(node: Node, chips: frozenset[ChipId]) -> frozenset[ChipId]:
+    """Return those of the chips that are isolated, if nothing else speaks against any of them; else none."""
+    isolated = chips & node.isolations.keys()
+    other = any(_chip_blocker(node, chip) for chip in chips - isolated)
+    return frozenset() if other else isolated
+
+
+def isolated_words(node: Node, chip: ChipId) -> str:
+    return f"chip {chip} is isolated: {node.isolations[chip].reason}"
+
+
 def _chip_blocker(node: Node, chip: ChipId) -> str:
     known = node.chips.get(chip)
     if known is None:
@@ -284,7 +325,7 @@ def _chip_blocker(node: Node, chip: ChipId) -> str:
 def chip_words(node: Node, chip: ChipId, faults: Sequence[Fault]) -> str:
     """Return in words what speaks against the chip, of these faults the first; or nothing."""
     if chip in node.isolations:
-        return f"chip {chip} is isolated: {node.isolations[chip].reason}"
+        return isolated_words(node, chip)
     if chip in node.down and chip in node.chips:
         return f"chip {chip} has not come up since its last reset"
     return f"chip {chip} has fault {faults[0].code} ({faults[0].level.name})" if faults else ""

@@ -23,6 +23,7 @@ from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.policy import backed_off
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, entered
 from cmgr.model.values.rules import Tally
+from cmgr.model.values.slots import Slot
 from cmgr.model.values.standing import ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
 
@@ -104,6 +105,12 @@ class Turn:
             return False
         failed = ring.failures > 0 or ring.phase in REBOOTING
         return failed or report.chip in self.node.down or (bool(ring.resets) and not report.error)
+
+    def put_slot(self, slot: Slot) -> None:
+        self.node = replace(self.node, slots={**self.node.slots, slot.name: slot})
+
+    def drop_slot(self, name: str) -> None:
+        self.node = replace(self.node, slots={n: s for n, s in self.node.slots.items() if n != name})
 
     def put_runtime(self, runtime: RuntimeState) -> None:
         self.node = replace(self.node, runtimes={**self.node.runtimes, runtime.name: runtime})

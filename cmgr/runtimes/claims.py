@@ -1,9 +1,9 @@
 """Which chips a container asks for, read from everything in its definition that can say so.
 
 Pure, but for `majors_here`. The same for every runtime and every make of chips; how one make is asked for, its
-`vendor.Notation` says. A claim is what `chips.resolve` takes: a physical id in decimal digits, `chips.ALL_CHIPS`, or a
-serial, uuid or bus id. An unreadable item becomes a warning that names where it stands; it never hides the other claims
-and is never taken for chip 0.
+`vendor.Notation` says. A claim is what `chips.resolve` takes: a physical id in decimal digits, `chips.ALL_CHIPS`, a
+slot's name, or a serial, uuid or bus id. An unreadable item becomes a warning that names where it stands; it never
+hides the other claims and is never taken for chip 0.
 """
 
 import posixpath
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cmgr.model.values.chips import ALL_CHIPS, UNCLEAR
+from cmgr.model.values.chips import ALL_CHIPS, SLOT, UNCLEAR
 from cmgr.vendor import Notation, notations
 
 _MOST = 4096
@@ -195,6 +195,8 @@ def from_cdi(names: Iterable[str], where: str) -> Claims:
         vendor = parts[1].casefold() if parts else ""
         if parts is None and any(make in name for make in known):
             warnings.append(f"cannot read {_shown(name)} in {where}")
+        elif name.startswith(SLOT):
+            chips.add(name)
         elif parts is not None and vendor in known:
             named = _item(parts[3])
             if named is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 
-from cmgr.model.values.containers import Container, Heal
+from cmgr.model.values.containers import Container, Heal, Spare
 from cmgr.model.values.policy import Strategy
 from cmgr.vendor import notations
 
@@ -15,6 +15,7 @@ STOP_TIMEOUT = "cmgr.stop-timeout"
 ORDER = "cmgr.order"
 ENABLE = "cmgr.enable"
 HEAL = "cmgr.heal"
+SPARE = "cmgr.spare"
 HEAL_LIMIT = "cmgr.heal-limit"
 HEAL_BACKOFF = "cmgr.heal-backoff"
 NEEDS_NETWORK = "cmgr.needs-network"
@@ -45,6 +46,7 @@ class Wishes:
     needs_network: bool = False
     group: str = ""
     group_size: int = 0
+    spare: Spare | None = None
     warnings: tuple[str, ...] = ()
 
     def of(self, container: Container) -> Container:
@@ -58,6 +60,7 @@ class Wishes:
             needs_network=self.needs_network,
             group=self.group,
             group_size=self.group_size,
+            spare=self.spare,
             warnings=container.warnings + self.warnings,
         )
 
@@ -82,6 +85,7 @@ def wishes(labels: Mapping[str, str], *, auto_remove: bool = False) -> Wishes:
         enabled=_enabled(said, warnings),
         ignored=said.get(ENABLE, "true").casefold() == IGNORE,
         heal=_heal(said) if heals and not auto_remove else None,
+        spare=Spare(said[SPARE]) if SPARE in said else None,
         needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
         group=group,
         group_size=size,
@@ -157,6 +161,7 @@ _TAKEN: Mapping[str, tuple[str, str]] = {
     STOP_TIMEOUT: ("[0-9]{1,9}", "a whole number of seconds"),
     ORDER: ("[+-]?[0-9]{1,6}", "a whole number"),
     ENABLE: (f"true|false|{IGNORE}", f"true, false or {IGNORE}"),
+    SPARE: ("|".join(Spare), ", ".join(Spare)),
     HEAL: ("true|false", "true or false"),
     HEAL_LIMIT: ("[1-9][0-9]{0,3}", "a whole number from 1"),
     NEEDS_NETWORK: ("true|false", "true or false"),

@@ -18,7 +18,7 @@ from cmgr.model.values.cdi import EVERY_CHIP, Device, Spec
 from cmgr.vendor import Edits, Giving
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import slot_shapes
 
 VERSION = "0.5.0"
 """The oldest version of the format that has all that is used: every runtime with CDI reads it."""
@@ -38,11 +38,11 @@ ASIDE = ".set-aside"
 """The end of the name of a stranger's file that gave devices of ours: no runtime reads one of that name."""
 
 
-def document(spec: Spec, giving: Giving, *, by_variable: bool) -> "shapes.CdiSpecification":
+def document(spec: Spec, giving: Giving, *, by_variable: bool) -> "slot_shapes.CdiSpecification":
     """Return the file as JSON. `by_variable`: the chips of slots are given by their maker's own runtime."""
     kind = giving.kind if spec.name == EVERY_CHIP else SLOT
-    devices: list[shapes.CdiDevice] = [
-        {"name": device.name, "containerEdits": cast("shapes.CdiEdits", _edits(device, kind, giving, by_variable))}
+    devices: list[slot_shapes.CdiDevice] = [
+        {"name": device.name, "containerEdits": cast("slot_shapes.CdiEdits", _edits(device, kind, giving, by_variable))}
         for device in spec.devices
     ]
     return {"cdiVersion": VERSION, "kind": kind, "devices": devices}
@@ -83,7 +83,7 @@ class CdiFiles:
         self._by_variable = by_variable(give, giving)
         self._wrote: dict[str, str] = {}
 
-    def document(self, spec: Spec) -> "shapes.CdiSpecification":
+    def document(self, spec: Spec) -> "slot_shapes.CdiSpecification":
         """Return what stands in the file of this specification. Any thread."""
         return document(spec, self._giving, by_variable=self._by_variable)
 

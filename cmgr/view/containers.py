@@ -15,6 +15,7 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.wanted import missing
 from cmgr.view.advice import called, idle_hint, isolation_hint, name_of
 from cmgr.view.heals import heal, health, of_held, of_running
+from cmgr.view.slots import moved, of_container
 from cmgr.words import counted, joined, one_line, stamp, stamp_or_none, times
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "held": ours(hold) is not None,
         "health": health(container),
         "heal": heal(node, key),
+        "slots": [slot.name for slot in of_container(node, container)],
         "spared": container is not None and container.running and bool(container.chips) and is_spared(node, container),
         "unclear": container is not None and container.unclear,
         "reason": one_line(reason),
@@ -179,7 +181,8 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
     ailing, hint = of_running(node, container)
     waited_for, how = _waited_for(node, container)
     frozen = FROZEN if container.frozen else ""
-    return joined([f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen]), hint or how
+    away = joined([moved(slot) for slot in of_container(node, container)])
+    return joined([f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, away]), hint or how
 
 
 def _waited_for(node: Node, container: Container) -> tuple[str, str]:
@@ -231,7 +234,8 @@ def _waits_for(node: Node, hold: Hold, status: str) -> str:
     """Return what keeps the container from being started, or why it is being stopped."""
     isolated = next((c for c in sorted(hold.chips) if c in node.isolations), None)
     if isolated is not None and status == "paused":
-        return chip_words(node, isolated, ())
+        short = [slot.short for slot in of_container(node, node.containers.get(hold.key))]
+        return joined([chip_words(node, isolated, ()), *short])
     for ring in _rings(node, hold.chips):
         if ring.in_episode:
             return f"ring {ring.id} is in an episode ({ring.phase})"

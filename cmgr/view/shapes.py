@@ -131,6 +131,7 @@ class Container(TypedDict):
     held: Annotated[bool, "cmgr has promised to start it"]
     health: Annotated[Health, "what its own health check says; nothing without one"]
     heal: Annotated[Heal | None, "its wish to be restarted when it ails ([heal.md](heal.md)); null without one"]
+    slots: Annotated[list[str], "the slots that it is on ([slots.md](slots.md))"]
     spared: Annotated[bool, "it runs and was started with `--rm`: cmgr does not stop it, for that would remove it"]
     unclear: Annotated[bool, "it runs and can reach chips, and nobody knows which it uses: every reset waits for it"]
     reason: Annotated[str, "what it waits for"]
@@ -224,35 +225,6 @@ class Status(TypedDict):
 
 class Chips(TypedDict):
     chips: Annotated[list[Chip], "every chip"]
-
-
-class CdiMount(TypedDict):
-    hostPath: Annotated[str, "of the machine"]
-    containerPath: Annotated[str, "in the container"]
-    options: Annotated[list[str], "as mount(8) has them"]
-
-
-class CdiEdits(TypedDict):
-    env: NotRequired[Annotated[list[str], "variables of the container"]]
-    deviceNodes: NotRequired[Annotated[list[dict[str, str]], "device files; one that is not there is the refusal"]]
-    mounts: NotRequired[Annotated[list[CdiMount], "files of the machine"]]
-
-
-class CdiDevice(TypedDict):
-    name: Annotated[str, "the chip's id, or `all`"]
-    containerEdits: Annotated[CdiEdits, "what a container gets"]
-
-
-class CdiSpecification(TypedDict):
-    cdiVersion: Annotated[str, "the format's version"]
-    kind: Annotated[str, "what containers say before the `=`"]
-    devices: Annotated[list[CdiDevice], "each chip that is there, and all of them"]
-
-
-class Cdi(TypedDict):
-    file: Annotated[str, "where it is kept, with `cdi.chips`"]
-    kept: Annotated[bool, "whether it is"]
-    specification: Annotated[CdiSpecification, "the chips, for the Container Device Interface; isolated ones refuse"]
 
 
 class Available(TypedDict):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from cmgr.model.containers.spares import free_chips
 from cmgr.model.faults.isolation import release_at
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId, Process
@@ -17,7 +18,7 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.values.troubles import Trouble
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, runtime_hint
-from cmgr.view.containers import DOWN, Down, chips_of, containers, down, ours
+from cmgr.view.containers import DOWN, Down, containers, down
 from cmgr.view.explain import explain
 from cmgr.view.rules import raised_by
 from cmgr.words import one_line, stamp, stamp_or_none
@@ -233,21 +234,6 @@ def fault_of_chip(node: Node, fault: Fault) -> "shapes.ChipFault":
 
 
 def available(node: Node, count: int | None = None) -> list[int]:
-    """Return at most `count` chips on which something new can be started, the lowest ids first.
-
-    They are healthy, used by nobody, and not pre-isolated.
-
-    Only a chip that answered in this life counts: who is on it is not known otherwise. A chip whose ring is in an
-    episode may be reset at any time, and one with a held container is about to be used; neither counts.
-    """
-    used = {chip for key in node.containers for chip in chips_of(node, key)}
-    used |= {chip for hold in node.holds.values() if ours(hold) for chip in hold.chips}
-    found = [chip for chip in sorted(node.chips) if chip not in used and _free(node, chip)]
+    """Return at most `count` chips on which something new can be started, the lowest ids first."""
+    found = free_chips(node)
     return list(found if count is None else found[:count])
-
-
-def _free(node: Node, chip: ChipId) -> bool:
-    report, ring = node.reports.get(chip), node.rings.get(node.chips[chip].ring)
-    in_episode = ring is not None and ring.in_episode
-    fit = healthy(node, chip) and not pre_isolating(node, chip)
-    return report is not None and not report.processes and not in_episode and fit

@@ -61,6 +61,15 @@ def _a_person_orders_a_reset(world: World) -> None:
     world.step(facts.ResetOrdered(ChipId(chip), "a", stop))
 
 
+def _a_person_moves_a_slot(world: World) -> None:
+    slots = sorted(world.node.slots)
+    if slots:
+        name = world.rng.choice(slots)
+        count = len(world.node.slots[name].chips)
+        chips = frozenset(ChipId(chip) for chip in world.rng.sample(range(world.plan.chips), count))
+        world.step(facts.SlotOrdered(name, "a", chips, stop=world.rng.random() < 0.5))
+
+
 def _a_person_forgets(world: World) -> None:
     if world.node.holds:
         key = world.rng.choice(sorted(world.node.holds))
@@ -122,6 +131,10 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     (_a_window_opens_or_shuts, 4, 4),
     (World.die, 2, 1),
 )
+
+
+SLOT_ACTS = (*ACTS, (_a_person_moves_a_slot, 4, 2))
+"""The same where there are slots."""
 
 
 def heal(world: World) -> None:

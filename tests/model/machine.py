@@ -12,7 +12,7 @@ from typing import Any
 
 from cmgr.model.values import facts
 from cmgr.model.values.cdi import Spec
-from cmgr.model.values.chips import ChipId, ChipReport, Process, Reported
+from cmgr.model.values.chips import SLOT, ChipId, ChipReport, Process, Reported
 from cmgr.model.values.commands import (
     Action,
     ListContainers,
@@ -36,6 +36,7 @@ class Plan:
 
     `containers`: how many there can be; the last use two rings each. `healed`: the share that wish to be healed.
     `checked`: the share that have a check of their own, which may fail after a start.
+    `slots`: each of them is on a slot of its own.
     """
 
     chips: int = 8
@@ -47,6 +48,7 @@ class Plan:
     used: float = 1.0
     healed: float = 0.0
     checked: float = 0.0
+    slots: bool = False
 
 
 @dataclass
@@ -56,6 +58,7 @@ class Real:
     `wanted`: it ought to run, as far as cmgr has seen it and can know; None where that is moot. `spared`: the life of
     which a person has said to forget it. `ailed`: it wishes to be healed, and had a reason for that. `frozen`: somebody
     has paused it. `check`: how long its own check may take, and `healthy_at`: when it is content in this life.
+    has paused it. `slot`: what it asks for; then its chips are those that the slot's file said when it was started.
     """
 
     key: ContainerKey
@@ -79,6 +82,7 @@ class Real:
     needs_network: bool = False
     check: timedelta | None = None
     healthy_at: datetime = T0
+    slot: str = ""
 
     def health(self, now: datetime) -> str:
         if not self.running or self.frozen:
@@ -90,7 +94,7 @@ class Real:
         return Container(
             self.key,
             self.key.id,
-            frozenset(str(c) for c in self.chips),
+            frozenset({SLOT + self.slot} if self.slot else {str(c) for c in self.chips}),
             self.running,
             f"life {self.life}",
             None if self.running else self.exit,
@@ -148,6 +152,8 @@ class Machine:
             real.heal = Heal(self.rng.choice([None, 2]), timedelta(seconds=self.rng.choice([1, 5, 20])))
         if self.plan.checked and self.rng.random() < self.plan.checked:
             real.check = timedelta(seconds=self.rng.choice([2, 20, 90]))
+        if self.plan.slots:
+            real.slot = f"slot-{number}"
         self.truth[key] = real
         self.made += 1
         return real
@@ -189,7 +195,7 @@ class Machine:
             return ChipReport(chip, error="no answer")
         booted = self._booted(chip)
         codes = tuple(Reported(c) for c in sorted(self.faults[chip])) if booted else ()
-        return ChipReport(chip, booted, codes, tuple(Process(1, "p") for _ in self._users(chip)))
+        return ChipReport(chip, booted, codes, tuple(map(_process, self._users(chip))))
 
     def _booted(self, chip: int) -> bool:
         return self.booting.get(chip, T0) <= self.now
@@ -232,8 +238,8 @@ class Machine:
     def _may_be_touched(self, real: Real) -> None:
         where = f"seed {self.seed}: {real}"
         assert real.enabled, f"{where} is not enabled"
-        if real.ailed:
-            return
+        if real.ailed or real.slot:
+            return  # It may be on any ring by now.
         cleared = bool(self.emptied & self.rings_of(real))
         assert cleared or real.strategy is not Strategy.NEVER, f"{where} is never to be recovered"
         assert any(c < self.plan.faulty for r in self.rings_of(real) for c in range(r, r + self.plan.ring)), where
@@ -248,7 +254,13 @@ class Machine:
     def _start(self, real: Real, command: StartContainer, fails: bool) -> dict[str, Any]:
         if fails and self.rng.random() < 0.5:
             return {"error": "no"}
+        given = self.given(real)
+        if not real.running and given is None:
+            return {"error": "unresolvable CDI devices"}
         if not real.running:
+            assert given is not None
+            real.chips = given
+            self._has_them_alone(real)
             assert real.will is not False, f"seed {self.seed}: {real} was started against a person's will"
             assert all(self._booted(c) for c in real.chips), f"seed {self.seed}: {real} was started in a reset"
             self.starts(real)
@@ -261,7 +273,24 @@ class Machine:
             self.hint(facts.ContainerSeen(real.told(self.now)))
         return {"run": f"life {real.life}"}
 
+    def given(self, real: Real) -> tuple[int, ...] | None:
+        """Return the chips that it gets if it is started now; None where its slot's file refuses, or is not there."""
+        if not real.slot:
+            return real.chips
+        devices = [d for s in self.files for d in s.devices if d.name == real.slot]
+        return tuple(c.id for c in devices[0].chips) if devices and not devices[0].refusal else None
+
+    def _has_them_alone(self, real: Real) -> None:
+        for other in self.truth.values():
+            if real.slot and other.slot and other.running and other.key != real.key:
+                shared = set(real.chips) & set(other.chips)
+                assert not shared, f"seed {self.seed}: {real} and {other} on {shared}"
+
     def starts(self, real: Real) -> None:
+        given = self.given(real)
+        if given is None:
+            return  # Its runtime refuses.
+        real.chips = given
         real.running, real.life, real.exit, real.ill, real.frozen = True, real.life + 1, None, False, False
         if real.check is not None:
             # It is content in time, or later than it may be, or it fails at once, as after a start on a bad chip.
@@ -286,6 +315,10 @@ class Machine:
         self.hint(facts.FaultReported(ChipId(chip), code, assertion, "1.2", 2))
 
 
+def _process(user: object) -> Process:
+    return Process(1, "p", container=user.key.id if isinstance(user, Real) and user.slot else "")
+
+
 def somebody_acts(machine: Machine, is_held: Callable[[ContainerKey], bool]) -> None:
     """Let a person, or a bug, do something to a container."""
     if not machine.truth:
@@ -296,8 +329,9 @@ def somebody_acts(machine: Machine, is_held: Callable[[ContainerKey], bool]) -> 
         real.will = real.wanted = None if is_held(real.key) else False
         machine.dies(real, Exit(143, machine.clock(), asked=True))
     elif deed == "start" and not real.running:
-        real.will = True
+        before = real.life
         machine.starts(real)
+        real.will = True if real.life > before else None
     elif deed == "crash" and real.running:
         real.will, real.ailed = None, real.ailed or real.heal is not None
         machine.dies(real, Exit(1, machine.clock(), asked=False))

@@ -160,6 +160,8 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "runtime forget ordered": lambda _: facts.RuntimeForgetOrdered("docker", "uid 0"),
     "forget ordered: b": lambda _: facts.ForgetOrdered(key("b"), "uid 0"),
     "maintenance ordered: on": lambda _: facts.MaintenanceOrdered(on=True, who="uid 0"),
+    "slot ordered: chip 5": lambda _: facts.SlotOrdered("chat", "uid 0", frozenset({ChipId(5)})),
+    "slot remove ordered: there is none": lambda _: facts.SlotRemoveOrdered("chat", "uid 0"),
     "acknowledged: what is not there": lambda _: facts.AcknowledgeOrdered(("damage-database",), "uid 0"),
     "trouble met: a damaged database": lambda _: facts.TroubleMet(
         Trouble(TroubleKind.DAMAGE, "database", "the database was damaged", stays=True)

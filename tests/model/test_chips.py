@@ -18,23 +18,30 @@ CHIPS = {
     ],
 )  # fmt: skip
 def test_claims_mean_chips(claims: set[str], chips: set[int]) -> None:
-    found, warnings = resolve(claims, CHIPS)
+    found, warnings = resolve(claims, CHIPS, {})
     assert (set(found), warnings) == (chips, ())
 
 
 @pytest.mark.parametrize("claim", ["8", "99999", "-1", "1_0", "٣", "0x1", "", " 1", "S", "all "])
 def test_what_means_no_chip_is_a_warning_and_never_chip_0(claim: str) -> None:
-    chips, warnings = resolve({claim, "5"}, CHIPS)
+    chips, warnings = resolve({claim, "5"}, CHIPS, {})
     assert (set(chips), warnings) == ({5}, (f"asks for chip {claim}, which this machine does not have",))
 
 
+def test_a_slot_means_its_chips_and_one_that_there_is_not_means_none() -> None:
+    slots = {"chat": frozenset({ChipId(4), ChipId(5)})}
+    assert resolve({"cmgr.io/slot=chat"}, CHIPS, slots) == (slots["chat"], ())
+    chips, warnings = resolve({"cmgr.io/slot=code"}, CHIPS, slots)
+    assert (set(chips), warnings) == (set(), ("asks for slot code, which there is not: cmgr slot create code",))
+
+
 def test_a_claim_is_a_physical_id_not_a_logical_one() -> None:
-    assert resolve({"7"}, CHIPS)[0] == {7}
+    assert resolve({"7"}, CHIPS, {})[0] == {7}
 
 
 def test_chips_without_a_serial_are_not_all_meant_by_an_empty_claim() -> None:
     plain = {ChipId(0): Chip(ChipId(0), RingId(0), logical=0)}
-    assert resolve({""}, plain)[0] == frozenset()
+    assert resolve({""}, plain, {})[0] == frozenset()
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,15 @@ from cmgr.model.values.policy import (
     IsolationPolicy,
     LimitsPolicy,
     OnIsolate,
+    Packing,
     Policy,
     ResetPolicy,
     RetryPolicy,
+    SparePolicy,
     Strategy,
 )
 from cmgr.model.values.rules import Rules
-from tests.model.acts import ACTS, RESET_FIRST, RULES, check_end, heal
+from tests.model.acts import ACTS, RESET_FIRST, RULES, SLOT_ACTS, check_end, heal
 from tests.model.machine import Plan
 from tests.model.world import World
 
@@ -37,6 +39,8 @@ FOUR_RINGS = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.5)
 HEALED = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.7, healed=0.8)
 CHECKED = Plan(chips=8, ring=2, labels=True, checked=0.7)
 HEALED_TOO = Plan(runtimes=("docker", "containerd"), faulty=4, healed=0.5)
+
+SLOTS = Plan(containers=4, slots=True)
 
 SOON = timedelta(seconds=2)
 
@@ -86,6 +90,16 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
         Policy(strategy=Strategy.SINGLE, levels=WINDOWED, limits=LimitsPolicy(rings_at_once=1)),
         FOUR_RINGS,
     ),
+    "slots": (
+        Policy(strategy=Strategy.SINGLE, isolation=IsolationPolicy(on_isolate=OnIsolate.STOP)),
+        SLOTS,
+        RULES,
+    ),
+    "slots-of-rings": (
+        Policy(strategy=Strategy.RING, cdi_chips=True, spares=SparePolicy(Packing.SPREAD)),
+        replace(SLOTS, ring=2),
+        RULES,
+    ),
     "idle": (
         Policy(strategy=Strategy.RING, levels={lv: replace(p, idle=SOON) for lv, p in DEFAULT_LEVELS.items()}),
         HALF_USED,
@@ -94,7 +108,7 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
 
 
 def walk(world: World) -> None:
-    acts, busy, quiet = zip(*ACTS, strict=True)
+    acts, busy, quiet = zip(*(SLOT_ACTS if world.plan.slots else ACTS), strict=True)
     for act in world.rng.choices(acts, quiet if world.seed % 2 else busy, k=STEPS):
         act(world)
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.faults.escalation import separating
-from cmgr.model.invariants import stuck, unsafe
+from cmgr.model.invariants import doubled, stuck, unsafe
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.scope import handled_faults
 from cmgr.model.values import facts
@@ -69,6 +69,17 @@ class World:
         self.windows = [*self.policy.windows(), MAINTENANCE_WINDOWS] if self.policy.windows() else []
         self.opened: set[str] = set()
         self.begin()
+        self._make_slots()
+
+    def _make_slots(self) -> None:
+        """Let a person have made the slots before anything happens."""
+        calm, self.machine.calm = self.machine.calm, True
+        for real in self.machine.truth.values():
+            if real.slot:
+                self.step(facts.SlotOrdered(real.slot, "a", frozenset(map(ChipId, real.chips))))
+        while self.under_way and self.plan.slots:
+            self.answer()
+        self.machine.calm = calm
 
     def topology(self) -> tuple[Chip, ...]:
         return topology(self.plan.chips, self.plan.ring)
@@ -130,6 +141,7 @@ class World:
             commands += actions
             notes += [c for c in decided if isinstance(c, Note)]
         self._check_wanted()
+        assert not doubled(self.node), f"seed {self.seed}: {doubled(self.node)}"
         assert not stuck(self.node), f"seed {self.seed}: {stuck(self.node)}"
         assert not _uneven(self.node), f"seed {self.seed}: {_uneven(self.node)}"
         for _ in (n for n in notes if n.kind is NoteKind.CLOSED):

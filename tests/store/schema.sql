@@ -41,6 +41,7 @@ CREATE TABLE containers (
     wanted BOOLEAN DEFAULT 0 NOT NULL,
     needs_network BOOLEAN DEFAULT 0 NOT NULL,
     "group" TEXT DEFAULT '' NOT NULL,
+    spare TEXT,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (
@@ -206,6 +207,16 @@ CREATE TABLE rings (
     lost TEXT DEFAULT '[]' NOT NULL,
     restarts TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (id)
+);
+CREATE TABLE slots (
+    name TEXT NOT NULL,
+    chips TEXT NOT NULL,
+    home TEXT NOT NULL,
+    since TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    wish TEXT DEFAULT '[]' NOT NULL,
+    short TEXT DEFAULT '' NOT NULL,
+    PRIMARY KEY (name)
 );
 CREATE TABLE tallies (
     chip INTEGER NOT NULL,

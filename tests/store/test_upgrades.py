@@ -23,6 +23,7 @@ OF_0_1_0 = replace(
     sample.NODE,
     troubles={},
     occasions={},
+    slots={},
     holds={key: replace(hold, sick=0) for key, hold in sample.NODE.holds.items()},
 )
 """Its knowledge: not yet that there are troubles, nor what later fields of its values say."""

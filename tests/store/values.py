@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cmgr.model.values.calendar import Occasion
 from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.commands import CommandId, Note, NoteKind, StopContainer
-from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.containers import Container, ContainerKey, Exit, Spare
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, FaultKey, Handling, Isolation, Level, Severity
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Cause, Hold, HoldState
@@ -16,6 +16,7 @@ from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.rules import Raise, RuleKind, Tally
+from cmgr.model.values.slots import Slot
 from cmgr.model.values.standing import Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
 
@@ -92,6 +93,7 @@ containers = st.builds(
     chips=chip_sets,
     used=chip_sets,
     since=maybe_times,
+    spare=st.none() | st.sampled_from(Spare),
 )
 holds = st.builds(
     Hold,
@@ -141,6 +143,16 @@ faults = st.builds(
     cleared=maybe_times,
     handling=st.sampled_from(Handling),
     fault_class=st.sampled_from(FaultClass),
+)
+slots = st.builds(
+    Slot,
+    name=texts,
+    chips=chip_sets,
+    home=chip_sets,
+    since=times,
+    reason=texts,
+    wish=chip_sets,
+    short=texts,
 )
 isolations = st.builds(
     Isolation,
@@ -216,6 +228,7 @@ nodes = st.builds(
     holds=st.lists(holds, max_size=3).map(lambda found: {hold.key: hold for hold in found}),
     healings=st.lists(healings, max_size=3).map(lambda found: {healing.key: healing for healing in found}),
     reset_orders=st.lists(reset_orders, max_size=3).map(lambda found: {order.ring: order for order in found}),
+    slots=st.lists(slots, max_size=3).map(lambda found: {slot.name: slot for slot in found}),
     maintenance=maintenance,
     occasions=st.lists(st.builds(Occasion, texts, times), max_size=2).map(
         lambda found: {each.name: each for each in found}

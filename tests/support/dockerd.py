@@ -46,6 +46,10 @@ class Dockerd(Daemon):
         self.socket = str(self.folder / "d.sock")
         self.inherited: socket.socket | None = None
         """A listening socket that the daemon answers on, too, when it is started next: as systemd hands it one."""
+        self.cdi = self.folder / "cdi"
+        """The directory of CDI files, for those that know CDI."""
+        told = subprocess.run(["dockerd", "--help"], capture_output=True, text=True, check=False)
+        self.knows_cdi = "--cdi-spec-dir" in told.stdout
         self._process: subprocess.Popen[bytes] | None = None
         self._drivers = ["overlay2", "vfs"]
 
@@ -69,13 +73,17 @@ class Dockerd(Daemon):
         sockets = [f"--pidfile={self.folder / 'pid'}", f"--host=unix://{self.socket}"]
         # An empty file, so that nothing of this machine's own configuration counts.
         config = self.folder / "daemon.json"
-        config.write_text("{}")
+        # Whoever knows CDI by a switch only has it switched on.
+        config.write_text('{"features": {"cdi": true}}' if self.knows_cdi else "{}")
         before, inherited = [], []
         if self.inherited is not None:
             inherited = [self.inherited.fileno()]
             before = [sys.executable, "-c", _HAND_OVER, str(inherited[0])]
             sockets.append("--host=fd://")
         words = ["dockerd", f"--config-file={config}", *folders, *network, *sockets, f"--storage-driver={driver}"]
+        if self.knows_cdi:
+            self.cdi.mkdir(exist_ok=True)
+            words.append(f"--cdi-spec-dir={self.cdi}")
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [*before, *words],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from docker.errors import NotFound
+from docker.types import DeviceRequest
 
 from tests.support.dockerd import IGNORES, IMAGE, OBEYS, Dockerd
 from tests.support.waiting import eventually
@@ -20,7 +21,7 @@ from tests.support.waiting import eventually
 class Spec:
     """A container that is wanted. `chips` as in ASCEND_VISIBLE_DEVICES; `policy` as in docker run --restart.
 
-    `check`: the command of its health check, if it has one.
+    `check`: the command of its health check, if it has one. `slot`: what it asks for by CDI, in the place of chips.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Spec:
     labels: Mapping[str, str] = field(default_factory=dict)
     running: bool = True
     check: str = ""
+    slot: str = ""
 
 
 def deaf(name: str, chips: str, grace: int = 1) -> Spec:
@@ -72,15 +74,18 @@ class Containers:
     def _run(self, spec: Spec) -> None:
         policy, _, most = spec.policy.partition(":")
         with closing(self.dockerd.client()) as client:
+            asked = [DeviceRequest(driver="cdi", device_ids=[f"cmgr.io/slot={spec.slot}"])] if spec.slot else None
             config = client.create_host_config(
-                network_mode="none", restart_policy={"Name": policy, "MaximumRetryCount": int(most or 0)}
+                network_mode="none",
+                restart_policy={"Name": policy, "MaximumRetryCount": int(most or 0)},
+                device_requests=asked,
             )
             made = client.create_container(
                 IMAGE,
                 list(spec.command),
                 name=spec.name,
                 host_config=config,
-                environment=[f"ASCEND_VISIBLE_DEVICES={spec.chips}"],
+                environment=[f"ASCEND_VISIBLE_DEVICES={spec.chips}"] if spec.chips else [],
                 labels=dict(spec.labels),
                 healthcheck=_check(spec.check) if spec.check else None,
             )
@@ -141,6 +146,11 @@ class Containers:
     def pid(self, name: str) -> int:
         """Return the container's first process, as the host numbers it."""
         return int(self._state(name)["Pid"])
+
+    def variable(self, name: str, variable: str) -> str:
+        """Return what this variable of its first process is, as the kernel knows it."""
+        lines = Path(f"/proc/{self.pid(name)}/environ").read_bytes().decode().split("\0")
+        return next((line.partition("=")[2] for line in lines if line.startswith(f"{variable}=")), "")
 
     def id(self, name: str) -> str:
         return str(self._client.inspect_container(name)["Id"])

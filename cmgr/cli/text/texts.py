@@ -10,7 +10,7 @@ from cmgr.cli.text.render import Face
 from cmgr.words import counted
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import shapes, slot_shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,23 @@ def _containers(told: "shapes.Status", page: Page, brief: bool) -> list[str]:
             found.append((name, container["status"], chips, since, why))
     lines = render.table(("CONTAINER", "STATUS", "CHIPS", "SINCE", "WHY"), found, page.width) if found else []
     return [*lines, f"{counted(quiet, 'container')} running, not shown here"] if quiet else lines
+
+
+def slots(told: "slot_shapes.Slots", page: Page) -> list[str]:
+    """Return a row for each slot."""
+    if not told["slots"]:
+        return ["there are no slots: cmgr slot create NAME --count 1"]
+    rows = [
+        (
+            slot["name"],
+            render.numbers(slot["chips"]),
+            ", ".join(slot["containers"]) or "-",
+            page.face.ago(slot["since"]),
+            page.face.local(slot["reason"]),
+        )
+        for slot in told["slots"]
+    ]
+    return render.table(("SLOT", "CHIPS", "CONTAINERS", "SINCE", "WHY"), rows, page.width)
 
 
 def _bad_chips(told: "shapes.Status", page: Page) -> list[str]:

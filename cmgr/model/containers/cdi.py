@@ -6,13 +6,15 @@ All of them are one order, safe to repeat: who carries it out changes what diffe
 from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.model.scope import isolated_words
 from cmgr.model.turn import Turn
 from cmgr.model.values.cdi import EVERY_CHIP, Device, Spec
-from cmgr.model.values.chips import ALL_CHIPS, ChipId
+from cmgr.model.values.chips import ALL_CHIPS, ChipId, listed
 from cmgr.model.values.commands import NoteKind, WriteCdi
 from cmgr.model.values.facts import CdiWritten
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import backed_off
+from cmgr.model.values.slots import Slot
 
 _BACKOFF = timedelta(seconds=1)
 _BACKOFF_MAX = timedelta(seconds=60)
@@ -20,7 +22,17 @@ _BACKOFF_MAX = timedelta(seconds=60)
 
 def specs_of(node: Node) -> tuple[Spec, ...]:
     """Return the files that ought to be there now."""
-    return (of_chips(node),) if node.policy.cdi_chips else ()
+    chips = (of_chips(node),) if node.policy.cdi_chips else ()
+    return (*chips, *(_of_slot(node, node.slots[name]) for name in sorted(node.slots)))
+
+
+def _of_slot(node: Node, slot: Slot) -> Spec:
+    """Return the file of the slot. It refuses where a chip is isolated or gone: nothing starts on fewer than all."""
+    chips = tuple(node.chips[chip] for chip in sorted(slot.chips) if chip in node.chips)
+    refusal = next(filter(None, (_refusal(node, chip) for chip in sorted(slot.chips))), "")
+    if not refusal and len(chips) < len(slot.chips):
+        refusal = f"{listed(slot.chips - node.chips.keys())} of slot {slot.name} is not there"
+    return Spec(f"slot-{slot.name}", (Device(slot.name, chips, refusal),))
 
 
 def of_chips(node: Node) -> Spec:
@@ -31,8 +43,7 @@ def of_chips(node: Node) -> Spec:
 
 
 def _refusal(node: Node, chip: ChipId) -> str:
-    isolation = node.isolations.get(chip)
-    return f"chip {chip} is isolated: {isolation.reason}" if isolation is not None else ""
+    return isolated_words(node, chip) if chip in node.isolations else ""
 
 
 def look_at_files(turn: Turn) -> None:

@@ -9,6 +9,7 @@ Rules:
 from dataclasses import replace
 from datetime import datetime
 
+from cmgr.model.containers.cdi import look_at_files
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
 from cmgr.model.containers.ordering import starts_before, stops_before
 from cmgr.model.containers.owners import restarted, wait_before_stop
@@ -40,6 +41,7 @@ from cmgr.model.values.containers import NO_RESTART, Container
 from cmgr.model.values.facts import ContainerStarted, ContainerStopped, RestartPolicySet
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.slots import slots_of
 from cmgr.words import span
 
 
@@ -148,6 +150,7 @@ def _stop(turn: Turn, hold: Hold) -> None:
     of = listed(ring.chips) if ring else "a chip that is gone"
     sick = f"episode {hold.episode}: {UNHEALTHY_AFTER}" if hold.sick else ""
     reason = why_restarted(turn, hold) or sick or f"episode {hold.episode}: {what} of {of}"
+    reason = "its slot gets other chips" if hold.cause is Cause.MOVE else reason
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace)
     turn.put_hold(replace(hold, command=command.id, retry_at=None, told=hold.told or turn.at))
     turn.commands.append(command)
@@ -162,6 +165,8 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
         return True
     if hold.cause is Cause.HEAL:
         return is_still_ill(container)
+    if hold.cause is Cause.MOVE:
+        return any(slot.wish for name in slots_of(container) if (slot := turn.node.slots.get(name)) is not None)
     if hold.sick and is_still_ill(container):
         return True
     return _is_in_scope(turn, hold, container)
@@ -203,6 +208,8 @@ def _start(turn: Turn, hold: Hold) -> None:
 
 
 def _why_started(hold: Hold) -> str:
+    if hold.cause is Cause.MOVE:
+        return "its slot has other chips"
     return f"episode {hold.episode} is over" if hold.episode else "its chips are in use again"
 
 
@@ -275,6 +282,7 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
         turn.put_hold(retried(turn, replace(hold, state=HoldState.STOPPED), fact.error, counts=False))
     elif fact.error:
         fail = unsure_start if fact.runtime_ails else failed_start
+        look_at_files(turn)  # Somebody may have removed the one that its slot needs.
         turn.put_hold(fail(turn, replace(hold, command=None), fact.error))
         known = turn.node.containers.get(fact.key)
         if known is not None and known.running:

@@ -22,7 +22,7 @@ def let_settle(turn: Turn, hold: Hold, run: str) -> None:
         if ring.in_episode:
             turn.put_ring(replace(ring, up=turn.at))
     length = turn.node.policy.retry.settle
-    if not length or hold.cause is not Cause.EPISODE:
+    if not length or hold.cause is Cause.HEAL:
         return
     settling = replace(hold, state=HoldState.SETTLING, run=run, command=None, disarmed=False, delays=0, error="")
     turn.put_hold(replace(settling, retry_at=turn.at + length))

@@ -19,7 +19,7 @@ from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Ex
 from cmgr.model.values.facts import ContainersListed, RuntimeDown, RuntimeForgetOrdered, RuntimeFound, RuntimeUp
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold, HoldState
-from cmgr.model.values.node import RuntimeState
+from cmgr.model.values.node import RuntimeState, chips_of_slots
 from cmgr.model.values.policy import backed_off
 from cmgr.model.values.standing import Gone
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -184,7 +184,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         _seen_down(turn, hold, container)
     known = turn.node.containers.get(container.key)
     notice_death(turn, known, container)
-    asked, warnings = resolve(container.claims, turn.node.chips)
+    asked, warnings = resolve(container.claims, turn.node.chips, chips_of_slots(turn.node))
     used = known.used if known is not None and known.run == container.run else frozenset()
     chips = asked | used
     held = turn.node.holds.get(container.key)

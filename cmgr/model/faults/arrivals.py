@@ -10,6 +10,7 @@ from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.facts import ChipsListed
 from cmgr.model.values.holds import Hold
+from cmgr.model.values.node import chips_of_slots
 from cmgr.model.values.rings import Ring
 
 
@@ -38,7 +39,8 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
     if not new:
         return
     chips = {**node.chips, **new}
-    containers = {k: replace(c, chips=resolve(c.claims, chips)[0] | c.used) for k, c in node.containers.items()}
+    slots = chips_of_slots(node)
+    containers = {k: replace(c, chips=resolve(c.claims, chips, slots)[0] | c.used) for k, c in node.containers.items()}
     turn.node = replace(node, chips=chips, containers=containers, holds=refitted(node.holds, containers))
     members = rings_of(chips.values())
     for ring_id in sorted({chip.ring for chip in new.values()}):

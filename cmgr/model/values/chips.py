@@ -15,6 +15,9 @@ ALL_CHIPS = "all"
 """The claim of a container that asks for every chip."""
 
 
+SLOT = "cmgr.io/slot="
+"""The claim of a container that asks for the chips of a slot begins so; the slot's name follows."""
+
 UNCLEAR = "?"
 """The claim of a container that can reach chips, while nothing in its definition tells which."""
 
@@ -80,10 +83,16 @@ def rings_of(chips: Iterable[Chip]) -> dict[RingId, tuple[ChipId, ...]]:
     return {ring: tuple(sorted(rings[ring])) for ring in sorted(rings)}
 
 
-def resolve(claims: Iterable[str], chips: Mapping[ChipId, Chip]) -> tuple[frozenset[ChipId], tuple[str, ...]]:
+SlotChips = Mapping[str, frozenset[ChipId]]
+"""The chips of each slot, by its name."""
+
+
+def resolve(
+    claims: Iterable[str], chips: Mapping[ChipId, Chip], slots: SlotChips
+) -> tuple[frozenset[ChipId], tuple[str, ...]]:
     """Return the chips that a container's claims mean here, and a warning for each claim that means none.
 
-    A claim is a physical id in decimal digits, `ALL_CHIPS`, `UNCLEAR`, or a chip's serial or bus id.
+    A claim is a physical id in decimal digits, `ALL_CHIPS`, `UNCLEAR`, a slot, or a chip's serial or bus id.
     """
     found: set[ChipId] = set()
     warnings = []
@@ -92,6 +101,10 @@ def resolve(claims: Iterable[str], chips: Mapping[ChipId, Chip]) -> tuple[frozen
             continue
         if claim == ALL_CHIPS:
             found.update(chips)
+        elif claim.startswith(SLOT):
+            name = claim.removeprefix(SLOT)
+            found.update(slots.get(name, ()))
+            warnings += [] if name in slots else [f"asks for slot {name}, which there is not: cmgr slot create {name}"]
         elif named := _named(claim, chips):
             found.update(named)
         else:

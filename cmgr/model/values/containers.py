@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import NamedTuple
 
 from cmgr.model.values.chips import UNCLEAR, ChipId
@@ -18,6 +19,13 @@ HEALTHY = "healthy"
 
 UNHEALTHY = "unhealthy"
 """The health of a container whose own check fails."""
+
+
+class Spare(StrEnum):
+    """Whether a container may be moved to other chips: where it says nothing, one on a slot may, and no other."""
+
+    AUTO = "auto"
+    NEVER = "never"
 
 
 class ContainerKey(NamedTuple):
@@ -103,6 +111,7 @@ class Container:
     wanted: bool = False
     needs_network: bool = False
     group: str = ""
+    spare: Spare | None = None
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0

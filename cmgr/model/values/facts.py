@@ -286,6 +286,28 @@ class MaintenanceOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class SlotOrdered:
+    """A person makes a slot, or gives one other chips: these, or so many (`count`) that are free.
+
+    `stop`: what runs on it is stopped for that, and started again on the others.
+    """
+
+    name: str
+    who: str
+    chips: frozenset[ChipId] = frozenset()
+    count: int = 0
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SlotRemoveOrdered:
+    """A person wants no slot of this name any more."""
+
+    name: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
 class AcknowledgeOrdered:
     """A person has seen to these troubles, named by their ids: nobody needs to be told of them any more."""
 
@@ -313,6 +335,8 @@ Ordered = (
     | RuntimeForgetOrdered
     | MaintenanceOrdered
     | AcknowledgeOrdered
+    | SlotOrdered
+    | SlotRemoveOrdered
 )
 """Orders of a person. `who` is that person's name in the timeline."""
 

@@ -33,17 +33,18 @@ class HoldState(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a container is held: for an episode of its ring, or to be healed though its chips are well."""
+    """Why a container is held: for an episode of its ring, to be healed though its chips are well, or to be moved."""
 
     EPISODE = "episode"
     HEAL = "heal"
+    MOVE = "move"
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
     """The written promise: cmgr stopped this container, or it died by itself, and cmgr will start it again.
 
-    `episode` is 0 while the cause is to heal it.
+    `episode` is 0 while the cause is another one.
     `down`: when its life ended. `run` is the life that ended: a container that runs with another word was started by
     somebody; while it settles it is the life that does, until `retry_at`. `command` is the answer it waits for. `tries`
     counts failures in a row, and `delays` those after them that do not count: they only make the wait longer. `revived`

@@ -10,7 +10,7 @@ from datetime import datetime
 from cmgr.model.values.calendar import Occasion, Opening
 from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.cdi import Spec
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId, SlotChips
 from cmgr.model.values.commands import CommandId
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation
@@ -20,6 +20,7 @@ from cmgr.model.values.life import ThisLife
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.rules import Tally
+from cmgr.model.values.slots import Slot
 from cmgr.model.values.standing import Gone, Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKey
 
@@ -100,6 +101,7 @@ class Node:
     restraint: Restraint = Restraint()
     reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
     gone: Mapping[str, Gone] = field(default_factory=dict)
+    slots: Mapping[str, Slot] = field(default_factory=dict)
     maintenance: Maintenance | None = None
     troubles: Mapping[TroubleKey, Trouble] = field(default_factory=dict)
     occasions: Mapping[str, Occasion] = field(default_factory=dict)
@@ -110,6 +112,11 @@ class Node:
     cdi: ThisLife[CdiState] = CdiState()
     serial: int = 0
     episodes: int = 0
+
+
+def chips_of_slots(node: Node) -> SlotChips:
+    """Return the chips of each slot."""
+    return {name: slot.chips for name, slot in node.slots.items()}
 
 
 def known_runtimes(node: Node) -> frozenset[str]:

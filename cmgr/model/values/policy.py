@@ -150,6 +150,26 @@ class IsolationPolicy:
     ] = timedelta(seconds=300)
 
 
+class Packing(StrEnum):
+    """Which rings spare chips are taken from first: those of which the least is free, or those of which the most is."""
+
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
+@dataclass(frozen=True, slots=True)
+class SparePolicy:
+    """The chips that services are moved to, from those that are isolated."""
+
+    policy: Annotated[
+        Packing,
+        Meta("The rings that chips are taken from first: those of which least is free (binpack), or most (spread)."),
+    ] = Packing.BINPACK
+    reserve: Annotated[
+        int, Meta("How many free chips are kept for moves: no new slot and nobody who asks gets them.", within=(0, 64))
+    ] = 0
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """How failed stops and starts are tried again."""
@@ -223,6 +243,7 @@ class Policy:
     retry: RetryPolicy = RetryPolicy()
     limits: LimitsPolicy = LimitsPolicy()
     heal: HealPolicy = HealPolicy()
+    spares: SparePolicy = SparePolicy()
     software_window: timedelta = timedelta(seconds=30)
     """Within so short a time the same code on two chips of one container is the software's doing; 0: it never is."""
     death_window: timedelta = timedelta(seconds=60)

@@ -18,9 +18,10 @@ from cmgr.service.door import records
 from cmgr.service.door.routes import Request, Stream, Unwell
 from cmgr.store.reader import Reader, open_reader
 from cmgr.view import status as view
+from cmgr.view.slots import slots
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import shapes, slot_shapes
 
 MOST = 10_000
 OVERDUE_LOOKS = timedelta(seconds=5)
@@ -100,7 +101,10 @@ class Answers:
         with self._read() as database:
             return records.lines(database, _limit(request))
 
-    def cdi(self, _request: Request) -> "shapes.Cdi":
+    def slots(self, _request: Request) -> "slot_shapes.Slots":
+        return {"slots": slots(self.node())}
+
+    def cdi(self, _request: Request) -> "slot_shapes.Cdi":
         node = self.node()
         spec = of_chips(node)
         file = str(self.files.path(spec.name))

@@ -40,6 +40,7 @@ def _answers(a: Answers) -> tuple[Route, ...]:
             "GET", "/v1/explain/{code}", "explain", a.explain, "What a fault code means: cmgr explain CODE.",
             (Arg("code", "string", "The fault's code, such as 80E24E00.", required=True),), tag=a.tag,
         ),
+        Route("GET", "/v1/slots", "slots", a.slots, "The slots and their chips: cmgr slot.", tag=a.tag),
         Route("GET", "/v1/cdi", "cdi", a.cdi, "The chips as a CDI specification: cmgr cdi."),
         Route("GET", "/v1/check", "check", a.check, "What is wrong with this machine's setup: cmgr check."),
         Route("GET", "/v1/health", "health", a.health, "Whether the service itself is well; 503 when it is not."),
@@ -60,7 +61,14 @@ def _orders(o: Orders) -> tuple[Route, ...]:
     noticed = Arg("all", "boolean", "Every one that waits for that.")
     preview = Arg("preview", "boolean", "Say what would happen, and do nothing.")
     runtime = Arg("runtime", "string", "A runtime that is gone for good, with its containers.")
+    slot = Arg("slot", "string", "The slot's name.", required=True)
+    some = Arg("chips", "string", "The chips: 4,5 or 0-3.")
+    count = Arg("count", "integer", "So many free ones, where no chips are given.")
+    move = Arg("stop", "boolean", "Stop what runs on it, and start it again on the other chips.")
     return (
+        _order("slot-create", o.slots.create, "Make a slot.", slot, some, count),
+        _order("slot-assign", o.slots.assign, "Give a slot other chips.", slot, some, move),
+        _order("slot-remove", o.slots.remove, "Take a slot away that no container asks for.", slot),
         _order("release", o.release, "End a chip's isolation.", CHIP, preview),
         _order("isolate", o.isolate, "Take a chip out of use.", CHIP, reason, preview),
         _order("reset", o.reset, "Reset the ring of a chip.", CHIP, stop, preview),

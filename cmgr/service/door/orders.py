@@ -28,6 +28,7 @@ from cmgr.model.values.rings import REBOOTING, Ring, resets_within
 from cmgr.ports import ChipDriver, Injector
 from cmgr.service.door import previews
 from cmgr.service.door.routes import Request
+from cmgr.service.door.slot_orders import SlotOrders
 from cmgr.view import status as view
 from cmgr.view.advice import called, forgettable, idle_hint, named, unheld
 from cmgr.words import span, stamp
@@ -52,6 +53,10 @@ class Orders:
     give: Callable[[Ordered], None]
     reload: "Callable[[str], shapes.Reloaded]"
     driver: ChipDriver
+
+    @property
+    def slots(self) -> SlotOrders:
+        return SlotOrders(self.node, self.give, who)
 
     def release(self, request: Request) -> "shapes.Released | shapes.Preview":
         chip = chip_of(request, self.node(), also=self.node().isolations)

@@ -1,0 +1,170 @@
+"""Slots: making them, and moving what is on them to other chips.
+
+Rules:
+1. A slot gets other chips only while nothing runs on it, and only what is held is started on them.
+2. Which chips it has is decided and noted first; then its file is written, and only then anything is started.
+3. It moves off a chip that is isolated, and for nothing less: a chip that may still be cured is waited for.
+"""
+
+from dataclasses import replace
+
+from cmgr.model.containers.spares import in_place_of, to_hand_out
+from cmgr.model.scope import isolated_words, observing, only_isolated
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import ChipId, listed, resolve
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.containers import Container, Spare
+from cmgr.model.values.facts import SlotOrdered, SlotRemoveOrdered
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node, chips_of_slots
+from cmgr.model.values.slots import NAME, Slot, slots_of
+
+NO_SPARE = "no spare of its kind is free"
+
+Chips = frozenset[ChipId]
+
+
+def users_of(node: Node, slot: str) -> list[Container]:
+    """Return the containers that ask for the slot, running or not, by name."""
+    found = [container for container in node.containers.values() if slot in slots_of(container)]
+    return sorted(found, key=lambda container: (container.name, container.key))
+
+
+def why_not(node: Node, name: str, chips: Chips) -> str:
+    """Return why a slot of this name cannot have these chips, in words."""
+    absent = sorted(chips - node.chips.keys())
+    if absent or not chips:
+        return f"there is no chip {absent[0]}" if absent else "it would have no chips"
+    for other in node.slots.values():
+        taken = (other.chips | other.wish) & chips
+        if other.name != name and taken:
+            verb = "belongs" if len(taken) == 1 else "belong"
+            return f"{listed(taken)} {verb} to slot {other.name}"
+    bad = sorted(chips & node.isolations.keys())
+    if bad:
+        return isolated_words(node, bad[0])
+    for container in node.containers.values():
+        on = container.chips & chips
+        if container.running and on and name not in slots_of(container):
+            return f"{container.name} runs on {listed(on)}"
+    return ""
+
+
+def slot_ordered(turn: Turn, fact: SlotOrdered) -> None:
+    """Make the slot, or give it other chips; where that cannot be, nothing happens: who has ordered it looks."""
+    slot = turn.node.slots.get(fact.name)
+    chips = fact.chips or to_hand_out(turn.node, fact.count)
+    if not NAME.fullmatch(fact.name) or why_not(turn.node, fact.name, chips):
+        return
+    if slot is None:
+        turn.put_slot(Slot(fact.name, chips, chips, turn.at, f"{fact.who} made it"))
+        turn.note(NoteKind.ACTION, f"{fact.who} made slot {fact.name}: {listed(chips)}")
+        _resettle(turn, fact.name)
+    elif len(chips) == len(slot.chips) and slot.chips != chips:
+        turn.note(NoteKind.ACTION, f"{fact.who} ordered that slot {fact.name} has {listed(chips)}")
+        turn.put_slot(replace(slot, wish=chips, reason=f"{fact.who} ordered it"))
+        if fact.stop:
+            _hold_users(turn, fact.name)
+    elif slot.chips == chips:
+        turn.put_slot(replace(slot, wish=frozenset(), home=chips))
+
+
+def slot_remove_ordered(turn: Turn, fact: SlotRemoveOrdered) -> None:
+    """Take the slot away, unless a container asks for it."""
+    if fact.name in turn.node.slots and not users_of(turn.node, fact.name):
+        turn.drop_slot(fact.name)
+        turn.note(NoteKind.ACTION, f"{fact.who} removed slot {fact.name}")
+
+
+def _hold_users(turn: Turn, slot: str) -> None:
+    """Promise to start again what runs on the slot; `keep` stops it."""
+    for container in users_of(turn.node, slot):
+        if not container.running or container.key in turn.node.holds or not container.enabled:
+            continue
+        hold = Hold(
+            container.key,
+            container.name,
+            container.chips,
+            0,
+            turn.at,
+            HoldState.STOPPING,
+            container.run,
+            order=container.order,
+            grace=container.grace,
+            restart_policy=container.restart_policy,
+            cause=Cause.MOVE,
+            frozen=container.frozen,
+        )
+        turn.put_hold(hold)
+        text = f"{container.name} will be stopped, and started again on the other chips of slot {slot}"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
+
+
+def move(turn: Turn) -> None:
+    """Give slots that nothing runs on other chips, where a person wants that, or where theirs are isolated."""
+    if observing(turn.node):
+        return
+    for name in sorted(turn.node.slots):
+        slot = turn.node.slots[name]
+        users = users_of(turn.node, name)
+        if any(container.running or _under_way(turn.node, container) for container in users):
+            continue
+        if slot.wish:
+            _obey(turn, slot)
+        else:
+            _leave_isolated(turn, slot, users)
+
+
+def _under_way(node: Node, container: Container) -> bool:
+    """Return whether it may be running, whatever the books say: a stop or a start of ours is not answered."""
+    hold = node.holds.get(container.key)
+    return hold is not None and hold.state is not HoldState.STOPPED
+
+
+def _obey(turn: Turn, slot: Slot) -> None:
+    why = why_not(turn.node, slot.name, slot.wish)
+    if why:
+        turn.put_slot(replace(slot, wish=frozenset()))
+        turn.note(NoteKind.WARNING, f"slot {slot.name} keeps {listed(slot.chips)}: {why}")
+        return
+    turn.note(NoteKind.RESULT, f"slot {slot.name} has {listed(slot.wish)} now, and had {listed(slot.chips)}")
+    _give(turn, replace(slot, home=slot.wish), slot.wish, slot.reason)
+
+
+def _leave_isolated(turn: Turn, slot: Slot, users: list[Container]) -> None:
+    waiting = [hold for c in users if (hold := turn.node.holds.get(c.key)) is not None and not hold.failed]
+    bad = only_isolated(turn.node, slot.chips)
+    if not waiting or not bad or any(c.spare is Spare.NEVER for c in users):
+        if slot.short:
+            turn.put_slot(replace(slot, short=""))
+        return
+    chips = in_place_of(turn.node, bad, slot.chips, slot.name)
+    ring = turn.ring_for(slot.chips)
+    if not chips:
+        if not slot.short:
+            turn.put_slot(replace(slot, short=NO_SPARE))
+            turn.note(NoteKind.WARNING, f"slot {slot.name} stays on {listed(slot.chips)}: {NO_SPARE}", ring)
+        return
+    why = isolated_words(turn.node, min(bad))
+    text = f"{slot.name} moves from {listed(slot.chips - chips)} ({why}) to {listed(chips - slot.chips)}"
+    for hold in waiting:
+        turn.note(NoteKind.HOLD, text if hold.name == slot.name else f"slot {text}", ring, container=hold.key)
+    _give(turn, slot, chips, why)
+
+
+def _give(turn: Turn, slot: Slot, chips: Chips, reason: str) -> None:
+    """Give the slot these chips, and what is held on it, too."""
+    turn.put_slot(replace(slot, chips=chips, wish=frozenset(), since=turn.at, reason=reason, short=""))
+    _resettle(turn, slot.name)
+
+
+def _resettle(turn: Turn, slot: str) -> None:
+    for container in users_of(turn.node, slot):
+        chips, _ = resolve(container.claims, turn.node.chips, chips_of_slots(turn.node))
+        # Where its last life was seen says nothing of the next one.
+        used = container.used if container.running else frozenset()
+        wanted = container.wanted or (container.running and container.enabled)
+        turn.put_container(replace(container, chips=chips | used, used=used, wanted=wanted))
+        hold = turn.node.holds.get(container.key)
+        if hold is not None and not container.running:
+            turn.put_hold(replace(hold, chips=chips))

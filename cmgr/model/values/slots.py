@@ -1,0 +1,33 @@
+"""Slots: stable names for as many chips as a service needs. Which chips these are now, cmgr says."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from cmgr.model.values.chips import SLOT, ChipId
+from cmgr.model.values.containers import Container
+
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
+"""A slot's name: it is part of a device's name, and of a file's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """`chips`: those that a container which is started on it gets; how many never changes.
+
+    `home`: those that a person gave it; where `chips` are others, it has moved. `wish`: a person has ordered these, and
+    it gets them as soon as nothing runs on it. `short`: why it cannot move although it should.
+    """
+
+    name: str
+    chips: frozenset[ChipId]
+    home: frozenset[ChipId]
+    since: datetime
+    reason: str
+    wish: frozenset[ChipId] = frozenset()
+    short: str = ""
+
+
+def slots_of(container: Container) -> tuple[str, ...]:
+    """Return the names of the slots that the container asks for."""
+    return tuple(claim.removeprefix(SLOT) for claim in sorted(container.claims) if claim.startswith(SLOT))

@@ -1,0 +1,121 @@
+"""Orders of a person that are about slots. Each is checked here, so that a refusal says why and what to do."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cmgr.errors import BadRequest, CmgrError, NotThere
+from cmgr.model.containers.moves import users_of, why_not
+from cmgr.model.containers.spares import free_chips
+from cmgr.model.values.chips import SLOT, ChipId, listed
+from cmgr.model.values.facts import Ordered, SlotOrdered, SlotRemoveOrdered
+from cmgr.model.values.node import Node
+from cmgr.model.values.slots import NAME
+from cmgr.service.door.routes import Request
+from cmgr.view.advice import called
+from cmgr.words import counted
+
+if TYPE_CHECKING:
+    from cmgr.view import slot_shapes
+
+MOST = 64
+"""As many chips as a machine can have."""
+
+_ITEM = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class SlotOrders:
+    """Any thread; each raises `CmgrError`. `give` returns when the order is in force; `who` names who asks."""
+
+    node: Callable[[], Node]
+    give: Callable[[Ordered], None]
+    who: Callable[[Request], str]
+
+    def create(self, request: Request) -> "slot_shapes.SlotMade":
+        name = _name(request)
+        chips, count = _chips(request), request.args.get("count")
+        if bool(chips) is (count is not None):
+            raise BadRequest(f"cannot create slot {name}: give either count or chips")
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= MOST):
+            raise BadRequest(f"cannot create slot {name}: count must be from 1 to {MOST}")
+        if name in self.node().slots:
+            raise CmgrError(f"cannot create slot {name}: there is one", hint=f"cmgr slot assign {name} CHIPS")
+        if chips and (why := why_not(self.node(), name, chips)):
+            raise CmgrError(f"cannot create slot {name}: {why}", hint="cmgr chips")
+        self.give(SlotOrdered(name, self.who(request), chips, count if isinstance(count, int) else 0))
+        made = self.node().slots.get(name)
+        if made is None:
+            raise CmgrError(f"cannot create slot {name}: {_too_few(self.node())}", hint="cmgr chips")
+        return {"slot": name, "chips": sorted(made.chips), "device": f"{SLOT}{name}"}
+
+    def assign(self, request: Request) -> "slot_shapes.SlotAssigned":
+        name = self._there(request)
+        slot, chips = self.node().slots[name], _chips(request)
+        stop = request.args.get("stop", False) is True
+        if len(chips) != len(slot.chips):
+            has, is_ = counted(len(slot.chips), "chip"), "chip is" if len(chips) == 1 else "chips are"
+            raise CmgrError(
+                f"cannot assign slot {name}: it has {has}, and {len(chips)} {is_} given",
+                hint="the number never changes: make another slot",
+            )
+        if why := why_not(self.node(), name, chips):
+            raise CmgrError(f"cannot assign slot {name}: {why}", hint="cmgr chips")
+        running = [container for container in users_of(self.node(), name) if container.running]
+        names = [called(self.node(), container.key) for container in running]
+        if running and chips != slot.chips and not stop:
+            hint = "--stop stops it, and starts it again on the other chips"
+            raise CmgrError(f"cannot assign slot {name}: {', '.join(names)} runs on it", hint=hint)
+        if not all(container.enabled for container in running):
+            raise CmgrError(f"cannot assign slot {name}: {names[0]} has the label cmgr.enable=false", hint="stop it")
+        self.give(SlotOrdered(name, self.who(request), chips, stop=stop))
+        return {"slot": name, "chips": sorted(chips), "containers": names if chips != slot.chips else []}
+
+    def remove(self, request: Request) -> "slot_shapes.SlotRemoved":
+        name = self._there(request)
+        names = [called(self.node(), container.key) for container in users_of(self.node(), name)]
+        if names:
+            raise CmgrError(f"cannot remove slot {name}: {', '.join(names)} asks for it", hint="remove that first")
+        self.give(SlotRemoveOrdered(name, self.who(request)))
+        return {"slot": name}
+
+    def _there(self, request: Request) -> str:
+        name = _name(request)
+        if name not in self.node().slots:
+            raise NotThere(f"cannot {_do(request)} {name}: there is no such slot", hint="cmgr slot")
+        return name
+
+
+def _name(request: Request) -> str:
+    name = request.args.get("slot")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise BadRequest(
+            f"cannot {_do(request)}: {str(name)[:80]!r} is no slot's name",
+            hint="small letters, digits, dots, dashes and underscores, at most 63",
+        )
+    return name
+
+
+def _do(request: Request) -> str:
+    return f"{request.do.removeprefix('slot-')} slot"
+
+
+def _chips(request: Request) -> frozenset[ChipId]:
+    """Return the chips of a list such as `4,5` or `0-3`; none where none is given."""
+    text = request.args.get("chips")
+    if text is None:
+        return frozenset()
+    found: set[ChipId] = set()
+    for item in str(text).split(","):
+        span = _ITEM.fullmatch(item.strip())
+        if span is None or int(span[2] or span[1]) - int(span[1]) not in range(MOST):
+            raise BadRequest(f"cannot {_do(request)}: {item[:40]!r} is no chip", hint="such as 4,5 or 0-3")
+        found.update(ChipId(number) for number in range(int(span[1]), int(span[2] or span[1]) + 1))
+    return frozenset(found)
+
+
+def _too_few(node: Node) -> str:
+    free, reserve = free_chips(node), node.policy.spares.reserve
+    kept = f", and spares.reserve keeps {reserve} of them for moves" if reserve else ""
+    return f"{listed(free)} {'is' if len(free) == 1 else 'are'} free{kept}" if free else "no chip is free"

@@ -1,0 +1,65 @@
+"""The documents about slots and CDI, as `shapes` has the others. For types only, too."""
+
+from typing import Annotated, NotRequired, TypedDict
+
+from cmgr.view.shapes import Time
+
+
+class Slot(TypedDict):
+    name: Annotated[str, "its name"]
+    device: Annotated[str, "what a container asks for: `--device`"]
+    chips: Annotated[list[int], "the chips that it has now"]
+    home: Annotated[list[int], "those that a person gave it; it has moved where they are others"]
+    ordered: Annotated[list[int], "those that it gets once nothing runs on it; mostly none"]
+    since: Annotated[Time, "since when it has these"]
+    containers: Annotated[list[str], "the containers that ask for it"]
+    reason: Annotated[str, "why it has these, and why it cannot move where it should"]
+
+
+class Slots(TypedDict):
+    slots: Annotated[list[Slot], "every slot, by name"]
+
+
+class SlotMade(TypedDict):
+    slot: Annotated[str, "its name"]
+    chips: Annotated[list[int], "its chips"]
+    device: Annotated[str, "what a container asks for: `--device`"]
+
+
+class SlotAssigned(TypedDict):
+    slot: Annotated[str, "its name"]
+    chips: Annotated[list[int], "the chips that it gets"]
+    containers: Annotated[list[str], "what is stopped for that, and started again"]
+
+
+class SlotRemoved(TypedDict):
+    slot: Annotated[str, "its name"]
+
+
+class CdiMount(TypedDict):
+    hostPath: Annotated[str, "of the machine"]
+    containerPath: Annotated[str, "in the container"]
+    options: Annotated[list[str], "as mount(8) has them"]
+
+
+class CdiEdits(TypedDict):
+    env: NotRequired[Annotated[list[str], "variables of the container"]]
+    deviceNodes: NotRequired[Annotated[list[dict[str, str]], "device files; one that is not there is the refusal"]]
+    mounts: NotRequired[Annotated[list[CdiMount], "files of the machine"]]
+
+
+class CdiDevice(TypedDict):
+    name: Annotated[str, "the chip's id, or `all`"]
+    containerEdits: Annotated[CdiEdits, "what a container gets"]
+
+
+class CdiSpecification(TypedDict):
+    cdiVersion: Annotated[str, "the format's version"]
+    kind: Annotated[str, "what containers say before the `=`"]
+    devices: Annotated[list[CdiDevice], "each chip that is there, and all of them"]
+
+
+class Cdi(TypedDict):
+    file: Annotated[str, "where it is kept, with `cdi.chips`"]
+    kept: Annotated[bool, "whether it is"]
+    specification: Annotated[CdiSpecification, "the chips, for the Container Device Interface; isolated ones refuse"]
