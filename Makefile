@@ -8,6 +8,8 @@ CODE := cmgr tests bench
 
 NOT_HERE := --ignore=tests/packages --ignore=tests/power
 SIDE_BY_SIDE := -n auto --dist worksteal -m "not alone" $(NOT_HERE)
+# Each of these has a daemon or a service of its own, and mostly waits for it: two for each processor.
+WAITING := -n $(shell expr 2 \* $$(nproc)) --dist worksteal -m alone $(NOT_HERE)
 
 .PHONY: help demo check quick test bench recording reliability fmt generated golden clean deb rpm test-packages test-shipped test-newest
 
@@ -39,7 +41,7 @@ quick: $(STAMP)
 test: $(STAMP)
 	@sh tests/support/install.sh
 	@sh tests/support/again.sh $(BIN)/pytest $(SIDE_BY_SIDE)
-	@sh tests/support/again.sh $(BIN)/pytest -m alone $(NOT_HERE)
+	@sh tests/support/again.sh $(BIN)/pytest $(WAITING)
 
 deb rpm: $(STAMP)
 	@sh packaging/build.sh $@
