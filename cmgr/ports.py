@@ -113,10 +113,14 @@ class Gauge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """How a stop went. `run`: the word of the life that ended. `before`: it had ended already, and so."""
+    """How a stop went. `run`: the word of the life that ended. `before`: it had ended already, and so.
+
+    `deaf`: it was killed after the whole grace because its first process does not take the stop signal, in words.
+    """
 
     run: str = ""
     before: Exit | None = None
+    deaf: str = ""
 
 
 class Runtime(Protocol):
@@ -181,6 +185,18 @@ class Diagnosing(Protocol):
         """Return the last lines that the container wrote, at most that many, or their end when they are very long.
 
         Blocks up to 10 s. Safe to repeat. Raises as `stop`; `ContainerError` also where its output is kept nowhere.
+        """
+
+
+@runtime_checkable
+class Executing(Protocol):
+    """A runtime that can run a command inside of a container, as the container's own user."""
+
+    def run_inside(self, key: ContainerKey, command: Sequence[str], seconds: float) -> tuple[int, str]:
+        """Return the command's exit code and the end of its output, 4 KiB at most.
+
+        Blocks for up to so many seconds, and 1 s more. Not safe to repeat. Raises as `stop`; one that takes longer is
+        left to go on. No shell is involved.
         """
 
 

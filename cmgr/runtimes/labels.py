@@ -1,6 +1,7 @@
 """The wishes in a container's `cmgr.` labels. Pure; a wish that cannot be read is a warning, and the default holds."""
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -22,6 +23,8 @@ NEEDS_NETWORK = "cmgr.needs-network"
 GROUP = "cmgr.group"
 GROUP_SIZE = "cmgr.group-size"
 
+BEFORE_STOP = "cmgr.before-stop"
+
 IGNORE = "ignore"
 """The value of `ENABLE` for a container that can reach chips and uses none."""
 
@@ -33,8 +36,9 @@ LONGEST_GRACE = timedelta(days=7)
 class Wishes:
     """`grace` and `strategy` are None where the labels do not say, `heal` where they do not wish it.
 
-    `ignored`: the container uses no chip, whatever it could reach. `group`: the group that it is a member of, or
-    nothing; `group_size`: how many members that has in all, 0 where nobody says.
+    `ignored`: the container uses no chip, whatever it could reach. `before_stop`: a command with its arguments.
+    `group`: the group that it is a member of, or nothing; `group_size`: how many members that has in all, 0 where
+    nobody says.
     """
 
     strategy: Strategy | None = None
@@ -43,6 +47,7 @@ class Wishes:
     enabled: bool = True
     ignored: bool = False
     heal: Heal | None = None
+    before_stop: tuple[str, ...] = ()
     needs_network: bool = False
     group: str = ""
     group_size: int = 0
@@ -58,6 +63,7 @@ class Wishes:
             enabled=self.enabled,
             heal=self.heal,
             needs_network=self.needs_network,
+            before_stop=self.before_stop,
             group=self.group,
             group_size=self.group_size,
             spare=self.spare,
@@ -70,8 +76,11 @@ def wished(labels: Mapping[str, str]) -> bool:
     return any(label.startswith("cmgr.") or label in _taken() for label in labels)
 
 
-def wishes(labels: Mapping[str, str], *, auto_remove: bool = False) -> Wishes:
-    """Return what the labels wish for. `auto_remove`: the container is removed when it ends."""
+def wishes(labels: Mapping[str, str], *, auto_remove: bool = False, image: Mapping[str, str] | None = None) -> Wishes:
+    """Return what the labels wish for. `auto_remove`: the container is removed when it ends.
+
+    `image`: the labels of its image, None where nobody can tell them. Commands of those are not run.
+    """
     warnings: list[str] = []
     said = _said(labels, warnings)
     heals = said.get(HEAL, "false").casefold() == "true"
@@ -86,6 +95,7 @@ def wishes(labels: Mapping[str, str], *, auto_remove: bool = False) -> Wishes:
         ignored=said.get(ENABLE, "true").casefold() == IGNORE,
         heal=_heal(said) if heals and not auto_remove else None,
         spare=Spare(said[SPARE]) if SPARE in said else None,
+        before_stop=_command(said, image, warnings),
         needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
         group=group,
         group_size=size,
@@ -146,6 +156,22 @@ def _told(said: Mapping[str, object]) -> str:
     return " and ".join(f"{label}={value}" for label, value in sorted(said.items()))
 
 
+def _command(said: Mapping[str, str], image: Mapping[str, str] | None, warnings: list[str]) -> tuple[str, ...]:
+    """Return the command that the container's maker, and not its image, wishes to be run before the stop."""
+    if BEFORE_STOP not in said:
+        return ()
+    if image is None:
+        warnings.append(f"label {BEFORE_STOP} is not obeyed: whether the image brought it cannot be told")
+    elif image.get(BEFORE_STOP, "").strip() == said[BEFORE_STOP]:
+        warnings.append(f"label {BEFORE_STOP} is not obeyed: the image brought it, and only --label counts")
+    else:
+        try:
+            return tuple(shlex.split(said[BEFORE_STOP]))
+        except ValueError:
+            warnings.append(f"cannot read label {BEFORE_STOP}={_shown(said[BEFORE_STOP])}: a quotation mark is missing")
+    return ()
+
+
 def _heal(said: Mapping[str, str]) -> Heal:
     return Heal(
         limit=int(said[HEAL_LIMIT]) if HEAL_LIMIT in said else None,
@@ -168,6 +194,7 @@ _TAKEN: Mapping[str, tuple[str, str]] = {
     HEAL_BACKOFF: ("[1-9][0-9]{0,5}", "a whole number of seconds from 1"),
     GROUP: (_NAME, _NAME_WORDS),
     GROUP_SIZE: ("[1-9][0-9]{0,3}", "a whole number from 1"),
+    BEFORE_STOP: (r"(?=[^#])[ -~]{1,1000}", "a command with its arguments, at most 1000 plain characters"),
 }
 """Each label of cmgr's own that is read: what it must look like, as a regular expression and in words."""
 

@@ -35,6 +35,7 @@ from cmgr.model.values.facts import (
 )
 from cmgr.ports import ChipDriver, Diagnosing, Runtime
 from cmgr.service.around import Around
+from cmgr.service.last_words import last_words
 from cmgr.service.pool import Pool
 
 RUNTIME_THREADS = 128
@@ -126,8 +127,7 @@ class Workers:
                 return ResetDone(action.id, action.ring)
             case StopContainer():
                 self._around.before_stop(action)
-                halt = self._runtimes[action.key.runtime].stop(action.key, action.grace)
-                return ContainerStopped(action.id, action.key, halt.run, before=halt.before)
+                return self._stop(action)
             case StartContainer():
                 runtime = self._runtimes[action.key.runtime]
                 run = runtime.start(action.key, action.restart_policy, frozen=action.frozen)
@@ -141,6 +141,12 @@ class Workers:
                 return CdiWritten(action.id, mended=self._around.write_cdi(action))
             case _:
                 assert_never(action)
+
+    def _stop(self, action: StopContainer) -> ContainerStopped:
+        runtime = self._runtimes[action.key.runtime]
+        words, grace = last_words(runtime, action) if action.before else ("", action.grace)
+        halt = runtime.stop(action.key, grace)
+        return ContainerStopped(action.id, action.key, halt.run, before=halt.before, words=words, deaf=halt.deaf)
 
     def _output(self, action: ReadOutput) -> str:
         runtime = self._runtimes[action.key.runtime]

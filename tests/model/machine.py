@@ -80,6 +80,7 @@ class Real:
     ailed: bool = False
     frozen: bool = False
     needs_network: bool = False
+    before_stop: tuple[str, ...] = ()
     check: timedelta | None = None
     healthy_at: datetime = T0
     slot: str = ""
@@ -105,6 +106,7 @@ class Real:
             heal=self.heal,
             health=self.health(now),
             says_within=self.check,
+            before_stop=self.before_stop,
             frozen=self.running and self.frozen,
             needs_network=self.needs_network,
         )
@@ -148,6 +150,7 @@ class Machine:
             real.enabled = self.rng.random() < 0.93
             real.strategy = self.rng.choice([None] * 9 + [*Strategy])
             real.needs_network = self.rng.random() < 0.3
+            real.before_stop = ("save", real.key.id) if self.rng.random() < 0.3 else ()
         if self.plan.healed and self.rng.random() < self.plan.healed:
             real.heal = Heal(self.rng.choice([None, 2]), timedelta(seconds=self.rng.choice([1, 5, 20])))
         if self.plan.checked and self.rng.random() < self.plan.checked:
@@ -224,6 +227,8 @@ class Machine:
             return {"gone": True}
         if not isinstance(command, SetRestartPolicy):
             self._may_be_touched(real)
+        if isinstance(command, StopContainer):
+            assert command.before in ((), real.before_stop), f"seed {self.seed}: {command.before} is run in {real}"
         if command.key.runtime in self.down:
             return {"error": "down", "unreachable": True}
         match command:
@@ -249,7 +254,8 @@ class Machine:
             return {"run": f"life {real.life}", "before": real.exit}
         if not fails or self.rng.random() < 0.5:
             self.dies(real, Exit(143, self.clock(), asked=True))
-        return {"error": "timeout"} if fails else {"run": f"life {real.life}"}
+        words = {"words": "ran save", "deaf": self.rng.choice(["", "its first process is a shell"])}
+        return {"error": "timeout"} if fails else {"run": f"life {real.life}", **words}
 
     def _start(self, real: Real, command: StartContainer, fails: bool) -> dict[str, Any]:
         if fails and self.rng.random() < 0.5:

@@ -135,3 +135,36 @@ def test_whoever_has_a_label_of_a_job_concerns_cmgr() -> None:
     assert wished({"huawei.com/job.id": "a"})
     assert wished({"cmgr.order": "1"})
     assert not wished({"huawei.com/other": "a"})
+
+
+WORDS = {"cmgr.before-stop": "python3 save.py --to '/mnt/last one'"}
+
+
+def test_the_command_before_the_stop_is_a_program_and_its_arguments_and_no_shell_reads_it() -> None:
+    assert wishes(WORDS, image={}).before_stop == ("python3", "save.py", "--to", "/mnt/last one")
+    assert wishes({"cmgr.before-stop": "save; reboot $(id)"}, image={}).before_stop == ("save;", "reboot", "$(id)")
+
+
+@pytest.mark.parametrize(
+    ("image", "why"),
+    [
+        (WORDS, "label cmgr.before-stop is not obeyed: the image brought it, and only --label counts"),
+        (None, "label cmgr.before-stop is not obeyed: whether the image brought it cannot be told"),
+    ],
+)
+def test_a_command_that_the_image_brought_or_may_have_brought_is_not_run(
+    image: dict[str, str] | None, why: str
+) -> None:
+    wished = wishes(WORDS, image=image)
+    assert (wished.before_stop, wished.warnings) == ((), (why,))
+
+
+def test_a_command_that_differs_from_the_one_of_the_image_is_its_makers() -> None:
+    assert wishes(WORDS, image={"cmgr.before-stop": "rm -r /"}).before_stop[0] == "python3"
+
+
+@pytest.mark.parametrize("value", ["", "  ", "say 'it", 'say "it', "a\nb", "a\x1b[2J", "x" * 1001])
+def test_a_command_that_cannot_be_read_is_a_warning_and_nothing_is_run(value: str) -> None:
+    wished = wishes({"cmgr.before-stop": value}, image={})
+    assert (wished.before_stop, len(wished.warnings)) == ((), 1)
+    assert wished.warnings[0].startswith("cannot read label cmgr.before-stop=")

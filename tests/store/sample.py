@@ -57,6 +57,8 @@ _container = Container(
     warnings=("a label",),
     chips=frozenset({CHIP, ChipId(10)}),
     since=NOW,
+    before_stop=("save", "--now"),
+    deaf=True,
 )
 _hold = Hold(
     key=KEY,

@@ -39,6 +39,8 @@ CREATE TABLE containers (
     used TEXT DEFAULT '[]' NOT NULL,
     since TEXT,
     wanted BOOLEAN DEFAULT 0 NOT NULL,
+    before_stop TEXT DEFAULT '[]' NOT NULL,
+    deaf BOOLEAN DEFAULT 0 NOT NULL,
     needs_network BOOLEAN DEFAULT 0 NOT NULL,
     "group" TEXT DEFAULT '' NOT NULL,
     spare TEXT,

@@ -32,6 +32,7 @@ class Spec:
     running: bool = True
     check: str = ""
     slot: str = ""
+    image: str = IMAGE
 
 
 def deaf(name: str, chips: str, grace: int = 1) -> Spec:
@@ -81,7 +82,7 @@ class Containers:
                 device_requests=asked,
             )
             made = client.create_container(
-                IMAGE,
+                spec.image,
                 list(spec.command),
                 name=spec.name,
                 host_config=config,

@@ -151,12 +151,20 @@ def _stop(turn: Turn, hold: Hold) -> None:
     sick = f"episode {hold.episode}: {UNHEALTHY_AFTER}" if hold.sick else ""
     reason = why_restarted(turn, hold) or sick or f"episode {hold.episode}: {what} of {of}"
     reason = "its slot gets other chips" if hold.cause is Cause.MOVE else reason
-    command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace)
+    before = _last_words(turn, hold)
+    command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)
     turn.put_hold(replace(hold, command=command.id, retry_at=None, told=hold.told or turn.at))
     turn.commands.append(command)
     if not hold.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
         text = f"stop {hold.name} (grace {span(hold.grace)})"
         turn.note(NoteKind.ACTION, text, ring, container=hold.key)
+
+
+def _last_words(turn: Turn, hold: Hold) -> tuple[str, ...]:
+    """Return the command that it wishes to be run in it: with the first order of each life of cmgr that reaches it."""
+    container = turn.node.containers.get(hold.key)
+    first = hold.told is None or hold.tries == 0
+    return container.before_stop if container is not None and first and not container.frozen else ()
 
 
 def _still_wanted(turn: Turn, hold: Hold) -> bool:
@@ -251,6 +259,7 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
     if hold is None:
         return
     ring = turn.ring_for(hold.chips)
+    _tell_stop(turn, hold, fact)
     if fact.again and hold.key in turn.node.containers:
         started_in_stop(turn, hold, fact.again)
     elif fact.error:
@@ -270,6 +279,20 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
         how = f"had died by itself (exit code {before.code})" if before is not None else "is stopped"
         turn.note(NoteKind.RESULT, f"{hold.name} {how}", ring, container=hold.key)
         stopped(turn, hold, fact.run)
+
+
+def _tell_stop(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:
+    """Tell what the container's own command came to, and once of one that does not hear its stop signal."""
+    ring, container = turn.ring_for(hold.chips), turn.node.containers.get(hold.key)
+    if fact.words and fact.before is None:
+        turn.note(NoteKind.RESULT, f"before its stop {hold.name} {fact.words}", ring, container=hold.key)
+    if fact.deaf and container is not None and not container.deaf:
+        turn.put_container(replace(container, deaf=True))
+        text = (
+            f"{hold.name} was killed after its whole grace of {span(hold.grace)}: {fact.deaf} (hint: give its command "
+            'in exec form, CMD ["program", …]; or run it with --init; or name a signal that it takes, STOPSIGNAL)'
+        )
+        turn.note(NoteKind.RESULT, text, ring, container=hold.key)
 
 
 def container_started(turn: Turn, fact: ContainerStarted) -> None:

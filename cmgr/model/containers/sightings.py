@@ -200,6 +200,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         warnings=container.warnings + warnings,
         since=turn.at if changed or known is None else known.since,
         seen=turn.at,
+        deaf=known is not None and known.deaf,
     )
     turn.put_container(replace(now, wanted=is_wanted(known, now)))
     if now.running:

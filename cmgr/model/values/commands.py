@@ -37,13 +37,17 @@ class ReadRing:
 
 @dataclass(frozen=True, slots=True)
 class StopContainer:
-    """Stop it, with `grace` between the polite signal and the kill. Safe to repeat. Answer: `ContainerStopped`."""
+    """Stop it, with `grace` between the polite signal and the kill. Safe to repeat. Answer: `ContainerStopped`.
+
+    `before`: a command with its arguments that is run inside of it first. That is part of the grace.
+    """
 
     id: CommandId
     reason: str
     key: ContainerKey
     name: str
     grace: timedelta
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,8 @@ class Container:
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
     `needs_network`: it is of no use where a chip's link is dead. `group`: the group that it is a member of, or nothing;
     `group_size`: how many members that has in all, 0 where its labels do not say.
+    `before_stop`: a command with its arguments that is run inside of it before its stop signal.
+    `deaf`: it has been told that its first process does not take its stop signal.
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
     """
 
@@ -109,6 +111,8 @@ class Container:
     used: frozenset[ChipId] = frozenset()
     since: datetime | None = None
     wanted: bool = False
+    before_stop: tuple[str, ...] = ()
+    deaf: bool = False
     needs_network: bool = False
     group: str = ""
     spare: Spare | None = None

@@ -142,6 +142,7 @@ class ContainerStopped:
     `run`: the word of the life that ended. `gone`: it exists no more. `before`: it was down before the stop was
     asked for, and this is how its life had ended. `unreachable`: the order never reached the runtime.
     `again`: it was stopped, and this is the word of the life in which something has started it since.
+    `words`: what became of the command that was to be run first. `deaf`: as in `ports.Halt`.
     """
 
     command: CommandId
@@ -152,6 +153,8 @@ class ContainerStopped:
     gone: bool = False
     before: Exit | None = None
     again: str = ""
+    words: str = ""
+    deaf: str = ""
 
 
 @dataclass(frozen=True, slots=True)

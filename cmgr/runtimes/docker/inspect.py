@@ -1,6 +1,7 @@
 """Docker's description of a container (the JSON of `docker inspect`) turned into a `Container`. Pure."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
@@ -23,21 +24,27 @@ _POLICIES = ("always", "on-failure", "unless-stopped")
 class Described:
     """A container, and the signal that asks it to stop.
 
-    `state` is Docker's own word for its state. `concerns`: it asks for chips, has something about them that could
-    not be read, or has a label of cmgr's; the others are not cmgr's.
+    `state` is Docker's own word for its state, `pid` its first process, 0 while there is none. `concerns`: it asks for
+    chips, has something about them that could not be read, or has a label of cmgr's; the others are not cmgr's.
     """
 
     container: Container
     stop_signal: int
     state: str
     concerns: bool
+    pid: int = 0
 
 
 _PRIVILEGED = "is privileged, so it can reach every chip; which it uses cannot be told"
 
 
-def described(document: object, majors: frozenset[int]) -> Described:
-    """Read what Docker answered; `majors` as in `claims.from_numbers`.
+def asks_last_words(document: object) -> bool:
+    """Return whether it matters which labels the container's image has."""
+    return labels.BEFORE_STOP in texts(mapping(mapping(document).get("Config")).get("Labels"))
+
+
+def described(document: object, majors: frozenset[int], image: Mapping[str, str] | None = None) -> Described:
+    """Read what Docker answered; `majors` as in `claims.from_numbers`, `image` as in `labels.wishes`.
 
     Raises `ContainerError` when that is no container.
     """
@@ -48,7 +55,7 @@ def described(document: object, majors: frozenset[int]) -> Described:
     config, host, state = (mapping(whole.get(part)) for part in ("Config", "HostConfig", "State"))
     auto_remove = host.get("AutoRemove") is True
     told = texts(config.get("Labels"))
-    wished = labels.wishes(told, auto_remove=auto_remove)
+    wished = labels.wishes(told, auto_remove=auto_remove, image=image)
     asked = claims.Claims() if wished.ignored else _asked(config, host, whole.get("Mounts"), majors)
     running, frozen = is_running(state), state.get("Paused") is True
     run = text(state, "StartedAt")
@@ -69,7 +76,8 @@ def described(document: object, majors: frozenset[int]) -> Described:
         frozen=running and frozen,
     )
     concerns = bool(asked.chips or asked.warnings) or labels.wished(told)
-    return Described(wished.of(container), signal_number(text(config, "StopSignal")), text(state, "Status"), concerns)
+    signal = signal_number(text(config, "StopSignal"))
+    return Described(wished.of(container), signal, text(state, "Status"), concerns, _number(state, "Pid"))
 
 
 def unreadable(row: Json, why: str) -> Described:

@@ -4,7 +4,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,15 +12,17 @@ from datetime import UTC, datetime, timedelta
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils, RuntimeDown
 from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
+from cmgr.runtimes import ears
 from cmgr.runtimes.claims import majors_here
+from cmgr.runtimes.docker import inside
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Watcher
-from cmgr.runtimes.docker.inspect import NAME, Described, described, restart_policy, unreadable
+from cmgr.runtimes.docker.inspect import NAME, Described, asks_last_words, described, restart_policy, unreadable
 from cmgr.runtimes.docker.known import Known
 from cmgr.runtimes.docker.shims import end_idle_shims
 from cmgr.runtimes.docker.tell import Teller
 from cmgr.runtimes.docker.wire import Clients, Limits
-from cmgr.runtimes.documents import Json, ended, text
+from cmgr.runtimes.documents import Json, ended, mapping, text, texts
 from cmgr.runtimes.labels import LONGEST_GRACE
 
 _DEAD_TASK = re.compile(r"task [0-9a-f]{12,64}:? already exists")
@@ -97,6 +99,9 @@ class DockerRuntime:
         before = last.container.run if last is not None else ""
         what = f"stop container {self._known.name(key.id)}"
         # No look comes first: what counts is how soon the request is out.
+        signal = last.stop_signal if last is not None else 0
+        deaf = ears.deaf(last.pid, key.id, signal) if last is not None else ""
+        began = time.monotonic()
         try:
             with self._clients.use(what, seconds + self._limits.after_grace) as client:
                 was_down = client.stop(key.id, seconds) == 304
@@ -113,7 +118,8 @@ class DockerRuntime:
             return Halt(before)
         if not was_down:
             self._deaths.told(key.id)  # The event that says so may still be on its way, or never come.
-        return halt
+        killed = deaf and not was_down and time.monotonic() - began >= seconds > 0
+        return replace(halt, deaf=ears.words(deaf, signal)) if killed else halt
 
     def _not_stopped(self, key: ContainerKey, error: ContainerError) -> Halt:
         # Whether it is gone, or down in spite of the error, says only a look: the text does not.
@@ -126,6 +132,9 @@ class DockerRuntime:
         if container.running:
             raise ContainerError(error.message, hint=error.hint)  # Not `ContainerGone`: it is there.
         return Halt(container.run)
+
+    def run_inside(self, key: ContainerKey, command: Sequence[str], seconds: float) -> tuple[int, str]:
+        return inside.run(self._clients, key, f"run {command[0]} in {self._known.name(key.id)}", command, seconds)
 
     def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
         what = f"start container {self._known.name(key.id)}"
@@ -197,9 +206,21 @@ class DockerRuntime:
         ticket = self._known.ticket()
         with self._clients.use(f"inspect container {self._known.name(id_)}", seconds or self._limits.look) as client:
             document = client.api.inspect_container(id_)
-        found = described(document, majors_here())
+        image = self._image_labels(document, seconds or self._limits.look) if asks_last_words(document) else None
+        found = described(document, majors_here(), image)
         self._known.put(id_, found, ticket)
         return replace(found, container=self._deaths.completed(found.container))
+
+    def _image_labels(self, document: Json, seconds: float) -> Mapping[str, str] | None:
+        """Return the labels that the container's image brought; None where nobody can tell any more."""
+        try:
+            with self._clients.use("inspect an image", seconds) as client:
+                image: object = client.api.inspect_image(text(document, "Image"))  # type: ignore[no-untyped-call]
+        except RuntimeDown:
+            raise
+        except ContainerError:
+            return None  # It may have been removed since.
+        return texts(mapping(mapping(image).get("Config")).get("Labels"))
 
     def _look_after(self, key: ContainerKey) -> Container:
         """Look at a container that an order has reached."""

@@ -1,0 +1,87 @@
+"""With a real Docker daemon: a container's own command before its stop, and processes that do not hear their signal."""
+
+from contextlib import closing
+
+import pytest
+
+from tests.support.daemon import root_folder
+from tests.support.dockerd import IGNORES, OBEYS
+from tests.system.conftest import Install
+from tests.system.containers import Containers, Spec
+
+pytestmark = pytest.mark.docker
+
+RING = {"strategy": "ringRecover", "retry.settle": "0s"}
+SAYS = {"cmgr.before-stop": "sh -c 'echo saving; touch /saved; echo saved step 7; exit 3'"}
+HANGS = {"cmgr.before-stop": "sh -c 'echo begun; while :; do sleep 1; done'", "cmgr.stop-timeout": "1"}
+MISSING = {"cmgr.before-stop": "no-such-program"}
+SPILLS = {
+    "cmgr.before-stop": "sh -c 'n=0; while test $n -lt 60000; do echo $n xxxxxxxxxxxxxxxxxxxxxxxxx; n=$((n+1)); done'"
+}
+SHELL = ("sh", "-c", "echo ready; while :; do sleep 1; done")
+
+
+def told(service_notes: list[str], name: str) -> str:
+    (text,) = (text for text in service_notes if text.startswith(f"before its stop {name} "))
+    return text
+
+
+def test_each_says_its_last_words_and_none_keeps_the_episode_from_going_on(
+    on_docker: Install, containers: Containers
+) -> None:
+    service = on_docker(RING)
+    specs = {"says": SAYS, "hangs": HANGS, "missing": MISSING, "spills": SPILLS}
+    containers.run(*(Spec(name, str(n), labels=labels) for n, (name, labels) in enumerate(specs.items())))
+    service.start()
+    service.inject(0)
+    service.until_said("episode 1 is over: recovered")
+    texts = [note.text for note in service.notes()]
+    assert "ran sh: code 3 after " in told(texts, "says")
+    assert told(texts, "says").endswith("it wrote: saving | saved step 7")
+    assert "could not run sh to its end: " in told(texts, "hangs")
+    assert "did not answer within 1 s" in told(texts, "hangs")
+    assert "no-such-program" in told(texts, "missing")
+    assert told(texts, "spills").endswith("59999 xxxxxxxxxxxxxxxxxxxxxxxxx")
+    assert [containers.count(name, "start") for name in specs] == [1, 1, 1, 1]
+    assert not any(note.kind == "warning" for note in service.notes())
+
+
+def test_a_command_that_the_image_brings_is_not_run_and_told(on_docker: Install, containers: Containers) -> None:
+    with closing(containers.dockerd.client()) as client:
+        change = "LABEL cmgr.before-stop='touch /dev/shm/owned'"
+        client.import_image_from_data(root_folder(), repository="cmgr-words", tag="latest", changes=[change])
+    containers.run(
+        Spec("brought", "0", image="cmgr-words:latest"),
+        Spec("own", "1", image="cmgr-words:latest", labels={"cmgr.before-stop": "echo mine"}),
+    )
+    service = on_docker(RING)
+    service.start()
+    brought = service.container("brought")
+    assert brought is not None
+    why = "label cmgr.before-stop is not obeyed: the image brought it, and only --label counts"
+    assert brought["warnings"] == [why]
+    service.inject(0)
+    service.until_said("episode 1 is over: recovered")
+    texts = [note.text for note in service.notes()]
+    assert told(texts, "own").endswith("it wrote: mine")
+    assert not any(text.startswith("before its stop brought") for text in texts)
+
+
+def test_a_shell_that_does_not_hear_its_stop_signal_is_found_out_and_told_once(
+    on_docker: Install, containers: Containers
+) -> None:
+    service = on_docker(RING)
+    short = {"cmgr.stop-timeout": "1"}
+    containers.run(
+        Spec("shell", "0", SHELL, labels=short), Spec("deaf", "1", IGNORES, labels=short), Spec("obeys", "2", OBEYS)
+    )
+    service.start()
+    for episode in (1, 2):
+        service.inject(0)
+        service.until_said(f"episode {episode} is over: recovered")
+    texts = [note.text for note in service.notes() if "does not take" in note.text]
+    assert sorted(text.partition(" (hint")[0] for text in texts) == [
+        f"{name} was killed after its whole grace of 1 s: its first process (sh) does not take SIGTERM"
+        for name in ("deaf", "shell")
+    ]
+    assert "--init" in texts[0]
