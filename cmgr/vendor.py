@@ -65,10 +65,13 @@ class Notation:
     `given_by`: the names of the OCI runtimes and hooks that give out what `variable` lists. Without one of them in its
     definition the variable means nothing, and images have it all the same; None: it always means what it says.
     `items`: what an item of a list looks like, besides numbers, ranges and bus ids, which every make has. The first
-    group is the chip, a number or a name that its driver gives it.
-    `node`: the device file of a chip, its number the first group. `part`: the device file of a part, which says no
+    group is the chip, a number or a name that its driver gives it. A list with an item of `none` is empty.
+    `all_if`: two variables; an image that has the first and not the second asks for every chip where `variable` is not
+    set. `mounts`: the directory inside the container where files that are mounted are such items.
+    `node`: the device file of a chip, its number the first group. That is the chip's own number, or, where `file` is
+    given, not always: then the claim is that path with the number. `part`: the device file of a part, which says no
     chip. `majors`: the names that `/proc/devices` has for the driver of those files.
-    `cdi`: the vendor in the names of CDI devices. `requests`: the drivers, and `capabilities`: what else Docker takes
+    `cdi`: the vendors in the names of CDI devices. `requests`: the drivers, and `capabilities`: what else Docker takes
     for this make in a device request; such a request sets `variable` anew at each start.
     `jobs`: how the labels begin with which the maker's own software says what job a container is a member of, and
     whether it is recovered; they are understood as those of a group. Empty: there are none.
@@ -78,7 +81,11 @@ class Notation:
     items: tuple[re.Pattern[str], ...]
     node: re.Pattern[str]
     majors: frozenset[str]
-    cdi: str
+    cdi: frozenset[str]
+    file: str = ""
+    none: frozenset[str] = frozenset()
+    all_if: tuple[str, str] | None = None
+    mounts: str = ""
     part: re.Pattern[str] | None = None
     given_by: re.Pattern[str] | None = None
     parts_if: tuple[str, str] | None = None

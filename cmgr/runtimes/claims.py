@@ -2,8 +2,8 @@
 
 Pure, but for `majors_here`. The same for every runtime and every make of chips; how one make is asked for, its
 `vendor.Notation` says. A claim is what `chips.resolve` takes: a physical id in decimal digits, `chips.ALL_CHIPS`, a
-slot's name, or a serial, uuid or bus id. An unreadable item becomes a warning that names where it stands; it never
-hides the other claims and is never taken for chip 0.
+slot's name, or a serial, uuid, bus id or device file. An unreadable item becomes a warning that names where it stands;
+it never hides the other claims and is never taken for chip 0.
 """
 
 import posixpath
@@ -24,9 +24,13 @@ _CONTROL = 192
 _NONE = ("", "none", "void")
 _NUMBER = re.compile(r"[0-9]{1,4}")
 _RANGE = re.compile(r"([0-9]{1,4})\s*-\s*([0-9]{1,4})")
-_BUS = re.compile(r"([0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])")
+_BUS = re.compile(r"(?:0000)?([0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])")
 _CDI = re.compile(r"([A-Za-z0-9.-]+)/([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 _DEVICE = re.compile(r"(?m)^\s*([0-9]{1,4}) (\S+)\s*$")
+
+
+Majors = Mapping[int, str]
+"""The chip drivers' major numbers here; with each the `file` of its notation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,11 @@ def _is_given(notation: Notation, programs: Sequence[str] | None) -> bool:
 def _of_variables(notation: Notation, environment: Sequence[str]) -> Claims:
     name = notation.variable
     asked = _assigned(environment, name)
+    if notation.none & {item.strip().casefold() for item in asked.split(",")}:
+        return Claims()
+    if notation.all_if is not None and not asked:
+        has, lacks = (_assigned(environment, variable) for variable in notation.all_if)
+        return Claims(frozenset({ALL_CHIPS}) if has and not lacks else frozenset())
     if notation.parts_if is None or not _has_word(environment, *notation.parts_if):
         return from_list(name, asked)
     names = [item.strip() for item in asked.split(",")]
@@ -131,7 +140,9 @@ def _item(item: str) -> frozenset[str] | None:
         return _numbers(item, item)
     if span := _RANGE.fullmatch(item):
         return _numbers(span[1], span[2])
-    named = _first(item, (_BUS, *(pattern for notation in notations() for pattern in notation.items)))
+    if bus := _BUS.fullmatch(item):
+        return frozenset({bus[1].lower()})
+    named = _first(item, (pattern for notation in notations() for pattern in notation.items))
     if named is None:
         return None
     return _numbers(named[1], named[1]) if _NUMBER.fullmatch(named[1]) else frozenset({named[1]})
@@ -154,8 +165,8 @@ def from_devices(paths: Iterable[str]) -> Claims:
     for given in dict.fromkeys(paths):
         # POSIX keeps two leading slashes as they are; the kernel does not tell them from one.
         path = "/" + posixpath.normpath(given).lstrip("/")
-        if node := _first(path, (notation.node for notation in notations())):
-            chips.add(str(int(node[1])))
+        if node := _node(path):
+            chips.add(node)
         elif _first(path, (notation.part for notation in notations())):
             chips.add(UNCLEAR)
             warnings.append(f"uses {_shown(path)}, a part of a chip that cannot be told")
@@ -163,6 +174,26 @@ def from_devices(paths: Iterable[str]) -> Claims:
             chips.add(UNCLEAR)
             warnings.append("is given all of /dev, so it can reach every chip; which it uses cannot be told")
     return Claims(frozenset(chips), _few(warnings, "the devices"))
+
+
+def _node(path: str) -> str:
+    """Return the claim that a chip's device file is; nothing for other files."""
+    found = ((notation.file, notation.node.fullmatch(path)) for notation in notations())
+    return next((f"{file}{int(node[1])}" for file, node in found if node), "")
+
+
+def from_mounts(places: Iterable[str]) -> Claims:
+    """Return what the places say at which files are mounted inside the container."""
+    named = [
+        place.removeprefix(notation.mounts)
+        for place in places
+        for notation in notations()
+        if notation.mounts and place.startswith(notation.mounts)
+    ]
+    whole = [re.sub(r"cdi/([^/]+)/([^/]+)/(.+)", r"\1/\2=\3", item) for item in named]
+    return joined(
+        from_cdi([item], "the mounts") if _CDI.fullmatch(item) else from_list("the mounts", item) for item in whole
+    )
 
 
 def from_requests(requests: Iterable[Request]) -> Claims:
@@ -189,7 +220,7 @@ def from_cdi(names: Iterable[str], where: str) -> Claims:
     """Return what CDI device names say: `vendor/class=0`, `vendor/class=all`. Those of no make of chips say nothing."""
     chips: set[str] = set()
     warnings = []
-    known = {notation.cdi for notation in notations()}
+    known = frozenset[str]().union(*(notation.cdi for notation in notations()))
     for name in dict.fromkeys(names):
         parts = _CDI.fullmatch(name)
         vendor = parts[1].casefold() if parts else ""
@@ -215,8 +246,8 @@ def from_annotations(annotations: Mapping[str, str]) -> Claims:
     )
 
 
-def from_numbers(numbers: Iterable[tuple[int, int]], majors: frozenset[int]) -> Claims:
-    """Return what character devices' major and minor numbers say; `majors` are the chip drivers' on this machine.
+def from_numbers(numbers: Iterable[tuple[int, int]], majors: Majors) -> Claims:
+    """Return what character devices' major and minor numbers say; `majors` as `majors_here` has them.
 
     A negative number stands for all: such a rule lets the container reach chips, and asks for none.
     """
@@ -230,22 +261,22 @@ def from_numbers(numbers: Iterable[tuple[int, int]], majors: frozenset[int]) -> 
             chips.add(UNCLEAR)
             warnings.append(f"may reach every chip by its device rule for {rule}; which it uses cannot be told")
         elif minor < _CONTROL:
-            chips.add(str(minor))
+            chips.add(f"{majors[major]}{minor}")
     return Claims(frozenset(chips), _few(warnings, "the device numbers"))
 
 
-def chip_majors(table: str) -> frozenset[int]:
+def chip_majors(table: str) -> Majors:
     """Return the chip drivers' major numbers from the text of `/proc/devices`."""
-    drivers = frozenset[str]().union(*(notation.majors for notation in notations()))
-    return frozenset(int(major) for major, name in _DEVICE.findall(table.partition("Block")[0]) if name in drivers)
+    files = {name: notation.file for notation in notations() for name in notation.majors}
+    return {int(major): files[name] for major, name in _DEVICE.findall(table.partition("Block")[0]) if name in files}
 
 
-def majors_here() -> frozenset[int]:
+def majors_here() -> Majors:
     """Return the chip drivers' major numbers on this machine."""
     try:
         return chip_majors(Path("/proc/devices").read_text("ascii", "replace"))
     except OSError:
-        return frozenset()
+        return {}
 
 
 def _few(warnings: list[str], where: str, most: int = 8) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def test_the_table_of_a_drivers_settings_is_declared_by_its_vendor() -> None:
 
 def test_no_two_makes_of_chips_are_asked_for_in_one_way() -> None:
     for one, other in combinations(notations(), 2):
-        assert not {*one.variables, one.cdi} & {*other.variables, other.cdi}
+        assert not {*one.variables, *one.cdi} & {*other.variables, *other.cdi}
         assert not one.majors & other.majors
         assert not one.requests & other.requests
         assert not one.capabilities & other.capabilities

@@ -69,3 +69,15 @@ def test_nothing_is_forgotten_and_a_list_without_news_changes_nothing() -> None:
     fewer, _ = reduce(node, Event(LATER, ChipsListed((chip(0, 0),))))
     assert fewer.chips == node.chips
     assert commands
+
+
+def test_a_chip_that_is_called_otherwise_now_is_found_by_that_and_by_the_old_name_no_more() -> None:
+    before = machine()
+    container = replace(before.containers[key("b")], claims=frozenset({"part-2"}), chips=frozenset())
+    before = replace(before, containers={**before.containers, key("b"): container})
+    named = replace(before.chips[ChipId(2)], aliases=frozenset({"part-2"}))
+    node, _ = listed(before, named)
+    assert node.containers[key("b")].chips == {2}
+    assert node.rings == before.rings
+    again, _ = listed(node, replace(named, aliases=frozenset()))
+    assert again.containers[key("b")].chips == frozenset()

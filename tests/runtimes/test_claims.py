@@ -44,7 +44,7 @@ UUID = "GPU-8f6d1e2a-0b3c-4d5e-9f00-112233445566"
         (f"{UUID},2", f"{UUID} 2"),
         ("2:1", "2"),
         (f"MIG-{UUID}/1/0", UUID),
-        ("00000000:3B:00.0", "00000000:3B:00.0"),
+        ("00000000:3B:00.0", "0000:3b:00.0"),
         ("", ""),
         ("  ", ""),
         ("none", ""),
@@ -141,7 +141,7 @@ def test_nvidias_variable_counts_where_one_of_its_programs_makes_the_container(
     ("path", "chips"),
     [
         ("/dev/davinci3", "3"),
-        ("/dev/nvidia0", "0"),
+        ("/dev/nvidia0", "/dev/nvidia0"),
         ("//dev//davinci12", "12"),
         ("/dev/../dev/davinci1", "1"),
         ("/dev/davinci_manager", ""),
@@ -171,6 +171,8 @@ def test_a_device_that_reaches_chips_untold_is_a_warning(path: str) -> None:
     [
         (Request(count=-1, capabilities=frozenset({"gpu"})), "all"),
         (Request(driver="nvidia", count=-1), "all"),
+        (Request(driver="nvidia.cdi", ids=("1",)), "1"),
+        (Request(driver="nvidia.runtime-hook", count=1), "0"),
         (Request(driver="nvidia", ids=("0", UUID)), f"0 {UUID}"),
         (Request(driver="nvidia", ids=("all",)), "all"),
         (Request(driver="nvidia", count=2), "0 1"),
@@ -199,6 +201,10 @@ def test_an_absurd_device_request_is_a_warning() -> None:
         ("huawei.com/npu=all", "all"),
         ("nvidia.com/gpu=all", "all"),
         (f"nvidia.com/gpu={UUID}", UUID),
+        ("runtime.nvidia.com/gpu=2", "2"),
+        ("management.nvidia.com/gpu=all", "all"),
+        ("nvidia.com/gpu=gpu3", "3"),
+        ("nvidia.com/gpu=mig2:1", "2"),
         ("nvidia.com/gpu=1:0", "1"),
         ("other.com/device=0", ""),
         ("nonsense", ""),
@@ -211,6 +217,29 @@ def test_a_cdi_name_is_read(name: str, chips: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("environment", "chips"),
+    [
+        (f"{NVIDIA}=0,void", ""),
+        (f"{NVIDIA}=none,1", ""),
+        (f"{NVIDIA}=00000000:3B:00.0", "0000:3b:00.0"),
+        ("CUDA_VERSION=8.0", "all"),
+        ("CUDA_VERSION=12.4 NVIDIA_REQUIRE_CUDA=cuda>=12.4", ""),
+        (f"CUDA_VERSION=8.0 {NVIDIA}=1", "1"),
+        (f"CUDA_VERSION=8.0 {NVIDIA}=none", ""),
+    ],
+)
+def test_nvidias_variable_is_read_as_its_toolkit_reads_it(environment: str, chips: str) -> None:
+    assert claims.from_environment(environment.split(), programs=["nvidia"]) == Claims(frozenset(chips.split()))
+    assert claims.from_environment(environment.split(), programs=["runc"]) == Claims()
+
+
+def test_chips_can_be_listed_by_mounts() -> None:
+    places = ["0", UUID, "cdi/nvidia.com/gpu/3", "cdi/vendor.com/nic/4"]
+    read = claims.from_mounts(["/data", *(f"/var/run/nvidia-container-devices/{place}" for place in places)])
+    assert read == Claims(frozenset({"0", "3", UUID}))
+
+
 @pytest.mark.parametrize("name", ["huawei.com/npu=x", "huawei.com/npu", "nvidia.com/gpu="])
 def test_a_cdi_name_that_cannot_be_read_is_a_warning(name: str) -> None:
     read = claims.from_cdi([name, "huawei.com/npu=1"], "here")
@@ -218,20 +247,20 @@ def test_a_cdi_name_that_cannot_be_read_is_a_warning(name: str) -> None:
 
 
 def test_device_numbers_are_chips_where_the_major_is_a_chip_driver() -> None:
-    read = claims.from_numbers([(236, 3), (10, 0), (195, 255), (195, 1)], frozenset({236, 195}))
-    assert read == Claims(frozenset({"3", "1"}))
+    read = claims.from_numbers([(236, 3), (10, 0), (195, 255), (195, 1)], {236: "", 195: "/dev/nvidia"})
+    assert read == Claims(frozenset({"3", "/dev/nvidia1"}))
 
 
 def test_a_rule_for_every_minor_reaches_chips_and_asks_for_none() -> None:
-    read = claims.from_numbers([(236, -1), (10, -1), (-1, -1)], frozenset({236}))
+    read = claims.from_numbers([(236, -1), (10, -1), (-1, -1)], {236: ""})
     assert read.chips == {UNCLEAR}
     assert len(read.warnings) == 2
 
 
 def test_majors_are_read_from_the_table_of_character_devices() -> None:
     table = "Character devices:\n  1 mem\n 61 devdrv-cdev\n195 nvidia\n236 davinci_x\n\nBlock devices:\n  7 nvidia\n"
-    assert claims.chip_majors(table) == {61, 195}
-    assert claims.chip_majors("") == frozenset()
+    assert claims.chip_majors(table) == {61: "", 195: "/dev/nvidia"}
+    assert claims.chip_majors("") == {}
 
 
 def test_a_flood_of_nonsense_stays_small() -> None:

@@ -23,7 +23,7 @@ from tests.security.watching import Watch
 from tests.support.figures import Figures
 
 VARIABLES = [name for notation in notations() for name in notation.variables]
-MAJORS = frozenset({195, 236})
+MAJORS = {195: "/dev/nvidia", 236: ""}
 NAMED = re.compile(
     r"[0-9]{1,4}|all|[?]|(MIG-)?(GPU-)?[0-9a-fA-F-]{4,68}|[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
 )

@@ -104,7 +104,7 @@ TROUBLE = Trouble(
 OCCASION = Occasion(MAINTENANCE_WINDOWS, LATER)
 
 NODE = Node(
-    chips={CHIP: Chip(CHIP, RING, 1, 2, 3, "910B", "0000:c1:00.0", "S1")},
+    chips={CHIP: Chip(CHIP, RING, 1, 2, 3, "910B", "0000:c1:00.0", "S1", frozenset({"part"}))},
     rings={RING: _ring},
     containers={
         KEY: _container,

@@ -7,6 +7,7 @@ CREATE TABLE chips (
     model TEXT DEFAULT '' NOT NULL,
     bus TEXT DEFAULT '' NOT NULL,
     serial TEXT DEFAULT '' NOT NULL,
+    aliases TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (id)
 );
 CREATE TABLE commands (

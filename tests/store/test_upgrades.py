@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 
 OF_0_1_0 = replace(
     sample.NODE,
+    chips={key: replace(chip, aliases=frozenset()) for key, chip in sample.NODE.chips.items()},
     troubles={},
     occasions={},
     slots={},

@@ -16,6 +16,6 @@ NOTATION = Notation(
     node=re.compile(r"/dev/davinci([0-9]{1,4})"),
     part=re.compile(r"/dev/vdavinci[0-9]+"),
     majors=frozenset({"devdrv-cdev"}),
-    cdi="huawei.com",
+    cdi=frozenset({"huawei.com"}),
     jobs="huawei.com/job",
 )

@@ -262,6 +262,8 @@ OFFERED: Mapping[str, Types] = {
     "nvmlDeviceGetGraphicsRunningProcesses_v2": _HOLDERS,
     "nvmlDeviceGetMPSComputeRunningProcesses_v2": _HOLDERS,
     "nvmlDeviceGetMigMode": (_DEVICE, _UINT, _UINT),
+    "nvmlDeviceGetMaxMigDeviceCount": _NUMBER,
+    "nvmlDeviceGetMigDeviceHandleByIndex": (_DEVICE, c_uint, POINTER(_DEVICE)),
     "nvmlDeviceGetNvLinkState": (_DEVICE, c_uint, _UINT),
     "nvmlDeviceGetNvLinkRemoteDeviceType": (_DEVICE, c_uint, _UINT),
     "nvmlDeviceGetNvLinkRemotePciInfo_v2": (_DEVICE, c_uint, POINTER(PciInfo)),

@@ -261,6 +261,19 @@ class Library:
             raise
         return bool(current.value)
 
+    def parts(self, handle: Handle) -> frozenset[str]:
+        """Return the UUIDs of the parts that MIG divides the GPU into; none where it is not divided."""
+        if not self.is_divided(handle):
+            return frozenset()
+        found, what = set(), "list the parts"
+        for number in range(self._number(what, "nvmlDeviceGetMaxMigDeviceCount", handle)):
+            try:
+                found.add(self.uuid(self._opened(what, "nvmlDeviceGetMigDeviceHandleByIndex", handle, number)))
+            except Refused as refused:
+                if refused.code not in (abi.NOT_FOUND, abi.INVALID_ARGUMENT):  # Of a place that is empty.
+                    raise
+        return frozenset(found)
+
     def measure(self, symbol: str, handle: Handle, into: Any, *before: int) -> None:
         """Fill `into` with what the function of that name measures."""
         self._run("measure", symbol, handle, *before, byref(into))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from cmgr.drivers.nvml.notation import NOTATION
 from cmgr.model.values.chips import Chip
 from cmgr.vendor import Edits, Giving
 
@@ -23,7 +24,7 @@ def devices(chips: Sequence[Chip], root: Path = Path("/")) -> Edits:
 
     `root`: where the host's files are looked for; what is not installed is left out.
     """
-    nodes = [f"/dev/nvidia{chip.id}" for chip in chips]
+    nodes = [f"{NOTATION.file}{chip.logical}" for chip in chips]
     nodes += [node for node in _COMMON if (root / node[1:]).exists()]
     files = [f"/{place}/{name}" for place in _PLACES for name in _LIBRARIES if (root / place / name).exists()]
     files += [path for path in ("/usr/bin/nvidia-smi",) if (root / path[1:]).exists()]

@@ -14,6 +14,7 @@ from pathlib import Path
 from cmgr.drivers.caller import Caller
 from cmgr.drivers.nvml import topology
 from cmgr.drivers.nvml.calls import Handle, Library, Refused
+from cmgr.drivers.nvml.notation import NOTATION
 from cmgr.drivers.nvml.session import InReset, Session
 from cmgr.drivers.nvml.topology import Wired
 from cmgr.errors import DriverError
@@ -25,17 +26,26 @@ _FABRIC_MANAGER = "nv-fabricmanage"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A GPU as it was seen first. `here`: the driver lists it now. `minor`: N of /dev/nvidiaN."""
+    """A GPU as it was seen first. `minor`: N of /dev/nvidiaN.
+
+    `here`: the driver lists it now. `parts`: the UUIDs of those that MIG divides it into now.
+    """
 
     wired: Wired
     uuid: str
     name: str
     minor: int
     here: bool = True
+    parts: frozenset[str] = frozenset()
 
     @property
     def bus(self) -> str:
         return self.wired.bus
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """Return what containers call it besides its number, UUID and bus id."""
+        return self.parts | {f"{NOTATION.file}{self.minor}"}
 
 
 def fabric_is_managed(proc: Path = Path("/proc")) -> bool:
@@ -96,6 +106,7 @@ class Machine:
                 model=known[chip].name,
                 bus=known[chip].bus,
                 serial=known[chip].uuid,
+                aliases=known[chip].aliases,
             )
             for chip in sorted(known)
         )
@@ -120,8 +131,16 @@ class Machine:
             bus = self._library.bus(handle)
             chip = self.at(bus)
             if chip is not None:
-                return replace(self._known[chip], here=True)
+                return replace(self._known[chip], here=True, parts=self._parts(handle))
             return self._described(index, bus, handle)
+
+    def _parts(self, handle: Handle) -> frozenset[str]:
+        try:
+            return self._library.parts(handle)
+        except Refused as refused:
+            if not refused.unsupported:
+                raise
+            return frozenset()
 
     def _described(self, index: int, bus: str, handle: Handle) -> Known:
         library = self._library
@@ -134,7 +153,8 @@ class Machine:
         taken = {*self._known, *range(index)}
         number = index if index not in self._known else max(taken) + 1
         wired = Wired(ChipId(number), bus, architecture, library.links(handle))
-        return Known(wired, library.uuid(handle), library.name(handle), library.minor(handle))
+        minor, parts = library.minor(handle), self._parts(handle)
+        return Known(wired, library.uuid(handle), library.name(handle), minor, parts=parts)
 
     def _unseen(self, index: int, fresh: dict[ChipId, Known], error: DriverError, troubles: list[str]) -> None:
         # A GPU that fell off the bus goes on being counted: it is the one that had this number, and is known.
@@ -149,11 +169,6 @@ class Machine:
         known = {**gone, **fresh}
         if gone:
             troubles.append(f"the driver lists {listed(gone)} no more")
-        troubles += [
-            f"GPU {chip} is /dev/nvidia{k.minor}: whoever is given that file is taken for a user of GPU {k.minor}"
-            for chip, k in sorted(known.items())
-            if k.minor != chip
-        ]
         managed = self._managed()
         if not managed and any(topology.needs_fabric_manager(k.wired) for k in known.values()):
             troubles.append("the Fabric Manager does not run: all GPUs at its switches are reset together")

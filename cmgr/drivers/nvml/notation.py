@@ -17,11 +17,20 @@ NOTATION = Notation(
         re.compile(r"([0-9]{1,4}):[0-9]{1,4}"),
         re.compile(rf"MIG-(GPU-{_UUID})/[0-9]{{1,4}}/[0-9]{{1,4}}"),
         re.compile(rf"(MIG-{_UUID})"),
+        # CDI names of the strategy type-index.
+        re.compile(r"gpu([0-9]{1,4})"),
+        re.compile(r"mig([0-9]{1,4}):[0-9]{1,4}"),
     ),
+    # NVIDIA's container toolkit, internal/config/image: these, the images of old CUDA, and the list of volumes.
+    none=frozenset({"none", "void"}),
+    all_if=("CUDA_VERSION", "NVIDIA_REQUIRE_CUDA"),
+    mounts="/var/run/nvidia-container-devices/",
     node=re.compile(r"/dev/nvidia([0-9]{1,4})"),
+    # N of /dev/nvidiaN is the minor number, which usually is the GPU's number, but not always.
+    file="/dev/nvidia",
     majors=frozenset({"nvidia", "nvidia-frontend"}),
-    cdi="nvidia.com",
+    cdi=frozenset({"nvidia.com", "runtime.nvidia.com", "management.nvidia.com"}),
     # Docker hands out the first chips where only their count is asked for: moby daemon/nvidia_linux.go, countToDevices.
-    requests=frozenset({"nvidia"}),
+    requests=frozenset({"nvidia", "nvidia.cdi", "nvidia.runtime-hook"}),
     capabilities=frozenset({"gpu", "nvidia"}),
 )

@@ -356,7 +356,7 @@ class Watch:
             self._listless = error.message
             return
         self._listless = ""
-        if {c.id for c in now} != {c.id for c in known}:
+        if now != known:
             self._say(ChipsListed(now))
 
     def _say(self, fact: DriverFact) -> None:

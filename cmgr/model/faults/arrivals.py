@@ -29,16 +29,18 @@ def _refitted(hold: Hold, container: Container) -> Hold:
 
 
 def chips_listed(turn: Turn, fact: ChipsListed) -> None:
-    """Take new chips in, each into its ring. No chip leaves and no ring's phase changes.
+    """Take new chips in, each into its ring, and what known ones are called now.
 
+    No chip leaves and no ring's phase changes.
     A chip that vanished is told by its report: it does not answer any more.
     """
     node = turn.node
     # A chip stays in the ring that it was in: an episode of that ring may be under way.
     new = {chip.id: chip for chip in fact.chips if chip.id not in node.chips}
-    if not new:
+    called = {c.id: replace(node.chips[c.id], aliases=c.aliases) for c in fact.chips if c.id in node.chips}
+    chips = {**node.chips, **called, **new}
+    if chips == node.chips:
         return
-    chips = {**node.chips, **new}
     slots = chips_of_slots(node)
     containers = {k: replace(c, chips=resolve(c.claims, chips, slots)[0] | c.used) for k, c in node.containers.items()}
     turn.node = replace(node, chips=chips, containers=containers, holds=refitted(node.holds, containers))

@@ -24,7 +24,7 @@ UNCLEAR = "?"
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One accelerator as the driver numbers it."""
+    """One accelerator as the driver numbers it. `aliases`: what else a claim may call it: device files, parts of it."""
 
     id: ChipId
     ring: RingId
@@ -34,6 +34,7 @@ class Chip:
     model: str = ""
     bus: str = ""
     serial: str = ""
+    aliases: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,8 @@ def resolve(
 ) -> tuple[frozenset[ChipId], tuple[str, ...]]:
     """Return the chips that a container's claims mean here, and a warning for each claim that means none.
 
-    A claim is a physical id in decimal digits, `ALL_CHIPS`, `UNCLEAR`, a slot, or a chip's serial or bus id.
+    A claim is a physical id in decimal digits, `ALL_CHIPS`, `UNCLEAR`, a slot, or a chip's serial, bus id or
+    alias.
     """
     found: set[ChipId] = set()
     warnings = []
@@ -117,7 +119,7 @@ def _named(claim: str, chips: Mapping[ChipId, Chip]) -> set[ChipId]:
     if re.fullmatch(r"[0-9]{1,4}", claim):
         number = ChipId(int(claim))
         return {number} if number in chips else set()
-    return {c.id for c in chips.values() if claim and claim in (c.serial, c.bus)}
+    return {c.id for c in chips.values() if claim and claim in (c.serial, c.bus, *c.aliases)}
 
 
 def listed(chips: Iterable[ChipId]) -> str:

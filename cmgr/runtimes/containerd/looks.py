@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from cmgr.errors import ContainerGone
 from cmgr.model.values.containers import ContainerKey
-from cmgr.runtimes.claims import majors_here
+from cmgr.runtimes.claims import Majors, majors_here
 from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd import record as records
 from cmgr.runtimes.containerd.known import Known, Seen
@@ -29,7 +29,7 @@ class Looks:
             raise ContainerGone(exc.message) from None
         return self._read(key, answer.container, majors_here())
 
-    def _read(self, key: ContainerKey, record: Record, majors: frozenset[int]) -> Definition:
+    def _read(self, key: ContainerKey, record: Record, majors: Majors) -> Definition:
         seen = self.known.last(key)
         known = seen.definition if seen is not None else None
         if known is not None and (known.changed, known.majors) == (records.changed(record), majors):

@@ -7,7 +7,7 @@ used as a path, except in forms that `containerd_io` checks.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlencode
 
@@ -56,7 +56,7 @@ class Definition:
     changed: str
     labels: Mapping[str, str]
     stop_signal: int
-    majors: frozenset[int] = frozenset()
+    majors: claims.Majors = field(default_factory=dict)
     snapshotter: str = ""
     snapshot_key: str = ""
     mount_label: str = ""
@@ -135,7 +135,7 @@ def changed(record: Record) -> str:
     return _moment(record.updated_at)
 
 
-def definition(namespace: str, record: Record, majors: frozenset[int]) -> Definition:
+def definition(namespace: str, record: Record, majors: claims.Majors) -> Definition:
     """Read a record; `majors` as in `claims.from_numbers`."""
     labels = {str(name): str(value) for name, value in record.labels.items()}
     spec = spec_of(record)
@@ -198,7 +198,7 @@ def arming(labels: Mapping[str, str], policy: str) -> dict[str, str]:
     return {name: value for name, value in fresh.items() if labels.get(name, "") != value} if status else {}
 
 
-def _claims(spec: Json, majors: frozenset[int], programs: Sequence[str]) -> claims.Claims:
+def _claims(spec: Json, majors: claims.Majors, programs: Sequence[str]) -> claims.Claims:
     linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
     rules = [mapping(item) for item in items(mapping(linux.get("resources")).get("devices"))]
     allowed = [_numbers(rule) for rule in rules if rule.get("allow") is True and _of_characters(rule)]
@@ -213,6 +213,7 @@ def _claims(spec: Json, majors: frozenset[int], programs: Sequence[str]) -> clai
         claims.from_numbers((*given, *allowed), majors),
         claims.from_annotations(texts(spec.get("annotations"))),
         claims.from_devices(_bound(spec)),
+        claims.from_mounts(text(mapping(mount), "destination") for mount in items(spec.get("mounts"))),
     )
     return claims.joined(parts)
 

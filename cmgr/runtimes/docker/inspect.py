@@ -43,7 +43,7 @@ def asks_last_words(document: object) -> bool:
     return labels.BEFORE_STOP in texts(mapping(mapping(document).get("Config")).get("Labels"))
 
 
-def described(document: object, majors: frozenset[int], image: Mapping[str, str] | None = None) -> Described:
+def described(document: object, majors: claims.Majors, image: Mapping[str, str] | None = None) -> Described:
     """Read what Docker answered; `majors` as in `claims.from_numbers`, `image` as in `labels.wishes`.
 
     Raises `ContainerError` when that is no container.
@@ -133,14 +133,14 @@ def _number(check: Json, field: str) -> int:
     return min(max(value, 0), 2**63) if isinstance(value, int) else 0
 
 
-def _asked(config: Json, host: Json, mounts: object, majors: frozenset[int]) -> claims.Claims:
+def _asked(config: Json, host: Json, mounts: object, majors: claims.Majors) -> claims.Claims:
     asked = _claims(config, host, mounts, majors)
     if asked.chips or host.get("Privileged") is not True:
         return asked
     return claims.Claims(frozenset({UNCLEAR}), (*asked.warnings, _PRIVILEGED))
 
 
-def _claims(config: Json, host: Json, mounts: object, majors: frozenset[int]) -> claims.Claims:
+def _claims(config: Json, host: Json, mounts: object, majors: claims.Majors) -> claims.Claims:
     requests = [_request(mapping(item)) for item in items(host.get("DeviceRequests"))]
     paths = [text(mapping(item), "PathOnHost") for item in items(host.get("Devices"))]
     bound = [text(mount, "Source") for mount in map(mapping, items(mounts)) if text(mount, "Type") == "bind"]
@@ -151,6 +151,7 @@ def _claims(config: Json, host: Json, mounts: object, majors: frozenset[int]) ->
         claims.from_environment(environment, requests, [runtime] if runtime else None),
         claims.from_devices(path for path in (*paths, *bound) if path),
         claims.from_requests(requests),
+        claims.from_mounts(text(mapping(mount), "Destination") for mount in items(mounts)),
         claims.from_annotations(texts(host.get("Annotations"))),
         claims.from_numbers((number for rule in rules for number in _numbers(rule)), majors),
     )

@@ -9,10 +9,13 @@ from cmgr.drivers.nvml import abi
 from cmgr.drivers.nvml.driver import NvmlDriver
 from cmgr.drivers.nvml.machine import fabric_is_managed
 from cmgr.errors import DriverMissing
-from cmgr.model.values.chips import ChipId, rings_of
+from cmgr.model.values.chips import ChipId, resolve, rings_of
+from cmgr.model.values.facts import ChipsListed
+from tests.drivers.contract import Told
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import Purpose
+from tests.support.waiting import eventually
 
 Open = Callable[..., NvmlDriver]
 
@@ -52,12 +55,26 @@ def test_a_gpu_that_cannot_be_opened_is_left_out_with_the_reason(nvidia: Make, o
     )
 
 
-def test_a_file_whose_number_is_another_gpus_is_told(nvidia: Make, opened: Open) -> None:
+def test_a_gpu_is_also_known_by_its_device_file_whose_number_may_be_another(nvidia: Make, opened: Open) -> None:
     driver = opened(nvidia(hosts.host_v100(2)))
-    assert driver.trouble() == (
-        "GPU 0 is /dev/nvidia1: whoever is given that file is taken for a user of GPU 1",
-        "GPU 1 is /dev/nvidia0: whoever is given that file is taken for a user of GPU 0",
-    )
+    assert [chip.aliases for chip in driver.chips()] == [{"/dev/nvidia1"}, {"/dev/nvidia0"}]
+    assert driver.trouble() == ()
+
+
+def test_the_parts_that_mig_makes_are_known_by_their_uuids_as_long_as_they_are_there(
+    nvidia: Make, opened: Open
+) -> None:
+    machine = nvidia(hosts.host_h100(2))
+    machine.set("mig", 1, gpu=1)
+    machine.set("instances", 2, gpu=1)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    parts = [f"MIG-{n}-{machine.gpus[1].uuid[4:]}" for n in range(3)]
+    assert resolve(parts, {chip.id: chip for chip in driver.chips()}, {})[0] == {1}
+    assert driver.chips()[1].aliases == {"/dev/nvidia1", *parts[:2]}
+    machine.set("instances", 3, gpu=1)
+    machine.event(1, abi.MIG_CHANGED)
+    eventually(lambda: any(isinstance(f, ChipsListed) and parts[2] in f.chips[1].aliases for f in told.facts))
 
 
 def test_no_gpus_are_no_error_and_a_trouble(nvidia: Make, opened: Open) -> None:

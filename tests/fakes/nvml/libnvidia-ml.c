@@ -425,6 +425,23 @@ int nvmlDeviceGetMigMode(device handle, uint32_t *current, uint32_t *pending) {
     return leave(said);
 }
 
+int nvmlDeviceGetMaxMigDeviceCount(device handle, uint32_t *count) {
+    struct gpu *g = NULL;
+    int said = enter(handle, INFO, &g);
+    *count = 7;
+    return leave(said);
+}
+
+int nvmlDeviceGetMigDeviceHandleByIndex(device handle, unsigned int index, device *part) {
+    struct gpu *g = NULL;
+    int said = enter(handle, INFO, &g);
+    if (!said && (!g->mig || (int)index >= g->instances))
+        said = NOT_FOUND;
+    if (!said)
+        *part = handle_of((int)(g - W->gpu), (int)index);
+    return leave(said);
+}
+
 int nvmlDeviceGetNvLinkState(device handle, unsigned int link, uint32_t *state) {
     struct gpu *g = NULL;
     int said = enter(handle, INFO, &g);

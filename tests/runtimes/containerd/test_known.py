@@ -19,7 +19,7 @@ LATER = Exit(137, datetime(2026, 1, 2, tzinfo=UTC))
 
 
 def definition(labels: Mapping[str, str] | None = None) -> Definition:
-    return records.definition("ns", MESSAGES["Container"](id="web", labels=labels or {}), frozenset())
+    return records.definition("ns", MESSAGES["Container"](id="web", labels=labels or {}), {})
 
 
 WEB = definition()

@@ -14,7 +14,7 @@ from cmgr.runtimes.containerd import record as records
 from cmgr.runtimes.containerd.messages import MESSAGES
 from cmgr.runtimes.containerd.record import Definition
 
-DAVINCI = frozenset({236})
+DAVINCI = {236: ""}
 
 
 def read(spec: Mapping[str, Any] | bytes = b"", labels: Mapping[str, str] | None = None, **fields: Any) -> Definition:

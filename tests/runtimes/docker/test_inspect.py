@@ -17,7 +17,7 @@ from cmgr.runtimes.docker.inspect import described, moment, restart_policy
 from cmgr.runtimes.documents import signal_number
 from cmgr.runtimes.labels import LONGEST_GRACE
 
-MAJORS = frozenset({236})
+MAJORS = {236: ""}
 INSPECTED: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "inspected.json").read_text())
 
 
