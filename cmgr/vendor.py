@@ -6,6 +6,8 @@ is opened, and never the configuration: that knows the vendors.
 
 A directory with a module `giving` says in that one's `GIVING` how a container is given its chips by CDI.
 
+A directory with a module `export` says in that one's `EXPORT` what the make's own programs want to read of a machine.
+
 A directory with a module `notation` says in that one's `NOTATION` how containers ask for chips of its make. It stands
 alone, because definitions are read before anybody knows whose chips the machine has, or whether cmgr can drive them.
 """
@@ -13,6 +15,7 @@ alone, because definitions are read before anybody knows whose chips the machine
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -134,6 +137,24 @@ def giving(driver: str) -> Giving:
     """Return how the chips of the driver of this name are given."""
     found: Giving = import_module(f"cmgr.drivers.{driver}.giving").GIVING
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """The documents that programs read which know the components of one make of chips.
+
+    `names`: what the documents are called in commands. `documents` returns each of them for this machine's name and
+    time: the name of its file without the ending, and its text; none where the chips are not of this make.
+    """
+
+    names: tuple[str, ...]
+    documents: Callable[[Any, str, datetime], Mapping[str, tuple[str, bytes]]]
+
+
+@cache
+def exports() -> tuple[Export, ...]:
+    """Return the documents of each make that has any."""
+    return tuple(module.EXPORT for module in _modules("export"))
 
 
 def _modules(name: str) -> tuple[Any, ...]:

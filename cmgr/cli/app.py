@@ -42,6 +42,7 @@ COMMANDS = {
     "chips": ("show", "chips", "ChipsOptions"),
     "slot": ("slots", "slot", "SlotOptions"),
     "cdi": ("slots", "cdi", "CdiOptions"),
+    "export": ("export", "export", "ExportOptions"),
     "faults": ("show", "faults", "FaultsOptions"),
     "history": ("past", "history", "HistoryOptions"),
     "events": ("past", "events", "EventsOptions"),

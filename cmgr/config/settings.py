@@ -95,6 +95,23 @@ class Cdi:
 
 
 @dataclass(frozen=True, slots=True)
+class Export:
+    """The documents that other programs read of this machine's chips."""
+
+    dir: Annotated[
+        str, Meta("The directory in which each document is kept as a file of its own; empty: none.", form=Form.PATH)
+    ] = ""
+    every: Annotated[
+        timedelta,
+        Meta(
+            "How often the files are renewed when nothing has changed: older ones are of a dead cmgr.",
+            within=("1s", "1h"),
+        ),
+    ] = timedelta(seconds=60)
+    node: Annotated[str, Meta("The name of this machine in them; empty: its host name.")] = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Faults:
     file: Annotated[
         str, Meta("An operator's fault table, .json (the reference's format) or .toml; empty: none.", form=Form.PATH)
@@ -227,6 +244,7 @@ class Config:
         field(default_factory=SparePolicy)
     )
     cdi: Annotated[Cdi, Meta("CDI: how container runtimes give chips to containers.")] = Cdi()
+    export: Annotated[Export, Meta("Documents for programs that know the chips' own tools for clusters.")] = Export()
     faults: Annotated[Faults, Meta("The fault tables: which level a code has.")] = Faults()
     levels: Annotated[Levels, Meta("The handling of a fault of each level.")] = field(default_factory=Levels)
     reset: Annotated[ResetPolicy, Meta("Resets of rings.")] = field(default_factory=ResetPolicy)

@@ -37,6 +37,7 @@ from cmgr.service.door.pages import Pages, for_the_page
 from cmgr.service.door.routes import Route
 from cmgr.service.door.scrapes import MetricsServer
 from cmgr.service.door.sessions import Sessions
+from cmgr.service.exports import Exports
 from cmgr.service.extras import bundle_parts
 from cmgr.service.extras.surroundings import Surroundings
 from cmgr.service.inbox import Inbox
@@ -115,6 +116,7 @@ class Service:
         self._inbox = Inbox(self._clock)
         self._around = self._surroundings()
         self._cdi = CdiFiles(Path(config.cdi.dir), giving(self._driver.name), config.cdi.give)
+        self._exports = Exports(config.export, lambda: self._loop.node, lambda: self._clock.now() + self._clock.drift())
         around = replace(self._around.around, write_cdi=lambda order: self._cdi.write(order.specs))
         self._workers = Workers(self._driver, self._runtimes, self._take, log.bug, around)
         self._loop = Loop(node, self._inbox, self._store, self._workers.submit, self._log)
@@ -193,6 +195,9 @@ class Service:
         if self._metrics is not None:
             self._metrics.start()
             self._stack.callback(self._metrics.close)
+        self._exports.start()
+        self._stack.callback(self._exports.close)
+        self._loop.observers.append(lambda step: self._exports.nudge() if step.notes else None)
         self._stack.callback(self._end)
         self._state = "ready"
         # Objects that live now live to the end: the collector need not look at them again and again.
@@ -231,7 +236,8 @@ class Service:
 
         orders = Orders(node, now, desk.give, read_anew, self._driver)
         database = Path(self._config.state_dir) / NAME
-        return routes(Answers(self._driver, node, self.own, now, database, look, self._cdi), orders, self._pages)
+        answers = Answers(self._driver, node, self.own, now, database, look, self._cdi, self._exports)
+        return routes(answers, orders, self._pages)
 
     def _open_door(self, table: tuple[Route, ...]) -> None:
         """Let the page's process in where there is a place for it. No recovery depends on that."""
@@ -339,6 +345,9 @@ class Service:
         if why := self._loop.node.cdi.error:
             text = "CDI files are not written"
             found.append(Trouble(TroubleKind.DEGRADED, "cdi", text, why, f"look at {self._config.cdi.dir}"))
+        if why := self._exports.trouble:
+            hint = f"look at {self._config.export.dir}"
+            found.append(Trouble(TroubleKind.DEGRADED, "export", "exported files are not written", why, hint))
         if self._loop.bugs:
             text = f"{self._loop.bugs} decisions met a bug"
             found.append(Trouble(TroubleKind.BUG, "", text, "please report it", "journalctl -u cmgr -p err"))

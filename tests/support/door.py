@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from cmgr.config.settings import Export
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver
 from cmgr.service.cdi_files import CdiFiles
@@ -15,6 +16,7 @@ from cmgr.service.door.orders import Orders
 from cmgr.service.door.pages import Pages
 from cmgr.service.door.routes import Request, Route
 from cmgr.service.door.sessions import Sessions
+from cmgr.service.exports import Exports
 from cmgr.vendor import giving
 from cmgr.view.status import Own
 from tests.cli.scenes import NOW
@@ -28,7 +30,14 @@ def table(own: Own = WELL) -> tuple[Route, ...]:
     none = cast("ChipDriver", None)
     files = CdiFiles(Path("/nowhere"), giving("sim"), "auto")
     answers = Answers(
-        none, Node, lambda: own, lambda: NOW, Path("/nowhere"), lambda: {"ok": True, "findings": []}, files
+        none,
+        Node,
+        lambda: own,
+        lambda: NOW,
+        Path("/nowhere"),
+        lambda: {"ok": True, "findings": []},
+        files,
+        Exports(Export(node="box"), Node, lambda: NOW),
     )
     orders = Orders(Node, lambda: NOW, lambda _: None, lambda _: {"changed": [], "after_restart": []}, none)
     return routes(answers, orders, Pages(Sessions(), lambda: NOW, orders=True))

@@ -12,12 +12,12 @@ from cmgr.model.values.rings import Phase
 Chips = frozenset[ChipId]
 
 
-def free_chips(node: Node, mover: str = "") -> tuple[ChipId, ...]:
+def free_chips(node: Node, mover: str = "", also: frozenset[ChipId] = frozenset()) -> tuple[ChipId, ...]:
     """Return the chips that are healthy and that nobody uses, is about to use, or has been given; by id.
 
     Only a chip that answered in this life counts: who is on it is not known otherwise. A chip whose ring is in an
     episode may be reset at any time. `mover`: a slot that is to be moved now: its own chips do not count as given, and
-    a ring that starts its containers again is in order.
+    a ring that starts its containers again is in order. `also`: chips that may be pre-isolated.
     """
     taken: set[ChipId] = set()
     for slot in node.slots.values():
@@ -26,7 +26,8 @@ def free_chips(node: Node, mover: str = "") -> tuple[ChipId, ...]:
         taken |= container.chips if container.running else frozenset()
     for hold in node.holds.values():
         taken |= hold.chips if hold.state is not HoldState.RETURNING else frozenset()
-    return tuple(chip for chip in sorted(node.chips) if chip not in taken and _is_fit(node, chip, now=bool(mover)))
+    fit = (chip for chip in sorted(node.chips) if chip not in taken and _is_fit(node, chip, now=bool(mover)))
+    return tuple(chip for chip in fit if chip in also or not pre_isolating(node, chip))
 
 
 def _is_fit(node: Node, chip: ChipId, *, now: bool) -> bool:
@@ -36,7 +37,7 @@ def _is_fit(node: Node, chip: ChipId, *, now: bool) -> bool:
         return False
     ring = node.rings.get(known.ring)
     busy = ring is not None and ring.in_episode and not (now and ring.phase is Phase.RESUMING)
-    return not busy and not pre_isolating(node, chip) and not chip_words(node, chip, grave_faults(node, chip))
+    return not busy and not chip_words(node, chip, grave_faults(node, chip))
 
 
 def to_hand_out(node: Node, count: int) -> Chips:

@@ -15,7 +15,8 @@ from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Gauge
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door import records
-from cmgr.service.door.routes import Request, Stream, Unwell
+from cmgr.service.door.routes import Page, Request, Stream, Unwell
+from cmgr.service.exports import Exports
 from cmgr.store.reader import Reader, open_reader
 from cmgr.view import status as view
 from cmgr.view.slots import slots
@@ -59,6 +60,7 @@ class Answers:
     look: "Callable[[], shapes.Check]"
     """Looks at everything that the service needs, as `cmgr check` does. May block for long."""
     files: CdiFiles
+    exports: Exports
 
     _version: Version = field(default_factory=Version)
     _picture: Version = field(default_factory=Version)
@@ -109,6 +111,9 @@ class Answers:
         spec = of_chips(node)
         file = str(self.files.path(spec.name))
         return {"file": file, "kept": node.policy.cdi_chips, "specification": self.files.document(spec)}
+
+    def export(self, request: Request) -> Page:
+        return Page(self.exports.text(str(request.args["document"])))
 
     def check(self, _request: Request) -> "shapes.Check":
         # One after the other: each loads the driver's library in a process of its own.

@@ -64,6 +64,16 @@ def post(path: str | os.PathLike[str], what: str, **args: object) -> dict[str, o
     return _answer(path, _exchange(str(path), _request("POST", f"/v1/{what}", args), USUAL))
 
 
+def document(path: str | os.PathLike[str], what: str) -> bytes:
+    """Return the answer to GET /v1/WHAT as it is. Raises as `get`."""
+    received = _exchange(str(path), _request("GET", f"/v1/{what}"), USUAL)
+    head, _, body = received.partition(b"\r\n\r\n")
+    if _status(head) != 200:
+        _answer(path, received)
+        raise _foreign(path)
+    return body
+
+
 def follow(path: str | os.PathLike[str], what: str) -> Generator[bytes | None, None, None]:
     """Yield the lines of GET /v1/WHAT as they come, and None after each second without one.
 

@@ -1,0 +1,188 @@
+"""The documents that MindCluster's components publish of a machine's chips: the same names, order and bytes.
+
+Source of the shapes: MindCluster's scheduling documentation, the chapters on the fault queries of Volcano, Ascend
+Device Plugin and ClusterD. Pure. No part of a machine is called healthy that nobody has looked at.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cmgr.model.containers.spares import free_chips
+from cmgr.model.scope import active_faults, pre_isolating
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling
+from cmgr.model.values.node import Node
+from cmgr.vendor import Export
+from cmgr.view.status import healthy
+
+NOT_ASKED = -2
+"""The number of a SuperPod that the driver was not asked for."""
+
+TYPES = {
+    FaultClass.CHIP: "CardUnhealthy",
+    FaultClass.NETWORK: "CardNetworkUnhealthy",
+    FaultClass.MACHINE: "NodeUnhealthy",
+    FaultClass.REPORTED: "PublicFault",
+}
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FAMILY = re.compile(r"(?:ascend)?\s*(310[bp]?|910)", re.IGNORECASE)
+
+Json = dict[str, Any]
+
+
+def _family(node: Node) -> str:
+    """Return what every chip's name begins with; nothing where not all are of one known family."""
+    found = {match[1].upper() if (match := _FAMILY.match(chip.model)) else "" for chip in node.chips.values()}
+    return f"Ascend{found.pop()}" if len(found) == 1 and "" not in found else ""
+
+
+class _Picture:
+    """The chips as these documents tell of them."""
+
+    def __init__(self, node: Node) -> None:
+        self.family, self._node = _family(node), node
+        self.kept_free = {chip: pre_isolating(node, chip) for chip in sorted(node.chips)}
+        self.network = [c for c in self.kept_free if any(map(self._is_network, self.kept_free[c]))]
+        self.unhealthy = [c for c in self.kept_free if not healthy(node, c) or self._is_going(c)]
+        rings = {ring.id for ring in node.rings.values() if ring.in_episode}
+        self.recovering = [c for c in self.kept_free if node.chips[c].ring in rings]
+        only_network = [c for c in self.network if all(map(self._is_network, self.kept_free[c]))]
+        self.free = free_chips(node, also=frozenset(only_network))
+
+    def _is_network(self, code: FaultCode) -> bool:
+        return self._node.catalog.class_of(code) is FaultClass.NETWORK
+
+    def _is_going(self, chip: ChipId) -> bool:
+        """Return whether the chip itself is to be taken out of use as soon as it is free."""
+        gravest = {f.handling for f in active_faults(self._node, chip) if f.fault_class is not FaultClass.NETWORK}
+        return Handling.PreSeparateNPU in gravest
+
+    def name(self, chip: int) -> str:
+        return f"{self.family}-{chip}"
+
+    def names(self, chips: Iterable[ChipId]) -> str:
+        return ",".join(self.name(chip) for chip in chips)
+
+    def faults(self) -> list[tuple[str, ChipId, Handling, Mapping[FaultCode, tuple[int, Handling]]]]:
+        """Return an entry for each chip and type of fault: the gravest handling, and each code with its own."""
+        found = []
+        for chip in self.kept_free:
+            active = active_faults(self._node, chip)
+            for fault_class, kind in TYPES.items():
+                told = self._told(chip, [f for f in active if f.fault_class is fault_class], fault_class)
+                gravest = max((handling for _, handling in told.values()), default=Handling.NotHandleFault)
+                isolated = fault_class is FaultClass.CHIP and chip in self._node.isolations
+                if told or isolated:
+                    # Without an active code, too: no reader shall start anything there.
+                    found.append((kind, chip, max(gravest, Handling.SeparateNPU) if isolated else gravest, told))
+        # In the order of the types within a chip the network comes first, as in the vendor's own example.
+        return sorted(found, key=lambda one: (one[1], one[0] != TYPES[FaultClass.NETWORK]))
+
+    def _told(
+        self, chip: ChipId, faults: list[Fault], fault_class: FaultClass
+    ) -> Mapping[FaultCode, tuple[int, Handling]]:
+        # Seconds for what another program reported, milliseconds else: as the vendor's examples have it.
+        scale = 1 if fault_class is FaultClass.REPORTED else 1000
+        told = {f.code: (_number(f.since, scale), f.handling) for f in faults}
+        for code, since in self.kept_free[chip].items():
+            if code not in told and self._node.catalog.class_of(code) is fault_class:
+                told[code] = _number(since, scale), self._node.tallies[chip, code].handling
+        return told
+
+
+def _number(at: datetime, scale: int) -> int:
+    # Whole numbers all the way: a float would be a millisecond off now and then.
+    return (at - _EPOCH) // timedelta(microseconds=1_000_000 // scale)
+
+
+def _entry(picture: _Picture, kind: str, chip: ChipId, gravest: Handling, codes: list[FaultCode]) -> Json:
+    return {
+        "fault_type": kind,
+        "npu_name": picture.name(chip),
+        "large_model_fault_level": gravest.name,
+        "fault_level": gravest.name,
+        "fault_handling": gravest.name,
+        "fault_code": ",".join(codes),
+    }
+
+
+def _device_list(node: Node) -> Json:
+    picture = _Picture(node)
+    faults = []
+    for kind, chip, gravest, told in picture.faults():
+        by_code = {c: {"fault_time": told[c][0], "fault_level": told[c][1].name} for c in sorted(told)}
+        entry = _entry(picture, kind, chip, gravest, sorted(told, reverse=True))
+        faults.append({**entry, "fault_time_and_level_map": by_code})
+    key = f"huawei.com/{picture.family}"
+    return {
+        key: picture.names(picture.free),
+        f"{key}-Fault": compact(faults).decode(),
+        f"{key}-NetworkUnhealthy": picture.names(picture.network),
+        f"{key}-Recovering": picture.names(picture.recovering),
+        f"{key}-Unhealthy": picture.names(picture.unhealthy),
+    }
+
+
+def compact(document: object) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def check_code(document: object) -> str:
+    """Return the check code of a document: SHA-256 of its compact text."""
+    return hashlib.sha256(compact(document)).hexdigest()
+
+
+def device_info(node: Node, _host: str, at: datetime) -> Json:
+    """Return the ConfigMap of Ascend Device Plugin, mindx-dl-deviceinfo-HOST."""
+    told = {"DeviceList": _device_list(node), "UpdateTime": _number(at, 1)}
+    return {"DeviceInfo": told, "SuperPodID": NOT_ASKED, "ServerIndex": NOT_ASKED, "CheckCode": check_code(told)}
+
+
+def cluster_device(node: Node, host: str, at: datetime) -> Json:
+    """Return the ConfigMap of ClusterD, cluster-info-device-0, for this machine alone."""
+    name = f"mindx-dl-deviceinfo-{host}"
+    told = {"DeviceList": _device_list(node), "UpdateTime": _number(at, 1), "CmName": name}
+    return {name: {**told, "SuperPodID": NOT_ASKED, "ServerIndex": NOT_ASKED}}
+
+
+def fault_node(node: Node, host: str, at: datetime) -> list[Json]:
+    """Return the `fault-node` of Volcano's ConfigMap vcjob-fault-npu-cm: nothing where no chip has a fault."""
+    picture = _Picture(node)
+    faults = []
+    for kind, chip, gravest, told in picture.faults():
+        entry = _entry(picture, kind, chip, gravest, sorted(told, reverse=True))
+        order = ("fault_type", "npu_name", "fault_level", "fault_handling", "large_model_fault_level", "fault_code")
+        faults.append({key: entry[key] for key in order})
+    if not faults:
+        return []
+    state = "CardUnhealthy" if picture.unhealthy else "CardNetworkUnhealthy" if picture.network else "Healthy"
+    return [
+        {
+            "FaultDeviceList": faults,
+            "NodeName": host,
+            "UnhealthyNPU": [picture.name(c) for c in picture.unhealthy],
+            "NetworkUnhealthyNPU": [picture.name(c) for c in picture.network],
+            "NodeDEnable": False,  # Nothing here looks after the machine itself.
+            "NodeHealthState": state,
+            "UpdateTime": _number(at, 1),
+        }
+    ]
+
+
+def _documents(node: Node, host: str, at: datetime) -> Mapping[str, tuple[str, bytes]]:
+    if not _family(node):
+        return {}
+    made: Mapping[str, tuple[str, Callable[[Node, str, datetime], object]]] = {
+        "deviceinfo": (f"mindx-dl-deviceinfo-{host}", device_info),
+        "cluster-device": ("cluster-info-device-0", cluster_device),
+        "fault-node": ("vcjob-fault-npu-cm", fault_node),
+    }
+    return {name: (file, compact(make(node, host, at))) for name, (file, make) in made.items()}
+
+
+EXPORT = Export(("deviceinfo", "cluster-device", "fault-node"), _documents)

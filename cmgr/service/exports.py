@@ -1,0 +1,89 @@
+"""The documents that the programs of a make of chips read: answered on the socket, and kept as files.
+
+The files are renewed also when nothing has changed, so that their readers can tell a dead cmgr from a healthy machine.
+"""
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from cmgr import atomic
+from cmgr.config.settings import Export as Settings
+from cmgr.errors import NotThere
+from cmgr.model.values.node import Node
+from cmgr.vendor import exports
+
+MODE = 0o640
+BREATH = 0.2
+"""Seconds between two writings: a storm of faults must not keep a disk busy."""
+
+
+class Exports:
+    """One life of them. `text` on any thread; a thread of its own writes the files, if a directory is set."""
+
+    def __init__(self, settings: Settings, node: Callable[[], Node], now: Callable[[], datetime]) -> None:
+        self._settings, self._node, self._now = settings, node, now
+        self._host = settings.node or socket.gethostname()
+        self._due, self._over = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="exports", daemon=True)
+        self.trouble = ""
+
+    def text(self, name: str) -> bytes:
+        """Return the document of this name. Raises `NotThere`."""
+        found = self._documents()
+        if name in found:
+            return found[name][1]
+        known = ", ".join(sorted(name for export in exports() for name in export.names))
+        if any(name in export.names for export in exports()):
+            raise NotThere(
+                f"cannot export {name}: the chips of this machine are of no make that has it", hint="cmgr chips"
+            )
+        raise NotThere(f"cannot export {name[:40]!r}: there is no such document", hint=f"there are {known}")
+
+    def start(self) -> None:
+        """Begin to keep the files, if a directory is set. Raises nothing."""
+        if self._settings.dir:
+            self._thread.start()
+
+    def nudge(self) -> None:
+        """Have the files looked at: something was decided. Does not block."""
+        self._due.set()
+
+    def close(self) -> None:
+        """Write no more. The files are left, and grow old."""
+        self._over.set()
+        self._due.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _documents(self) -> Mapping[str, tuple[str, bytes]]:
+        node, at = self._node(), self._now()
+        return {name: told for export in exports() for name, told in export.documents(node, self._host, at).items()}
+
+    def _keep(self) -> None:
+        while not self._over.is_set():
+            self._due.clear()
+            try:
+                self.write()
+                self.trouble = ""
+            except OSError as error:
+                self.trouble = f"cannot write to {self._settings.dir}: {error.strerror or error}"
+            self._over.wait(BREATH)
+            self._due.wait(self._settings.every.total_seconds())
+
+    def write(self) -> None:
+        """Write every document's file. Raises `OSError`."""
+        directory = Path(self._settings.dir)
+        if not directory.is_absolute():
+            raise OSError(f"{directory} is no absolute path")
+        directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+        group = directory.stat().st_gid
+        for file, text in self._documents().values():
+            # A host's name is this machine's own word, and still no path.
+            path = directory / f"{file.replace(os.sep, '_')}.json"
+            with atomic.written(path, MODE, durable=False) as out:
+                os.fchown(out.fileno(), -1, group)
+                out.write(text)

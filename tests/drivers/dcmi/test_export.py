@@ -1,0 +1,147 @@
+"""The documents that programs of a cluster read: the vendor's own examples, byte for byte, and a reader of them."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cmgr.config.settings import Config
+from cmgr.config.tables.catalog import load_catalog
+from cmgr.drivers.dcmi.export import EXPORT, check_code
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Isolation, Level
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Phase, Ring
+from cmgr.vendor import exports
+from tests.security.fuzz import tries
+from tests.support.picture import running
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "export"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LINK, ROWS = 1744168468259, 1744167455784
+
+
+def moment(milliseconds: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def fault(chip: int, code: str, handling: Handling, at: int, fault_class: FaultClass = FaultClass.CHIP) -> Fault:
+    since = moment(at)
+    return Fault(
+        ChipId(chip), FaultCode(code), "", handling.level, since, since, since, handling=handling,
+        fault_class=fault_class,
+    )  # fmt: skip
+
+
+def machine(*faults: Fault, model: str = "910B3", chips: int = 8) -> Node:
+    """Return chips in one ring, all answering, with these faults; what asks for it is isolated."""
+    known = {ChipId(c): Chip(ChipId(c), RingId(0), c, model=model) for c in range(chips)}
+    by_chip = {c: {f.key: f for f in faults if f.chip == c} for c in known}
+    bad = {f.chip: Isolation(f.chip, f.since, "level", "x", f.code) for f in faults if f.level is Level.SeparateNPU}
+    return Node(
+        catalog=load_catalog(Config()),
+        chips=known,
+        rings={RingId(0): Ring(RingId(0), tuple(known))},
+        reports={c: ChipReport(c) for c in known},
+        faults={c: found for c, found in by_chip.items() if found},
+        isolations=bad,
+    )
+
+
+def example() -> Node:
+    """Return the machine of the vendor's example: a link is down on chip 0, and chip 4 has no room for bad memory."""
+    memory = {"A8028801": Handling.SeparateNPU, "A4028801": Handling.NotHandleFault}
+    memory |= {"80E18402": Handling.SeparateNPU, "80E18401": Handling.NotHandleFault}
+    down = fault(0, "81078603", Handling.PreSeparateNPU, LINK, FaultClass.NETWORK)
+    return machine(down, *(fault(4, code, handling, ROWS) for code, handling in memory.items()))
+
+
+def documents(node: Node, host: str = "node133", at: int = 1744182144000) -> dict[str, bytes]:
+    return {name: text for name, (_, text) in EXPORT.documents(node, host, moment(at)).items()}
+
+
+def test_the_device_plugins_document_is_that_of_the_vendors_example_byte_for_byte() -> None:
+    assert documents(example())["deviceinfo"] == GOLDEN.joinpath("deviceinfo.json").read_bytes().rstrip()
+
+
+def test_volcanos_document_is_that_of_the_vendors_example_but_for_what_nobody_looks_after() -> None:
+    wanted = GOLDEN.joinpath("fault-node.json").read_bytes().rstrip()
+    told = documents(example(), at=1744182212000)["fault-node"]
+    assert told == wanted.replace(b'"NodeDEnable":true', b'"NodeDEnable":false')
+
+
+def test_the_check_code_is_that_of_the_compact_device_info() -> None:
+    whole = json.loads(GOLDEN.joinpath("deviceinfo.json").read_text())
+    assert check_code(whole["DeviceInfo"]) == whole["CheckCode"]
+
+
+def usable(deviceinfo: bytes) -> list[str]:
+    """Return the chips that a reader may start something on, by the vendor's rule: those that the list names."""
+    told = json.loads(deviceinfo)["DeviceInfo"]["DeviceList"]
+    listed = [name for name in told["huawei.com/Ascend910"].split(",") if name]
+    assert not set(listed) & set(filter(None, told["huawei.com/Ascend910-Unhealthy"].split(",")))
+    return listed
+
+
+def test_a_reader_finds_the_chips_that_are_well_and_free() -> None:
+    node = example()
+    assert usable(documents(node)["deviceinfo"]) == [f"Ascend910-{n}" for n in (0, 1, 2, 3, 5, 6, 7)]
+    used = running("a", 1, 2)
+    node = replace(node, containers={used.key: used})
+    assert usable(documents(node)["deviceinfo"]) == [f"Ascend910-{n}" for n in (0, 3, 5, 6, 7)]
+
+
+def test_what_is_isolated_without_a_fault_is_told_so_that_nobody_starts_there() -> None:
+    chip = ChipId(2)
+    node = replace(machine(), isolations={chip: Isolation(chip, moment(ROWS), "operator", "smells")})
+    (entry,) = json.loads(
+        json.loads(documents(node)["deviceinfo"])["DeviceInfo"]["DeviceList"]["huawei.com/Ascend910-Fault"]
+    )
+    assert (entry["npu_name"], entry["fault_handling"], entry["fault_code"]) == ("Ascend910-2", "SeparateNPU", "")
+    assert "Ascend910-2" not in usable(documents(node)["deviceinfo"])
+
+
+def test_chips_that_recover_are_told_and_not_free() -> None:
+    node = machine()
+    rings = {RingId(0): replace(node.rings[RingId(0)], phase=Phase.WAITING)}
+    told = json.loads(documents(replace(node, rings=rings))["deviceinfo"])["DeviceInfo"]["DeviceList"]
+    assert told["huawei.com/Ascend910-Recovering"] == ",".join(f"Ascend910-{n}" for n in range(8))
+    assert told["huawei.com/Ascend910"] == ""
+
+
+def test_a_chip_that_ails_itself_is_not_given_out_and_one_that_was_reported_is_public() -> None:
+    early = fault(1, "80E3A200", Handling.PreSeparateNPU, ROWS)
+    reported = fault(2, "220001001", Handling.SeparateNPU, 1736926605000, FaultClass.REPORTED)
+    told = json.loads(documents(machine(early, reported))["cluster-device"])["mindx-dl-deviceinfo-node133"]
+    faults = json.loads(told["DeviceList"]["huawei.com/Ascend910-Fault"])
+    assert told["DeviceList"]["huawei.com/Ascend910-Unhealthy"] == "Ascend910-1,Ascend910-2"
+    public = next(f for f in faults if f["fault_type"] == "PublicFault")
+    assert public["fault_time_and_level_map"] == {"220001001": {"fault_time": 1736926605, "fault_level": "SeparateNPU"}}
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [("Ascend910B4", "Ascend910"), ("910A3", "Ascend910"), ("310P3", "Ascend310P"), ("310B", "Ascend310B")],
+)
+def test_chips_are_named_by_their_family(model: str, name: str) -> None:
+    told = json.loads(documents(machine(model=model, chips=1))["deviceinfo"])["DeviceInfo"]["DeviceList"]
+    assert told[f"huawei.com/{name}"] == f"{name}-0"
+
+
+def test_other_makes_have_no_such_documents() -> None:
+    assert documents(machine(model="NVIDIA H200")) == documents(machine(chips=0)) == {}
+    assert EXPORT in exports()
+
+
+@tries(100)
+@given(host=st.text(max_size=20), model=st.text(max_size=8), module=st.text(max_size=8))
+def test_whatever_a_machine_is_called_its_documents_are_json(host: str, model: str, module: str) -> None:
+    odd = replace(fault(0, "80E24E00", Handling.RestartNPU, ROWS), module=module)
+    node = machine(odd, model="910" + model)
+    for text in documents(node, host).values():
+        assert json.loads(text) is not None
+        assert text.isascii()
