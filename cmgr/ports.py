@@ -91,12 +91,23 @@ class Ailing(Protocol):
         """Return what is wrong with the driver as a whole, a sentence each. Any thread; does not block or raise."""
 
 
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Something of the machine that may keep a driver from its work, and what to do about it."""
+
+    text: str
+    hint: str
+
+
 @runtime_checkable
 class Describing(Protocol):
-    """A driver that can say by what it reaches its chips."""
+    """A driver that can say by what it reaches its chips, and what of the machine may keep it from that."""
 
     def describe(self) -> str:
         """Return that in a few words, for `cmgr check`. Any thread; does not block or raise."""
+
+    def doubts(self) -> tuple[Doubt, ...]:
+        """Return what may keep it from its work, for `cmgr check`. As `describe`; it may read files."""
 
 
 @runtime_checkable

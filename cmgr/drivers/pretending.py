@@ -13,7 +13,7 @@ from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported
 from cmgr.model.values.facts import FaultReported
 from cmgr.model.values.faults import Assertion
-from cmgr.ports import Ailing, ChipDriver, Describing, DriverFact, Gauge
+from cmgr.ports import Ailing, ChipDriver, Describing, Doubt, DriverFact, Gauge
 
 
 class RealDriver(ChipDriver, Ailing, Describing, Gauge, Protocol):
@@ -90,6 +90,9 @@ class PretendingDriver:
 
     def describe(self) -> str:
         return self._real.describe()
+
+    def doubts(self) -> tuple[Doubt, ...]:
+        return self._real.doubts()
 
     def close(self) -> None:
         self._real.close()

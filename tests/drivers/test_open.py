@@ -1,7 +1,10 @@
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from cmgr.cli.check.checks import findings
 from cmgr.config.settings import Config, Drivers
 from cmgr.config.sim import Sim
 from cmgr.drivers import open_driver
@@ -57,6 +60,16 @@ def test_a_machine_with_both_makes_is_served_for_the_one_that_is_named(
     driver = open_driver(Config(driver=name, drivers=libraries))
     assert driver.name == taken
     driver.close()
+
+
+def test_check_says_that_the_other_make_is_not_served(ascend: Make, nvidia: MakeGpus, tmp_path: Path) -> None:
+    npus, gpus = ascend(hosts.host_910b()), nvidia(host_h100(2))
+    libraries = Drivers(dcmi=Dcmi(library=str(npus.library)), nvml=Nvml(library=str(gpus.library), kernel_log=""))
+    config = Config(drivers=libraries, socket=str(tmp_path / "cmgr.sock"), state_dir=str(tmp_path))
+    said = "libnvidia-ml is here, too: one service serves one make of chips, and driver = auto takes dcmi"
+    (other,) = [found for found in findings(config) if found.text == said]
+    assert (other.state, other.hint) == ("warning", 'set driver = "dcmi", or "nvml" to serve these')
+    assert said not in [found.text for found in findings(replace(config, driver="dcmi"))]
 
 
 @pytest.mark.parametrize("name", ["dcmi", "auto"])

@@ -37,6 +37,19 @@ def test_the_process_has_three_capabilities_and_gets_no_more(machine: Machine) -
     assert held["NoNewPrivs"] == "1"
 
 
+def test_what_gpus_need_is_added_by_the_shipped_file_and_nothing_else(machine: Machine) -> None:
+    simulate(machine)
+    machine.do("mkdir", "-p", "/etc/systemd/system/cmgr.service.d")
+    machine.do("ln", "-s", "/usr/lib/cmgr/nvidia.conf", "/etc/systemd/system/cmgr.service.d/")
+    machine.do("systemctl", "daemon-reload")
+    machine.do("systemctl", "restart", "cmgr")
+    assert machine.show("ProtectKernelLogs") == "no"
+    status = machine.do("cat", f"/proc/{machine.show('MainPID')}/status")
+    held = dict(line.split(":\t", 1) for line in status.splitlines())
+    # The three of before, and CAP_SYSLOG, which is number 34.
+    assert int(held["CapBnd"], 16) == 1 << 1 | 1 << 19 | 1 << 21 | 1 << 34
+
+
 def inside(machine: Machine, *command: str) -> tuple[str, str]:
     """Run a command as the unit would. Return how it ended, and what it said."""
     unit = machine.do("cat", "/usr/lib/systemd/system/cmgr.service").partition("[Service]")[2].partition("[Install]")[0]

@@ -107,6 +107,7 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
             chips = driver.chips()
             ails = driver.trouble() if isinstance(driver, Ailing) else ()
             how = f" ({driver.describe()})" if isinstance(driver, Describing) else ""
+            doubts = driver.doubts() if isinstance(driver, Describing) else ()
         finally:
             driver.close()
     except CmgrError as error:
@@ -118,7 +119,20 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
         yield Finding("driver", ERROR, f"{driver.name} sees no chips", "see whether the chips' own tool sees them")
     for text in ails:
         yield Finding("driver", WARNING, text, f"docs/{driver.name}.md tells what the driver expects")
+    yield from (Finding("driver", WARNING, doubt.text, doubt.hint) for doubt in doubts)
+    yield from _others(config, driver.name)
     yield from rings(config, chips, users)
+
+
+def _others(config: Config, taken: str) -> Iterator[Finding]:
+    """Yield a warning for each other make whose library is here: one service serves one make of chips."""
+    for vendor in vendors():
+        here = any(not place.refusal for place in vendor.places(config)) if config.driver == "auto" else False
+        if here and vendor.name != taken:
+            text = (
+                f"{vendor.library} is here, too: one service serves one make of chips, and driver = auto takes {taken}"
+            )
+            yield Finding("driver", WARNING, text, f'set driver = "{taken}", or "{vendor.name}" to serve these')
 
 
 def _injection(config: Config) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, of_one_ring
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, listed
-from cmgr.ports import DriverFact
+from cmgr.ports import Doubt, DriverFact
 
 
 class DcmiDriver:
@@ -58,6 +58,10 @@ class DcmiDriver:
         symbols = "dcmi_*" if self._library.family == 1 else "dcmiv2_*"
         kind = self._machine.kind or "no chips"
         return f"{self._library.path} with {symbols}, {kind}"
+
+    def doubts(self) -> tuple[Doubt, ...]:
+        """Nothing is known that the library does not say itself."""
+        return ()
 
     def chips(self) -> tuple[Chip, ...]:
         return self._machine.chips()

@@ -86,6 +86,10 @@ REMAP_FAILED_FIELD = 145
 
 AMPERE = 7
 
+PASSED_THROUGH, VIRTUAL_GPU = 1, 2
+"""How a GPU is virtual."""
+
+
 MOST_LINKS = 36
 LINK_ACTIVE = 1
 PEER_GPU, PEER_SWITCH = 0, 2
@@ -258,6 +262,7 @@ OFFERED: Mapping[str, Types] = {
     "nvmlDeviceGetSerial": _TEXT,
     "nvmlDeviceGetArchitecture": _NUMBER,
     "nvmlDeviceGetPersistenceMode": _NUMBER,
+    "nvmlDeviceGetVirtualizationMode": _NUMBER,
     "nvmlDeviceGetComputeRunningProcesses_v2": _HOLDERS,
     "nvmlDeviceGetGraphicsRunningProcesses_v2": _HOLDERS,
     "nvmlDeviceGetMPSComputeRunningProcesses_v2": _HOLDERS,

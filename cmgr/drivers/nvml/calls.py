@@ -149,6 +149,10 @@ class Library:
     def is_persistent(self, handle: Handle) -> bool:
         return self._number("read the persistence mode", "nvmlDeviceGetPersistenceMode", handle) == 1
 
+    def virtual_mode(self, handle: Handle) -> int:
+        """Return how the GPU is virtual: `abi.PASSED_THROUGH`, `abi.VIRTUAL_GPU`, or another number."""
+        return self._number("read how it is virtual", "nvmlDeviceGetVirtualizationMode", handle)
+
     def bus(self, handle: Handle) -> str:
         """Return the bus id as sysfs writes it."""
         info = abi.PciInfo()

@@ -10,6 +10,7 @@ from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller
 from cmgr.drivers.nvml import gauges as nvml_gauges
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.calls import Library
+from cmgr.drivers.nvml.doubts import doubts
 from cmgr.drivers.nvml.kernel_log import KernelLog
 from cmgr.drivers.nvml.library import WANTED
 from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
@@ -23,7 +24,7 @@ from cmgr.drivers.resets import Resets, Sleep, of_one_ring
 from cmgr.errors import DriverError, sentence
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, listed
 from cmgr.model.values.faults import Severity
-from cmgr.ports import DriverFact
+from cmgr.ports import Doubt, DriverFact
 
 SLICE = 0.5
 """Seconds of one wait for events: a reset, and the end, wait for its end."""
@@ -68,6 +69,10 @@ class NvmlDriver:
     def describe(self) -> str:
         """Return the library and the driver's release, for `cmgr check`."""
         return f"{self._library.path}, driver {self._version}"
+
+    def doubts(self) -> tuple[Doubt, ...]:
+        """Return what keeps GPUs from being reset here, or Xids from being heard."""
+        return tuple(doubts(self._settings, self._machine.modes()))
 
     def chips(self) -> tuple[Chip, ...]:
         return self._machine.chips()

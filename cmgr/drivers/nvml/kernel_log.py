@@ -70,7 +70,8 @@ class KernelLog:
         except OSError as error:
             raise DriverError(
                 f"cannot read the kernel log {path}: {error.strerror}",
-                hint='run as root, and without ProtectKernelLogs in the unit; or set nvml.kernel_log = ""',
+                hint="run as root; ln -s /usr/lib/cmgr/nvidia.conf /etc/systemd/system/cmgr.service.d/ shows it to the "
+                'service; or set nvml.kernel_log = ""',
             ) from error
         self._wake, self._woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._poll = select.poll()

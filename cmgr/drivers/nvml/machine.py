@@ -7,6 +7,7 @@ it was, too.
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -117,6 +118,18 @@ class Machine:
     def at(self, bus: str) -> ChipId | None:
         """Return the GPU at that bus id."""
         return next((chip for chip, known in self._known.items() if known.bus == bus), None)
+
+    def modes(self) -> tuple[int, ...]:
+        """Return how each GPU is virtual, in the library's numbers; those that do not say are left out."""
+        found = []
+        for bus in self.buses():
+            with suppress(DriverError):
+                found.append(self._caller.call(bus, self._seconds, partial(self._mode, bus)))
+        return tuple(found)
+
+    def _mode(self, bus: str) -> int:
+        with self._session.inside():
+            return self._library.virtual_mode(self._session.handle(bus))
 
     def buses(self) -> tuple[str, ...]:
         return tuple(known.bus for known in self._known.values() if known.here)

@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from cmgr import trust
 from cmgr.errors import DriverError, chain
@@ -55,6 +56,7 @@ class Tool:
     def weakness(self) -> str:
         """Return what keeps the program from being run, in words; nothing when it can be."""
         try:
+            Path(self._path).stat()
             found = trust.weakness(self._path, itself=True, sticky=False)
         except OSError as error:
             return f"it cannot be looked at: {error.strerror}"

@@ -174,7 +174,7 @@ def test_a_kernel_log_that_cannot_be_read_is_a_trouble(machine: Standin, opened:
     driver = opened(machine, kernel_log="/nowhere/kmsg")
     (trouble,) = driver.trouble()
     assert trouble.startswith("Xids that only the kernel tells are missed: cannot read the kernel log /nowhere/kmsg")
-    assert "ProtectKernelLogs" in trouble
+    assert "/usr/lib/cmgr/nvidia.conf" in trouble
 
 
 def test_a_fatal_error_of_a_switch_is_a_trouble_once(machine: Standin, opened: Open) -> None:

@@ -59,7 +59,7 @@ struct client {
 };
 
 struct gpu {
-    int32_t listed, lost, booting, registered, mig, instances, group, persistent;
+    int32_t listed, lost, booting, registered, mig, instances, group, persistent, virtual;
     uint32_t minor, architecture, domain, bus, slot;
     char uuid[80], name[64], serial[30];
     int32_t fields, processes;
@@ -399,6 +399,7 @@ static uint32_t watts(const struct gpu *g) {
 NUMBER(nvmlDeviceGetMinorNumber, INFO, uint32_t, g->minor)
 NUMBER(nvmlDeviceGetArchitecture, INFO, uint32_t, g->architecture)
 NUMBER(nvmlDeviceGetIndex, INFO, uint32_t, (uint32_t)(g - W->gpu))
+NUMBER(nvmlDeviceGetVirtualizationMode, INFO, uint32_t, (uint32_t)g->virtual)
 NUMBER(nvmlDeviceGetPersistenceMode, INFO, uint32_t, (uint32_t)g->persistent)
 NUMBER(nvmlDeviceGetSupportedEventTypes, REGISTER, uint64_t, g->supported)
 NUMBER(nvmlDeviceGetCurrentClocksEventReasons, GAUGE, uint64_t, 0)
@@ -759,7 +760,7 @@ static int *number(int gpu, const char *name) {
         const char *name;
         void *at;
     } all[] = {
-        {"lost", &g->lost}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig},
+        {"lost", &g->lost}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"virtual", &g->virtual},
         {"instances", &g->instances}, {"persistent", &g->persistent}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},

@@ -1,0 +1,66 @@
+"""Things of a machine that keep GPUs from being reset, or Xids from being heard."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cmgr.drivers.nvml.doubts import DROP_IN, doubts
+from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.drivers.nvml.settings import Nvml
+from tests.drivers.test_vendors import PACKAGE
+from tests.fakes.nvml import hosts
+from tests.fakes.nvml.fixtures import Make
+
+Open = Callable[..., NvmlDriver]
+
+SHIPPED = PACKAGE.parent / "packaging"
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A machine with the package's unit and drop-in."""
+    units = tmp_path / "usr/lib/systemd/system"
+    units.mkdir(parents=True)
+    (units / "cmgr.service").write_text((SHIPPED / "cmgr.service").read_text())
+    (tmp_path / DROP_IN).parent.mkdir(parents=True)
+    (tmp_path / DROP_IN).write_text((SHIPPED / "nvidia.conf").read_text())
+    return tmp_path
+
+
+def test_a_machine_on_which_all_works_raises_none(nvidia: Make, opened: Open) -> None:
+    assert opened(nvidia(hosts.host_h100(2))).doubts() == ()
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"), [(1, "passed through to this virtual machine"), (2, "cannot be reset from inside of it")]
+)
+def test_gpus_that_are_virtual_are_told(nvidia: Make, opened: Open, mode: int, text: str) -> None:
+    machine = nvidia(hosts.host_h100(2))
+    machine.set("virtual", mode, gpu=1)
+    (doubt,) = opened(machine).doubts()
+    assert text in doubt.text
+    assert doubt.hint
+
+
+def test_a_program_that_cannot_be_run_is_told(nvidia: Make, opened: Open) -> None:
+    (doubt,) = opened(nvidia(hosts.host_h100(1)), tool="/nowhere/nvidia-smi").doubts()
+    assert doubt.text.startswith("GPUs cannot be reset: /nowhere/nvidia-smi: ")
+
+
+def test_the_units_drop_in_is_missed_where_the_unit_is_and_it_is_not(nvidia: Make, installed: Path) -> None:
+    settings = Nvml(tool=str(nvidia(hosts.host_h100(1)).tool))
+    (doubt,) = doubts(settings, (), installed)
+    assert "the unit hides the kernel's log" in doubt.text
+    assert f"ln -s /{DROP_IN} /etc/systemd/system/cmgr.service.d/" in doubt.hint
+    links = installed / "etc/systemd/system/cmgr.service.d"
+    links.mkdir(parents=True)
+    (links / "nvidia.conf").symlink_to(installed / DROP_IN)
+    assert list(doubts(settings, (), installed)) == []
+    (links / "nvidia.conf").unlink()
+    assert list(doubts(Nvml(tool=settings.tool, kernel_log=""), (), installed)) == []
+
+
+def test_both_packages_carry_the_drop_in() -> None:
+    rows = [line.split() for line in (SHIPPED / "contents").read_text().splitlines() if not line.startswith("#")]
+    assert ["0644", "packaging/nvidia.conf", DROP_IN] in rows
