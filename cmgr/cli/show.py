@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -14,10 +15,10 @@ from cmgr.cli.options import Showing
 from cmgr.cli.text import out, reading, texts, watch
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError, ServiceDown
-from cmgr.service.door.client import get
+from cmgr.service.door.client import get, order
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import shapes, slot_shapes
 
 TROUBLED = 4
 
@@ -35,6 +36,12 @@ class StatusOptions(Showing):
     ] = False
 
 
+class Choice(StrEnum):
+    RING = "ring"
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChipsOptions(Showing):
     available: Annotated[
@@ -45,6 +52,17 @@ class ChipsOptions(Showing):
     ] = False
     count: Annotated[
         int | None, typer.Option("--count", min=1, metavar="N", help="With --available: that many, or an error.")
+    ] = None
+    policy: Annotated[
+        Choice | None,
+        typer.Option("--policy", help="With --count: all of one ring, or which rings first."),
+    ] = None
+    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="With --count: only of this model.")] = (
+        None
+    )
+    reserve: Annotated[
+        str | None,
+        typer.Option("--reserve", metavar="TIME", help="With --count: nobody else is told of them for so long: 60s."),
     ] = None
 
 
@@ -89,6 +107,10 @@ def chips(options: ChipsOptions) -> int:
     """Show the chips: health, faults, users."""
     if options.count is not None and not options.available:
         raise typer.BadParameter("--count goes with --available")
+    if options.policy or options.model or options.reserve:
+        if options.count is None:
+            raise typer.BadParameter("--policy, --model and --reserve go with --available --count N")
+        return _reserved(options, options.count)
     if options.available:
         return _available(options)
     told = source.read(options, "chips")
@@ -162,6 +184,17 @@ def _available(options: ChipsOptions) -> int:
         out.as_json({"available": chosen})
     else:
         out.lines([",".join(map(str, chosen))])
+    return 0
+
+
+def _reserved(options: ChipsOptions, count: int) -> int:
+    seconds = None if options.reserve is None else source.length("--reserve", options.reserve).total_seconds()
+    wish = {"count": count, "policy": options.policy, "model": options.model, "seconds": seconds}
+    told = cast("slot_shapes.Reserved", order(source.socket_of(options), "reserve", **wish))
+    if options.as_json:
+        out.as_json(told)
+    else:
+        out.lines([",".join(map(str, told["available"]))])
     return 0
 
 

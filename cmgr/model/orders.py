@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import assert_never
 
 from cmgr.model.containers import healing as heals
-from cmgr.model.containers.moves import slot_ordered, slot_remove_ordered
+from cmgr.model.containers.moves import reserve_ordered, slot_ordered, slot_remove_ordered
 from cmgr.model.containers.sightings import hand_back, runtime_forgotten
 from cmgr.model.faults import escalation
 from cmgr.model.faults.books import escalate
@@ -23,6 +23,7 @@ from cmgr.model.values.facts import (
     MaintenanceOrdered,
     Ordered,
     ReleaseOrdered,
+    ReserveOrdered,
     ResetOrdered,
     ResumeAllOrdered,
     ResumeOrdered,
@@ -55,6 +56,8 @@ def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a 
             maintenance_ordered(turn, fact)
         case SlotOrdered():
             slot_ordered(turn, fact)
+        case ReserveOrdered():
+            reserve_ordered(turn, fact)
         case SlotRemoveOrdered():
             slot_remove_ordered(turn, fact)
         case AcknowledgeOrdered():

@@ -16,7 +16,7 @@ from cmgr.model.containers.holding import (
     keep,
     restart_policy_set,
 )
-from cmgr.model.containers.moves import move
+from cmgr.model.containers.moves import lapse_reservations, move
 from cmgr.model.containers.ordering import order_times
 from cmgr.model.containers.settling import output_read
 from cmgr.model.containers.sightings import (
@@ -165,6 +165,7 @@ def _settle(turn: Turn) -> None:
     escalate(turn)
     release_due(turn)
     lapse_orders(turn)
+    lapse_reservations(turn)
     rounds = 0
     while _moves(turn) and rounds < MOST_ROUNDS:
         rounds += 1
@@ -311,6 +312,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     times += [t.due for t in node.tallies.values()]
     times += [o.lapses for o in node.reset_orders.values() if not o.done]
     times.append(node.cdi.retry_at)
+    times += [kept.until for kept in node.reservations.values()]
     times.append(node.maintenance.until if node.maintenance is not None else None)
     # A deadline that is past and still there waits for something other than time.
     return min((t for t in times if t is not None and t > after), default=None)

@@ -36,6 +36,11 @@ class SlotRemoved(TypedDict):
     slot: Annotated[str, "its name"]
 
 
+class Reserved(TypedDict):
+    available: Annotated[list[int], "ids of healthy chips that nobody uses"]
+    until: Annotated[Time | None, "until when nobody else is told of them; null: they are not reserved"]
+
+
 class CdiMount(TypedDict):
     hostPath: Annotated[str, "of the machine"]
     containerPath: Annotated[str, "in the container"]

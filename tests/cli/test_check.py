@@ -193,6 +193,29 @@ def test_a_docker_that_is_not_there_is_an_error(home: Home) -> None:
     assert (told["state"], "nobody answers" in told["text"]) == ("error", True)
 
 
+@pytest.mark.parametrize(
+    ("told", "state", "text", "hint"),
+    [
+        ({}, "error", "knows no CDI: it can give nobody single chips", "Docker 28 or later can"),
+        ({"CDISpecDirs": []}, "error", "CDI is switched off", "daemon.json"),
+        ({"CDISpecDirs": ["/var/run/cdi"]}, "error", "reads CDI files in /var/run/cdi, and not in /etc/cdi", "cdi.dir"),
+        ({"CDISpecDirs": ["/etc/cdi/"], "ServerVersion": "26.1.5"}, "warning", "by its restart policy", "28 or later"),
+        ({"CDISpecDirs": ["/etc/cdi"], "ServerVersion": "28.5.2"}, "ok", "gives single chips from /etc/cdi", ""),
+    ],
+)
+def test_whether_docker_can_give_by_cdi_is_told(
+    home: Home, told: dict[str, object], state: str, text: str, hint: str
+) -> None:
+    path = home.folder / "docker.sock"
+    docker_at(home, path)
+    with home.config.open("a") as file:
+        file.write("[cdi]\nchips = true\n")
+    body = json.dumps({"Version": "1", **told}).encode()
+    with daemon(path, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)):
+        found_it = found(home)["cdi"]
+    assert (found_it["state"], text in str(found_it["text"]), hint in str(found_it["hint"])) == (state, True, True)
+
+
 def test_auto_needs_one_runtime_and_does_not_miss_the_others(home: Home) -> None:
     path = home.folder / "docker.sock"
     docker_at(home, path, '"auto"')

@@ -161,6 +161,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "forget ordered: b": lambda _: facts.ForgetOrdered(key("b"), "uid 0"),
     "maintenance ordered: on": lambda _: facts.MaintenanceOrdered(on=True, who="uid 0"),
     "slot ordered: chip 5": lambda _: facts.SlotOrdered("chat", "uid 0", frozenset({ChipId(5)})),
+    "reserve ordered: 9 chips": lambda cmgr: facts.ReserveOrdered("word", "uid 0", 9, cmgr.now + seconds(60)),
     "slot remove ordered: there is none": lambda _: facts.SlotRemoveOrdered("chat", "uid 0"),
     "acknowledged: what is not there": lambda _: facts.AcknowledgeOrdered(("damage-database",), "uid 0"),
     "trouble met: a damaged database": lambda _: facts.TroubleMet(

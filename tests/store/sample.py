@@ -14,7 +14,7 @@ from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.rules import Raise, RuleKind, Tally
-from cmgr.model.values.slots import Slot
+from cmgr.model.values.slots import Reservation, Slot
 from cmgr.model.values.standing import Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from tests.store import values
@@ -117,6 +117,7 @@ NODE = Node(
     holds={KEY: _hold},
     healings={KEY: _healing},
     restraint=Restraint((NOW,), NOW, "a storm", {RingId(8): NOW}, frozenset({RingId(16)})),
+    reservations={CHIP: Reservation(CHIP, LATER, "root", "word")},
     slots={"chat": Slot("chat", frozenset({CHIP}), frozenset({ChipId(4)}), NOW, "moved", frozenset({ChipId(5)}), "no")},
     reset_orders={RING: ResetOrder(RING, CHIP, NOW, "root", stop=True, done=True)},
     maintenance=Maintenance(NOW, LATER, "root"),

@@ -165,6 +165,13 @@ CREATE TABLE outcomes (
     episodes INTEGER NOT NULL,
     PRIMARY KEY (outcome)
 );
+CREATE TABLE reservations (
+    chip INTEGER NOT NULL,
+    until TEXT NOT NULL,
+    who TEXT NOT NULL,
+    asker TEXT NOT NULL,
+    PRIMARY KEY (chip)
+);
 CREATE TABLE reset_orders (
     ring INTEGER NOT NULL,
     chip INTEGER NOT NULL,

@@ -25,6 +25,7 @@ OF_0_1_0 = replace(
     troubles={},
     occasions={},
     slots={},
+    reservations={},
     holds={key: replace(hold, sick=0) for key, hold in sample.NODE.holds.items()},
     containers={key: replace(c, before_stop=(), deaf=False) for key, c in sample.NODE.containers.items()},
 )

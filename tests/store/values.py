@@ -16,7 +16,7 @@ from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.rules import Raise, RuleKind, Tally
-from cmgr.model.values.slots import Slot
+from cmgr.model.values.slots import Reservation, Slot
 from cmgr.model.values.standing import Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
 
@@ -154,6 +154,7 @@ slots = st.builds(
     wish=chip_sets,
     short=texts,
 )
+reservations = st.builds(Reservation, chip=chip_ids, until=times, who=texts, asker=texts)
 isolations = st.builds(
     Isolation,
     chip=chip_ids,
@@ -228,6 +229,7 @@ nodes = st.builds(
     holds=st.lists(holds, max_size=3).map(lambda found: {hold.key: hold for hold in found}),
     healings=st.lists(healings, max_size=3).map(lambda found: {healing.key: healing for healing in found}),
     reset_orders=st.lists(reset_orders, max_size=3).map(lambda found: {order.ring: order for order in found}),
+    reservations=st.lists(reservations, max_size=3).map(lambda found: {kept.chip: kept for kept in found}),
     slots=st.lists(slots, max_size=3).map(lambda found: {slot.name: slot for slot in found}),
     maintenance=maintenance,
     occasions=st.lists(st.builds(Occasion, texts, times), max_size=2).map(

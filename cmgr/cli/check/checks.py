@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr import listener
-from cmgr.cli.check import around
+from cmgr.cli.check import around, cdi
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.cli.check.rings import rings
 from cmgr.cli.source import database_of
@@ -46,6 +46,7 @@ def findings(config: Config) -> Iterator[Finding]:
     )
     yield from _injection(config)
     yield from _runtimes(config, () if isinstance(told, CmgrError) else told["troubles"])
+    yield from cdi.findings(config)
     yield from around.findings(config)
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)

@@ -14,10 +14,11 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed, resolve
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container, Spare
-from cmgr.model.values.facts import SlotOrdered, SlotRemoveOrdered
+from cmgr.model.values.facts import ReserveOrdered, SlotOrdered, SlotRemoveOrdered
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node, chips_of_slots
-from cmgr.model.values.slots import NAME, Slot, slots_of
+from cmgr.model.values.slots import NAME, Reservation, Slot, slots_of
+from cmgr.words import span
 
 NO_SPARE = "no spare of its kind is free"
 
@@ -74,6 +75,28 @@ def slot_remove_ordered(turn: Turn, fact: SlotRemoveOrdered) -> None:
     if fact.name in turn.node.slots and not users_of(turn.node, fact.name):
         turn.drop_slot(fact.name)
         turn.note(NoteKind.ACTION, f"{fact.who} removed slot {fact.name}")
+
+
+def to_reserve(node: Node, fact: ReserveOrdered) -> Chips:
+    """Return the chips that this order would keep; none where there are too few."""
+    return to_hand_out(node, fact.count, model=fact.model, packing=fact.packing, one_ring=fact.one_ring)
+
+
+def reserve_ordered(turn: Turn, fact: ReserveOrdered) -> None:
+    """Keep free chips for who asks; where there are too few, nothing happens: who has ordered it looks."""
+    chips = to_reserve(turn.node, fact)
+    if not chips:
+        return
+    kept = {chip: Reservation(chip, fact.until, fact.who, fact.asker) for chip in sorted(chips)}
+    turn.node = replace(turn.node, reservations={**turn.node.reservations, **kept})
+    turn.note(NoteKind.ACTION, f"{fact.who} reserved {listed(chips)} for {span(fact.until - turn.at)}")
+
+
+def lapse_reservations(turn: Turn) -> None:
+    """End the reservations whose time is over."""
+    left = {chip: kept for chip, kept in turn.node.reservations.items() if turn.at < kept.until}
+    if len(left) < len(turn.node.reservations):
+        turn.node = replace(turn.node, reservations=left)
 
 
 def _hold_users(turn: Turn, slot: str) -> None:

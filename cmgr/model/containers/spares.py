@@ -19,7 +19,7 @@ def free_chips(node: Node, mover: str = "", also: frozenset[ChipId] = frozenset(
     episode may be reset at any time. `mover`: a slot that is to be moved now: its own chips do not count as given, and
     a ring that starts its containers again is in order. `also`: chips that may be pre-isolated.
     """
-    taken: set[ChipId] = set()
+    taken: set[ChipId] = set(node.reservations)
     for slot in node.slots.values():
         taken |= slot.wish if slot.name == mover else slot.chips | slot.wish
     for container in node.containers.values():
@@ -40,12 +40,18 @@ def _is_fit(node: Node, chip: ChipId, *, now: bool) -> bool:
     return not busy and not chip_words(node, chip, grave_faults(node, chip))
 
 
-def to_hand_out(node: Node, count: int) -> Chips:
-    """Return so many free chips for somebody new; none where fewer are free, beside those that are kept for moves."""
+def to_hand_out(
+    node: Node, count: int, *, model: str = "", packing: Packing | None = None, one_ring: bool = False
+) -> Chips:
+    """Return so many free chips for somebody new; none where fewer are free, beside those that are kept for moves.
+
+    `model`: only of this one. `packing`: None is that of the configuration. `one_ring`: all of one ring, or none.
+    """
     free = free_chips(node)
     if len(free) - count < node.policy.spares.reserve:
         return frozenset()
-    return pick(node, free, count, node.policy.spares.policy)
+    of_model = [chip for chip in free if model in ("", node.chips[chip].model)]
+    return pick(node, of_model, count, packing or node.policy.spares.policy, one_ring=one_ring)
 
 
 def in_place_of(node: Node, bad: Chips, chips: Chips, slot: str) -> Chips:
@@ -74,8 +80,8 @@ def pick(node: Node, free: Collection[ChipId], count: int, packing: Packing, *, 
     if count <= 0 or len(free) < count:
         return frozenset()
     rings = _by_ring(node, free)
-    fullest_first = sorted(rings.values(), key=lambda chips: (len(chips), chips), reverse=packing is Packing.SPREAD)
-    for chips in fullest_first:
+    sign = -1 if packing is Packing.SPREAD else 1
+    for chips in sorted(rings.values(), key=lambda chips: (sign * len(chips), chips)):
         if len(chips) >= count:
             return frozenset(chips[:count])
     if one_ring:

@@ -9,7 +9,7 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.commands import CommandId
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Assertion
-from cmgr.model.values.policy import Policy
+from cmgr.model.values.policy import Packing, Policy
 from cmgr.model.values.troubles import Trouble
 
 
@@ -303,6 +303,23 @@ class SlotOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class ReserveOrdered:
+    """A person, or a program, wants so many free chips, and that nobody else gets them until then.
+
+    `asker`: a word by which the order is known again. `model`: only chips of that one. `packing`: None is that of the
+    configuration. `one_ring`: all of one ring, or none.
+    """
+
+    asker: str
+    who: str
+    count: int
+    until: datetime
+    model: str = ""
+    packing: Packing | None = None
+    one_ring: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SlotRemoveOrdered:
     """A person wants no slot of this name any more."""
 
@@ -340,6 +357,7 @@ Ordered = (
     | AcknowledgeOrdered
     | SlotOrdered
     | SlotRemoveOrdered
+    | ReserveOrdered
 )
 """Orders of a person. `who` is that person's name in the timeline."""
 

@@ -20,7 +20,7 @@ from cmgr.model.values.life import ThisLife
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.rules import Tally
-from cmgr.model.values.slots import Slot
+from cmgr.model.values.slots import Reservation, Slot
 from cmgr.model.values.standing import Gone, Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKey
 
@@ -102,6 +102,7 @@ class Node:
     reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
     gone: Mapping[str, Gone] = field(default_factory=dict)
     slots: Mapping[str, Slot] = field(default_factory=dict)
+    reservations: Mapping[ChipId, Reservation] = field(default_factory=dict)
     maintenance: Maintenance | None = None
     troubles: Mapping[TroubleKey, Trouble] = field(default_factory=dict)
     occasions: Mapping[str, Occasion] = field(default_factory=dict)

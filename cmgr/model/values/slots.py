@@ -28,6 +28,16 @@ class Slot:
     short: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A free chip that somebody was told of, and that nobody else is until then. `asker`: whose order that was."""
+
+    chip: ChipId
+    until: datetime
+    who: str
+    asker: str
+
+
 def slots_of(container: Container) -> tuple[str, ...]:
     """Return the names of the slots that the container asks for."""
     return tuple(claim.removeprefix(SLOT) for claim in sorted(container.claims) if claim.startswith(SLOT))

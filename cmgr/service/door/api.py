@@ -5,6 +5,7 @@ from cmgr.service.door.openapi import document
 from cmgr.service.door.orders import Orders
 from cmgr.service.door.pages import Pages, for_persons
 from cmgr.service.door.routes import LINES, Answering, Arg, Route
+from cmgr.service.door.slot_orders import SlotOrders
 
 LIMIT = Arg("limit", "integer", "How many, the newest ones; else 20.")
 CHIP = Arg("chip", "integer", "The chip's physical id.", required=True)
@@ -65,14 +66,7 @@ def _orders(o: Orders) -> tuple[Route, ...]:
     noticed = Arg("all", "boolean", "Every one that waits for that.")
     preview = Arg("preview", "boolean", "Say what would happen, and do nothing.")
     runtime = Arg("runtime", "string", "A runtime that is gone for good, with its containers.")
-    slot = Arg("slot", "string", "The slot's name.", required=True)
-    some = Arg("chips", "string", "The chips: 4,5 or 0-3.")
-    count = Arg("count", "integer", "So many free ones, where no chips are given.")
-    move = Arg("stop", "boolean", "Stop what runs on it, and start it again on the other chips.")
     return (
-        _order("slot-create", o.slots.create, "Make a slot.", slot, some, count),
-        _order("slot-assign", o.slots.assign, "Give a slot other chips.", slot, some, move),
-        _order("slot-remove", o.slots.remove, "Take a slot away that no container asks for.", slot),
         _order("release", o.release, "End a chip's isolation.", CHIP, preview),
         _order("isolate", o.isolate, "Take a chip out of use.", CHIP, reason, preview),
         _order("reset", o.reset, "Reset the ring of a chip.", CHIP, stop, preview),
@@ -87,8 +81,26 @@ def _orders(o: Orders) -> tuple[Route, ...]:
         ),
         _order("maintenance", o.maintenance, "Record recoveries and act on none, or act again.", on, seconds, preview),
         _order("acknowledge", o.acknowledge, "Take notice of a trouble that stays.", trouble, noticed, preview),
+        *_slot_orders(o.slots),
         _order("reload", o.read_anew, "Have the configuration and fault tables read again."),
         _order("inject", o.inject, "Pretend a fault on a chip, for drills.", CHIP, code, assertion),
+    )
+
+
+def _slot_orders(o: SlotOrders) -> tuple[Route, ...]:
+    slot = Arg("slot", "string", "The slot's name.", required=True)
+    some = Arg("chips", "string", "The chips: 4,5 or 0-3.")
+    count = Arg("count", "integer", "So many free ones, where no chips are given.")
+    number = Arg("count", "integer", "How many.", required=True)
+    only = Arg("model", "string", "Only chips of this model.")
+    policy = Arg("policy", "string", "ring: all of one ring, or none; binpack or spread; else as spares.policy says.")
+    keep = Arg("seconds", "number", "Nobody else is told of them for so long, an hour at most.")
+    move = Arg("stop", "boolean", "Stop what runs on it, and start it again on the other chips.")
+    return (
+        _order("slot-create", o.create, "Make a slot.", slot, some, count),
+        _order("slot-assign", o.assign, "Give a slot other chips.", slot, some, move),
+        _order("reserve", o.reserve, "Find free chips, and keep them for you.", number, only, policy, keep),
+        _order("slot-remove", o.remove, "Take a slot away that no container asks for.", slot),
     )
 
 

@@ -56,7 +56,7 @@ class Orders:
 
     @property
     def slots(self) -> SlotOrders:
-        return SlotOrders(self.node, self.give, who)
+        return SlotOrders(self.node, self.now, self.give, who)
 
     def release(self, request: Request) -> "shapes.Released | shapes.Preview":
         chip = chip_of(request, self.node(), also=self.node().isolations)

@@ -1,26 +1,34 @@
 """Orders of a person that are about slots. Each is checked here, so that a refusal says why and what to do."""
 
 import re
+import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.errors import BadRequest, CmgrError, NotThere
-from cmgr.model.containers.moves import users_of, why_not
+from cmgr.model.containers.moves import to_reserve, users_of, why_not
 from cmgr.model.containers.spares import free_chips
 from cmgr.model.values.chips import SLOT, ChipId, listed
-from cmgr.model.values.facts import Ordered, SlotOrdered, SlotRemoveOrdered
+from cmgr.model.values.facts import Ordered, ReserveOrdered, SlotOrdered, SlotRemoveOrdered
 from cmgr.model.values.node import Node
+from cmgr.model.values.policy import Packing
 from cmgr.model.values.slots import NAME
 from cmgr.service.door.routes import Request
 from cmgr.view.advice import called
-from cmgr.words import counted
+from cmgr.words import counted, stamp
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
 
 MOST = 64
 """As many chips as a machine can have."""
+
+LONGEST_RESERVATION = timedelta(hours=1)
+
+IN_ONE_RING = "ring"
+"""The policy of those who want chips of one ring, or none."""
 
 _ITEM = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
@@ -30,6 +38,7 @@ class SlotOrders:
     """Any thread; each raises `CmgrError`. `give` returns when the order is in force; `who` names who asks."""
 
     node: Callable[[], Node]
+    now: Callable[[], datetime]
     give: Callable[[Ordered], None]
     who: Callable[[Request], str]
 
@@ -72,6 +81,27 @@ class SlotOrders:
         self.give(SlotOrdered(name, self.who(request), chips, stop=stop))
         return {"slot": name, "chips": sorted(chips), "containers": names if chips != slot.chips else []}
 
+    def reserve(self, request: Request) -> "slot_shapes.Reserved":
+        """Return free chips, and keep them for who asks where that is wished."""
+        count, seconds = request.args.get("count"), request.args.get("seconds")
+        if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= MOST:
+            raise BadRequest(f"cannot reserve: count must be from 1 to {MOST}")
+        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
+            raise BadRequest("cannot reserve: seconds must be a number")
+        if seconds is not None and not 0 < seconds <= LONGEST_RESERVATION.total_seconds():
+            raise BadRequest("cannot reserve: it must last longer than nothing and at most an hour")
+        asked = _asked(request, count, self.who(request))
+        if seconds is None:
+            chips = sorted(to_reserve(self.node(), asked))
+        else:
+            asked = replace(asked, until=self.now() + timedelta(seconds=seconds))
+            self.give(asked)
+            kept = self.node().reservations.values()
+            chips = sorted(each.chip for each in kept if each.asker == asked.asker)
+        if not chips:
+            raise CmgrError(f"cannot find {counted(count, 'such chip')}: {_too_few(self.node())}", hint="cmgr chips")
+        return {"available": [*chips], "until": None if seconds is None else stamp(asked.until)}
+
     def remove(self, request: Request) -> "slot_shapes.SlotRemoved":
         name = self._there(request)
         names = [called(self.node(), container.key) for container in users_of(self.node(), name)]
@@ -85,6 +115,16 @@ class SlotOrders:
         if name not in self.node().slots:
             raise NotThere(f"cannot {_do(request)} {name}: there is no such slot", hint="cmgr slot")
         return name
+
+
+def _asked(request: Request, count: int, who: str) -> ReserveOrdered:
+    model, policy = request.args.get("model") or "", request.args.get("policy")
+    if policy not in (None, IN_ONE_RING, *Packing):
+        raise BadRequest(f"cannot reserve: policy is none of {', '.join((IN_ONE_RING, *Packing))}")
+    one_ring = policy == IN_ONE_RING
+    packing = None if policy is None or one_ring else Packing(str(policy))
+    never = datetime.max.replace(tzinfo=UTC)
+    return ReserveOrdered(secrets.token_hex(8), who, count, never, str(model), packing, one_ring)
 
 
 def _name(request: Request) -> str:

@@ -12,6 +12,7 @@ from cmgr.model.values.policy import SparePolicy
 from cmgr.service.door.routes import Request
 from cmgr.service.door.slot_orders import SlotOrders
 from cmgr.view.slots import slots
+from cmgr.view.status import available
 from tests.model.builders import Cmgr, container
 from tests.model.test_moves import STOPPING, on_slot
 
@@ -29,12 +30,13 @@ def orders(cmgr: Cmgr) -> SlotOrders:
         cmgr.tell(order)
         cmgr.run()
 
-    return SlotOrders(lambda: cmgr.node, give, lambda request: f"uid {request.uid}")
+    return SlotOrders(lambda: cmgr.node, lambda: cmgr.now, give, lambda request: f"uid {request.uid}")
 
 
 def ask(cmgr: Cmgr, do: str, **args: object) -> Mapping[str, object]:
     asked = Request(f"slot-{do}", args, uid=7)
-    deed = {"create": orders(cmgr).create, "assign": orders(cmgr).assign, "remove": orders(cmgr).remove}[do]
+    known = orders(cmgr)
+    deed = {"create": known.create, "assign": known.assign, "remove": known.remove, "reserve": known.reserve}[do]
     return dict(deed(asked))
 
 
@@ -78,6 +80,58 @@ def test_what_cannot_be_is_refused_with_the_reason(
     assert refused.value.message == error
     assert hint in refused.value.hint
     assert cmgr.node.slots == before.slots
+
+
+@pytest.mark.parametrize(
+    ("args", "chips"),
+    [
+        ({"count": 1}, [0]),
+        ({"count": 1, "policy": "spread"}, [0]),
+        ({"count": 1, "policy": "binpack"}, [0]),
+        ({"count": 3, "policy": "ring"}, [0, 1, 3]),
+        ({"count": 1, "model": ""}, [0]),
+    ],
+)
+def test_free_chips_are_found_and_kept_for_who_asks(cmgr: Cmgr, args: Mapping[str, object], chips: list[int]) -> None:
+    assert ask(cmgr, "reserve", **args) == {"available": chips, "until": None}
+    assert ask(cmgr, "reserve", **args)["available"] == chips, "nothing was kept"
+    kept = ask(cmgr, "reserve", seconds=60, **args)
+    assert kept["available"] == chips
+    assert not set(chips) & set(available(cmgr.node))
+    cmgr.wait(61)
+    assert set(chips) <= set(available(cmgr.node))
+
+
+def test_whoever_asks_at_the_same_time_gets_other_chips(cmgr: Cmgr) -> None:
+    found = [ask(cmgr, "reserve", count=2, seconds=60)["available"] for _ in range(2)]
+    assert found == [[0, 1], [4, 5]]
+    with pytest.raises(CmgrError) as refused:
+        ask(cmgr, "reserve", count=2, seconds=60)
+    assert refused.value.message == (
+        "cannot find 2 such chips: chips 3,6 are free, and spares.reserve keeps 1 of them for moves"
+    )
+    cmgr.begin()
+    cmgr.run()
+    assert available(cmgr.node) == [3, 6], "a reservation outlives the process that gave it"
+    moved = ask(cmgr, "assign", slot="chat", chips="0", stop=True)
+    assert moved["chips"] == [0], "who names chips has reserved them, or knows better"
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        ({}, "count must be from 1 to 64"),
+        ({"count": 99}, "count must be from 1 to 64"),
+        ({"count": 1, "seconds": "x"}, "seconds must be a number"),
+        ({"count": 1, "seconds": 3601}, "it must last longer than nothing and at most an hour"),
+        ({"count": 1, "policy": "best"}, "policy is none of ring, binpack, spread"),
+        ({"count": 4, "policy": "ring"}, "cannot find 4 such chips"),
+        ({"count": 1, "model": "other"}, "cannot find 1 such chip"),
+    ],
+)
+def test_what_cannot_be_reserved_is_refused(cmgr: Cmgr, args: Mapping[str, object], error: str) -> None:
+    with pytest.raises(CmgrError, match=error):
+        ask(cmgr, "reserve", **args)
 
 
 def test_what_is_not_there_is_called_so(cmgr: Cmgr) -> None:
