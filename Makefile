@@ -11,10 +11,11 @@ SIDE_BY_SIDE := -n auto --dist worksteal -m "not alone" $(NOT_HERE)
 # Each of these has a daemon or a service of its own, and mostly waits for it: two for each processor.
 WAITING := -n $(shell expr 2 \* $$(nproc)) --dist worksteal -m alone $(NOT_HERE)
 
-.PHONY: help demo check quick test bench recording reliability fmt generated golden clean deb rpm test-packages test-shipped test-newest
+.PHONY: help demo demo-web check quick test bench recording pictures reliability fmt generated golden clean deb rpm test-packages test-shipped test-newest
 
 help:
 	@echo "make demo    the whole cycle before your eyes, in under a minute"
+	@echo "make demo-web  the same on a page in a browser: it prints the link"
 	@echo "make quick   the tests to run all day: minutes, and neither root nor a daemon"
 	@echo "make test    the whole test suite; installs what it needs"
 	@echo "make check   format, lint, types, layers"
@@ -28,6 +29,9 @@ help:
 
 demo: $(STAMP)
 	@$(BIN)/cmgr demo
+
+demo-web: $(STAMP)
+	@$(BIN)/cmgr demo --web
 
 check: $(STAMP)
 	$(BIN)/ruff format --check $(CODE)
@@ -69,6 +73,10 @@ bench: $(STAMP)
 	$(BIN)/python -m bench
 	$(BIN)/python -m bench --page
 
+pictures: $(STAMP)
+	@sh tests/support/install.sh
+	$(BIN)/python -m tests.web.standing
+
 recording: $(STAMP)
 	$(BIN)/python -m tests.docs.recording
 
@@ -92,7 +100,7 @@ generated: $(STAMP)
 	$(BIN)/python -m tests.docs.man_pages
 
 golden: $(STAMP)
-	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model tests/docs
+	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model tests/docs tests/web/test_pictures.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

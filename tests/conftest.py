@@ -13,7 +13,7 @@ from tests.support.dockerd import Dockerd
 
 D = TypeVar("D", Dockerd, Containerd)
 
-pytest_plugins = ["tests.support.figures", "tests.support.kinds"]
+pytest_plugins = ["tests.support.browser", "tests.support.figures", "tests.support.kinds"]
 
 
 def pytest_configure() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import os
 import socket
 from collections.abc import Sequence
@@ -60,6 +61,8 @@ def run(place: Place) -> int:
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=16 * 1024,
     )
+    # Whoever watches is cut off when the page's process ends, and comes again: that is no error.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not record.getMessage().startswith("Cancel "))
     asyncio.run(_serve(uvicorn.Server(config), page, listening, place.idle_seconds if given else None))
     return 0
 

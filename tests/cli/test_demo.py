@@ -1,17 +1,21 @@
 """`cmgr demo` as a whole: a real service in a process of its own, killed in the middle."""
 
+import http.client
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support.dockerd import Dockerd
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.alone
 
@@ -57,7 +61,8 @@ def assert_a_whole_story(shown: str) -> None:
     assert shown.count("all is well: 8 chips healthy, 3 containers running") == 3
     assert shown.count("not well: ") == 1
     history = shown.partition("$ cmgr history")[2].splitlines()
-    assert [line.split()[0] for line in history if line] == ["EPISODE", "2", "1"]
+    assert [line.split()[0] for line in history if line] == ["EPISODE", "2", "1", "#"]
+    assert shown.endswith("# The same on a page in a browser: cmgr demo --web\n")
 
 
 def test_the_demo_tells_the_whole_story_and_leaves_nothing(folder: Path) -> None:
@@ -66,6 +71,30 @@ def test_the_demo_tells_the_whole_story_and_leaves_nothing(folder: Path) -> None
     assert running.returncode == 0, remarks
     assert_a_whole_story(shown)
     assert "from the database" in remarks
+    assert list(folder.iterdir()) == []
+    assert services(folder) == set()
+
+
+def test_the_demo_on_a_page_prints_a_link_and_leaves_nothing(folder: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+    running = demo("--runtime", "sim", "--web", "--listen", f"127.0.0.1:{port}", folder=folder)
+    assert running.stdout is not None
+    link = next(line.strip() for line in running.stdout if "#t=" in line)
+    assert link.startswith(f"http://127.0.0.1:{port}/#t=")
+
+    def entered() -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        ticket = json.dumps({"ticket": link.partition("#t=")[2]})
+        with suppress(ConnectionRefusedError), closing(connection):
+            connection.request("POST", "/api/enter", ticket, {"Content-Type": "application/json"})
+            return connection.getresponse().status == 200
+        return False
+
+    eventually(entered)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=PATIENCE)
+    assert running.returncode == 130
     assert list(folder.iterdir()) == []
     assert services(folder) == set()
 

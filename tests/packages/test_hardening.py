@@ -28,6 +28,37 @@ def test_the_score_is_what_the_documentation_says(machine: Machine) -> None:
     assert float(found[1]) <= float(said[1]), told
 
 
+def test_the_page_s_process_has_next_to_nothing(machine: Machine) -> None:
+    unit = "/usr/lib/systemd/system/cmgr-web.service"
+    told = machine.do("systemd-analyze", "security", "--offline=yes", "--no-pager", unit)
+    found = re.search(r"exposure level for cmgr-web.service: ([\d.]+)", told)
+    assert found, told
+    assert float(found[1]) <= 1.0, told
+
+
+def test_the_page_is_off_until_its_socket_is_enabled_and_then_answers_and_ends(machine: Machine) -> None:
+    simulate(machine)
+    assert machine.run("systemctl", "is-enabled", "cmgr-web.socket").out.strip() == "disabled"
+    machine.do("systemctl", "start", "cmgr-web.socket")
+    link = machine.do("cmgr", "web").strip()
+    assert link.startswith("http://127.0.0.1:9478/#t=")
+    page = machine.do("/usr/lib/cmgr/python/bin/python3.11", "-ISBc", ASKED, link.partition("#t=")[2])
+    assert "200 " in page, page
+    status = machine.do("cat", f"/proc/{machine.show('MainPID', 'cmgr-web')}/status")
+    held = dict(line.split(":\t", 1) for line in status.splitlines())
+    assert int(held["CapBnd"], 16) == 0
+    machine.do("systemctl", "stop", "cmgr-web.socket", "cmgr-web.service")
+
+
+ASKED = """
+import http.client, json, sys
+connection = http.client.HTTPConnection("127.0.0.1", 9478)
+connection.request("POST", "/api/enter", json.dumps({"ticket": sys.argv[1]}), {"Content-Type": "application/json"})
+answer = connection.getresponse()
+print(answer.status, answer.read().decode())
+"""
+
+
 def test_the_process_has_three_capabilities_and_gets_no_more(machine: Machine) -> None:
     simulate(machine)
     status = machine.do("cat", f"/proc/{machine.show('MainPID')}/status")

@@ -15,6 +15,9 @@ command -v curl >/dev/null 2>&1 || packages="$packages curl"
 command -v docker-compose >/dev/null 2>&1 || packages="$packages docker-compose"
 command -v logrotate >/dev/null 2>&1 || packages="$packages logrotate"
 command -v openssl >/dev/null 2>&1 || packages="$packages openssl"
+command -v chromium >/dev/null 2>&1 || packages="$packages chromium"
+# Chinese letters, for the pictures of the page.
+[ -e /usr/share/fonts/truetype/wqy/wqy-microhei.ttc ] || packages="$packages fonts-wqy-microhei"
 [ -x /bin/busybox ] || packages="$packages busybox-static"
 command -v promtool >/dev/null 2>&1 || [ -x "$venv/bin/promtool" ] || tools=" promtool"
 

@@ -19,6 +19,7 @@ from cmgr.errors import CmgrError, chain
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
 
+LISTEN = "127.0.0.1:9478"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -33,6 +34,10 @@ class DemoOptions(Configured):
     runtime: Annotated[
         Containers, typer.Option("--runtime", help="Real containers, pretended ones, or what works here.")
     ] = Containers.AUTO
+    web: Annotated[
+        bool, typer.Option("--web", help="Watch it on a page: prints a link, and chips fault until Ctrl-C.")
+    ] = False
+    listen: Annotated[str, typer.Option("--listen", metavar="ADDRESS", help="Where that page is served.")] = LISTEN
     keep: Annotated[bool, typer.Option("--keep", help="Keep the database and the log, and say where.")] = False
 
 
@@ -59,6 +64,13 @@ def demo(options: DemoOptions) -> int:
         real = options.runtime is not Containers.SIM and _made_real(config, stack, options.runtime)
         service = Service(directory, "docker" if real else "sim", config.docker.socket)
         stack.callback(service.stop)
+        if options.web:
+            from cmgr.cli.demo.page import Watched
+
+            watched = Watched(service, options.listen)
+            stack.callback(watched.stop)
+            stack.callback(_undisturbed)
+            watched.tell()
         stack.callback(_undisturbed)
         Story(service).tell()
     return 0

@@ -28,6 +28,7 @@ class Service:
     def __init__(self, directory: Path, runtime: str, docker_socket: str) -> None:
         self.socket = directory / "cmgr.sock"
         self.config = directory / "cmgr.toml"
+        self.door = directory / "door.sock"
         self._log = directory / "cmgr.log"
         self._process: subprocess.Popen[bytes] | None = None
         self.config.touch(mode=0o600)
@@ -102,6 +103,7 @@ def _settings(directory: Path, runtime: str, docker_socket: str) -> Iterator[str
     yield f"state_dir = {json.dumps(str(directory / 'state'))}"
     yield f"socket = {json.dumps(str(directory / 'cmgr.sock'))}"
     yield f"docker.socket = {json.dumps(docker_socket)}"
+    yield f"web.door = {json.dumps(str(directory / 'door.sock'))}"
     yield 'metrics.listen = ""'
     # A reset that the crash cut short counts as one that failed; nobody wants to watch the usual wait after that.
     yield 'reset.backoff = "2s"'
@@ -109,6 +111,7 @@ def _settings(directory: Path, runtime: str, docker_socket: str) -> Iterator[str
     yield "[sim]"
     yield "chips = 8"
     yield "ring = 4"
+    yield "measured = true"
     yield f"world = {json.dumps(str(directory / 'chips.json'))}"
     if runtime == "sim":
         for name, chips in CONTAINERS.items():

@@ -37,6 +37,7 @@ class Story:
         self._status()
         self._typed("history")
         out.lines(timeline.episodes(past.episodes(self._common, 20), show.page()))
+        self._say("The same on a page in a browser: cmgr demo --web")
 
     def _first(self) -> None:
         self._say("Chip 1 faults. Its ring is chips 0-3: two containers must stop, the third must not notice.")

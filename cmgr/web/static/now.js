@@ -62,7 +62,7 @@ function hero(state) {
     <section class="hero ${found.tone}">
       <div class="mark">${sign(found.mark, 34)}</div>
       <div class="words">
-        <h1 role="status">${found.title}</h1>
+        <div role="status"><h1>${found.title}</h1></div>
         ${found.sub ? html`<p>${found.sub} ${found.tone === "good" && last
           ? t("lastRecovery", { length: span(last.seconds), ago: ago(last.ended) }) : nothing}</p>` : nothing}
         ${own.maintenance ? html`<p class="note">${badge("warn", own.maintenance_until
@@ -113,7 +113,7 @@ function underWay(ring, state) {
   const left = until === null ? null : (until - now()) / 1000;
   const share = until === null ? 0 : Math.min(1, Math.max(0, (now() - since) / Math.max(1, until - since)));
   return html`
-    <section class="card working" aria-label="${name}">
+    <section class="card working">
       <header>
         <h2>${name}</h2>${badge("busy", word(ring.phase))}
         <a class="more" href="#/episodes/${ring.episode}">${t("showEpisode", { n: ring.episode })}</a>
@@ -142,7 +142,7 @@ function ringCard(ring, state) {
   const names = [...new Set(chips.flatMap((chip) => chip.containers))];
   const busy = ring.episode !== null;
   return html`
-    <section class="ring ${busy ? "busy" : ""}" aria-label=${t("ring", { chips: ranges(ring.chips) })}>
+    <section class="ring ${busy ? "busy" : ""}">
       <header><h3>${t("ring", { chips: ranges(ring.chips) })}</h3>
         ${busy ? badge("busy", word(ring.phase)) : badge("good", word(ring.phase))}</header>
       <div class="tiles">${chips.map((chip) => tile(chip, ring, state))}</div>
@@ -154,10 +154,9 @@ function tile(chip, ring, state) {
   const [tone, key] = chipState(chip, ring);
   const m = readings(state.measured?.[chip.id]);
   const code = chip.faults[0]?.code;
-  const note = code || (m.temperature === undefined ? "" : `${Math.round(m.temperature)} °C`);
   return html`
-    <a class="tile ${tone}" href="#/chips/${chip.id}" aria-label="${t("openChip", { n: chip.id, state: t(key) })} ${note}">
-      <span class="top"><span class="id">${chip.id}</span>${sign({ good: "good", bad: "bad", warn: "warn", busy: "busy" }[tone], 14)}</span>
+    <a class="tile ${tone}" href="#/chips/${chip.id}">
+      <span class="top"><span class="id"><span class="unseen">${t("chip", { n: "" })}</span>${chip.id}</span>${sign({ good: "good", bad: "bad", warn: "warn", busy: "busy" }[tone], 14)}</span>
       <span class="word">${t(key)}</span>
       <span class="reading">${code ? html`<span class="code">${code}</span>` : m.temperature === undefined ? nothing : html`${Math.round(m.temperature)} °C`}</span>
       ${m.load === undefined ? nothing : html`<span class="load" title="${t("load")} ${Math.round(m.load)} %"><span .style=${`width:${Math.max(2, m.load)}%`}></span></span>`}

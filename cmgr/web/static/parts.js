@@ -76,8 +76,8 @@ export const badge = (tone, text) => {
   return html`<span class="badge ${tone}">${sign(mark, 12)}${text}</span>`;
 };
 
-export const card = (title, body, more = nothing, kind = "") => html`
-  <section class="card ${kind}" aria-label=${title}>
+export const card = (title, body, more = nothing) => html`
+  <section class="card">
     <header><h2>${title}</h2>${more}</header>
     ${body}
   </section>`;

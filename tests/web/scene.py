@@ -1,0 +1,196 @@
+"""A machine that stands still, for pictures: a door that tells every document of which the page is made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cmgr.service.door.control import ControlServer
+from cmgr.service.door.routes import LINES, Answer, Arg, Request, Route, Stream
+from cmgr.words import stamp
+
+Doc = dict[str, Any]
+
+AT = datetime(2026, 3, 2, 3, 0, 12, tzinfo=UTC)
+FAULT = {"code": "80E24E00", "level": "RestartNPU", "count": 1, "module": "1.0.0.0", "severity": "major"}
+BUDGET = "3 resets in 6 h did not cure it"
+SERVICES: tuple[tuple[str, tuple[int, ...], Mapping[str, str]], ...] = (
+    ("llm-chat", (0, 1), {"project": "assistant"}),
+    ("llm-code", (2, 3), {"project": "assistant"}),
+    ("vision-ocr", (4, 5), {}),
+    ("embedding", (6, 7), {}),
+)
+
+
+def ago(**length: float) -> str:
+    return stamp(AT - timedelta(**length))
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One moment: all is `well`, a recovery is `busy`, or there is `trouble`."""
+
+    name: str
+
+    @property
+    def busy(self) -> bool:
+        return self.name == "busy"
+
+    @property
+    def trouble(self) -> bool:
+        return self.name == "trouble"
+
+    def chips(self) -> list[Doc]:
+        return [self._chip(n) for n in range(8)]
+
+    def _chip(self, n: int) -> Doc:
+        faulty, isolated = self.busy and n == 1, self.trouble and n == 6
+        fault = {**FAULT, "since": ago(seconds=6.2), "momentary": False, "raised": ""}
+        return {
+            "id": n, "logical": n, "ring": n // 4 * 4, "model": "Ascend910B4", "healthy": not (faulty or isolated),
+            "isolated": isolated, "isolated_by": "budget" if isolated else None,
+            "isolated_since": ago(minutes=41) if isolated else None, "release_at": None,
+            "reason": "fault 80E24E00 (RestartNPU)" if faulty else BUDGET if isolated else "",
+            "faults": [fault] if faulty else [],
+            "processes": [{"pid": 4211 + n, "name": "python3", "memory": 20 << 30}],
+            "containers": [name for name, chips, _ in SERVICES if n in chips], "available": False, "hint": "",
+            "measured": {"temperature_celsius": 48 + 3 * n, "aicore_percent": 35 + 8 * n, "power_watts": 170 + 9 * n,
+                         "hbm_megabytes": 65536, "hbm_used_megabytes": 20000 + 3000 * n},
+        }  # fmt: skip
+
+    def rings(self) -> list[Doc]:
+        idle = {"phase": "healthy", "reason": "", "episode": None, "since": None, "deadline": None, "began": None,
+                "resets": 0, "ordered_by": None, "hint": ""}  # fmt: skip
+        under_way = {
+            "phase": "verifying", "reason": "chips 0, 2 have booted; it waits for chips 1, 3", "episode": 17,
+            "since": ago(seconds=2), "deadline": stamp(AT + timedelta(seconds=58)), "resets": 1,
+            "began": ago(seconds=6.2),
+        }  # fmt: skip
+        first = {**idle, **(under_way if self.busy else {})}
+        return [{"id": 0, "chips": [0, 1, 2, 3], **first}, {"id": 4, "chips": [4, 5, 6, 7], **idle}]
+
+    def containers(self) -> list[Doc]:
+        return [self._container(name, chips, more) for name, chips, more in SERVICES]
+
+    def _container(self, name: str, chips: tuple[int, ...], more: Mapping[str, str]) -> Doc:
+        held = self.busy and chips[0] < 4
+        failed = self.trouble and name == "embedding"
+        status = "paused" if held else "failed" if failed else "running"
+        reason = "ring 0 is in an episode (verifying)" if held else "chip 6 is isolated" if failed else ""
+        return {
+            "runtime": "docker", "namespace": "", "id": f"{name}-0123456789ab", "name": name, "called": name,
+            "chips": list(chips), "status": status, "since": ago(hours=30), "strategy": "ringRecover",
+            "held": held or failed, "health": "", "heal": None, "spared": False, "unclear": False, "reason": reason,
+            "hint": "cmgr resume embedding" if failed else "", "warnings": [], **more,
+        }  # fmt: skip
+
+    def troubles(self) -> list[Doc]:
+        def row(kind: str, about: str, severity: str, text: str, why: str, hint: str = "") -> Doc:
+            since = ago(minutes=41) if self.trouble else ago(seconds=6)
+            return {"id": f"{kind} {about}", "kind": kind, "about": about, "severity": severity, "since": since,
+                    "text": text, "why": why, "hint": hint, "stays": False}  # fmt: skip
+
+        if self.trouble:
+            return [
+                row("isolated", "chip 6", "warning", "chip 6 is isolated", BUDGET,
+                    "have the chip looked at, then type: cmgr release 6"),
+                row("failed", "docker//embedding-0123456789ab", "critical", "container embedding was given up",
+                    "5 starts failed: no such device: /dev/davinci6", "cmgr resume embedding"),
+            ]  # fmt: skip
+        if not self.busy:
+            return []
+        down = [row("down", f"docker//{n}-0123456789ab", "critical", f"container {n} is down", "")
+                for n in ("llm-chat", "llm-code")]  # fmt: skip
+        return [row("episode", "ring 0", "warning", "ring 0 is in an episode (verifying)", ""),
+                row("unhealthy", "chip 1", "warning", "chip 1 is not healthy", ""), *down]  # fmt: skip
+
+    def status(self) -> Doc:
+        own = {
+            "state": "ready", "version": "0.2.0", "pid": 812, "since": ago(days=12), "driver": "dcmi",
+            "runtimes": ["docker"], "strategy": "ringRecover", "observe": False, "maintenance": False,
+            "maintenance_until": None, "maintenance_by": None, "troubles": [],
+        }  # fmt: skip
+        runtime = {"name": "docker", "why_down": "", "listed": ago(seconds=20), "hint": ""}
+        return {
+            "at": stamp(AT), "service": own, "troubles": self.troubles(), "restraint": None, "warnings": [],
+            "rings": self.rings(), "containers": self.containers(), "down": [], "chips": self.chips(),
+            "runtimes": [runtime],
+        }  # fmt: skip
+
+    def episodes(self) -> list[Doc]:
+        lengths = (41.2, 38.9, 44.0, 39.5, 61.8, 40.3, 37.7, 42.1)
+        rows = [
+            {"number": 16 - n, "ring": n % 2 * 4, "began": ago(days=1 + 4 * n), "seconds": length,
+             "ended": stamp(AT - timedelta(days=1 + 4 * n) + timedelta(seconds=length)),
+             "outcome": "isolated" if n == 4 else "recovered", "cause": f"80E24E00 (RestartNPU) on chip {n}"}
+            for n, length in enumerate(lengths)
+        ]  # fmt: skip
+        return [self.episode()["episode"], *rows] if self.busy else rows
+
+    def episode(self) -> Doc:
+        began = {"number": 17, "ring": 0, "began": ago(seconds=6.2), "cause": "80E24E00 (RestartNPU) on chip 1"}
+        ended = {"ended": None, "seconds": 6.2, "outcome": "under way"}
+        return {"episode": began | ended, "notes": [self._note(*line) for line in LINES_OF_17]}
+
+    @staticmethod
+    def _note(offset: float, kind: str, text: str, chip: int | None = None, container: str = "") -> Doc:
+        key = {"runtime": "docker", "namespace": "", "id": f"{container}-0123456789ab"} if container else None
+        at = stamp(AT - timedelta(seconds=6.2) + timedelta(seconds=offset))
+        return {"at": at, "offset": offset, "kind": kind, "text": text, "chip": chip, "container": key}
+
+    def faults(self) -> list[Doc]:
+        def row(n: int) -> Doc:
+            since = AT - timedelta(days=(n * n) % 83 + 1, hours=n)
+            return {**FAULT, "chip": n % 8, "since": stamp(since), "changed": stamp(since), "momentary": False,
+                    "raised": "", "cleared": stamp(since + timedelta(seconds=40))}  # fmt: skip
+
+        return [row(n) for n in range(1, 24)]
+
+
+LINES_OF_17 = (
+    (0.0, "fault", "chip 1 reports 80E24E00 now: level RestartNPU (built-in table ascend)", 1),
+    (0.0, "opened", "80E24E00 (RestartNPU) on chip 1"),
+    (0.0, "phase", "healthy → listing: 80E24E00 (RestartNPU) on chip 1"),
+    (0.0, "hold", "llm-chat will be stopped, and started again when the fault is over", None, "llm-chat"),
+    (0.0, "hold", "llm-code will be stopped, and started again when the fault is over", None, "llm-code"),
+    (0.001, "action", "stop llm-chat (grace 10 s)", None, "llm-chat"),
+    (0.001, "action", "stop llm-code (grace 10 s)", None, "llm-code"),
+    (0.02, "phase", "listing → draining: every runtime has said who uses it"),
+    (0.9, "result", "llm-code is stopped", None, "llm-code"),
+    (1.6, "result", "llm-chat is stopped", None, "llm-chat"),
+    (1.6, "phase", "draining → waiting: every stop was answered"),
+    (1.9, "phase", "waiting → resetting: reset 1 of 3: 80E24E00 (RestartNPU) on chip 1; nobody is on chips 0-3"),
+    (4.2, "phase", "resetting → verifying: the driver took the reset"),
+)
+
+
+def door(path: Path, scene: Scene) -> ControlServer:
+    """Return a door behind which nothing happens. It lets everybody in."""
+
+    def said(value: Mapping[str, object]) -> Any:
+        return lambda _request: value
+
+    def stream(_request: Request) -> Answer:
+        return Stream()
+
+    secret, any_ = Arg("session", "string", "", required=True), tuple(Arg(n, "string", "") for n in ("limit", "since"))
+    own = {"who": "uid 1000 (alice)", "ends": stamp(AT + timedelta(hours=12)), "orders": True}
+    does = {"does": ["chip 6 is used again: what waits for it is started", "the resets of its ring are counted anew"]}
+    explained = {"code": "80E24E00", "level": "RestartNPU", "meaning": "", "does": ["resets the chip's ring"]}
+    order = (secret, Arg("chip", "integer", ""), Arg("preview", "boolean", ""))
+    lines = [{**note, "ring": 0, "episode": 17} for note in scene.episode()["notes"]]
+    table = (
+        Route("POST", "/v1/enter", "enter", said({**own, "session": "still"}), "", (Arg("ticket", "string", ""),)),
+        Route("POST", "/v1/session", "session", said(own), "", (secret,)),
+        Route("POST", "/v1/orders/release", "release", said(does), "", order),
+        Route("GET", "/v1/status", "status", said(scene.status()), "", tag=lambda: scene.name),
+        Route("GET", "/v1/chips", "chips", said({"chips": scene.chips()}), ""),
+        Route("GET", "/v1/episodes", "episodes", said({"episodes": scene.episodes()}), "", any_),
+        Route("GET", "/v1/episodes/{n}", "episode", said(scene.episode()), "", (Arg("n", "integer", ""),)),
+        Route("GET", "/v1/faults", "faults", said({"faults": scene.faults()}), "", any_),
+        Route("GET", "/v1/history", "history", said({"notes": lines}), "", any_),
+        Route("GET", "/v1/explain/{code}", "explain", said(explained), "", (Arg("code", "string", ""),)),
+        Route("GET", "/v1/events", "events", stream, "", kind=LINES),
+    )
+    return ControlServer(path, table, group="no-such-group-of-cmgr")

@@ -1,0 +1,123 @@
+"""The page for everybody: axe finds nothing on any view; it works without a mouse, on narrow screens, in Chinese."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.browser import Scheme, Told, violations
+from tests.web.standing import go, standing, visit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.alone
+
+PLACES = (
+    "",
+    "episodes/17",
+    "history",
+    "history?lines=all",
+    "faults?all=true",
+    "faults?code=80E24E00&all=true",
+    "chips",
+    "chips/6",
+)
+WIDTHS = (320, 768, 1440, 3840)
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("well", "light"), ("busy", "light"), ("trouble", "dark")])
+def test_axe_finds_nothing_on_any_view(browser: "Browser", name: str, scheme: Scheme) -> None:
+    with standing(name) as web:
+        page = visit(browser, web, "", 1200, scheme)
+        for place in PLACES:
+            go(page, place)
+            assert violations(page) == [], place
+        page.context.close()
+
+
+def test_axe_finds_nothing_in_a_dialog_and_at_the_gate(browser: "Browser") -> None:
+    with standing("trouble") as web:
+        page = visit(browser, web, "chips/6", 390, "dark")
+        page.get_by_role("button", name="Release").click()
+        page.get_by_text("the resets of its ring are counted anew").wait_for()
+        assert violations(page) == []
+        stranger = browser.new_page()
+        stranger.goto(f"http://{web.address}/")
+        stranger.get_by_role("heading", name="Open the page with a link").wait_for()
+        assert violations(stranger) == []
+        stranger.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_nothing_is_wider_than_the_screen(browser: "Browser", width: int, locale: str) -> None:
+    with standing("busy") as web:
+        page = visit(browser, web, "", width, "light", locale)
+        for place in PLACES:
+            go(page, place)
+            told = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+            assert told[0] <= told[1], place
+        page.context.close()
+
+
+def test_it_is_used_without_a_mouse(browser: "Browser") -> None:
+    with standing("trouble") as web:
+        page = visit(browser, web, "", 1200, "light")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.id") == "main"
+        button = page.get_by_role("button", name="Release")
+        button.focus()
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog", name="Release chip 6")
+        dialog.get_by_text("chip 6 is used again").wait_for()
+        page.keyboard.press("Escape")
+        dialog.wait_for(state="hidden")
+        assert button.evaluate("button => button === document.activeElement"), "focus is back where it was"
+        page.context.close()
+
+
+def test_a_screen_reader_has_the_first_line_the_phases_and_the_timeline(browser: "Browser") -> None:
+    with standing("busy") as web:
+        page = visit(browser, web, "", 1200, "light")
+        assert page.get_by_role("status").first.inner_text() == "A recovery is under way"
+        phases = page.get_by_role("list", name="Phases of the recovery of Ring")
+        assert phases.locator("[aria-current=step]").inner_text().split() == ["verifying", "now"]
+        page.context.close()
+        page = visit(browser, web, "episodes/17", 1200, "light")
+        label = page.locator("svg.lanes").get_attribute("aria-label")
+        assert label is not None
+        assert "Episode" not in label
+        assert "episode 17: 80E24E00 (RestartNPU) on chip 1, under way" in label
+        assert page.locator("ol.notes > li").count() == 13
+        page.context.close()
+
+
+def test_it_speaks_chinese_where_the_browser_does_or_the_address_says_so(browser: "Browser") -> None:
+    with standing("well") as web:
+        page = visit(browser, web, "", 1200, "light", "zh-CN")
+        assert page.get_by_role("heading", level=1).inner_text() == "一切正常"
+        assert page.evaluate("document.documentElement.lang") == "zh-CN"
+        page.goto(f"http://{web.address}/?lang=en#t=any")
+        assert page.get_by_role("heading", level=1).inner_text() == "All is well"
+        page.context.close()
+        page = visit(browser, web, "", 1200, "light", "de-DE")
+        page.get_by_role("link", name="中文").click()
+        assert page.get_by_role("heading", name="一切正常").inner_text() == "一切正常"
+        page.context.close()
+
+
+def test_filters_stand_in_the_address(browser: "Browser") -> None:
+    with standing("busy") as web:
+        page = visit(browser, web, "faults?all=true&chip=3", 1200, "light")
+        told = Told(page)
+        cells = page.locator("tbody tr td[data-name=chips], tbody tr td[data-name=Chips]").all_inner_texts()
+        assert set(cells) == {"3"}
+        page.get_by_label("Chips").select_option("5")
+        page.wait_for_url("**/#/faults?all=true&chip=5")
+        page.wait_for_function(
+            "[...document.querySelectorAll('tbody tr td:nth-child(2)')].every(td => td.innerText === '5')"
+        )
+        assert told.complaints == []
+        page.context.close()
