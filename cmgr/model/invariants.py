@@ -1,6 +1,6 @@
 """The invariants of ARCHITECTURE.md, as questions that tests and the running service ask."""
 
-from cmgr.model.scope import Block, on_ring, slot_blocker, start_blocker
+from cmgr.model.scope import Block, halting, on_ring, slot_blocker, start_blocker
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import Command, ResetRing, StartContainer, StopContainer, WriteCdi
 from cmgr.model.values.node import Node
@@ -21,7 +21,9 @@ def unsafe(node: Node, command: Command) -> str:
             if hold is None or hold.command != command.id:
                 return f"{command.name} is not held"
             blocker = start_blocker(node, hold)
-            return blocker.why if blocker.kind is Block.CHIP else slot_blocker(node, hold)
+            if blocker.kind is Block.CHIP or halting(node, command.key) is not None:
+                return blocker.why
+            return slot_blocker(node, hold)
         case WriteCdi():
             return doubled(node)
         case StopContainer():

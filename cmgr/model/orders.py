@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import assert_never
 
 from cmgr.model.containers import healing as heals
+from cmgr.model.containers.groups import group_restart_ordered, group_resume_ordered
+from cmgr.model.containers.leaving import taken
 from cmgr.model.containers.moves import reserve_ordered, slot_ordered, slot_remove_ordered
 from cmgr.model.containers.sightings import hand_back, runtime_forgotten
 from cmgr.model.faults import escalation
@@ -14,11 +16,13 @@ from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint
 from cmgr.model.recovery.ordered_resets import reset_ordered
 from cmgr.model.turn import Turn
-from cmgr.model.values import standing
+from cmgr.model.values import groups, standing
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.facts import (
     AcknowledgeOrdered,
     ForgetOrdered,
+    GroupRestartOrdered,
+    GroupResumeOrdered,
     IsolateOrdered,
     MaintenanceOrdered,
     Ordered,
@@ -50,6 +54,10 @@ def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a 
             reset_ordered(turn, fact)
         case ForgetOrdered():
             _forget(turn, fact)
+        case GroupRestartOrdered():
+            group_restart_ordered(turn, fact)
+        case GroupResumeOrdered():
+            group_resume_ordered(turn, fact)
         case RuntimeForgetOrdered():
             runtime_forgotten(turn, fact)
         case MaintenanceOrdered():
@@ -72,6 +80,7 @@ def after_restart(node: Node, at: datetime) -> Node:
     orders = {r: replace(o, at=min(o.at, at)) for r, o in node.reset_orders.items() if r in there}
     return replace(
         heals.after_restart(node, at),
+        groups={n: groups.not_ahead(g, at) for n, g in node.groups.items()},
         reset_orders=orders,
         maintenance=standing.after_restart(node.maintenance, at),
         restraint=restraint.not_ahead(node.restraint, node.rings, at),
@@ -151,6 +160,7 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     if container is not None and (missed or (hold is not None and hold.state is not HoldState.RETURNING)):
         turn.put_container(replace(container, wanted=False))
     heals.spare(turn, fact.key)
+    taken(turn, fact.key)
     if hold is None or hold.state is HoldState.RETURNING:
         return
     for ring in turn.rings_of(hold.chips):

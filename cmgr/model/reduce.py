@@ -9,11 +9,13 @@ from datetime import datetime
 from typing import assert_never
 
 from cmgr.model.containers.cdi import cdi_written, look_at_files, write_files
+from cmgr.model.containers.groups import couple, forget_groups
 from cmgr.model.containers.healing import tend
 from cmgr.model.containers.holding import (
     container_started,
     container_stopped,
     keep,
+    look_after,
     restart_policy_set,
 )
 from cmgr.model.containers.moves import lapse_reservations, move
@@ -175,14 +177,16 @@ def _settle(turn: Turn) -> None:
 
 def _moves(turn: Turn) -> bool:
     """Let every ring and every hold go one step on. Return whether one did."""
-    rings, holds = turn.node.rings, turn.node.holds
+    rings, holds, groups = turn.node.rings, turn.node.holds, turn.node.groups
     for ring in rings:
         advance(turn, turn.ring(ring))
     if turn.node.rings is rings:
         move(turn)  # Only now is it known which rings are done with.
-    keep(turn)
     tend(turn)
-    return turn.node.rings is not rings or turn.node.holds is not holds
+    look_after(turn)
+    couple(turn)  # Once all holds are made that this turn makes: a start that it decides on then is of this round.
+    keep(turn)
+    return turn.node.rings is not rings or turn.node.holds is not holds or turn.node.groups is not groups
 
 
 def _restarted(turn: Turn, fact: Restarted) -> None:
@@ -289,6 +293,7 @@ def _shifted_back(ring: Ring, at: datetime) -> Ring:
 
 def _resync(turn: Turn) -> None:
     forget_old(turn)
+    forget_groups(turn)
     look_at_files(turn)
     for name in sorted(turn.node.runtimes):
         turn.ask_list(name, "resync", not_older=turn.at)

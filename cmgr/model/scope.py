@@ -8,8 +8,9 @@ from typing import NamedTuple
 from cmgr.model.values.calendar import Opening
 from cmgr.model.values.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.containers import Container
+from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
+from cmgr.model.values.groups import Group, GroupPhase
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import OnIsolate, ResetPolicy, Strategy
@@ -243,6 +244,21 @@ class Blocker(NamedTuple):
 
 def start_blocker(node: Node, hold: Hold) -> Blocker:
     """Return what keeps cmgr from starting the held container now, in words."""
+    own = own_blocker(node, hold)
+    group = halting(node, hold.key) if own.kind is not Block.CHIP else None
+    if group is None:
+        return own
+    found = group_obstacle(node, group)
+    # That the last of them can be started, and the round goes on, is seen within the same turn.
+    return Blocker(found.kind if found else Block.ANSWER, group_waits(group, found.why if found else ""))
+
+
+def group_waits(group: Group, why: str) -> str:
+    return f"group {group.name} waits: {why}" if why else f"group {group.name} is about to start"
+
+
+def own_blocker(node: Node, hold: Hold) -> Blocker:
+    """Return what keeps cmgr from starting the held container now, its group apart."""
     runtime = node.runtimes.get(hold.key.runtime)
     if runtime is None:
         return Blocker(Block.CHIP, f"runtime {hold.key.runtime} is not managed")
@@ -265,6 +281,92 @@ def start_blocker(node: Node, hold: Hold) -> Blocker:
     if runtime.listed is None:
         return Blocker(Block.ANSWER, f"{runtime.name} has not answered yet")
     return Blocker(Block.NOTHING, "")
+
+
+def members_of(node: Node, group: str) -> list[Container]:
+    """Return the containers in the books that are members of the group, by name."""
+    return sorted((c for c in node.containers.values() if c.group == group), key=lambda c: (c.name, c.key))
+
+
+def is_coupled(node: Node, container: Container) -> bool:
+    """Return whether cmgr stops and starts the container together with its group."""
+    managed = container.key.runtime in node.runtimes
+    return (
+        bool(container.group) and container.enabled and managed and strategy_of(node, container) is not Strategy.NEVER
+    )
+
+
+def blocks_its_group(container: Container) -> bool:
+    """Return whether cmgr must not stop the container for others: a stop would remove it."""
+    return container.auto_remove
+
+
+def is_held_down(hold: Hold) -> bool:
+    """Return whether cmgr holds it down, or has yet to see that its start has worked."""
+    return hold.state in (HoldState.STOPPING, HoldState.STOPPED, HoldState.STARTING)
+
+
+def halting(node: Node, key: ContainerKey) -> Group | None:
+    """Return the group whose round keeps this member down."""
+    container = node.containers.get(key)
+    group = node.groups.get(container.group) if container is not None and container.group else None
+    waits = group is not None and group.phase is GroupPhase.HALTING and key in group.members
+    return group if waits else None
+
+
+def group_obstacle(node: Node, group: Group, at: datetime | None = None) -> Blocker | None:
+    """Return why the members cannot all be started now; None when they can.
+
+    `at`: the time now; without it a member that is to be tried again later counts as one that cannot.
+    """
+    held = sorted((node.holds[k] for k in group.members if k in node.holds), key=lambda h: (h.name, h.key))
+    for hold in held:
+        if (found := _obstacle(node, hold, at)) is not None:
+            return found
+    if group.missing:
+        names = ", ".join(sorted(name.rpartition("/")[2] for name in group.missing))
+        return Blocker(Block.CHIP, f"{names} was removed")
+    for container in members_of(node, group.name):
+        if (
+            container.running
+            and container.key not in group.members | group.out
+            and _is_waited_for(node, group, container)
+        ):
+            return Blocker(Block.CHIP, f"{container.name} {why_left(node, container)}")
+    return None
+
+
+def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
+    if hold.failed:
+        return Blocker(Block.CHIP, f"{hold.name} was given up: {hold.error}")
+    if hold.state is HoldState.STOPPING:
+        why = f" cannot be stopped: {hold.error}" if hold.error else " is stopping"
+        return Blocker(Block.CHIP, hold.name + why)
+    own = own_blocker(node, hold)
+    if own.kind is not Block.NOTHING:
+        return Blocker(own.kind, f"{hold.name} cannot be started: {own.why}")
+    if hold.command is not None:
+        return Blocker(Block.ANSWER, f"{hold.name} was told something and has not answered")
+    if hold.retry_at is not None and (at is None or at < hold.retry_at):
+        return Blocker(Block.ANSWER, f"{hold.name} is to be tried again" + (f": {hold.error}" if hold.error else ""))
+    return None
+
+
+def _is_waited_for(node: Node, group: Group, container: Container) -> bool:
+    """Return whether the others wait for the end of a running member that is not held."""
+    if is_coupled(node, container) and not blocks_its_group(container):
+        return True  # It is about to be held.
+    # Its life of before the round is of no use to the others. In another one it waits for them.
+    return group.began is None or container.since is None or container.since < group.began
+
+
+def why_left(node: Node, container: Container) -> str:
+    """Return why a running member is not stopped with its group."""
+    if not container.enabled:
+        return "runs, and its label says hands off"
+    if strategy_of(node, container) is Strategy.NEVER:
+        return "runs, and its strategy is never"
+    return "runs, and a stop would remove it (--rm)" if container.auto_remove else "runs"
 
 
 def network_blocker(node: Node, hold: Hold) -> str:
@@ -338,4 +440,4 @@ def is_starting(node: Node, hold: Hold) -> bool:
     if hold.command is not None or (hold.state is HoldState.STOPPING and not observing(node)):
         return True
     # A container that is to be healed has a time of its own.
-    return hold.cause is Cause.EPISODE and start_blocker(node, hold).kind is not Block.CHIP
+    return hold.cause is not Cause.HEAL and start_blocker(node, hold).kind is not Block.CHIP

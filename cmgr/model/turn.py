@@ -17,6 +17,7 @@ from cmgr.model.values.commands import (
 )
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultCode, Isolation
+from cmgr.model.values.groups import Group
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import Node, RuntimeState
@@ -69,6 +70,14 @@ class Turn:
         kept = {k: h for k, h in self.node.healings.items() if k != key}
         self.node = replace(self.node, healings=kept if healing == Healing(key) else {**kept, key: healing})
         return healing
+
+    def put_group(self, group: Group) -> Group:
+        if self.node.groups.get(group.name) != group:
+            self.node = replace(self.node, groups={**self.node.groups, group.name: group})
+        return group
+
+    def drop_group(self, name: str) -> None:
+        self.node = replace(self.node, groups={n: g for n, g in self.node.groups.items() if n != name})
 
     def put_container(self, container: Container) -> None:
         self.node = replace(self.node, containers={**self.node.containers, container.key: container})

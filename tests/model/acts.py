@@ -111,6 +111,20 @@ def _a_container_ails(world: World) -> None:
         machine.hint(facts.ContainerSeen(real.told(machine.now)))
 
 
+def _a_person_restarts_or_resumes_a_group(world: World) -> None:
+    if not world.plan.grouped:
+        return
+    group = world.rng.choice(["tp4", "decode"])
+    if world.rng.random() < 0.5:
+        world.step(facts.GroupResumeOrdered(group, "a"))
+        return
+    world.machine.ordered.add(group)
+    for real in world.machine.truth.values():
+        if real.group == group:
+            real.will = None  # It is started unless its own label speaks against that, or cmgr does nothing.
+    world.step(facts.GroupRestartOrdered(group, "a"))
+
+
 ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     # The event, how often in a walk among people, and how often in one where only the hardware and cmgr fail.
     (World.answer, 60, 80),
@@ -127,6 +141,7 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     (_a_person_isolates_or_releases, 2, 1),
     (_a_person_orders_a_reset, 2, 1),
     (_a_person_forgets, 1, 0),
+    (_a_person_restarts_or_resumes_a_group, 2, 1),
     (_maintenance, 1, 1),
     (_a_window_opens_or_shuts, 4, 4),
     (World.die, 2, 1),
@@ -159,14 +174,21 @@ def heal(world: World) -> None:
             world.answer()
             world.deliver()
         assert not world.under_way, f"seed {world.seed}: no end of commands: {world.under_way[:3]}"
-        for hold in world.node.holds.values():
-            if hold.failed:
-                world.step(facts.ResumeOrdered(hold.key, "a test"))
-        for chip in [c for c, i in world.node.isolations.items() if i.by == "escalation"]:
-            world.step(facts.ReleaseOrdered(chip, "a test"))
-        world.step(facts.ResumeAllOrdered("a test"))
+        _resume(world)
         machine.now += pause
         pause *= 1.15
+
+
+def _resume(world: World) -> None:
+    """Let a person end every wait that is for a person."""
+    for hold in world.node.holds.values():
+        if hold.failed:
+            world.step(facts.ResumeOrdered(hold.key, "a test"))
+    for chip in [c for c, i in world.node.isolations.items() if i.by == "escalation"]:
+        world.step(facts.ReleaseOrdered(chip, "a test"))
+    world.step(facts.ResumeAllOrdered("a test"))
+    for group in [g.name for g in world.node.groups.values() if g.in_round]:
+        world.step(facts.GroupResumeOrdered(group, "a test"))
 
 
 def check_end(world: World) -> None:
@@ -174,6 +196,7 @@ def check_end(world: World) -> None:
     assert all(r.phase is Phase.HEALTHY for r in world.node.rings.values()), (seed, world.node.rings)
     assert not world.node.holds, (seed, world.node.holds)
     assert not world.node.isolations, (seed, world.node.isolations)
+    assert not [g for g in world.node.groups.values() if g.in_round], (seed, world.node.groups)
     kept_free = {c: dict(pre_isolating(world.node, c)) for c in world.node.chips}
     assert not any(kept_free.values()), (seed, kept_free)
     assert not world.node.reset_orders, (seed, world.node.reset_orders)

@@ -36,7 +36,8 @@ class Plan:
 
     `containers`: how many there can be; the last use two rings each. `healed`: the share that wish to be healed.
     `checked`: the share that have a check of their own, which may fail after a start.
-    `slots`: each of them is on a slot of its own.
+    `slots`: each of them is on a slot of its own. `grouped`: the share that are members of one of two groups, some of
+    them without chips.
     """
 
     chips: int = 8
@@ -49,6 +50,7 @@ class Plan:
     healed: float = 0.0
     checked: float = 0.0
     slots: bool = False
+    grouped: float = 0.0
 
 
 @dataclass
@@ -59,6 +61,7 @@ class Real:
     which a person has said to forget it. `ailed`: it wishes to be healed, and had a reason for that. `frozen`: somebody
     has paused it. `check`: how long its own check may take, and `healthy_at`: when it is content in this life.
     has paused it. `slot`: what it asks for; then its chips are those that the slot's file said when it was started.
+    `begun`: when this life began, and `by_others`: not by cmgr.
     """
 
     key: ContainerKey
@@ -84,6 +87,9 @@ class Real:
     check: timedelta | None = None
     healthy_at: datetime = T0
     slot: str = ""
+    group: str = ""
+    begun: datetime = T0
+    by_others: bool = False
 
     def health(self, now: datetime) -> str:
         if not self.running or self.frozen:
@@ -109,6 +115,7 @@ class Real:
             before_stop=self.before_stop,
             frozen=self.running and self.frozen,
             needs_network=self.needs_network,
+            group=self.group,
         )
 
 
@@ -130,6 +137,8 @@ class Machine:
     calm: bool = False
     made: int = 0
     files: tuple[Spec, ...] = ()
+    ever: list[Real] = field(default_factory=list)
+    ordered: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)  # noqa: S311 - a test's dice, not a secret
@@ -157,7 +166,11 @@ class Machine:
             real.check = timedelta(seconds=self.rng.choice([2, 20, 90]))
         if self.plan.slots:
             real.slot = f"slot-{number}"
+        if self.plan.grouped and self.rng.random() < self.plan.grouped:
+            real.group = self.rng.choice(["tp4", "decode"])
+            real.chips = () if self.rng.random() < 0.15 else real.chips
         self.truth[key] = real
+        self.ever.append(real)
         self.made += 1
         return real
 
@@ -243,11 +256,17 @@ class Machine:
     def _may_be_touched(self, real: Real) -> None:
         where = f"seed {self.seed}: {real}"
         assert real.enabled, f"{where} is not enabled"
-        if real.ailed or real.slot:
+        if real.ailed or real.slot or any(mate.ailed for mate in self.mates(real)):
             return  # It may be on any ring by now.
         cleared = bool(self.emptied & self.rings_of(real))
         assert cleared or real.strategy is not Strategy.NEVER, f"{where} is never to be recovered"
-        assert any(c < self.plan.faulty for r in self.rings_of(real) for c in range(r, r + self.plan.ring)), where
+        concerned = {ring for mate in (real, *self.mates(real)) for ring in self.rings_of(mate)}
+        ordered = real.group in self.ordered
+        assert ordered or any(c < self.plan.faulty for r in concerned for c in range(r, r + self.plan.ring)), where
+
+    def mates(self, real: Real) -> list[Real]:
+        """Return the members of its group that there ever were."""
+        return [mate for mate in self.ever if real.group and mate.group == real.group]
 
     def _stop(self, real: Real, fails: bool) -> dict[str, Any]:
         if not real.running:
@@ -269,7 +288,7 @@ class Machine:
             self._has_them_alone(real)
             assert real.will is not False, f"seed {self.seed}: {real} was started against a person's will"
             assert all(self._booted(c) for c in real.chips), f"seed {self.seed}: {real} was started in a reset"
-            self.starts(real)
+            self.starts(real, by_others=False)
             real.starts += 1
         if fails:
             return {"error": "timeout"}
@@ -292,11 +311,12 @@ class Machine:
                 shared = set(real.chips) & set(other.chips)
                 assert not shared, f"seed {self.seed}: {real} and {other} on {shared}"
 
-    def starts(self, real: Real) -> None:
+    def starts(self, real: Real, *, by_others: bool = True) -> None:
         given = self.given(real)
         if given is None:
             return  # Its runtime refuses.
         real.chips = given
+        real.begun, real.by_others = self.clock(), by_others
         real.running, real.life, real.exit, real.ill, real.frozen = True, real.life + 1, None, False, False
         if real.check is not None:
             # It is content in time, or later than it may be, or it fails at once, as after a start on a bad chip.

@@ -159,6 +159,8 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "forget ordered: a": lambda _: facts.ForgetOrdered(key("a"), "uid 0"),
     "runtime forget ordered": lambda _: facts.RuntimeForgetOrdered("docker", "uid 0"),
     "forget ordered: b": lambda _: facts.ForgetOrdered(key("b"), "uid 0"),
+    "group restart ordered: nobody is in it": lambda _: facts.GroupRestartOrdered("g", "uid 0"),
+    "group resume ordered: nobody is in it": lambda _: facts.GroupResumeOrdered("g", "uid 0"),
     "maintenance ordered: on": lambda _: facts.MaintenanceOrdered(on=True, who="uid 0"),
     "slot ordered: chip 5": lambda _: facts.SlotOrdered("chat", "uid 0", frozenset({ChipId(5)})),
     "reserve ordered: 9 chips": lambda cmgr: facts.ReserveOrdered("word", "uid 0", 9, cmgr.now + seconds(60)),

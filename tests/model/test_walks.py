@@ -41,6 +41,10 @@ CHECKED = Plan(chips=8, ring=2, labels=True, checked=0.7)
 HEALED_TOO = Plan(runtimes=("docker", "containerd"), faulty=4, healed=0.5)
 
 SLOTS = Plan(containers=4, slots=True)
+GROUPED = Plan(chips=8, ring=2, faulty=4, containers=12, labels=True, used=0.8, grouped=0.7)
+GROUPED_TOO = Plan(
+    chips=8, ring=2, runtimes=("docker", "containerd"), faulty=4, used=0.9, healed=0.5, checked=0.2, grouped=0.6
+)
 
 SOON = timedelta(seconds=2)
 
@@ -81,6 +85,8 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     ),
     "healed": (Policy(strategy=Strategy.NEVER), HEALED),
     "healed-and-recovered": (Policy(strategy=Strategy.RING, heal=HealPolicy(limit=3)), HEALED_TOO),
+    "grouped": (Policy(strategy=Strategy.SINGLE), GROUPED),
+    "grouped-rings": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), GROUPED_TOO),
     "checked": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), CHECKED),
     "windowed": (
         Policy(strategy=Strategy.RING, levels=WINDOWED, reset=ResetPolicy(window_hours=ANY)),

@@ -19,6 +19,7 @@ from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.commands import Action, Note, NoteKind, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level
+from cmgr.model.values.groups import GroupPhase
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import Policy
@@ -137,6 +138,7 @@ class World:
                 assert not touched, f"seed {self.seed}: {touched} in maintenance"
             for action in actions:
                 self._check_network(action)
+                self._check_barrier(action)
                 assert not unsafe(self.node, action), f"seed {self.seed}: {action}: {unsafe(self.node, action)}"
             commands += actions
             notes += [c for c in decided if isinstance(c, Note)]
@@ -155,6 +157,18 @@ class World:
         if real is not None and real.needs_network:
             faults = [f for c in real.chips for f in self.node.faults.get(ChipId(c), {}).values() if f.active]
             assert LINK_DOWN not in {f.code for f in faults}, f"seed {self.seed}: {action} with {faults}"
+
+    def _check_barrier(self, action: Action) -> None:
+        """In a round no member is started before all are down; what somebody else has started since is not cmgr's."""
+        real = self.machine.truth.get(action.key) if isinstance(action, StartContainer) else None
+        group = self.node.groups.get(real.group) if real is not None else None
+        if real is None or group is None or real.key not in group.members:
+            return
+        assert group.phase is GroupPhase.STARTING, f"seed {self.seed}: {action} in {group}"
+        assert group.since is not None
+        for mate in self.machine.truth.values():
+            early = mate.running and not mate.by_others and mate.begun < group.since
+            assert mate.key not in group.members or not early, f"seed {self.seed}: {action}, and {mate} runs: {group}"
 
     def _check_reset_first(self, before: Node) -> None:
         """No rule that waits for a reset isolates a chip before one."""

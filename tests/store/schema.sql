@@ -79,6 +79,21 @@ CREATE TABLE gone (
     who TEXT NOT NULL,
     PRIMARY KEY (runtime)
 );
+CREATE TABLE groups (
+    name TEXT NOT NULL,
+    phase TEXT DEFAULT 'running' NOT NULL,
+    round INTEGER DEFAULT 0 NOT NULL,
+    since TEXT,
+    began TEXT,
+    cause TEXT DEFAULT '' NOT NULL,
+    members TEXT DEFAULT '[]' NOT NULL,
+    up TEXT DEFAULT '[]' NOT NULL,
+    out TEXT DEFAULT '[]' NOT NULL,
+    missing TEXT DEFAULT '[]' NOT NULL,
+    restarts TEXT DEFAULT '[]' NOT NULL,
+    history TEXT DEFAULT '[]' NOT NULL,
+    PRIMARY KEY (name)
+);
 CREATE TABLE healings (
     runtime TEXT NOT NULL,
     namespace TEXT NOT NULL,

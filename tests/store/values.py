@@ -10,6 +10,7 @@ from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.commands import CommandId, Note, NoteKind, StopContainer
 from cmgr.model.values.containers import Container, ContainerKey, Exit, Spare
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, FaultKey, Handling, Isolation, Level, Severity
+from cmgr.model.values.groups import Group, GroupPhase, Round
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node, Restraint
@@ -128,6 +129,23 @@ healings = st.builds(
     spared=flags,
     given_up=maybe_times,
 )
+groups = st.builds(
+    Group,
+    name=texts,
+    phase=st.sampled_from(GroupPhase),
+    round=counts,
+    since=maybe_times,
+    began=maybe_times,
+    cause=texts,
+    members=st.frozensets(keys, max_size=3),
+    up=st.frozensets(keys, max_size=3),
+    out=st.frozensets(keys, max_size=3),
+    missing=st.frozensets(texts, max_size=3),
+    restarts=st.dictionaries(texts, counts, max_size=3),
+    history=st.lists(
+        st.builds(Round, number=counts, began=times, ended=times, cause=texts, outcome=texts), max_size=2
+    ).map(tuple),
+)
 faults = st.builds(
     Fault,
     chip=chip_ids,
@@ -228,6 +246,7 @@ nodes = st.builds(
     isolations=st.lists(isolations, max_size=3).map(lambda found: {isolation.chip: isolation for isolation in found}),
     holds=st.lists(holds, max_size=3).map(lambda found: {hold.key: hold for hold in found}),
     healings=st.lists(healings, max_size=3).map(lambda found: {healing.key: healing for healing in found}),
+    groups=st.lists(groups, max_size=3).map(lambda found: {group.name: group for group in found}),
     reset_orders=st.lists(reset_orders, max_size=3).map(lambda found: {order.ring: order for order in found}),
     reservations=st.lists(reservations, max_size=3).map(lambda found: {kept.chip: kept for kept in found}),
     slots=st.lists(slots, max_size=3).map(lambda found: {slot.name: slot for slot in found}),

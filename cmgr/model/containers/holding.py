@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from cmgr.model.containers.cdi import look_at_files
+from cmgr.model.containers.groups import why_coupled
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
 from cmgr.model.containers.ordering import starts_before, stops_before
 from cmgr.model.containers.owners import restarted, wait_before_stop
@@ -27,6 +28,7 @@ from cmgr.model.containers.tries import failed_start, retried, unsure_start
 from cmgr.model.scope import (
     Block,
     died_of_it,
+    halting,
     handled_faults,
     in_scope,
     observing,
@@ -114,14 +116,18 @@ def _hold_killed_by_isolated(turn: Turn) -> None:
                 _make(turn, ring, container, text)
 
 
-def keep(turn: Turn) -> None:
-    """Hold what died of an isolated chip, and send the commands that holds ask for now."""
+def look_after(turn: Turn) -> None:
+    """Hold what died of an isolated chip, and look whether what was started stays up."""
     _hold_killed_by_isolated(turn)
-    for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
-        if hold.command is not None:
-            continue
-        if hold.state is HoldState.SETTLING:
+    for hold in list(turn.node.holds.values()):
+        if hold.command is None and hold.state is HoldState.SETTLING:
             settle(turn, hold)
+
+
+def keep(turn: Turn) -> None:
+    """Send the commands that holds ask for now."""
+    for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
+        if hold.command is not None or hold.state is HoldState.SETTLING:
             continue
         if hold.retry_at is not None and turn.at < hold.retry_at:
             continue
@@ -149,7 +155,7 @@ def _stop(turn: Turn, hold: Hold) -> None:
     what = "an ordered reset" if ring is not None and ring.id in turn.node.reset_orders else "a fault"
     of = listed(ring.chips) if ring else "a chip that is gone"
     sick = f"episode {hold.episode}: {UNHEALTHY_AFTER}" if hold.sick else ""
-    reason = why_restarted(turn, hold) or sick or f"episode {hold.episode}: {what} of {of}"
+    reason = why_restarted(turn, hold) or why_coupled(turn, hold) or sick or f"episode {hold.episode}: {what} of {of}"
     reason = "its slot gets other chips" if hold.cause is Cause.MOVE else reason
     before = _last_words(turn, hold)
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)
@@ -173,6 +179,8 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
         return True
     if hold.cause is Cause.HEAL:
         return is_still_ill(container)
+    if halting(turn.node, hold.key) is not None:
+        return True
     if hold.cause is Cause.MOVE:
         return any(slot.wish for name in slots_of(container) if (slot := turn.node.slots.get(name)) is not None)
     if hold.sick and is_still_ill(container):
@@ -203,7 +211,7 @@ def _start(turn: Turn, hold: Hold) -> None:
         return
     ring = turn.ring_for(hold.chips)
     count(turn, hold)
-    reason = why_restarted(turn, hold) or _why_started(hold)
+    reason = why_restarted(turn, hold) or why_coupled(turn, hold) or _why_started(hold)
     command = StartContainer(turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy, hold.frozen)
     told = hold.told if hold.state is HoldState.STARTING or hold.tries else None
     turn.put_hold(replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None, told=told or turn.at))

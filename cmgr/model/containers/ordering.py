@@ -22,7 +22,7 @@ def stops_before(turn: Turn, hold: Hold) -> bool:
         and other.key.runtime in turn.node.runtimes
         and not _had_its_time(turn, other)
     ]
-    return bool(_on_same_rings(turn, hold, before))
+    return bool(_of_same_order(turn, hold, before))
 
 
 def starts_before(turn: Turn, hold: Hold) -> bool:
@@ -30,7 +30,7 @@ def starts_before(turn: Turn, hold: Hold) -> bool:
     before = [
         other for other in turn.node.holds.values() if other.order < hold.order and not _had_its_time(turn, other)
     ]
-    return any(is_starting(turn.node, other) for other in _on_same_rings(turn, hold, before))
+    return any(is_starting(turn.node, other) for other in _of_same_order(turn, hold, before))
 
 
 def order_times(node: Node) -> Iterator[datetime]:
@@ -55,8 +55,15 @@ def _waited_for_until(node: Node, hold: Hold) -> datetime | None:
     return hold.told + (min(hold.grace, most) if hold.state is HoldState.STOPPING else most)
 
 
-def _on_same_rings(turn: Turn, hold: Hold, others: list[Hold]) -> list[Hold]:
+def _of_same_order(turn: Turn, hold: Hold, others: list[Hold]) -> list[Hold]:
+    """Return those whose order counts for this one: on the same rings, or in the same group, whatever the rings."""
     if not others:
         return []
     chips = frozenset(c for ring in turn.rings_of(hold.chips) for c in ring.chips)
-    return [other for other in others if not chips.isdisjoint(other.chips)]
+    group = _group(turn, hold)
+    return [o for o in others if not chips.isdisjoint(o.chips) or (group and _group(turn, o) == group)]
+
+
+def _group(turn: Turn, hold: Hold) -> str:
+    container = turn.node.containers.get(hold.key)
+    return container.group if container is not None else ""

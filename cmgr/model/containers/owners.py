@@ -5,9 +5,12 @@ after the stop is a person's, and the container theirs. Any other is an owner's:
 times, for its chip is broken. Then the ring waits, and a person has to stop the owner.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.model.containers.leaving import counted_start, taken
+from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
 from cmgr.model.values.containers import NO_RESTART, Container, full_name
 from cmgr.model.values.holds import Hold
@@ -29,6 +32,13 @@ def is_fought_for(ring: Ring, container: Container) -> bool:
     return restarted(ring, container) > MOST_STOPS
 
 
+def times_started_again(node: Node, rings: Iterable[Ring], hold: Hold) -> int:
+    """Return how often something else has started the held container in these rings' episodes, or in its round."""
+    name, group = full_name(hold.key, hold.name), halting(node, hold.key)
+    in_round = group.restarts.get(name, 0) if group is not None else 0
+    return max([in_round, *(ring.restarts.get(name, 0) for ring in rings)])
+
+
 def wait_before_stop(node: Node, times: int) -> timedelta:
     """Return how long to wait before stopping what was started again that many times."""
     return backed_off(node.policy.retry.backoff, node.policy.retry.backoff_max, times)
@@ -40,8 +50,11 @@ def started_again(turn: Turn, hold: Hold, container: Container) -> bool:
     rings = [ring for ring in turn.rings_of(hold.chips) if ring.in_episode]
     owned = soon or any(restarted(ring, container) for ring in rings)
     counted = [_count(turn, ring, container) for ring in rings]
-    if counted and owned and not any(is_fought_for(ring, container) for ring in counted):
+    group = counted_start(turn, hold)
+    times = times_started_again(turn.node, counted, hold)
+    if times and (owned or (group is not None and times > 1)) and times <= MOST_STOPS:
         return True
+    taken(turn, hold.key)
     for ring in counted:
         turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
     return False

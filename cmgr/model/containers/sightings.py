@@ -4,14 +4,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cmgr.model.containers.healing import notice_death
+from cmgr.model.containers.leaving import wait_for_another
 from cmgr.model.containers.owners import (
     is_fought_for,
     look_who_started,
-    restarted,
     started_again,
+    times_started_again,
     wait_before_stop,
 )
-from cmgr.model.scope import Block, in_scope, observing, scope_of, start_blocker
+from cmgr.model.scope import Block, halting, in_scope, is_held_down, observing, scope_of, start_blocker
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, ChipReport, resolve
 from cmgr.model.values.commands import NoteKind
@@ -300,11 +301,16 @@ def _runs_again(turn: Turn, hold: Hold, container: Container) -> None:
 
 
 def _started_by_others(turn: Turn, hold: Hold, container: Container) -> None:
-    if start_blocker(turn.node, hold).kind is Block.CHIP and started_again(turn, hold, container):
+    if _must_wait(turn, hold) and started_again(turn, hold, container):
         _stopped_again(turn, hold, container)
     else:
         fights = any(is_fought_for(ring, container) for ring in turn.rings_of(hold.chips))
         hand_back(turn, hold, "something starts it again" if fights else "somebody started it by hand: it is theirs")
+
+
+def _must_wait(turn: Turn, hold: Hold) -> bool:
+    """Return whether what has started it was too early: its chips are not well, or its group is not down."""
+    return halting(turn.node, hold.key) is not None or start_blocker(turn.node, hold).kind is Block.CHIP
 
 
 def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
@@ -332,7 +338,7 @@ def _by_policy(turn: Turn, hold: Hold, container: Container) -> bool:
 
 
 def _started_by_policy(turn: Turn, hold: Hold, container: Container) -> None:
-    if start_blocker(turn.node, hold).kind is not Block.CHIP:
+    if not _must_wait(turn, hold):
         hand_back(turn, hold, "its restart policy has started it")
         return
     text = f"{hold.name} was started by its restart policy: it is stopped again"
@@ -342,7 +348,7 @@ def _started_by_policy(turn: Turn, hold: Hold, container: Container) -> None:
 
 
 def _stopped_again(turn: Turn, hold: Hold, container: Container) -> None:
-    times = max(restarted(ring, container) for ring in turn.rings_of(hold.chips))
+    times = times_started_again(turn.node, turn.rings_of(hold.chips), hold)
     wait = wait_before_stop(turn.node, times)
     text = f"something has started {hold.name} again: it is stopped again in {span(wait)}"
     turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
@@ -365,6 +371,8 @@ def hand_back(turn: Turn, hold: Hold, why: str) -> None:
 def container_removed(turn: Turn, key: ContainerKey) -> None:
     """The container exists no more: what was promised cannot be kept."""
     hold = turn.node.holds.get(key)
+    if hold is not None and is_held_down(hold):
+        wait_for_another(turn, hold)
     if hold is not None and hold.state in (HoldState.SETTLING, HoldState.RETURNING):
         text = f"{hold.name} is forgotten: somebody removed it"  # It ran, and was theirs already but for a formality.
         turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=key)

@@ -260,7 +260,7 @@ def _close(turn: Turn, ring: Ring) -> None:
 
 
 def _outcome(turn: Turn, ring: Ring) -> str:
-    down = [h for h in holds_on(turn.node, ring) if h.cause is Cause.EPISODE and h.state is not HoldState.RETURNING]
+    down = [h for h in holds_on(turn.node, ring) if h.cause is not Cause.HEAL and h.state is not HoldState.RETURNING]
     if observing(turn.node) and not down and not ring.lost:
         return "observed"
     if not ring.chips or ring.lost or any(h.failed or observing(turn.node) for h in down):

@@ -272,6 +272,23 @@ class ForgetOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupRestartOrdered:
+    """A person wants all members of a group stopped and started together, also those that are down."""
+
+    group: str
+    who: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResumeOrdered:
+    """A person wants those members of a group started that can be, without waiting for the others."""
+
+    group: str
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeForgetOrdered:
     """A person says that a runtime is gone for good, with its containers."""
 
@@ -352,6 +369,8 @@ Ordered = (
     | IsolateOrdered
     | ResetOrdered
     | ForgetOrdered
+    | GroupRestartOrdered
+    | GroupResumeOrdered
     | RuntimeForgetOrdered
     | MaintenanceOrdered
     | AcknowledgeOrdered

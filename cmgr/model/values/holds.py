@@ -33,11 +33,13 @@ class HoldState(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a container is held: for an episode of its ring, to be healed though its chips are well, or to be moved."""
+    """Why a container is held: for an episode of its ring, to be healed though its chips are well, to be moved, or for
+    its group."""
 
     EPISODE = "episode"
     HEAL = "heal"
     MOVE = "move"
+    GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True)
