@@ -49,7 +49,7 @@ def appeared(config: Config, opened: Collection[str]) -> tuple[Runtime, ...]:
 def _openers(config: Config) -> Mapping[str, Callable[[], Runtime]]:
     return {
         "docker": partial(_docker, config.docker),
-        "containerd": partial(_containerd, config.containerd),
+        "containerd": partial(_containerd, config.containerd, config.cdi.dir),
         "sim": partial(_sim, config.sim),
     }
 
@@ -69,12 +69,12 @@ def _docker(settings: Docker) -> "DockerRuntime":
     return DockerRuntime(settings.socket, Limits.within(settings.timeout.total_seconds()))
 
 
-def _containerd(settings: Containerd) -> "ContainerdRuntime":
+def _containerd(settings: Containerd, cdi: str) -> "ContainerdRuntime":
     from cmgr.runtimes.containerd.runtime import ContainerdRuntime
     from cmgr.runtimes.containerd.wire import Limits
 
     limits = Limits.within(settings.timeout.total_seconds())
-    return ContainerdRuntime(settings.address, settings.skip_namespaces, limits)
+    return ContainerdRuntime(settings.address, settings.skip_namespaces, limits, Path(cdi))
 
 
 def _sim(settings: Sim) -> Runtime:

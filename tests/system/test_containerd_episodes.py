@@ -6,10 +6,14 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from cmgr.model.values.containers import ContainerKey
+from cmgr.service.door.client import order
 from tests.support.containerd import Containerd
+from tests.support.dockerd import OBEYS
 from tests.support.service import LATER, NOW, Service, Setting
 from tests.support.waiting import eventually
 from tests.system import checks
@@ -294,3 +298,22 @@ def test_dockers_own_containers_are_never_seen_through_its_containerd(install: I
     recovered(service)
     checks.each_was_stopped_once(containers, ["whale"])
     assert [(c["name"], c["runtime"]) for c in service.status()["containers"]] == [("whale", "docker")]
+
+
+def test_a_container_on_a_slot_moves_off_an_isolated_chip(on_containerd: Install, tasks: Tasks) -> None:
+    service = on_containerd({"strategy": "singleRecover", "isolation.on_isolate": "stop"})
+    service.start()
+    assert service.cmgr("slot", "create", "chat", "--chips", "3").code == 0
+    key = ContainerKey("containerd", tasks.containerd.namespaces[0], "chat")
+    # As nerdctl makes it of --device cmgr.io/slot=chat.
+    given = [word for line in ("CMGR_SLOT=chat", "CMGR_CHIPS=3", "SIM_CHIPS=3") for word in ("--env", line)]
+    tasks.world.run(key, *OBEYS, chips="", options=("--log-uri", f"file://{tasks.world.log(key)}", *given))
+    tasks.world.ready(key, 0)
+    eventually(lambda: service.runs("chat"), why="cmgr knows it")
+    order(service.socket, "isolate", chip=3, reason="its fan is loud")
+    service.until_said("chat runs again")
+    row = service.container("chat")
+    assert row is not None
+    assert (row["chips"], row["slots"], row["reason"]) == ([0], ["chat"], "moved from 3 to 0")
+    environment = Path(f"/proc/{tasks.world.task(key)[0]}/environ").read_bytes().split(b"\0")
+    assert {b"CMGR_CHIPS=0", b"SIM_CHIPS=0"} <= set(environment)

@@ -23,11 +23,7 @@ class Looks:
 
     def definition(self, key: ContainerKey, what: str) -> Definition:
         """Return what the record says now. Raises `ContainerGone`."""
-        try:
-            answer = self.wire.call(calls.GET, what, key.namespace, self.limits.look, id=key.id)
-        except Missing as exc:
-            raise ContainerGone(exc.message) from None
-        return self._read(key, answer.container, majors_here())
+        return self._read(key, self.record(key, what), majors_here())
 
     def _read(self, key: ContainerKey, record: Record, majors: Majors) -> Definition:
         seen = self.known.last(key)
@@ -62,6 +58,20 @@ class Looks:
 
     def namespaces(self, seconds: float) -> list[str]:
         return [str(n.name) for n in self.wire.call(calls.NAMESPACES, "list containers", "", seconds).namespaces]
+
+    def record(self, key: ContainerKey, what: str) -> Record:
+        """Return the record itself as it is now. Raises `ContainerGone`."""
+        try:
+            return self.wire.call(calls.GET, what, key.namespace, self.limits.look, id=key.id).container
+        except Missing as exc:
+            raise ContainerGone(exc.message) from None
+
+    def set_spec(self, key: ContainerKey, type_url: str, spec: bytes, what: str) -> None:
+        """Have this definition in the place of the present one. Only while there is no task."""
+        container = {"id": key.id, "spec": {"type_url": type_url, "value": spec}}
+        mask = {"paths": ["spec"]}
+        limit = self.limits.look
+        self.wire.call(calls.UPDATE, what, key.namespace, limit, container=container, update_mask=mask)
 
     def set_labels(self, key: ContainerKey, labels: Mapping[str, str], what: str) -> Pending[object]:
         """Begin to set these labels and leave the others as they are; an empty value removes one."""

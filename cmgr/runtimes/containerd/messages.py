@@ -26,6 +26,7 @@ class Stamp(Protocol):
 class Packed(Protocol):
     """Bytes that something else understands."""
 
+    type_url: str
     value: bytes
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlencode
 
-from cmgr.model.values.chips import UNCLEAR
+from cmgr.model.values.chips import SLOT, UNCLEAR
 from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit
 from cmgr.runtimes import claims
 from cmgr.runtimes.containerd.messages import End, Process, Record, Stamp
+from cmgr.runtimes.containerd.slots import slot_in
 from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
 from cmgr.runtimes.labels import LONGEST_GRACE, wishes
 from cmgr.runtimes.labels import wished as wished_for
@@ -206,6 +207,9 @@ def _claims(spec: Json, majors: claims.Majors, programs: Sequence[str]) -> claim
     if (-1, -1) in allowed:
         nodes = []  # A container that can reach everything has every node of the machine: that asks for none of them.
     given = [_numbers(node) for node in nodes if _of_characters(node)]
+    if slot := slot_in(spec):
+        # The chips that its definition has are those that the slot had when it was started last.
+        return claims.Claims(frozenset({SLOT + slot}))
     environment = [item for item in items(process.get("env")) if isinstance(item, str)]
     # A path in `linux.devices` is the one inside the container: only the numbers tell which device it is.
     parts = (

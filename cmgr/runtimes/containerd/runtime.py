@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
+from pathlib import Path
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey
@@ -20,19 +21,24 @@ from cmgr.runtimes.containerd.wire import Limits, Wire
 
 DOCKERS_OWN = "moby"
 
+CDI = Path("/etc/cdi")
+"""Where CDI files are, unless the configuration says otherwise."""
+
 
 class ContainerdRuntime:
     """The containers of one containerd, in all namespaces but those skipped, and never Docker's own."""
 
     name = NAME
 
-    def __init__(self, address: str, skipped: Collection[str] = (), limits: Limits | None = None) -> None:
+    def __init__(
+        self, address: str, skipped: Collection[str] = (), limits: Limits | None = None, cdi: Path = CDI
+    ) -> None:
         self._limits = limits or Limits()
         self._skipped = frozenset({*skipped, DOCKERS_OWN})
         self._wire = Wire(address)
         self._looks = Looks(self._wire, self._limits)
         self._stopper = Stopper(self._looks)
-        self._starter = Starter(self._looks)
+        self._starter = Starter(self._looks, cdi)
         self._watcher: Watcher | None = None
 
     def list(self) -> tuple[Container, ...]:

@@ -3,6 +3,7 @@
 The traps named here are those of the facts of the runtimes, section 6; each has a test in `test_containerd_traps`.
 """
 
+import json
 import os
 import re
 import threading
@@ -15,18 +16,22 @@ from cmgr.model.values.containers import ContainerKey
 from cmgr.runtimes.containerd import io as containerd_io
 from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd import record as containerd_record
+from cmgr.runtimes.containerd import slots
 from cmgr.runtimes.containerd.known import Seen
 from cmgr.runtimes.containerd.looks import Looks
 from cmgr.runtimes.containerd.messages import Mount
 from cmgr.runtimes.containerd.record import Definition, Streams, Task
 from cmgr.runtimes.containerd.wire import Exists, Missing, Pending, TimedOut
+from cmgr.runtimes.documents import mapping
 
 
 class Starter:
     """Starts containers. Any thread."""
 
-    def __init__(self, looks: Looks) -> None:
+    def __init__(self, looks: Looks, cdi: Path) -> None:
+        """`cdi`: the directory of CDI files, where those of slots are."""
         self._looks = looks
+        self._cdi = cdi
         self._wire = looks.wire
         self._limits = looks.limits
         self._deletes: dict[ContainerKey, Pending[object]] = {}
@@ -65,6 +70,7 @@ class Starter:
         streams = containerd_io.streams_for(definition, _streams(seen))
         # Also where there seems to be none: a delete that was cut short leaves one that nobody sees (trap 1).
         self._delete(key, what, until)
+        self._give_slot(key, what)
         rootfs = self._rootfs(definition, what)
         try:
             self._create(definition, streams, rootfs, (what, until))
@@ -80,6 +86,25 @@ class Starter:
                 self._delete(key, what, until)
             self._end_loggers(key, streams)
             raise
+
+    def _give_slot(self, key: ContainerKey, what: str) -> None:
+        """Have a container that was made with a slot get the chips that the slot has now."""
+        record = self._looks.record(key, what)
+        spec = containerd_record.spec_of(record)
+        slot = slots.slot_in(spec)
+        if not slot:
+            return
+        path = self._cdi / slots.file_name(slot)
+        try:
+            document = mapping(json.loads(path.read_text("utf-8", "replace")))
+        except (OSError, ValueError) as error:
+            raise RuntimeAils(f"cannot {what}: cannot read {path}: {error}") from None
+        try:
+            fresh = slots.given(spec, slots.edits_of(document, slot))
+        except ContainerError as error:
+            raise ContainerError(f"cannot {what}: {error.message}") from None
+        if fresh != spec:
+            self._looks.set_spec(key, record.spec.type_url, json.dumps(fresh).encode(), what)
 
     def _check_shared(self, definition: Definition, what: str) -> None:
         """Refuse to put it into a namespace of a process that is gone, or is no container's any more (trap 7)."""
