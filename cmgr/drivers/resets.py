@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from cmgr.errors import DriverError
+from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import Chip, ChipId, listed
 
 T = TypeVar("T")
@@ -54,11 +54,12 @@ class Resets:
         self._closed = False
 
     def begin(self, chips: Sequence[ChipId]) -> None:
-        """Note that a reset of these begins. Raises `DriverError` where one is under way, and after `close`."""
+        """Note that a reset of these begins. Raises `ResetRefused` when one is under way, `DriverError` when closed."""
         with self._lock:
-            if self._closed or self._in_reset.intersection(chips):
-                why = "the driver is closed" if self._closed else "a reset is under way"
-                raise DriverError(f"cannot reset {listed(chips)}: {why}")
+            if self._closed:
+                raise DriverError(f"cannot reset {listed(chips)}: the driver is closed")
+            if self._in_reset.intersection(chips):
+                raise ResetRefused(f"cannot reset {listed(chips)}: an earlier reset is under way")
             self._in_reset.update(chips)
 
     def expect_boots(self, chips: Sequence[ChipId]) -> None:

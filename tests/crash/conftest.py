@@ -12,8 +12,9 @@ from tests.crash.matrix import Matrix
 from tests.crash.trial import Trial
 from tests.crash.worlds import PLACES, Chips, Layout, Place, Simulated, Stock
 from tests.fakes.dcmi.fixtures import ascend, workshop
+from tests.fakes.nvml.fixtures import gpu_workshop, nvidia
 
-__all__ = ["ascend", "workshop"]
+__all__ = ["ascend", "gpu_workshop", "nvidia", "workshop"]
 
 Field = Callable[..., Matrix]
 

@@ -11,8 +11,9 @@ import pytest
 from tests.crash.conftest import Field
 from tests.crash.matrix import doubles, singles, tell
 from tests.crash.trial import Trial
-from tests.crash.worlds import RING, SINGLE, Ascend, Containerds, Docker, Layout, Pretended, Simulated
+from tests.crash.worlds import RING, SINGLE, Ascend, Containerds, Docker, Layout, Nvidia, Pretended, Simulated
 from tests.fakes.dcmi.fixtures import Make
+from tests.fakes.nvml.fixtures import Make as MakeGpus
 from tests.support.containerd import Containerd
 from tests.support.dockerd import Dockerd
 from tests.support.figures import Figures
@@ -82,3 +83,19 @@ def test_killed_anywhere_on_ascend_chips_with_docker_nothing_is_lost(
 ) -> None:
     matrix = field(RING, partial(Docker, dockerd), partial(Ascend, ascend))
     tell(figures, "libdcmi's stand-in and Docker, ring", matrix.run(singles(matrix.points(), 12)))
+
+
+@LAYOUTS
+def test_killed_anywhere_on_nvidia_gpus_nothing_is_lost(
+    field: Field, figures: Figures, nvidia: MakeGpus, layout: Layout
+) -> None:
+    matrix = field(layout, Pretended, partial(Nvidia, nvidia))
+    tell(figures, f"libnvidia-ml's stand-in, {layout.name}", matrix.run(singles(matrix.points(), 15)))
+
+
+@pytest.mark.docker
+def test_killed_anywhere_on_nvidia_gpus_with_docker_nothing_is_lost(
+    field: Field, figures: Figures, dockerd: Dockerd, nvidia: MakeGpus
+) -> None:
+    matrix = field(RING, partial(Docker, dockerd), partial(Nvidia, nvidia))
+    tell(figures, "libnvidia-ml's stand-in and Docker, ring", matrix.run(singles(matrix.points(), 12)))

@@ -12,6 +12,8 @@ from cmgr.runtimes.sim import world as sim_world
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Standin
+from tests.fakes.nvml import hosts as nvidia_hosts
+from tests.fakes.nvml.fixtures import Make as MakeGpus
 from tests.support.containerd import Containerd
 from tests.support.dockerd import Dockerd
 from tests.support.service import NOW, Service, Setting
@@ -250,6 +252,41 @@ class Ascend:
 
     def fault(self, service: Service) -> None:
         self._machine.fault(self._layout.chip(self._place), NOW)
+
+    def resets(self, service: Service) -> list[str]:
+        return ["failed" if r.answer else "taken" for r in self._machine.resets[self._before :]]
+
+
+class Nvidia:
+    """GPUs behind the stand-in for libnvidia-ml.so.1, and its nvidia-smi. A container's process is on its GPU."""
+
+    def __init__(self, nvidia: MakeGpus, layout: Layout, place: int) -> None:
+        gpus = (
+            nvidia_hosts.host_v100(layout.chips, layout.ring)
+            if layout.ring > 1
+            else nvidia_hosts.host_h100(layout.chips)
+        )
+        self._machine = nvidia(gpus)
+        self._layout, self._place = layout, place
+        self._before = 0
+        self.expected = ["taken"]
+        self._machine.set("mortal", 1)
+        self.settings: Mapping[str, Setting] = {
+            "driver": "nvml",
+            "nvml.library": str(self._machine.library),
+            "nvml.tool": str(self._machine.tool),
+            "nvml.kernel_log": str(self._machine.kernel_log),
+        }
+
+    def furnish(self, stock: Stock) -> None:
+        self._before = len(self._machine.resets)
+        if isinstance(stock, Docker):
+            for name, chip in self._layout.held.items():
+                pid = stock.containers.pid(f"{name}-{self._place}")
+                self._machine.process(self._layout.chip(self._place, chip), pid)
+
+    def fault(self, service: Service) -> None:
+        self._machine.act(self._layout.chip(self._place), 1)
 
     def resets(self, service: Service) -> list[str]:
         return ["failed" if r.answer else "taken" for r in self._machine.resets[self._before :]]

@@ -42,6 +42,13 @@ WANTED = (
 
 MODULE = "GPU"
 RETRY_MOST = 30.0
+
+LOOK_APART = 1.0
+"""Seconds, at the least, between looks for new GPUs."""
+
+MOST_HEARD = 1024
+"""So many Xids are remembered as heard; what is older than the time in which the same one is one is forgotten then."""
+
 MOST_SWITCH_XIDS = 16
 
 
@@ -92,6 +99,7 @@ class Watch:
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._switches: dict[str, str] = {}
         self._sweep_at = self._list_at = 0.0
+        self._listed_at = -LOOK_APART
         self._refusal = ""
         self._listless = ""
         self._stumble = ""
@@ -241,6 +249,8 @@ class Watch:
             before = self._heard.get((chip, xid))
             if before is not None and now < before + self._pace.same:
                 return
+            if len(self._heard) >= MOST_HEARD:
+                self._heard = {key: at for key, at in self._heard.items() if now < at + self._pace.same}
             self._heard[(chip, xid)] = now
         xids = self._ears.xids
         if xid == codes.RECOVERY_ACTION_XID:
@@ -262,8 +272,8 @@ class Watch:
     # Asking.
 
     def look_soon(self) -> None:
-        """Look for new GPUs at the next opportunity."""
-        self._list_at = 0.0
+        """Look for new GPUs at the next opportunity, which is not sooner than `LOOK_APART` after the last one."""
+        self._list_at = min(self._list_at, self._listed_at + LOOK_APART)
         self._nudged.set()
 
     def _ask_soon(self, chips: Iterable[ChipId]) -> None:
@@ -301,7 +311,8 @@ class Watch:
             self._sweep()
             self._sweep_at = time.monotonic() + self._pace.sweep
         if now >= self._list_at:
-            self._list_at = time.monotonic() + self._pace.relist
+            self._listed_at = time.monotonic()
+            self._list_at = self._listed_at + self._pace.relist
             self._relist()
 
     def _tell_difference(self, chip: ChipId) -> None:

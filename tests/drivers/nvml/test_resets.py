@@ -152,7 +152,7 @@ def test_a_reset_that_does_not_end_is_waited_for_while_the_others_are_asked(mach
     first, second = driver.read([FIRST, SECOND])
     assert (first.booted, first.error) == (False, "")
     assert (second.booted, second.error) == (True, "")
-    with pytest.raises(DriverError, match="a reset is under way"):
+    with pytest.raises(DriverError, match="an earlier reset is under way"):
         driver.reset([FIRST], [FIRST], NO_CODES)
     machine.set("reset_hangs", 0)
     eventually(lambda: driver.read([FIRST])[0].booted)

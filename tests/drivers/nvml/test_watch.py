@@ -1,5 +1,6 @@
 """Hearing of faults: from the library, from the kernel's log, and when either fails."""
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -7,6 +8,7 @@ import pytest
 
 from cmgr.drivers.nvml import abi
 from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.drivers.nvml.watch import LOOK_APART
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.facts import FaultReported, ReadNeeded
@@ -201,3 +203,17 @@ def test_it_is_watched_once(machine: Standin, opened: Open) -> None:
     driver.watch(Told())
     with pytest.raises(DriverError, match="watched already"):
         driver.watch(Told())
+
+
+def test_a_gpu_that_is_asked_for_and_absent_makes_no_look_each_time(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, relist=timedelta(hours=1))
+    driver.watch(Told())
+    began, before = time.monotonic(), machine.get("lists")
+    for _ in range(100):
+        assert driver.read([ChipId(7)])[0].error == "there is no such chip"
+    eventually(lambda: machine.get("lists") > before)
+    assert machine.get("lists") - before <= 1 + (time.monotonic() - began) / LOOK_APART
+    # A look that was put off is made all the same.
+    machine.set("listed", 0, gpu=2)
+    driver.read([ChipId(7)])
+    eventually(lambda: driver.read([ChipId(2)])[0].error == "the driver lists it no more")

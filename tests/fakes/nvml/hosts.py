@@ -34,11 +34,11 @@ def host_b200(gpus: int = 8) -> tuple[FakeGpu, ...]:
     return tuple(_gpus(gpus, "NVIDIA B200", BLACKWELL, links=True))
 
 
-def host_v100(gpus: int = 4) -> tuple[FakeGpu, ...]:
-    """Each wired to the next: all are reset together. Minor numbers that are no indices."""
-    made = []
+def host_v100(gpus: int = 4, ring: int = 0) -> tuple[FakeGpu, ...]:
+    """Each wired to the next of its ring, or of all: these are reset together. Minor numbers that are no indices."""
+    made, ring = [], ring or gpus
     for n in range(gpus):
-        links = tuple(FakeLink(peer) for peer in (n - 1, n + 1) if 0 <= peer < gpus)
+        links = tuple(FakeLink(peer) for peer in (n - 1, n + 1) if 0 <= peer < gpus and peer // ring == n // ring)
         name = "Tesla V100-SXM2-32GB"
-        made.append(FakeGpu(0x3B + n, gpus - 1 - n, 0, name, VOLTA, links, dict(OLD_COUNTERS)))
+        made.append(FakeGpu(0x3B + n, gpus - 1 - n, n // ring, name, VOLTA, links, dict(OLD_COUNTERS)))
     return tuple(made)

@@ -26,7 +26,7 @@
 #define FIELDS 64
 #define PROCESSES 32
 #define LINKS 36
-#define EVENTS 4096
+#define EVENTS 32768
 #define RESETS 64
 #define CLIENTS 32
 
@@ -88,7 +88,8 @@ struct reset {
 struct world {
     pthread_mutex_t lock;
     uint32_t bell;
-    int32_t ready, gpus, lose, twice, mortal, boot_by_hand, persistence_holds, reset_answer, reset_hangs, cures_nothing, wide_records, resets, waits, lost_answers;
+    int32_t ready, gpus, lose, twice, mortal, boot_by_hand, persistence_holds, reset_answer, reset_hangs, cures_nothing, wide_records, resets, waits, lost_answers, lists;
+    uint64_t hanging;
     uint32_t last;
     struct told event[EVENTS];
     struct gpu gpu[GPUS];
@@ -289,6 +290,7 @@ int nvmlDeviceGetCount_v2(unsigned int *count) {
     if (!Inits)
         return leave(UNINITIALIZED);
     int said = hold(0, LIST);
+    W->lists++;
     *count = 0;
     for (int i = 0; i < W->gpus; i++)
         *count += W->gpu[i].listed != 0;
@@ -767,7 +769,7 @@ static int *number(int gpu, const char *name) {
         {"fabric_summary", &g->fabric_summary}, {"lost_answers", &W->lost_answers},
         {"lose", &W->lose}, {"mortal", &W->mortal}, {"twice", &W->twice}, {"boot_by_hand", &W->boot_by_hand}, {"persistence_holds", &W->persistence_holds},
         {"reset_answer", &W->reset_answer}, {"reset_hangs", &W->reset_hangs}, {"cures_nothing", &W->cures_nothing},
-        {"wide_records", &W->wide_records}, {"resets", &W->resets}, {"waits", &W->waits},
+        {"wide_records", &W->wide_records}, {"resets", &W->resets}, {"lists", &W->lists}, {"waits", &W->waits},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(all[i].name, name) == 0)
@@ -800,6 +802,14 @@ int standin_answer(int gpu, int purpose, int code) {
 int standin_hang(int gpu, int purpose, int hangs) {
     lock();
     W->gpu[gpu].hangs[purpose] = hangs;
+    ring_the_bell();
+    return leave(0);
+}
+
+/* Lets resets of any of these GPUs not come back until they may. */
+int standin_hang_resets(uint64_t gpus) {
+    lock();
+    W->hanging = gpus;
     ring_the_bell();
     return leave(0);
 }
@@ -849,7 +859,7 @@ static int refusal(uint64_t gpus) {
 /* Resets these GPUs together, as nvidia-smi has the driver do; returns as an NVML call would. */
 int standin_reset(uint64_t gpus) {
     lock();
-    while (W->reset_hangs)
+    while (W->reset_hangs || W->hanging & gpus)
         wait_for_bell(0);
     int said = refusal(gpus);
     if (W->resets < RESETS)

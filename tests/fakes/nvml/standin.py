@@ -150,6 +150,10 @@ class Standin:
         """Let calls for that purpose not come back until they may."""
         self._do("hang", gpu, int(purpose), int(hangs))
 
+    def hang_resets(self, gpus: int) -> None:
+        """Let resets of these GPUs, a bit for each, not come back until they may."""
+        self._do("hang_resets", ctypes.c_uint64(gpus))
+
     def set(self, name: str, value: int, gpu: int = 0) -> None:
         assert self._do("set", gpu, name.encode(), value) == 0, name
 

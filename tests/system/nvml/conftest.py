@@ -22,10 +22,7 @@ class Appliance:
 Furnish = Callable[..., Appliance]
 
 
-@pytest.fixture
-def furnish(on_docker: Install, nvidia: Make) -> Furnish:
-    """Furnish a machine: GPUs, settings, release of the driver."""
-
+def _furnished(install: Install, nvidia: Make) -> Furnish:
     def made(gpus: tuple[FakeGpu, ...], settings: Mapping[str, Setting] | None = None, release: int = 580) -> Appliance:
         machine = nvidia(gpus, release)
         # A container's process is on the GPU for as long as it lives.
@@ -36,6 +33,18 @@ def furnish(on_docker: Install, nvidia: Make) -> Furnish:
             "nvml.tool": str(machine.tool),
             "nvml.kernel_log": str(machine.kernel_log),
         }
-        return Appliance(on_docker({**places, "resync": "1s", **(settings or {})}), machine)
+        return Appliance(install({**places, "resync": "1s", **(settings or {})}), machine)
 
     return made
+
+
+@pytest.fixture
+def furnish(on_docker: Install, nvidia: Make) -> Furnish:
+    """Furnish a machine: GPUs, settings, release of the driver."""
+    return _furnished(on_docker, nvidia)
+
+
+@pytest.fixture
+def furnish_alone(install: Install, nvidia: Make) -> Furnish:
+    """The same, with pretended containers."""
+    return _furnished(install, nvidia)
