@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from cmgr.drivers import libraries
@@ -136,6 +137,7 @@ class NvmlDriver:
                 limit = self._settings.reset_timeout.total_seconds()
                 raise DriverError(f"cannot tell how the reset of {listed(chips)} went: it has lasted {limit:g} s")
             self._resets.expect_boots(chips)
+            self._divide(ring)
         finally:
             if pending is None:
                 self._resets.end(chips)
@@ -144,8 +146,14 @@ class NvmlDriver:
         """Take the GPUs back once the program that resets them has ended after all."""
         over.wait()
         self._resetter.take_back([known.bus for known in ring.values()])
+        with suppress(DriverError):  # Containers of parts that are not there cannot start, and that is told.
+            self._divide(ring)
         self._resets.expect_boots(tuple(ring))
         self._resets.end(tuple(ring))
+
+    def _divide(self, ring: Mapping[ChipId, Known]) -> None:
+        self._resetter.divide(ring)
+        self._watch.look_soon()  # New parts may have other UUIDs.
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         until = time.monotonic() + MEASURE_SECONDS

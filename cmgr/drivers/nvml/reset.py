@@ -41,6 +41,8 @@ class Resetter:
     def __init__(self, ears: Ears, settings: Nvml, proc: Path = Path("/proc")) -> None:
         self._ears = ears
         self._tool = Tool(settings.tool)
+        self._divider = Tool(settings.mig_tool, "nvml.mig_tool") if settings.mig_tool else None
+        self._divided: set[str] = set()
         self._call_seconds = settings.call_timeout.total_seconds()
         self._reset_seconds = settings.reset_timeout.total_seconds()
         self._proc = proc
@@ -53,9 +55,11 @@ class Resetter:
             if objection:
                 raise ResetRefused(f"cannot reset {listed(ring)}: {objection}")
         divided = [chip for chip, known in ring.items() if self._ask(known, self._ears.library.is_divided)]
-        if divided:
+        if divided and self._divider is None:
             why = f"{listed(divided)} is divided by MIG, and a reset would destroy the parts"
-            raise DriverError(f"cannot reset {listed(ring)}: {why}", hint="reset it and make the parts again by hand")
+            hint = "set nvml.mig_tool to a program that makes them again, or reset it and make them by hand"
+            raise DriverError(f"cannot reset {listed(ring)}: {why}", hint=hint)
+        self._divided.update(ring[chip].bus for chip in divided)
         wanted = {normal_code(code) for code in codes}
         if codes and not any(wanted & self._codes(chip, ring) for chip in faulty if chip in ring):
             reported = ", ".join(sorted(codes))
@@ -118,6 +122,20 @@ class Resetter:
         finally:
             if pending is None:
                 self.take_back(buses)
+
+    def divide(self, ring: Mapping[ChipId, Known]) -> None:
+        """Have the parts made again that the reset of these GPUs has destroyed. Raises `DriverError`."""
+        buses = sorted(self._divided.intersection(known.bus for known in ring.values()))
+        if not buses or self._divider is None:
+            return
+        ended = self._divider.run(buses, self._reset_seconds)
+        if isinstance(ended, threading.Event):
+            how = f"nvml.mig_tool has not ended within {self._reset_seconds:g} s"
+        else:
+            how = f"nvml.mig_tool ended with {ended.status}: {ended.first_line}" if ended.status != DONE else ""
+        if how:
+            raise DriverError(f"cannot make the parts of {listed(ring)} again, which were reset: {how}")
+        self._divided.difference_update(buses)
 
     def take_back(self, buses: Sequence[str]) -> None:
         """Let these GPUs be asked again, and be as persistent as they were. Does not raise."""

@@ -16,6 +16,14 @@ class Nvml:
     tool: Annotated[str, Meta("The program that resets GPUs, with its whole path.", form=Form.PATH)] = (
         "/usr/bin/nvidia-smi"
     )
+    mig_tool: Annotated[
+        str,
+        Meta(
+            "The program that makes the parts of MIG again after a reset, with its whole path; empty: GPUs that are "
+            "divided into such parts are not reset.",
+            form=Form.PATH,
+        ),
+    ] = ""
     kernel_log: Annotated[
         str, Meta("Where the kernel tells of Xids that the library does not tell; empty: nowhere.", form=Form.PATH)
     ] = "/dev/kmsg"

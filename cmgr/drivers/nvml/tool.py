@@ -37,21 +37,22 @@ class Ended:
 
 
 class Tool:
-    """Any thread."""
+    """A program at this path, which that setting names. Any thread."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, setting: str = "nvml.tool") -> None:
         self._path = path
+        self._setting = setting
 
     def reset(self, buses: Sequence[str], seconds: float) -> Ended | threading.Event:
         """Reset these GPUs together. Return how it ended, or, when it has not by then, what is set once it has.
 
         It is not killed: it may be in the middle of the kernel's work. Raises `DriverError` when it cannot be run.
         """
-        return self._run(("--gpu-reset", "-i", ",".join(buses)), seconds)
+        return self.run(("--gpu-reset", "-i", ",".join(buses)), seconds)
 
     def persist(self, buses: Sequence[str], seconds: float, *, on: bool) -> Ended | threading.Event:
         """Turn the persistence mode on or off. As `reset`."""
-        return self._run(("-pm", str(int(on)), "-i", ",".join(buses)), seconds)
+        return self.run(("-pm", str(int(on)), "-i", ",".join(buses)), seconds)
 
     def weakness(self) -> str:
         """Return what keeps the program from being run, in words; nothing when it can be."""
@@ -62,10 +63,11 @@ class Tool:
             return f"it cannot be looked at: {error.strerror}"
         return "" if found is None else found.reason
 
-    def _run(self, words: Sequence[str], seconds: float) -> Ended | threading.Event:
+    def run(self, words: Sequence[str], seconds: float) -> Ended | threading.Event:
+        """Run it with these words. As `reset`."""
         why = self.weakness()
         if why:
-            raise DriverError(f"cannot run {self._path}: {why}", hint="correct nvml.tool")
+            raise DriverError(f"cannot run {self._path}: {why}", hint=f"correct {self._setting}")
         over, ended = threading.Event(), list[Ended]()
         try:
             process = subprocess.Popen(  # noqa: S603  # A program that only root can write.
@@ -76,7 +78,7 @@ class Tool:
                 env=_ENVIRONMENT,
             )
         except OSError as error:
-            raise DriverError(f"cannot run {self._path}: {chain(error)}", hint="correct nvml.tool") from error
+            raise DriverError(f"cannot run {self._path}: {chain(error)}", hint=f"correct {self._setting}") from error
 
         def wait() -> None:
             said, _ = process.communicate()

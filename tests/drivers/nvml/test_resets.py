@@ -129,6 +129,38 @@ def test_a_gpu_that_is_divided_is_not_reset(machine: Standin, opened: Open) -> N
     assert machine.resets == ()
 
 
+DIVIDES = """#!/bin/sh
+echo "$@" > {folder}/made
+exit {status}
+"""
+
+
+def divider(machine: Standin, status: int) -> Path:
+    """Put a program beside the library that notes for which GPUs it was run."""
+    path = machine.library.with_name("divide")
+    path.write_text(DIVIDES.format(folder=machine.library.parent, status=status))
+    path.chmod(0o755)
+    return path
+
+
+def test_parts_are_made_again_by_the_program_that_the_operator_names(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, mig_tool=str(divider(machine, 0)))
+    machine.set("mig", 1)
+    driver.reset([FIRST], [FIRST], NO_CODES)
+    assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
+    assert machine.library.with_name("made").read_text() == f"{machine.gpus[0].address}\n"
+    driver.reset([SECOND], [SECOND], NO_CODES)
+    assert machine.library.with_name("made").read_text() == f"{machine.gpus[0].address}\n"
+
+
+def test_parts_that_cannot_be_made_again_are_told(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, mig_tool=str(divider(machine, 3)))
+    machine.set("mig", 1)
+    with pytest.raises(DriverError, match="cannot make the parts of chip 0 again, which were reset"):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    assert not driver.read([FIRST])[0].error
+
+
 def test_a_tool_that_is_not_there_is_told_and_the_gpu_is_asked_again(machine: Standin, opened: Open) -> None:
     driver = opened(machine, tool="/nowhere/nvidia-smi")
     with pytest.raises(DriverError, match="cannot run /nowhere/nvidia-smi") as caught:
