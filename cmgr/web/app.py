@@ -1,12 +1,13 @@
 """The answers of the page's process: the page itself to everybody, all that it reads and hands on to sessions only."""
 
 import asyncio
+import gzip
 import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -21,7 +22,7 @@ from cmgr.web.live import Live, event
 JSON = "application/json"
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
-READINGS = re.compile(rb"chips|faults|containers|measurements|episodes(/\d{1,18})?|history|explain/[0-9A-Za-z%]{1,80}")
+READINGS = re.compile(rb"chips|faults|containers|episodes(/\d{1,18})?|history|explain/[0-9A-Za-z%]{1,80}")
 ORDERS = re.compile(r"[a-z]{1,20}")
 
 BODY_SECONDS = 5.0
@@ -54,6 +55,7 @@ class Page:
             Route("/api/leave", self._leave, methods=["POST"]),
             Route("/api/session", self._session),
             Route("/api/events", self._events),
+            Route("/api/series", self._series),
             Route("/api/orders/{do}", self._order, methods=["POST"]),
             Route("/api/{what:path}", self._reading),
         ]
@@ -66,7 +68,10 @@ class Page:
         found = self._files.get(name)
         if found is None:
             return _refused(404, "cannot answer: there is no such file")
-        return Response(found, media_type=KINDS[name.rpartition(".")[2]])
+        kind = KINDS[name.rpartition(".")[2]]
+        if "gzip" in str(request.headers.get("accept-encoding", "")):
+            return Response(found.packed, media_type=kind, headers={"Content-Encoding": "gzip"})
+        return Response(found.plain, media_type=kind)
 
     async def _enter(self, request: Request) -> Response:
         self._asked = self._clock()
@@ -88,6 +93,10 @@ class Page:
             return _refused(404, "cannot answer: there is nothing of that name")
         query = bytes(request.scope["query_string"])
         return _handed_on(await self._door.get(b"/v1/%b?%b".__mod__((what, query)).decode("latin-1")))
+
+    async def _series(self, request: Request) -> Response:
+        known = await self._known(request)
+        return _handed_on(known if known.status != 200 else Told(200, self._live.series()))
 
     async def _order(self, request: Request) -> Response:
         self._asked = self._clock()
@@ -165,6 +174,14 @@ async def _failed(_request: Request, error: Exception) -> Response:
     return _refused(503 if isinstance(error, ServiceDown) else 408, error.message, error.hint)
 
 
-def _files() -> dict[str, bytes]:
+class File(NamedTuple):
+    """A file of the page, and the same packed: there is nothing secret in it."""
+
+    plain: bytes
+    packed: bytes
+
+
+def _files() -> dict[str, File]:
     there = resources.files("cmgr.web") / "static"
-    return {file.name: file.read_bytes() for file in there.iterdir() if file.name.rpartition(".")[2] in KINDS}
+    found = {file.name: file.read_bytes() for file in there.iterdir() if file.name.rpartition(".")[2] in KINDS}
+    return {name: File(plain, gzip.compress(plain, mtime=0)) for name, plain in found.items()}

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import time
 from collections import deque
 from collections.abc import AsyncIterator
 
@@ -16,13 +17,18 @@ LOOK_SECONDS = 1.0
 LEAST_SECONDS = 0.15
 """Between two looks, however much happens: each whole picture costs the service milliseconds."""
 
+MEASURE_SECONDS = 10.0
+KEPT_SECONDS = 60.0
+HOUR = 60
+"""Chips are measured so often while somebody watches; one measurement a minute is kept, for an hour."""
+
 VIEWERS = 32
 MOST_NOTES = 500
 """Lines that wait for one viewer; one that is further behind comes anew."""
 
 
 class Viewer:
-    """Somebody who watches: gets the newest picture, and every line."""
+    """Somebody who watches: gets the newest picture, and every line, each as a piece of the stream."""
 
     def __init__(self) -> None:
         self.picture = b""
@@ -48,6 +54,7 @@ class Live:
         self._picture = b""
         self._tag = ""
         self._news = asyncio.Event()
+        self._kept: deque[tuple[float, dict[str, object]]] = deque(maxlen=HOUR)
 
     def watched(self) -> bool:
         return bool(self._viewers)
@@ -66,7 +73,7 @@ class Live:
                 viewer.bell.clear()
                 picture, viewer.picture = viewer.picture, b""
                 # The lines first: a picture is never older than what was told before it.
-                pieces = [event("note", viewer.lines.popleft()) for _ in range(len(viewer.lines))]
+                pieces = [viewer.lines.popleft() for _ in range(len(viewer.lines))]
                 yield b"".join([*pieces, picture]) or b": beat\n\n"
         finally:
             await self._end(viewer)
@@ -76,7 +83,7 @@ class Live:
             viewer.show(self._picture)
         self._viewers.add(viewer)
         if not self._tasks:
-            self._tasks = [asyncio.create_task(work()) for work in (self._look, self._follow)]
+            self._tasks = [asyncio.create_task(work()) for work in (self._look, self._follow, self._measure)]
 
     async def _end(self, viewer: Viewer) -> None:
         self._viewers.discard(viewer)
@@ -110,8 +117,28 @@ class Live:
                     self._news.set()
                     if line:
                         for viewer in self._viewers:
-                            viewer.tell(line)
+                            viewer.tell(event("note", line))
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def _measure(self) -> None:
+        while True:
+            with contextlib.suppress(ServiceDown):
+                told = await self._door.get("/v1/chips")
+                if told.status == 200:
+                    self._keep(told.body)
+                    for viewer in self._viewers:
+                        viewer.tell(event("chips", told.body.strip()))
+            await asyncio.sleep(MEASURE_SECONDS)
+
+    def _keep(self, body: bytes) -> None:
+        now = time.time()
+        if not self._kept or now >= self._kept[-1][0] + KEPT_SECONDS:
+            self._kept.append((now, {str(chip["id"]): chip.get("measured", {}) for chip in json.loads(body)["chips"]}))
+
+    def series(self) -> bytes:
+        """Return what was measured within the last hour, as JSON: `at` in milliseconds of Unix time."""
+        kept = [{"at": round(at * 1000), "chips": chips} for at, chips in self._kept if at > time.time() - 3600]
+        return json.dumps({"series": kept}).encode()
 
     def _show(self, picture: bytes) -> None:
         if picture == self._picture:

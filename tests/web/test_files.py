@@ -1,5 +1,6 @@
 """The files of the page: few, small, from nowhere else, and every text there in both languages."""
 
+import gzip
 import re
 from pathlib import Path
 
@@ -9,11 +10,15 @@ import cmgr.web
 
 STATIC = Path(cmgr.web.__file__).parent / "static"
 LIMIT = 96 * 1024
+SENT_LIMIT = 40 * 1024
+"""Of all of them, as browsers are sent them: packed."""
+
 OWN = sorted(path for path in STATIC.iterdir() if path.suffix in (".js", ".css", ".html", ".svg"))
 
 
 def test_all_of_them_are_small() -> None:
     assert sum(path.stat().st_size for path in OWN) <= LIMIT
+    assert sum(len(gzip.compress(path.read_bytes())) for path in OWN) <= SENT_LIMIT
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)

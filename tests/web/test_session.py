@@ -1,5 +1,7 @@
 """Getting in, reading, ordering, and getting out, through the page's process and through its door alone."""
 
+import gzip
+import http.client
 import json
 import socket
 from contextlib import closing
@@ -160,3 +162,23 @@ def test_silent_connections_and_half_requests_keep_nobody_out(running: Site) -> 
     finally:
         for connection in quiet:
             connection.close()
+
+
+def test_what_was_measured_is_kept_while_somebody_watches(running: Site) -> None:
+    secret = running.enter()
+    with closing(http.client.HTTPConnection("127.0.0.1", running.web.port, timeout=PATIENCE)) as connection:
+        connection.request("GET", "/api/events", headers={"Authorization": f"Bearer {secret}"})
+        answer = connection.getresponse()
+        assert answer.headers["Content-Type"].startswith("text/event-stream")
+        while not answer.readline().startswith(b"event: chips"):
+            pass
+        kept = running.read(secret, "series").value["series"]
+    assert list(kept[0]["chips"]) == [str(n) for n in range(8)]
+    assert running.read("none", "series").status == 401
+
+
+def test_files_are_sent_packed_to_whoever_takes_them_so(running: Site) -> None:
+    plain = running.web.ask("GET", "/static/main.js")
+    packed = running.web.ask("GET", "/static/main.js", Accept_Encoding="gzip, br")
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == plain.body

@@ -9,12 +9,11 @@ import { lang, t } from "./texts.js";
 import { nowView, verdict } from "./now.js";
 import { chipsView, chipView, faultsView, historyView } from "./tables.js";
 
-const MEASURE_MS = 10_000;
 const HOUR_MS = 3600e3;
 
 const state = {
   session: null, status: null, away: null, live: false, since: null, episodes: null, faults: null, lines: null,
-  timelines: new Map(), explained: new Map(), measured: null, series: null, missing: null, dialog: null, toast: "", entry: null,
+  timelines: new Map(), explained: new Map(), measured: null, series: {}, told: false, missing: null, dialog: null, toast: "", entry: null,
   laneWidth: 0, limits: { episodes: 200, lines: 200 },
   render: () => schedule(),
   tell(text) { state.toast = text; schedule(); setTimeout(() => { if (state.toast === text) { state.toast = ""; schedule(); } }, 6000); },
@@ -130,6 +129,11 @@ async function needed() {
   const [name, id] = route.path.split("/");
   if (name === "episodes" && id) await timeline(Number(id));
   if (name === "history" && route.query.get("lines") === "all") refresh("lines");
+  if (name === "chips" && id && !state.told) {
+    state.told = true;
+    // What was measured before this page was opened.
+    try { for (const point of (await read("series")).series) measured(point.at, point.chips); } catch (refusal) { failed(refusal); }
+  }
   const code = name === "faults" && route.query.get("code");
   if (code && !state.explained.has(code)) {
     try { state.explained.set(code, await read(`explain/${encodeURIComponent(code)}`)); } catch (refusal) { failed(refusal); }
@@ -151,21 +155,13 @@ function failed(refusal) {
   if (refusal.status === 401) state.over();
 }
 
-async function measure() {
-  if (!state.session || document.hidden) return;
-  try {
-    const { chips } = await read("chips");
-    const at = now();
-    state.measured = Object.fromEntries(chips.map((chip) => [chip.id, chip.measured || {}]));
-    state.series ??= {};
-    for (const chip of chips) {
-      if (!chip.measured || !Object.keys(chip.measured).length) continue;
-      const points = state.series[chip.id] ??= [];
-      points.push({ at, measured: chip.measured });
-      while (points.length && points[0].at < at - HOUR_MS) points.shift();
-    }
-    schedule();
-  } catch (refusal) { failed(refusal); }
+function measured(at, chips) {
+  for (const [id, values] of Object.entries(chips)) {
+    const points = (state.series[id] ??= []);
+    points.push({ at, measured: values });
+    points.sort((a, b) => a.at - b.at);
+    while (points[0].at < at - HOUR_MS) points.shift();
+  }
 }
 
 // ---- The stream.
@@ -193,6 +189,10 @@ const HEARD = {
     told.notes.push({ ...line, offset });
     // The end of an episode, and its outcome, stand in the history alone.
     if (line.kind === "closed") timeline(line.episode);
+  },
+  chips({ chips }) {
+    state.measured = Object.fromEntries(chips.map((chip) => [chip.id, chip.measured || {}]));
+    measured(now(), state.measured);
   },
   over: () => state.over(),
 };
@@ -225,7 +225,6 @@ async function begin() {
     return;
   }
   watch();
-  measure();
 }
 
 addEventListener("hashchange", () => {
@@ -236,5 +235,4 @@ addEventListener("hashchange", () => {
 });
 addEventListener("resize", schedule);
 setInterval(() => { if (!document.hidden && state.session) schedule(); }, 1000);
-setInterval(measure, MEASURE_MS);
 begin();

@@ -29,7 +29,7 @@ const TEXTS = {
   power: ["power", "功率"], model: ["Model", "型号"], idle: ["nobody uses it", "无人使用"],
   resets: ["resets", "复位"], noChips: ["No chips are known.", "没有已知的芯片。"], usedBy: ["used by", "使用者"],
   lastHour: ["The last hour", "最近一小时"],
-  lastHourNote: ["Kept while somebody reads: this page, or Prometheus.", "仅在有人读取时保存:本页面或 Prometheus。"],
+  lastHourNote: ["Measured while somebody watches the page.", "仅在有人查看本页时测量。"],
   noSeries: ["Nothing was measured yet.", "尚无测量数据。"], processes: ["Processes", "进程"], pid: ["pid", "进程号"], name: ["Name", "名称"],
   of: ["of", "/"], services: ["Services", "服务"], noServices: ["No service uses chips.", "没有服务使用芯片。"],
   running: ["running", "运行中"], pausing: ["stopping", "正在停止"], paused: ["held", "暂停保留"], resumingC: ["starting", "正在启动"],
