@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from bench import alone, ascend, containerd, cycles, figures, idle, pictures, storm
+from bench import alone, ascend, containerd, cycles, figures, idle, page, pictures, storm
 from bench.figures import Figure
 from bench.site import Site
 
@@ -15,6 +15,7 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "ascend": ascend.run,
     "containerd": containerd.run,
     "idle": idle.run,
+    "page": page.run,
     "alone": lambda site: alone.run(site.folder),
 }
 

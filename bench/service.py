@@ -180,6 +180,7 @@ def _settings(folder: Path, plan: Plan) -> Iterator[str]:
     yield f"runtimes = [{json.dumps(plan.runtime)}]"
     yield f"state_dir = {json.dumps(str(folder / 'state'))}"
     yield f"socket = {json.dumps(str(folder / 'c.sock'))}"
+    yield f"web.door = {json.dumps(str(folder / 'door.sock'))}"
     if plan.docker:
         yield f"docker.socket = {json.dumps(plan.docker)}"
     if plan.containerd:
