@@ -47,6 +47,7 @@ COMMANDS = {
     "history": ("past", "history", "HistoryOptions"),
     "events": ("past", "events", "EventsOptions"),
     "explain": ("show", "explain", "ExplainOptions"),
+    "report": ("report", "report", "ReportOptions"),
     "inject": ("act", "inject", "InjectOptions"),
     "reset": ("orders", "reset", "ResetOptions"),
     "isolate": ("orders", "isolate", "IsolateOptions"),

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cmgr.config.around import Alarms, Bundles, Hooks
+from cmgr.config.reporters import Reports
 from cmgr.config.sim import Sim
 from cmgr.declare import Form, Meta
 from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Window
@@ -246,6 +247,9 @@ class Config:
     cdi: Annotated[Cdi, Meta("CDI: how container runtimes give chips to containers.")] = Cdi()
     export: Annotated[Export, Meta("Documents for programs that know the chips' own tools for clusters.")] = Export()
     faults: Annotated[Faults, Meta("The fault tables: which level a code has.")] = Faults()
+    reports: Annotated[Reports, Meta("Faults that other programs report: cmgr report.")] = field(
+        default_factory=Reports
+    )
     levels: Annotated[Levels, Meta("The handling of a fault of each level.")] = field(default_factory=Levels)
     reset: Annotated[ResetPolicy, Meta("Resets of rings.")] = field(default_factory=ResetPolicy)
     isolation: Annotated[IsolationPolicy, Meta("Chips that need a person or a clean period.")] = field(

@@ -75,6 +75,7 @@ _EXAMPLES = {
     "chip": "3",
     "code": '"80E24E00"',
     "pid": "4242",
+    "uid": "985",
     "name": '"llm-0"',
     "url": '"https://alarms.example/cmgr"',
 }

@@ -12,6 +12,7 @@ from cmgr.model.containers.sightings import hand_back, runtime_forgotten
 from cmgr.model.faults import escalation
 from cmgr.model.faults.books import escalate
 from cmgr.model.faults.isolation import isolate, separate
+from cmgr.model.faults.reports import reported
 from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint
 from cmgr.model.recovery.ordered_resets import reset_ordered
@@ -27,6 +28,7 @@ from cmgr.model.values.facts import (
     MaintenanceOrdered,
     Ordered,
     ReleaseOrdered,
+    ReportOrdered,
     ReserveOrdered,
     ResetOrdered,
     ResumeAllOrdered,
@@ -70,6 +72,8 @@ def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a 
             slot_remove_ordered(turn, fact)
         case AcknowledgeOrdered():
             _acknowledge(turn, fact)
+        case ReportOrdered():
+            reported(turn, fact)
         case _:
             assert_never(fact)
 

@@ -32,6 +32,7 @@ from cmgr.model.faults.arrivals import chips_listed, refitted
 from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.faults.isolation import release_at, release_due
 from cmgr.model.faults.readings import read_needed, ring_read
+from cmgr.model.faults.reports import lapse_reports, lapses
 from cmgr.model.maintenance import calendar_read, maintenance_due
 from cmgr.model.orders import after_restart, ordered
 from cmgr.model.recovery.ordered_resets import lapse_orders
@@ -164,6 +165,7 @@ def _settle(turn: Turn) -> None:
     for state in list(turn.node.runtimes.values()):
         if state.asked is None and (state.listed is None or state.why_down):
             turn.ask_list(state.name, f"is {state.name} there?", not_older=turn.at)
+    lapse_reports(turn)
     escalate(turn)
     release_due(turn)
     lapse_orders(turn)
@@ -315,6 +317,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]
     times += [release_at(node, i) for i in node.isolations.values()]
     times += [t.due for t in node.tallies.values()]
+    times += lapses(node)
     times += [o.lapses for o in node.reset_orders.values() if not o.done]
     times.append(node.cdi.retry_at)
     times += [kept.until for kept in node.reservations.values()]

@@ -234,7 +234,7 @@ class Service:
         def read_anew(who: str) -> "shapes.Reloaded":
             return reloader.ask(who, self._inbox.nudge)
 
-        orders = Orders(node, now, desk.give, read_anew, self._driver)
+        orders = Orders(node, now, desk.give, read_anew, self._driver, lambda: self._config.reports)
         database = Path(self._config.state_dir) / NAME
         answers = Answers(self._driver, node, self.own, now, database, look, self._cdi, self._exports)
         return routes(answers, orders, self._pages)

@@ -148,7 +148,7 @@ def test_every_mistake_of_a_table_is_told_at_once(tmp_path: Path) -> None:
             "RestartNPUCode": ["A1"],
             "Codes": [],
             "RestartNPUCodes": "A1",
-            "SeparateNPUCodes": ["A1", "xyz", 7, "0x0", "123456789", None],
+            "SeparateNPUCodes": ["A1", "xyz", 7, "0x0", "1234567890", None],
         }
     )
     assert mistakes_of(written(tmp_path / "faults.json", text)) == (
@@ -158,7 +158,7 @@ def test_every_mistake_of_a_table_is_told_at_once(tmp_path: Path) -> None:
         'SeparateNPUCodes[2] = "xyz": must be ' + FORMS,
         "SeparateNPUCodes[3] = 7: must be a code in quotes",
         'SeparateNPUCodes[4] = "0x0": must be ' + FORMS,
-        'SeparateNPUCodes[5] = "123456789": must be ' + FORMS,
+        'SeparateNPUCodes[5] = "1234567890": must be ' + FORMS,
         "SeparateNPUCodes[6] = null: must be a code in quotes",
     )
 

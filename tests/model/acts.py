@@ -13,7 +13,7 @@ from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Rules
 from tests.model.machine import a_daemon_restarts, a_runtime_comes_or_goes, somebody_acts
-from tests.model.world import CODES, LINK_DOWN, World
+from tests.model.world import CODES, LINK_DOWN, REPORTED, World
 
 RULES = Rules(
     {
@@ -36,7 +36,7 @@ RESET_FIRST = Rules({code: replace(rule, after_reset=True) for code, rule in RUL
 
 def _hardware_acts(world: World) -> None:
     chip = world.rng.randrange(world.plan.faulty)
-    code = world.rng.choice([*CODES, "80E24E00", "80E24E00"])
+    code = world.rng.choice([*(c for c in CODES if c != REPORTED), "80E24E00", "80E24E00"])
     world.machine.fault(chip, code, world.rng.choice([Assertion.OCCURRED] * 3 + [Assertion.CLEARED, Assertion.ONCE]))
 
 
@@ -125,6 +125,17 @@ def _a_person_restarts_or_resumes_a_group(world: World) -> None:
     world.step(facts.GroupRestartOrdered(group, "a"))
 
 
+def _a_program_reports(world: World) -> None:
+    """Let another program report a fault, renew it, or say that it is over."""
+    chips = frozenset(ChipId(c) for c in range(world.plan.faulty) if world.rng.random() < 0.2)
+    until = world.machine.clock() + timedelta(seconds=world.rng.choice([1, 20, 300]))
+    highest = world.rng.choice([None, None, Handling.NotHandleFault, Handling.PreSeparateNPU, Handling.RestartRequest])
+    over = world.rng.random() < 0.3
+    if over or chips:
+        module = world.rng.choice(["storage/disk-7", "server/nan"])
+        world.step(facts.ReportOrdered(REPORTED, module, chips, None if over else until, "a program", highest))
+
+
 ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     # The event, how often in a walk among people, and how often in one where only the hardware and cmgr fail.
     (World.answer, 60, 80),
@@ -143,6 +154,7 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     (_a_person_forgets, 1, 0),
     (_a_person_restarts_or_resumes_a_group, 2, 1),
     (_maintenance, 1, 1),
+    (_a_program_reports, 2, 1),
     (_a_window_opens_or_shuts, 4, 4),
     (World.die, 2, 1),
 )

@@ -21,7 +21,7 @@ from cmgr.model.values.commands import (
     WriteCdi,
 )
 from cmgr.model.values.containers import Exit
-from cmgr.model.values.faults import Assertion
+from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -165,6 +165,9 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "slot ordered: chip 5": lambda _: facts.SlotOrdered("chat", "uid 0", frozenset({ChipId(5)})),
     "reserve ordered: 9 chips": lambda cmgr: facts.ReserveOrdered("word", "uid 0", 9, cmgr.now + seconds(60)),
     "slot remove ordered: there is none": lambda _: facts.SlotRemoveOrdered("chat", "uid 0"),
+    "reported by a program: 220001001 on chip 0": lambda cmgr: facts.ReportOrdered(
+        FaultCode("220001001"), "root/disk-7", frozenset({ChipId(0)}), cmgr.now + seconds(600), "root (uid 0)"
+    ),
     "acknowledged: what is not there": lambda _: facts.AcknowledgeOrdered(("damage-database",), "uid 0"),
     "trouble met: a damaged database": lambda _: facts.TroubleMet(
         Trouble(TroubleKind.DAMAGE, "database", "the database was damaged", stays=True)

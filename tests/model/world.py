@@ -31,6 +31,7 @@ from tests.model.builders import stored, topology
 from tests.model.machine import Machine, Plan
 
 LINK_DOWN = FaultCode("81078603")
+REPORTED = FaultCode("220001001")
 CODES = {
     "80E24E00": Handling.RestartNPU,
     "80C98008": Handling.RestartRequest,
@@ -40,6 +41,7 @@ CODES = {
     "80E3A200": Handling.PreSeparateNPU,
     "8C2FA001": Handling.SubHealthFault,
     # The table of somebody who has not understood what a link is.
+    REPORTED: Handling.RestartRequest,
     LINK_DOWN: Handling.SeparateNPU,
 }
 CATALOG = Catalog(

@@ -70,6 +70,8 @@ CREATE TABLE faults (
     cleared TEXT,
     handling TEXT DEFAULT 'NotHandleFault' NOT NULL,
     fault_class TEXT DEFAULT 'chip' NOT NULL,
+    until TEXT,
+    highest TEXT,
     PRIMARY KEY (chip, code, module, since)
 );
 CREATE INDEX faults_by_cleared ON faults (cleared);

@@ -161,6 +161,8 @@ faults = st.builds(
     cleared=maybe_times,
     handling=st.sampled_from(Handling),
     fault_class=st.sampled_from(FaultClass),
+    until=maybe_times,
+    highest=st.none() | st.sampled_from(Handling),
 )
 slots = st.builds(
     Slot,

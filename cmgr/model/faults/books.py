@@ -19,6 +19,7 @@ from cmgr.model.values.faults import (
     Assertion,
     Fault,
     FaultKey,
+    Handling,
     Level,
     Severity,
 )
@@ -75,6 +76,8 @@ class Occurrence(NamedTuple):
     times: int = 1
     rises: int = 1
     once: bool = False
+    until: datetime | None = None
+    highest: Handling | None = None
 
 
 def _stranger(turn: Turn, fact: FaultReported) -> None:
@@ -101,6 +104,8 @@ def occurred(turn: Turn, new: Occurrence) -> None:
         risen=fault.risen if fault.active else turn.at,
         cleared=None,
         momentary=new.once and (fault.momentary or not fault.active),
+        until=new.until,
+        highest=new.highest,
     )
     _consequences(turn, _counted(turn, fault, new.rises))
 
@@ -110,7 +115,7 @@ def _first_time(turn: Turn, new: Occurrence) -> None:
     verdict, at = turn.node.catalog.judge(code, new.severity), turn.at
     fault = Fault(
         chip, code, module, verdict.level, at, at, at, new.severity, new.times, momentary=new.once,
-        handling=verdict.handling, fault_class=verdict.fault_class,
+        handling=verdict.handling, fault_class=verdict.fault_class, until=new.until, highest=new.highest,
     )  # fmt: skip
     how = "once" if new.once else "now"
     text = f"chip {chip} reports {code} {how}: level {verdict.handling.name} ({verdict.origin})"
@@ -144,6 +149,8 @@ def _judged(turn: Turn, fault: Fault) -> Fault:
     verdict, raised = turn.node.catalog.judge(fault.code, fault.severity), (turn.node, fault.chip, fault.code)
     level = max(verdict.level, escalation.raised_level(*raised))
     handling = max(verdict.handling, escalation.raised_handling(*raised))
+    if fault.highest is not None:
+        level, handling = min(level, fault.highest.level), min(handling, fault.highest)
     return replace(fault, level=level, handling=handling, fault_class=verdict.fault_class)
 
 

@@ -100,7 +100,7 @@ def _adopted(turn: Turn, tally: Tally, since: datetime | None) -> Tally:
 def _adopted_raise(turn: Turn, tally: Tally, raised: Raise) -> Raise:
     rule = _rule(turn.node, tally, raised)
     since = min(raised.since, turn.at)
-    handling = within_class(raised.handling if rule is None else rule.handling, turn.node.catalog.class_of(tally.code))
+    handling = _allowed(turn.node, tally, raised.handling if rule is None else rule.handling)
     if handling is not raised.handling:
         turn.raised.add(tally.key)
     if rule is None:
@@ -166,8 +166,15 @@ def _resets_first(turn: Turn, tally: Tally, rule: FrequencyRule) -> bool:
     return cured and not is_spent(turn.node, ring, turn.at)
 
 
+def _allowed(node: Node, tally: Tally, asked: Handling) -> Handling:
+    """Return what a rule may make of the code: no more than its class, or whoever reports it, may ask for."""
+    known = node.faults.get(tally.chip, {}).values()
+    most = (f.highest for f in known if f.code == tally.code and f.highest is not None)
+    return min([within_class(asked, node.catalog.class_of(tally.code)), *most])
+
+
 def _fire(turn: Turn, tally: Tally, asked: Raise) -> None:
-    new = replace(asked, handling=within_class(asked.handling, turn.node.catalog.class_of(tally.code)))
+    new = replace(asked, handling=_allowed(turn.node, tally, asked.handling))
     _put(turn, replace(tally, raised=(*tally.raised, new)))
     turn.raised.add(tally.key)
     text = f"{tally.code} on chip {tally.chip} is raised to {new.handling.name}: it {new.reason} ({new.kind})"

@@ -10,7 +10,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.facts import ReadNeeded, RingRead
-from cmgr.model.values.faults import UNKNOWN_MODULE, FaultCode, FaultKey, Severity
+from cmgr.model.values.faults import UNKNOWN_MODULE, FaultClass, FaultCode, FaultKey, Severity
 from cmgr.model.values.policy import look_again_after
 
 READ_AGAIN = timedelta(seconds=1)
@@ -64,7 +64,8 @@ def _reconcile(turn: Turn, report: ChipReport, issued: datetime) -> None:
             told[code] = Severity(reported.severity) if reported.severity in set(Severity) else None
     known = list(turn.node.faults.get(report.chip, {}).values())
     for fault in known:
-        if fault.active and not fault.momentary and fault.code not in told and fault.changed <= issued:
+        listed = fault.fault_class is not FaultClass.REPORTED and not fault.momentary
+        if fault.active and listed and fault.code not in told and fault.changed <= issued:
             clear(turn, fault)
     settled = {f.code for f in known if f.active or f.changed > issued}
     for code, severity in told.items():

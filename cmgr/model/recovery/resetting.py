@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from cmgr.model.faults.books import end_momentary
 from cmgr.model.faults.isolation import isolate
+from cmgr.model.faults.reports import ended_by_reset
 from cmgr.model.scope import handled_faults, on_ring, spent_words, used_chips
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.commands import ResetRing
 from cmgr.model.values.facts import ResetDone
-from cmgr.model.values.faults import Fault, FaultCode
+from cmgr.model.values.faults import Fault, FaultClass, FaultCode
 from cmgr.model.values.policy import backed_off, look_again_after
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.words import span
@@ -41,7 +42,8 @@ def give_up(turn: Turn, faults: list[Fault]) -> None:
 class Why(NamedTuple):
     """The reason for a reset: chips, and the codes of their faults.
 
-    No code where a person ordered it, or where the chips have not come up after the last one.
+    No code where a person ordered it, where the chips have not come up after the last one, or where no driver has seen
+    the fault.
     """
 
     cause: str
@@ -51,7 +53,11 @@ class Why(NamedTuple):
 
 def because_of(faults: list[Fault]) -> Why:
     """Return the reason of a reset that is to cure these."""
-    return Why(cause_of(faults), tuple(sorted({f.chip for f in faults})), frozenset(f.code for f in faults))
+    return Why(
+        cause_of(faults),
+        tuple(sorted({f.chip for f in faults})),
+        frozenset(f.code for f in faults if f.fault_class is not FaultClass.REPORTED),
+    )
 
 
 def order_reset(turn: Turn, ring: Ring, why: Why) -> None:
@@ -88,6 +94,8 @@ def reset_done(turn: Turn, fact: ResetDone) -> None:
 def verify(turn: Turn, ring: Ring, reason: str) -> None:
     """Begin to look what became of the chips."""
     _ordered_is_done(turn, ring)
+    ended_by_reset(turn, ring)
+    ring = turn.ring(ring.id)
     ring = turn.enter(ring, Phase.VERIFYING, reason)
     deadline = turn.at + turn.node.policy.reset.boot_timeout
     ring = turn.put_ring(replace(ring, deadline=deadline))

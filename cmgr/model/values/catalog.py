@@ -19,6 +19,9 @@ FORMS = "1 to 8 hexadecimal digits, not all 0, such as 80E24E00, or a name and a
 """The forms of a code, for a message about a text that is none."""
 
 _HEX = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{1,8})")
+
+_REPORTED = re.compile(r"[0-9]{9}")
+"""A code that other programs report. No driver's has nine digits."""
 _NAMED = re.compile(rf"({'|'.join(NAMES)})[ _-]?0*([1-9][0-9]{{0,5}})", re.ASCII | re.IGNORECASE)
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 
@@ -75,11 +78,14 @@ class Catalog:
 
     def judge(self, code: FaultCode, severity: Severity | None) -> Verdict:
         """Return the level of a fault with this code that the driver calls this grave."""
-        entry = self.entries.get(code)
+        entry, fault_class = self.entries.get(code), self.class_of(code)
         if entry is not None:
-            handling = within_class(entry.handling, entry.fault_class)
-            words = entry.meaning, entry.fault_class, entry.advice, entry.chinese
+            handling = within_class(entry.handling, fault_class)
+            words = entry.meaning, fault_class, entry.advice, entry.chinese
             return Verdict(handling, entry.origin, True, *words)
+        if fault_class is FaultClass.REPORTED:
+            origin = "reported by another program, and in no table"
+            return Verdict(Handling.NotHandleFault, origin, known=False, fault_class=fault_class)
         if isinstance(self.unknown, Level):
             return Verdict(Handling[self.unknown.name], "in no table; faults.unknown gives this level", known=False)
         # Nobody said how grave it is, so it is taken for grave: better a person looks once too often.
@@ -90,17 +96,27 @@ class Catalog:
 
     def class_of(self, code: FaultCode) -> FaultClass:
         """Return what a fault with this code concerns."""
+        if is_reported(code):
+            return FaultClass.REPORTED
         entry = self.entries.get(code)
         return FaultClass.CHIP if entry is None else entry.fault_class
+
+
+def is_reported(code: str) -> bool:
+    """Return whether this is a code that other programs report: nine decimal digits."""
+    return _REPORTED.fullmatch(code) is not None and code.isascii()
 
 
 def normal_code(text: str) -> FaultCode | None:
     """Return a code in its one spelling, or None when it is not a code.
 
-    That is eight upper-case hex digits, or a name and a number. A number alone, of up to five decimal digits, is taken
-    for a named one: codes in hex digits are written with all eight. Xids have up to four, SXids five.
+    That is eight upper-case hex digits, a name and a number, or nine digits where another program has reported it. A
+    number alone, of up to five decimal digits, is taken for a named one: codes in hex digits are written with all
+    eight. Xids have up to four, SXids five.
     """
     given = text.strip()
+    if is_reported(given):
+        return FaultCode(given)
     if _NUMBER.fullmatch(given):
         return FaultCode(f"{NAMES[len(given) > 4]} {given}")
     if named := _NAMED.fullmatch(given):

@@ -8,7 +8,7 @@ from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.commands import CommandId
 from cmgr.model.values.containers import Container, ContainerKey, Exit
-from cmgr.model.values.faults import Assertion
+from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.policy import Packing, Policy
 from cmgr.model.values.troubles import Trouble
 
@@ -345,6 +345,21 @@ class SlotRemoveOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportOrdered:
+    """Another program says that chips have a fault, until then; None: that it is over, on all where it names none.
+
+    `module`: the program and its own name for this fault. `highest`: the gravest handling that it may ask for.
+    """
+
+    code: FaultCode
+    module: str
+    chips: frozenset[ChipId]
+    until: datetime | None
+    who: str
+    highest: Handling | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AcknowledgeOrdered:
     """A person has seen to these troubles, named by their ids: nobody needs to be told of them any more."""
 
@@ -374,6 +389,7 @@ Ordered = (
     | RuntimeForgetOrdered
     | MaintenanceOrdered
     | AcknowledgeOrdered
+    | ReportOrdered
     | SlotOrdered
     | SlotRemoveOrdered
     | ReserveOrdered

@@ -107,7 +107,8 @@ class Fault:
     `since` is its first occurrence, `risen` when it became active last, `changed` the last time that an event spoke
     of it, `count` its occurrences. A fault that comes back soon after it cleared is the same fault with a higher
     count, not a new one. `handling`: the gravest word that its table or a rule has for it, which may keep new work from
-    the chip beside what its level asks for.
+    the chip beside what its level asks for. `until` and `highest` are a reported fault's: when it counts as over, and
+    the gravest handling that its reporter may ask for, None: any.
     """
 
     chip: ChipId
@@ -123,6 +124,8 @@ class Fault:
     cleared: datetime | None = None
     handling: Handling = Handling.NotHandleFault
     fault_class: FaultClass = FaultClass.CHIP
+    until: datetime | None = None
+    highest: Handling | None = None
 
     @property
     def key(self) -> FaultKey:

@@ -104,5 +104,18 @@ def _slot_orders(o: SlotOrders) -> tuple[Route, ...]:
     )
 
 
+def _report(o: Orders) -> Route:
+    return Route(
+        "POST", "/v1/reports", "report", o.reported.report, "Report a fault that another program has found.",
+        (
+            Arg("id", "string", "The reporter's own name for it.", required=True),
+            Arg("code", "string", "Its code: nine digits.", required=True),
+            Arg("chips", "string", "The chips that it concerns: 0-2,5."),
+            Arg("seconds", "number", "It counts as over after that, unless it is reported again."),
+            Arg("clear", "boolean", "It is over: on these chips, or wherever it was reported."),
+        ),
+    )  # fmt: skip
+
+
 def _order(do: str, answer: Answering, says: str, *args: Arg) -> Route:
     return Route("POST", f"/v1/orders/{do}", do, answer, says, args)

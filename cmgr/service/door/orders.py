@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from cmgr.config.reporters import Reports
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.model.scope import is_spent, on_ring, spent_words, why_idle
 from cmgr.model.values.chips import ChipId, listed
@@ -27,6 +28,7 @@ from cmgr.model.values.node import Node, known_runtimes
 from cmgr.model.values.rings import REBOOTING, Ring, resets_within
 from cmgr.ports import ChipDriver, Injector
 from cmgr.service.door import previews
+from cmgr.service.door.report_orders import ReportOrders
 from cmgr.service.door.routes import Request
 from cmgr.service.door.slot_orders import SlotOrders
 from cmgr.view import status as view
@@ -53,6 +55,11 @@ class Orders:
     give: Callable[[Ordered], None]
     reload: "Callable[[str], shapes.Reloaded]"
     driver: ChipDriver
+    reports: Callable[[], Reports] = Reports
+
+    @property
+    def reported(self) -> ReportOrders:
+        return ReportOrders(self.node, self.now, self.give, self.reports)
 
     @property
     def slots(self) -> SlotOrders:

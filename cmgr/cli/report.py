@@ -1,0 +1,45 @@
+"""The command by which another program reports a fault of chips: report."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from cmgr.cli import source
+from cmgr.cli.options import Common
+from cmgr.cli.text import out, render
+from cmgr.service.door.client import tell
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions(Common):
+    id_: Annotated[str, typer.Option("--id", metavar="NAME", help="Your own name for this fault: disk-7.")]
+    code: Annotated[str, typer.Option("--code", metavar="CODE", help="Its code: nine digits.")]
+    chips: Annotated[
+        str | None, typer.Option("--chips", metavar="CHIPS", help="The chips that it concerns: 0-2,5.")
+    ] = None
+    length: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TIME", help="It counts as over after that, unless it is reported again: 10m."),
+    ] = None
+    clear: Annotated[bool, typer.Option("--clear", help="It is over: on these chips, or wherever you reported it.")] = (
+        False
+    )
+
+
+def report(options: ReportOptions) -> int:
+    """Report a fault of chips, or that it is over.
+
+    For programs that know more than the driver does. The configuration says which of them may report what.
+    """
+    args: dict[str, object] = {"id": options.id_, "code": options.code, "clear": options.clear}
+    args |= {"chips": options.chips} if options.chips is not None else {}
+    if options.length is not None:
+        args["seconds"] = source.length("--for", options.length).total_seconds()
+    told = cast("shapes.ReportTaken", tell(source.socket_of(options), "reports", **args))
+    where = f"on chips {render.numbers(told['chips'])}, {told['handling']}" if told["chips"] else "over"
+    out.told([f"{told['source']}/{told['id']}: {told['code']} {where}"])
+    return 0
