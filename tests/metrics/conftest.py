@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.dcmi.fixtures import ascend, workshop
+from tests.fakes.nvml.fixtures import gpu_workshop, nvidia
 from tests.metrics.scrape import free_port
 from tests.support.service import Service, Setting
 
-__all__ = ["ascend", "workshop"]
+__all__ = ["ascend", "gpu_workshop", "nvidia", "workshop"]
 
 Install = Callable[[Mapping[str, Setting]], Service]
 

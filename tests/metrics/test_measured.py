@@ -15,9 +15,12 @@ from cmgr.service.metrics.chips import MEASURED, Measuring
 from cmgr.service.metrics.look import Look
 from cmgr.service.metrics.tally import Spread
 from tests.drivers.dcmi.driver import open_dcmi
+from tests.drivers.nvml.driver import open_nvml
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Purpose
+from tests.fakes.nvml import hosts as nvidia_hosts
+from tests.fakes.nvml.fixtures import Make as MakeGpus
 from tests.metrics.conftest import Install
 from tests.metrics.scrape import Page, get, scrape
 from tests.support.picture import machine
@@ -26,7 +29,7 @@ from tests.support.waiting import PATIENCE, eventually
 
 MEBIBYTE = 1024 * 1024
 
-NO_METRIC = {"type", "board", "product", "health"}
+NO_METRIC = {"type", "board", "product", "health", "uuid"}
 """Knowledge of a driver about a chip that is no metric: texts, and a health that cmgr tells in its own words."""
 
 
@@ -93,6 +96,25 @@ def test_every_value_that_a_driver_measures_has_its_metric(ascend: Make) -> None
         driver.close()
     assert measured - NO_METRIC == exported
     assert {"temperature_celsius", "hbm_megabytes", "memory_megabytes"} <= measured
+
+
+def test_every_value_that_a_gpu_measures_has_its_metric(nvidia: MakeGpus) -> None:
+    machine = nvidia(nvidia_hosts.host_h100(1))
+    for field in (3, 142, 143, 161, 162, 163):
+        machine.field(0, field, field)
+    driver = open_nvml(machine)
+    values = driver.measure([ChipId(0)])[ChipId(0)]
+    driver.close()
+    found = {name: of_a_driver(ChipId(0), {name: value}) for name, value in values.items() if name not in NO_METRIC}
+    assert [name for name, samples in found.items() if len(samples) != 1] == []
+    samples = {key: value for of in found.values() for key, value in of.items()}
+    assert samples[("cmgr_chip_clock_hertz", "0", "sm")] == 1.98e9
+    assert samples[("cmgr_chip_memory_used_bytes", "0", "fb")] == 2048 * MEBIBYTE
+    assert samples[("cmgr_chip_remapped_rows", "0", "uncorrectable")] == 143
+    assert samples[("cmgr_chip_link_errors_total", "0", "pcie", "replay")] == 0
+    assert samples[("cmgr_chip_link_errors_total", "0", "nvlink", "crc")] == 163
+    assert samples[("cmgr_chip_ecc_errors_total", "0", "all", "single")] == 3
+    assert samples[("cmgr_chip_energy_joules_total", "0")] == 123
 
 
 def of_a_driver(chip: ChipId, values: Mapping[str, float | str]) -> dict[tuple[str, ...], float | Spread]:

@@ -86,6 +86,8 @@ REMAP_FAILED_FIELD = 145
 
 AMPERE = 7
 
+SM_CLOCK, MEMORY_CLOCK = 1, 2
+
 PASSED_THROUGH, VIRTUAL_GPU = 1, 2
 """How a GPU is virtual."""
 
@@ -279,6 +281,7 @@ OFFERED: Mapping[str, Types] = {
     "nvmlDeviceGetUnrepairableMemoryFlag_v1": (_DEVICE, POINTER(UnrepairableMemory)),
     "nvmlDeviceGetTemperature": (_DEVICE, c_uint, _UINT),
     "nvmlDeviceGetPowerUsage": _NUMBER,
+    "nvmlDeviceGetClockInfo": (_DEVICE, c_uint, _UINT),
     "nvmlDeviceGetUtilizationRates": (_DEVICE, POINTER(Utilization)),
     "nvmlDeviceGetMemoryInfo_v2": (_DEVICE, POINTER(MemoryV2)),
 }

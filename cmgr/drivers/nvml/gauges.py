@@ -17,8 +17,8 @@ _FIELDS: Mapping[int, tuple[str, float]] = {
     82: ("memory_celsius", 1),
     83: ("energy_joules", 1000),
     94: ("pcie_replay_errors", 1),
-    142: ("remapped_correctable_rows", 1),
-    143: ("remapped_uncorrectable_rows", 1),
+    142: ("correctable_remapped_rows", 1),
+    143: ("uncorrectable_remapped_rows", 1),
     161: ("nvlink_replay_errors", 1),
     162: ("nvlink_recovery_errors", 1),
     163: ("nvlink_crc_errors", 1),
@@ -29,7 +29,7 @@ _FIELDS: Mapping[int, tuple[str, float]] = {
 def measure(library: Library, handle: Handle) -> Mapping[str, float]:
     """Return the values by name; the name ends with the unit. Raises what is no answer of the library's."""
     values: Values = {}
-    for gauge in (_temperature, _power, _memory, _utilisation, _fields):
+    for gauge in (_temperature, _power, _clocks, _memory, _utilisation, _fields):
         with suppress(Refused):
             values.update(gauge(library, handle))
     return values
@@ -47,10 +47,19 @@ def _power(library: Library, handle: Handle) -> Values:
     return {"power_watts": milliwatts.value / 1000}
 
 
+def _clocks(library: Library, handle: Handle) -> Values:
+    values: Values = {}
+    for name, which in (("sm_megahertz", abi.SM_CLOCK), ("memory_megahertz", abi.MEMORY_CLOCK)):
+        megahertz = ctypes.c_uint()
+        library.measure("nvmlDeviceGetClockInfo", handle, megahertz, which)
+        values[name] = megahertz.value
+    return values
+
+
 def _memory(library: Library, handle: Handle) -> Values:
     info = abi.versioned(abi.MemoryV2)
     library.measure("nvmlDeviceGetMemoryInfo_v2", handle, info)
-    return {"memory_megabytes": info.total // _MEGABYTE, "memory_used_megabytes": info.used // _MEGABYTE}
+    return {"fb_megabytes": info.total // _MEGABYTE, "fb_used_megabytes": info.used // _MEGABYTE}
 
 
 def _utilisation(library: Library, handle: Handle) -> Values:

@@ -17,6 +17,7 @@ FRESH_SECONDS = 5.0
 
 _MEBIBYTE = 1024 * 1024
 _PERCENT = 0.01
+_MEGAHERTZ = 1e6
 
 Measured = Mapping[ChipId, Mapping[str, float | str]]
 
@@ -77,7 +78,22 @@ MEASURED = (
     _metric(
         "cmgr_chip_ecc_errors_total",
         "Memory errors that the chip has counted: single-bit errors were mended, double-bit errors were not.",
-        "ecc_(?P<memory>[a-z0-9]+)_(?P<bits>single|double)_errors",
+        "ecc_(?:(?P<memory>[a-z0-9]+)_)?(?P<bits>single|double)_errors",
+        "all",
+    ),
+    _metric(
+        "cmgr_chip_clock_hertz", "How fast a part of the chip runs.", "(?P<part>[a-z0-9]+)_megahertz", factor=_MEGAHERTZ
+    ),
+    _metric("cmgr_chip_energy_joules_total", "The energy that the chip has used.", "energy_joules"),
+    _metric(
+        "cmgr_chip_remapped_rows",
+        "Rows of memory that the chip has put others in place of, by the errors that they had.",
+        "(?P<errors>correctable|uncorrectable)_remapped_rows",
+    ),
+    _metric(
+        "cmgr_chip_link_errors_total",
+        "Errors on the chip's links: to other chips, or PCIe.",
+        "(?P<link>[a-z]*link|pcie)_(?P<kind>[a-z]+)_errors",
     ),
     _metric(
         "cmgr_chip_ecc_isolated_pages",

@@ -98,8 +98,9 @@ def test_what_is_measured_has_its_unit_in_its_name(nvidia: Make, opened: Open) -
     assert measured["memory_celsius"] == 38
     assert measured["power_watts"] == 92
     assert measured["energy_joules"] == 123
-    assert measured["memory_megabytes"] == 81920
-    assert measured["memory_used_megabytes"] == 2048
+    assert measured["fb_megabytes"] == 81920
+    assert measured["fb_used_megabytes"] == 2048
+    assert (measured["sm_megahertz"], measured["memory_megahertz"]) == (1980, 2619)
     assert measured["gpu_percent"] == 37
     assert "nvlink_replay_errors" not in measured
 
