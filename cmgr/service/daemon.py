@@ -209,7 +209,8 @@ class Service:
 
     def _tidy_cdi(self) -> None:
         """Take away files of an earlier life that nothing decides on any more."""
-        if self._config.observe or specs_of(self._loop.node):
+        # With its database slots are forgotten that containers still ask for.
+        if self._config.observe or self._damage or specs_of(self._loop.node):
             return
         try:
             self._cdi.write(())
