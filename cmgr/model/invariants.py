@@ -1,5 +1,6 @@
 """The invariants of ARCHITECTURE.md, as questions that tests and the running service ask."""
 
+from cmgr.model.containers.projects import unready_until
 from cmgr.model.scope import Block, halting, on_ring, slot_blocker, start_blocker
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import Command, ResetRing, StartContainer, StopContainer, WriteCdi
@@ -69,6 +70,8 @@ def _stuck(node: Node, ring: Ring) -> bool:
     runtimes = any(s.asked is not None or s.ask_at is not None or s.why_down for s in node.runtimes.values())
     # By its order a container may wait for one of another ring that it shares a third container's ring with.
     holds = any(h.command is not None or h.retry_at is not None for h in node.holds.values())
+    # Or, in its project, for one that runs and is not ready: until a time, or the other's own word.
+    holds = holds or any(unready_until(node, h) is not None for h in node.holds.values())
     # In phase waiting a ring may wait for a person, another ring or a container: the reason says so, and resync looks.
     files = node.cdi.asked is not None or node.cdi.retry_at is not None
     return not (timed or asked or unread or runtimes or holds or files or ring.phase is Phase.WAITING)

@@ -13,6 +13,7 @@ from cmgr.vendor import notations
 
 STRATEGY = "cmgr.strategy"
 STOP_TIMEOUT = "cmgr.stop-timeout"
+BEFORE_STOP = "cmgr.before-stop"
 ORDER = "cmgr.order"
 ENABLE = "cmgr.enable"
 HEAL = "cmgr.heal"
@@ -22,8 +23,6 @@ HEAL_BACKOFF = "cmgr.heal-backoff"
 NEEDS_NETWORK = "cmgr.needs-network"
 GROUP = "cmgr.group"
 GROUP_SIZE = "cmgr.group-size"
-
-BEFORE_STOP = "cmgr.before-stop"
 
 IGNORE = "ignore"
 """The value of `ENABLE` for a container that can reach chips and uses none."""

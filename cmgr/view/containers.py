@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from cmgr.model.containers.owners import is_fought_for
+from cmgr.model.containers.projects import circle
 from cmgr.model.scope import chip_words, grave_faults, is_spared, network_blocker, why_idle
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.containers import HEALTHY, Container, ContainerKey
@@ -117,15 +118,19 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "unclear": container is not None and container.unclear,
         "reason": one_line(reason),
         "hint": hint,
-        "warnings": _warnings(container),
+        "project": container.composed.project if container is not None and container.composed is not None else "",
+        "service": container.composed.service if container is not None and container.composed is not None else "",
+        "warnings": _warnings(node, container),
     }
 
 
-def _warnings(container: Container | None) -> list[str]:
+def _warnings(node: Node, container: Container | None) -> list[str]:
     if container is None:
         return []
+    services = circle(node, container)
+    circles = [f"depends_on goes round ({' → '.join(services)}): nobody waits along it"] * bool(services)
     unread = [f"cannot be read now: {container.unread}"] * bool(container.unread)
-    return [one_line(warning) for warning in (*unread, *container.warnings)]
+    return [one_line(warning) for warning in (*unread, *container.warnings, *circles)]
 
 
 def _status(container: Container | None, hold: Hold | None) -> "shapes.ContainerStatus":

@@ -136,6 +136,8 @@ class Container(TypedDict):
     unclear: Annotated[bool, "it runs and can reach chips, and nobody knows which it uses: every reset waits for it"]
     reason: Annotated[str, "what it waits for"]
     hint: Annotated[str, "what to type"]
+    project: Annotated[str, "the project of docker compose that it is of, or nothing"]
+    service: Annotated[str, "which service of that"]
     warnings: Annotated[list[str], "what in its definition could not be read"]
 
 

@@ -12,7 +12,7 @@ from cmgr.model.values.containers import Exit
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Rules
-from tests.model.machine import a_daemon_restarts, a_runtime_comes_or_goes, somebody_acts
+from tests.model.machine import a_daemon_restarts, a_runtime_comes_or_goes, compose_makes_anew, somebody_acts
 from tests.model.world import CODES, LINK_DOWN, REPORTED, World
 
 RULES = Rules(
@@ -144,6 +144,7 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     (_hardware_acts, 8, 4),
     (lambda world: somebody_acts(world.machine, world.is_held), 5, 0),
     (_a_container_ails, 4, 4),
+    (lambda world: compose_makes_anew(world.machine), 3, 0),
     (_a_process_comes_or_goes, 2, 0),
     (lambda world: a_runtime_comes_or_goes(world.machine), 1, 0),
     (lambda world: a_daemon_restarts(world.machine), 1, 0),

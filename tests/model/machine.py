@@ -24,6 +24,7 @@ from cmgr.model.values.commands import (
     StopContainer,
     WriteCdi,
 )
+from cmgr.model.values.compose import Composed, Condition, Need
 from cmgr.model.values.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit, Heal
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.policy import Strategy
@@ -35,7 +36,8 @@ class Plan:
     """How a machine is made. `faulty`: only chips below this number ever fault. `used`: the share that is used.
 
     `containers`: how many there can be; the last use two rings each. `healed`: the share that wish to be healed.
-    `checked`: the share that have a check of their own, which may fail after a start.
+    `checked`: the share that have a check of their own, which may fail after a start. `composed`: the share that are of
+    a project of compose, with needs at random.
     `slots`: each of them is on a slot of its own. `grouped`: the share that are members of one of two groups, some of
     them without chips.
     """
@@ -49,6 +51,7 @@ class Plan:
     used: float = 1.0
     healed: float = 0.0
     checked: float = 0.0
+    composed: float = 0.0
     slots: bool = False
     grouped: float = 0.0
 
@@ -84,6 +87,7 @@ class Real:
     frozen: bool = False
     needs_network: bool = False
     before_stop: tuple[str, ...] = ()
+    composed: Composed | None = None
     check: timedelta | None = None
     healthy_at: datetime = T0
     slot: str = ""
@@ -113,6 +117,7 @@ class Real:
             health=self.health(now),
             says_within=self.check,
             before_stop=self.before_stop,
+            composed=self.composed,
             frozen=self.running and self.frozen,
             needs_network=self.needs_network,
             group=self.group,
@@ -169,10 +174,18 @@ class Machine:
         if self.plan.grouped and self.rng.random() < self.plan.grouped:
             real.group = self.rng.choice(["tp4", "decode"])
             real.chips = () if self.rng.random() < 0.15 else real.chips
+        if self.plan.composed and self.rng.random() < self.plan.composed:
+            real.composed = self._composed(number)
         self.truth[key] = real
         self.ever.append(real)
         self.made += 1
         return real
+
+    def _composed(self, number: int) -> Composed:
+        """Place it in one of two projects; what it needs may be anybody, itself and circles included."""
+        others = self.rng.sample(range(self.plan.containers), self.rng.choice([0, 1, 1, 2]))
+        needs = tuple(Need(f"s{other}", self.rng.choice(list(Condition))) for other in others)
+        return Composed(f"p{number % 2}", f"s{number}", 1, needs, self.now)
 
     def clock(self) -> datetime:
         """Return what the machine's clock shows; it is set back now and then."""
@@ -369,6 +382,29 @@ def somebody_acts(machine: Machine, is_held: Callable[[ContainerKey], bool]) -> 
     elif deed == "remove" and not real.running and machine.rng.random() < 0.3:
         del machine.truth[real.key]
         machine.hint(facts.ContainerRemoved(real.key))
+
+
+def compose_makes_anew(machine: Machine) -> None:
+    """Let compose make a container anew: the new one is there before the old one goes, and is mostly started then."""
+    found = [r for r in machine.truth.values() if r.composed is not None]
+    if not found:
+        return
+    old = machine.rng.choice(found)
+    assert old.composed is not None
+    key = old.key._replace(id=f"c{machine.made}")
+    machine.made += 1
+    new = replace(old, key=key, life=0, running=False, exit=None, starts=0, ill=False, frozen=False, spared=0)
+    new.composed, new.armed = replace(old.composed, made=machine.now), old.policy
+    # Whether cmgr has heard of its promise in time is moot; so is who starts what compose has only made.
+    new.will = new.wanted = None
+    machine.truth[key] = new
+    machine.hint(facts.ContainerSeen(new.told(machine.now)))
+    if old.running:
+        machine.dies(old, Exit(143, machine.clock(), asked=True))
+    del machine.truth[old.key]
+    machine.hint(facts.ContainerRemoved(old.key))
+    if machine.rng.random() < 0.6:
+        machine.starts(new)
 
 
 def a_daemon_restarts(machine: Machine) -> None:

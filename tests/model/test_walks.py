@@ -38,6 +38,7 @@ TWO_RUNTIMES = Plan(runtimes=("docker", "containerd"), labels=True, used=0.7)
 FOUR_RINGS = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.5)
 HEALED = Plan(chips=8, ring=2, faulty=4, labels=True, used=0.7, healed=0.8)
 CHECKED = Plan(chips=8, ring=2, labels=True, checked=0.7)
+COMPOSED = Plan(chips=8, ring=2, composed=0.8, checked=0.4, used=0.8)
 HEALED_TOO = Plan(runtimes=("docker", "containerd"), faulty=4, healed=0.5)
 
 SLOTS = Plan(containers=4, slots=True)
@@ -106,6 +107,8 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
         replace(SLOTS, ring=2),
         RULES,
     ),
+    "composed": (Policy(strategy=Strategy.RING), COMPOSED),
+    "composed-alone": (Policy(strategy=Strategy.SINGLE), replace(COMPOSED, ring=4)),
     "idle": (
         Policy(strategy=Strategy.RING, levels={lv: replace(p, idle=SOON) for lv, p in DEFAULT_LEVELS.items()}),
         HALF_USED,

@@ -6,6 +6,7 @@ from datetime import timedelta
 from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Occasion
 from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.compose import Composed, Condition, Need
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Fault, FaultCode, Handling, Isolation, Level, Severity
 from cmgr.model.values.healing import Healing
@@ -57,6 +58,7 @@ _container = Container(
     warnings=("a label",),
     chips=frozenset({CHIP, ChipId(10)}),
     since=NOW,
+    composed=Composed("llm", "web", 2, (Need("db", Condition.HEALTHY), Need("init", Condition.DONE)), NOW),
     before_stop=("save", "--now"),
     deaf=True,
 )
@@ -79,6 +81,7 @@ _hold = Hold(
     error="no",
     cause=Cause.HEAL,
     sick=2,
+    inherited=True,
 )
 _healing = Healing(KEY, (NOW, LATER), "life 1", NOW, LATER, True, True, LATER)
 _fault = Fault(

@@ -40,6 +40,11 @@ CREATE TABLE containers (
     used TEXT DEFAULT '[]' NOT NULL,
     since TEXT,
     wanted BOOLEAN DEFAULT 0 NOT NULL,
+    composed_project TEXT,
+    composed_service TEXT,
+    composed_number INTEGER,
+    composed_needs TEXT,
+    composed_made TEXT,
     before_stop TEXT DEFAULT '[]' NOT NULL,
     deaf BOOLEAN DEFAULT 0 NOT NULL,
     needs_network BOOLEAN DEFAULT 0 NOT NULL,
@@ -132,6 +137,7 @@ CREATE TABLE holds (
     down TEXT,
     frozen BOOLEAN DEFAULT 0 NOT NULL,
     sick INTEGER DEFAULT 0 NOT NULL,
+    inherited BOOLEAN DEFAULT 0 NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE isolations (

@@ -26,8 +26,10 @@ OF_0_1_0 = replace(
     occasions={},
     slots={},
     reservations={},
-    holds={key: replace(hold, sick=0) for key, hold in sample.NODE.holds.items()},
-    containers={key: replace(c, before_stop=(), deaf=False) for key, c in sample.NODE.containers.items()},
+    holds={key: replace(hold, sick=0, inherited=False) for key, hold in sample.NODE.holds.items()},
+    containers={
+        key: replace(c, composed=None, before_stop=(), deaf=False) for key, c in sample.NODE.containers.items()
+    },
 )
 """Its knowledge: not yet that there are troubles, nor what later fields of its values say."""
 

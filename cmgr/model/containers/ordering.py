@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from cmgr.model.containers.projects import is_coming, needed_holds, needing_holds, unready_until
 from cmgr.model.scope import is_starting
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Hold, HoldState
@@ -14,15 +15,15 @@ def stops_before(turn: Turn, hold: Hold) -> bool:
     if turn.at >= hold.since + turn.node.policy.limits.order_wait:
         return False
     before = [
-        other
-        for other in turn.node.holds.values()
-        if other.order > hold.order
-        and other.state is HoldState.STOPPING
-        and not other.error
-        and other.key.runtime in turn.node.runtimes
-        and not _had_its_time(turn, other)
+        other for other in turn.node.holds.values() if other.order > hold.order and _is_being_stopped(turn, other)
     ]
-    return bool(_of_same_order(turn, hold, before))
+    first = [h for h in needing_holds(turn.node, hold) if _is_being_stopped(turn, h)]
+    return bool(first or _of_same_order(turn, hold, before))
+
+
+def _is_being_stopped(turn: Turn, other: Hold) -> bool:
+    asked = other.state is HoldState.STOPPING and not other.error and other.key.runtime in turn.node.runtimes
+    return asked and not _had_its_time(turn, other)
 
 
 def starts_before(turn: Turn, hold: Hold) -> bool:
@@ -30,7 +31,13 @@ def starts_before(turn: Turn, hold: Hold) -> bool:
     before = [
         other for other in turn.node.holds.values() if other.order < hold.order and not _had_its_time(turn, other)
     ]
-    return any(is_starting(turn.node, other) for other in _of_same_order(turn, hold, before))
+    if any(is_starting(turn.node, other) for other in _of_same_order(turn, hold, before)):
+        return True
+    until = unready_until(turn.node, hold)
+    if until is not None and turn.at < until:
+        return True
+    needed = needed_holds(turn.node, hold)
+    return any(is_coming(turn.node, other) and not _had_its_time(turn, other) for other in needed)
 
 
 def order_times(node: Node) -> Iterator[datetime]:
@@ -40,6 +47,8 @@ def order_times(node: Node) -> Iterator[datetime]:
             yield hold.since + node.policy.limits.order_wait
         elif (until := _waited_for_until(node, hold)) is not None:
             yield until
+        if (ready := unready_until(node, hold)) is not None:
+            yield ready
 
 
 def _had_its_time(turn: Turn, other: Hold) -> bool:

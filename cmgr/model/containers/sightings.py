@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cmgr.model.containers.healing import notice_death
+from cmgr.model.containers.heirs import heir_started, passed_on
 from cmgr.model.containers.leaving import wait_for_another
 from cmgr.model.containers.owners import (
     is_fought_for,
@@ -301,7 +302,9 @@ def _runs_again(turn: Turn, hold: Hold, container: Container) -> None:
 
 
 def _started_by_others(turn: Turn, hold: Hold, container: Container) -> None:
-    if _must_wait(turn, hold) and started_again(turn, hold, container):
+    if hold.inherited and _must_wait(turn, hold):
+        heir_started(turn, hold, container)
+    elif _must_wait(turn, hold) and started_again(turn, hold, container):
         _stopped_again(turn, hold, container)
     else:
         fights = any(is_fought_for(ring, container) for ring in turn.rings_of(hold.chips))
@@ -371,12 +374,11 @@ def hand_back(turn: Turn, hold: Hold, why: str) -> None:
 def container_removed(turn: Turn, key: ContainerKey) -> None:
     """The container exists no more: what was promised cannot be kept."""
     hold = turn.node.holds.get(key)
-    if hold is not None and is_held_down(hold):
-        wait_for_another(turn, hold)
-    if hold is not None and hold.state in (HoldState.SETTLING, HoldState.RETURNING):
+    if hold is not None and not is_held_down(hold):
         text = f"{hold.name} is forgotten: somebody removed it"  # It ran, and was theirs already but for a formality.
         turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=key)
-    elif hold is not None:
+    elif hold is not None and not passed_on(turn, hold):
+        wait_for_another(turn, hold)
         container = turn.node.containers.get(key)
         removed = container is not None and container.auto_remove
         why = "it was started with --rm, and its end removed it" if removed else "somebody removed it"

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cmgr.model.values.chips import UNCLEAR, ChipId
+from cmgr.model.values.compose import Composed
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.policy import Strategy
 
@@ -89,6 +90,7 @@ class Container:
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
     `needs_network`: it is of no use where a chip's link is dead. `group`: the group that it is a member of, or nothing;
     `group_size`: how many members that has in all, 0 where its labels do not say.
+    `composed`: its place in a project of docker compose, if it has one.
     `before_stop`: a command with its arguments that is run inside of it before its stop signal.
     `deaf`: it has been told that its first process does not take its stop signal.
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
@@ -111,6 +113,7 @@ class Container:
     used: frozenset[ChipId] = frozenset()
     since: datetime | None = None
     wanted: bool = False
+    composed: Composed | None = None
     before_stop: tuple[str, ...] = ()
     deaf: bool = False
     needs_network: bool = False

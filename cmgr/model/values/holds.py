@@ -53,6 +53,7 @@ class Hold:
     is the life that its restart policy may have begun, by an event that a list has yet to confirm. `told`: when cmgr
     first told it to stop, or to start, as its state says. `frozen`: it was when it was stopped, and is again after its
     start. `sick`: so many starts in a row ended with its own check saying that it is unhealthy.
+    `inherited`: its container was made by compose in the place of a held one, and has not been started since.
     """
 
     key: ContainerKey
@@ -75,6 +76,7 @@ class Hold:
     down: datetime | None = None
     frozen: bool = False
     sick: int = 0
+    inherited: bool = False
     command: ThisLife[CommandId | None] = None
     delays: ThisLife[int] = 0
     revived: ThisLife[str] = ""

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from cmgr.model.values.chips import SLOT, UNCLEAR
 from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit
-from cmgr.runtimes import claims
+from cmgr.runtimes import claims, compose
 from cmgr.runtimes.containerd.messages import End, Process, Record, Stamp
 from cmgr.runtimes.containerd.slots import slot_in
 from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
@@ -157,7 +157,7 @@ def definition(namespace: str, record: Record, majors: claims.Majors) -> Definit
     )
     linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
     return Definition(
-        wished.of(container),
+        compose.placed(wished.of(container), theirs, None),
         concerns=(bool(asked.chips or asked.warnings) or wished_for(theirs)) and DOCKERS not in labels,
         made=_moment(record.created_at),
         changed=changed(record),

@@ -9,7 +9,7 @@ from typing import TypedDict
 from cmgr.errors import ContainerError
 from cmgr.model.values.chips import UNCLEAR
 from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, UNHEALTHY, Container, ContainerKey, Exit
-from cmgr.runtimes import claims, labels
+from cmgr.runtimes import claims, compose, labels
 from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
 from cmgr.runtimes.labels import LONGEST_GRACE
 
@@ -77,7 +77,8 @@ def described(document: object, majors: claims.Majors, image: Mapping[str, str] 
     )
     concerns = bool(asked.chips or asked.warnings) or labels.wished(told)
     signal = signal_number(text(config, "StopSignal"))
-    return Described(wished.of(container), signal, text(state, "Status"), concerns, _number(state, "Pid"))
+    container = compose.placed(wished.of(container), told, moment(text(whole, "Created")))
+    return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"))
 
 
 def unreadable(row: Json, why: str) -> Described:
