@@ -10,8 +10,9 @@ import pytest
 from tests.support.containerd import Containerd
 from tests.support.daemon import CannotRun
 from tests.support.dockerd import Dockerd
+from tests.support.podman import Podman
 
-D = TypeVar("D", Dockerd, Containerd)
+D = TypeVar("D", Dockerd, Containerd, Podman)
 
 pytest_plugins = ["tests.support.browser", "tests.support.figures", "tests.support.kinds"]
 
@@ -26,6 +27,12 @@ def pytest_configure() -> None:
 def dockerd() -> Iterator[Dockerd]:
     """A private Docker daemon with the test image. Where none can run: skipped, but a failure when CI=true."""
     yield from _running("dockerd", Dockerd, Dockerd.build_image)
+
+
+@pytest.fixture(scope="session")
+def podman() -> Iterator[Podman]:
+    """A private podman with the test image. Where none can run: skipped, but a failure when CI=true."""
+    yield from _running("podman", Podman, Podman.build_image)
 
 
 @pytest.fixture(scope="session")

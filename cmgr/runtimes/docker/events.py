@@ -24,6 +24,9 @@ _WARM = 8
 _LONGEST_LINE = 2**20
 """So many bytes may one event have."""
 
+_PODMANS = "containerExitCode"
+"""An attribute that all of podman's events have, and none of Docker's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -33,6 +36,11 @@ class Event:
     id: str
     at: int
     attributes: Mapping[str, str]
+
+    @property
+    def blames(self) -> bool:
+        """Whether somebody who had ordered an end would have been told of. Podman tells of no such order."""
+        return _PODMANS not in self.attributes
 
     def exit(self) -> Exit | None:
         """Return how a container ended, as the event of its death tells it."""
@@ -53,7 +61,8 @@ def parsed(line: bytes) -> Event | None:
         return None
     if not (isinstance(action, str) and isinstance(id_, str) and id_ and isinstance(at, int) and 0 <= at < 2**63):
         return None
-    return Event(action, id_, at, texts)
+    # As podman calls it.
+    return Event("destroy" if action == "remove" and _PODMANS in texts else action, id_, at, texts)
 
 
 class Listener(following.Listener, Protocol):

@@ -66,7 +66,7 @@ def described(document: object, majors: claims.Majors, image: Mapping[str, str] 
         running=running,
         run=run if moment(run) else "",
         exit=None if running else _exit(state),
-        grace=wished.grace if wished.grace is not None else _grace(config.get("StopTimeout")),
+        grace=wished.grace if wished.grace is not None else _grace(config, host),
         # Docker checks no paused one: what it says is of the time before.
         health=_health(state) if running and not frozen else "",
         says_within=_says_within(mapping(config.get("Healthcheck"))),
@@ -180,8 +180,10 @@ def _exit(state: Json) -> Exit | None:
     return Exit(code, at) if at is not None and isinstance(code, int) else None
 
 
-def _grace(seconds: object) -> timedelta:
-    if not isinstance(seconds, int):
+def _grace(config: Json, host: Json) -> timedelta:
+    seconds = config.get("StopTimeout")
+    # Podman says 0 where nobody has set it, and calls every runtime "oci"; Docker says nothing then.
+    if not isinstance(seconds, int) or (seconds == 0 and text(host, "Runtime") == "oci"):
         return DEFAULT_GRACE
     # Negative: Docker waits for ever.
     return timedelta(seconds=seconds) if 0 <= seconds < LONGEST_GRACE.total_seconds() else LONGEST_GRACE

@@ -95,7 +95,7 @@ class Teller(Comings):
                     self._deaths.told(event.id)
                 return False
             case "die":
-                self._deaths.died(event.id, all_seen=all_seen)
+                self._deaths.died(event.id, all_seen=all_seen and event.blames)
             case "stop":
                 # It follows the death. A kill with a stop signal that we did not know of is booked here.
                 known = self._deaths.asked(event.id) is True

@@ -92,9 +92,10 @@ class Client:
         return f"{self.api.base_url}/v{self.version}{path}"
 
 
+# Podman filters by its own words for what it then tells in Docker's: died, cleanup, remove.
 _FILTERS = (
     '{"type":["container"],"event":["create","start","kill","die","stop","pause","unpause","update","rename","destroy",'
-    '"health_status"]}'
+    '"health_status","died","cleanup","remove"]}'
 )
 
 
@@ -195,7 +196,9 @@ def translated(what: str, seconds: float, line: Line) -> Iterator[None]:
     try:
         yield
     except NotFound as exc:
-        raise ContainerGone(f"cannot {what}: {_said(exc)}") from None
+        # Podman says the same of a request that it does not know: to change a restart policy, in podman 4.3.
+        gone = "no such" in _said(exc).lower()
+        raise (ContainerGone if gone else ContainerError)(f"cannot {what}: {_said(exc)}") from None
     except APIError as exc:
         raise ContainerError(f"cannot {what}: {_said(exc)}") from None
     except _FOREIGN as exc:

@@ -36,6 +36,17 @@ def test_an_exit_code_that_is_none_is_no_exit(code: str) -> None:
     assert Event("die", "c1", 1, {}).exit() is None
 
 
+def test_podmans_removal_is_one_and_its_deaths_are_nobodys_for_sure() -> None:
+    attributes = {"containerExitCode": "0", "name": "web"}
+    removed = {**DIE, "Action": "remove", "Actor": {"ID": "c1", "Attributes": attributes}}
+    read = parsed(json.dumps(removed).encode())
+    assert read is not None
+    assert (read.action, read.blames) == ("destroy", False)
+    docker = parsed(json.dumps({**DIE, "Action": "remove"}).encode())
+    assert docker is not None
+    assert (docker.action, docker.blames) == ("remove", True)
+
+
 @pytest.mark.parametrize("missing", ["Action", "Actor", "timeNano"])
 def test_an_event_that_lacks_something_is_none(missing: str) -> None:
     assert parsed(json.dumps({k: v for k, v in DIE.items() if k != missing}).encode()) is None

@@ -32,6 +32,16 @@ def changed(name: str, part: str, **values: Any) -> Container:
     return described(document, MAJORS).container
 
 
+@pytest.mark.parametrize(("runtime", "grace"), [("runc", 0), ("oci", 10)])
+def test_no_time_to_stop_in_is_meant_where_docker_says_so_and_not_set_where_podman_does(
+    runtime: str, grace: int
+) -> None:
+    document = copy.deepcopy(INSPECTED["running"])
+    document["Config"] |= {"StopTimeout": 0, "Labels": {}}
+    document["HostConfig"]["Runtime"] = runtime
+    assert described(document, MAJORS).container.grace == timedelta(seconds=grace)
+
+
 def test_a_running_container_is_read_whole() -> None:
     container = read("running")
     state = INSPECTED["running"]["State"]

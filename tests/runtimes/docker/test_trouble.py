@@ -230,6 +230,14 @@ def test_not_found_is_gone_only_when_a_look_says_so_too(daemon: FakeDockerd, run
         runtime.start(KEY, NO_RESTART)
 
 
+def test_a_request_that_is_not_known_makes_no_container_gone(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    # Podman 4.3 cannot change a restart policy, and says just this.
+    daemon.on("POST /containers/c1/update", lambda request: request.refuse(404, "Not Found"))
+    with pytest.raises(ContainerError, match="Not Found") as error:
+        runtime.set_restart_policy(KEY, "always:0")
+    assert type(error.value) is ContainerError
+
+
 def test_a_stop_that_fails_on_a_container_that_is_down_is_success(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
     daemon.containers["c1"] = document("c1", status="exited", run="2024-05-01T09:00:00Z")
     daemon.on("POST /containers/c1/stop", lambda request: request.refuse(500, "no such process"))

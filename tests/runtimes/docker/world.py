@@ -7,6 +7,7 @@ from typing import Any
 from cmgr.model.values.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.docker.runtime import DockerRuntime
 from tests.support.dockerd import IGNORES, IMAGE, OBEYS, Dockerd
+from tests.support.podman import Podman
 from tests.support.waiting import eventually
 
 LABELS = {"cmgr.strategy": "ringRecover", "cmgr.order": "5", "cmgr.stop-timeout": "33", "cmgr.enable": "false"}
@@ -19,7 +20,7 @@ class DockerWorld:
     blames = True
     outlives = False
 
-    def __init__(self, dockerd: Dockerd) -> None:
+    def __init__(self, dockerd: Dockerd | Podman) -> None:
         self.dockerd = dockerd
         self.client = dockerd.client()
         self.runtime = DockerRuntime(dockerd.socket)

@@ -1,0 +1,118 @@
+"""The contract of a runtime, kept with podman through its Docker-compatible socket, and where podman differs."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from cmgr.errors import ContainerError, ContainerGone
+from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.facts import RuntimeUp
+from tests.runtimes.contract import LONG, SHORT, RuntimeContract, only
+from tests.runtimes.docker.world import DockerWorld
+from tests.runtimes.told import Told
+from tests.runtimes.world import World
+from tests.support.podman import Podman
+from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.docker
+
+
+class PodmanWorld(DockerWorld):
+    """The same world on a private podman: containers run on while its service is away, and no order to end is told."""
+
+    outlives = True
+    blames = False
+
+    def __init__(self, podman: Podman) -> None:
+        super().__init__(podman)
+
+
+def refused(world: World, key: ContainerKey, policy: str) -> None:
+    """Have the policy set, which podman 4 cannot do: cmgr must not take the container for gone."""
+    with pytest.raises(ContainerError) as error:
+        world.runtime.set_restart_policy(key, policy)
+    assert not isinstance(error.value, ContainerGone)
+
+
+class TestPodman(RuntimeContract):
+    @pytest.fixture
+    def world(self, podman: Podman) -> Iterator[PodmanWorld]:
+        world = PodmanWorld(podman)
+        yield world
+        world.close()
+
+    def test_a_container_for_which_no_grace_is_set_has_dockers(self, world: World, told: Told) -> None:
+        # Podman says 0: it would be killed at once.
+        world.create("web")
+        assert only(world).grace.total_seconds() == 10
+
+    def test_a_container_that_ignores_the_stop_is_killed_after_its_grace(self, world: World, told: Told) -> None:
+        key = world.create("deaf", ignores_term=True)
+        assert world.runtime.stop(key, SHORT).before is None
+        exit_ = told.down(key).exit
+        assert exit_ is not None
+        assert (exit_.code, exit_.by_itself) == (137, False)
+
+    def test_a_stop_of_one_that_is_down_says_how_it_had_ended(self, world: World, told: Told) -> None:
+        key = world.create("web")
+        world.stop(key)
+        told.down(key)
+        halt = world.runtime.stop(key, LONG)
+        assert halt.before is not None
+        assert (halt.before.code, halt.before.by_itself) == (0, False)
+        assert halt.run == only(world).run
+
+    def test_a_stop_by_hand_is_told_as_asked_for(self, world: World, told: Told) -> None:
+        key = world.create("web")
+        world.stop(key)
+        exit_ = told.down(key).exit
+        assert exit_ is not None
+        assert not exit_.by_itself
+
+    def test_a_restart_policy_is_switched_off_and_put_back(self, world: World, told: Told) -> None:
+        key = world.create("web", policy=world.always)
+        world.runtime.stop(key, LONG)
+        refused(world, key, NO_RESTART)
+        world.runtime.start(key, world.always)
+        assert only(world).restart_policy == world.always
+        assert only(world).running
+
+    def test_setting_a_policy_starts_nothing(self, world: World, told: Told) -> None:
+        key = world.create("web")
+        world.runtime.stop(key, LONG)
+        refused(world, key, world.always)
+        assert not only(world).running
+
+    def test_a_paused_container_runs_and_can_be_stopped(self, world: World, told: Told) -> None:
+        key = world.create("web")
+        world.pause(key)
+        assert only(world).frozen
+        with pytest.raises(ContainerError, match="running or paused"):
+            world.runtime.stop(key, LONG)
+        assert only(world).running
+        world.resume(key)
+        world.runtime.stop(key, LONG)
+        assert not only(world).running
+
+    def test_a_container_that_was_paused_is_started_and_paused_again(self, world: World, told: Told) -> None:
+        key = world.create("web")
+        world.runtime.stop(key, LONG)
+        world.runtime.start(key, NO_RESTART, frozen=True)
+        assert only(world).frozen
+
+    def test_a_death_of_one_to_be_removed_is_told_before_its_removal(self, world: World, told: Told) -> None:
+        key = world.create("web", auto_remove=True)
+        told.running(key)
+        world.die(key)
+        told.removed(key)
+
+    def test_a_daemon_that_was_restarted_is_told_and_the_world_is_right_afterwards(
+        self, world: World, told: Told
+    ) -> None:
+        key = world.create("web")
+        run = told.running(key).run
+        world.restart_daemon()
+        assert eventually(lambda: told.of(RuntimeUp)[1:])
+        assert (only(world).running, only(world).run) == (True, run)
+        world.stop(key)
+        assert not told.down(key).running
