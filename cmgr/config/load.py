@@ -11,10 +11,11 @@ from typing import Any
 from cmgr import trust
 from cmgr.config.kinds import Many, Rows
 from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings
-from cmgr.config.settings import Config
+from cmgr.config.settings import Config, DrillSettings
 from cmgr.config.sim import Sim
 from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted
 from cmgr.errors import ConfigError, chain
+from cmgr.model.values.calendar import Exercise
 from cmgr.words import counted
 
 DEFAULT_PATH = "/etc/cmgr/cmgr.toml"
@@ -256,7 +257,19 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield "faults.mode: replace needs the table in faults.file that replaces the built-in one"
     if config.faults.rules_mode == "replace" and not config.faults.rules:
         yield "faults.rules_mode: replace needs the file in faults.rules that replaces the shipped rules"
+    yield from _of_drills(config.drills)
     yield from _of_sim(config.sim)
+
+
+def _of_drills(drills: tuple[DrillSettings, ...]) -> Iterator[str]:
+    names = [drill.name for drill in drills]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"drills: {quoted(name)} is the name of more than one"
+    for drill in drills:
+        if bool(drill.chips) == bool(drill.container):
+            yield f"drills: {quoted(drill.name)} needs either chips or a container"
+        if (drill.what is Exercise.FAULT) != bool(drill.code):
+            yield f'drills: {quoted(drill.name)} needs a code with what = "fault", and none with what = "reset"'
 
 
 def _of_sim(sim: Sim) -> Iterator[str]:

@@ -8,7 +8,7 @@ from cmgr.config.around import Alarms, Bundles, Hooks
 from cmgr.config.reporters import Reports
 from cmgr.config.sim import Sim
 from cmgr.declare import Form, Meta
-from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Window
+from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Drill, Exercise, Window
 from cmgr.model.values.catalog import BY_SEVERITY
 from cmgr.model.values.faults import Level
 from cmgr.model.values.policy import (
@@ -155,6 +155,24 @@ class Maintenance:
 
 
 @dataclass(frozen=True, slots=True)
+class DrillSettings:
+    """A drill of the calendar."""
+
+    name: Annotated[str, Meta("Its name in the history.")]
+    when: Annotated[Window, Meta("When it is held.", form=Form.BEGINS)]
+    what: Annotated[Exercise, Meta("Whether the ring is reset, or a fault pretended.")]
+    chips: Annotated[
+        tuple[int, ...], Meta("The chips that it is held on; empty: those of the container.", within=(0, 9999))
+    ]
+    container: Annotated[str, Meta("The container on whose chips it is held, by its name.")] = ""
+    code: Annotated[str, Meta("The code of the pretended fault.", form=Form.CODE)] = ""
+
+    def drill(self) -> Drill:
+        """Return the part that decisions depend on."""
+        return Drill(self.name, self.what, self.chips, self.container, self.code)
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     keep: Annotated[
         timedelta, Meta("How long closed episodes and cleared faults are kept.", within=("1h", "3650d"))
@@ -263,6 +281,9 @@ class Config:
         HealPolicy, Meta("Containers with the label cmgr.heal=true that ail though their chips are well.")
     ] = field(default_factory=HealPolicy)
     maintenance: Annotated[Maintenance, Meta("Times at which people work on the machine.")] = Maintenance()
+    drills: Annotated[
+        tuple[DrillSettings, ...], Meta("Recoveries that are practised, on rings where nothing is wrong.")
+    ] = ()
     history: Annotated[History, Meta("How much is remembered.")] = History()
     metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = Metrics()
     web: Annotated[Web, Meta("The page in a browser: cmgr web.")] = Web()
@@ -294,4 +315,5 @@ class Config:
             spares=self.spares,
             software_window=self.faults.software_window,
             cdi_chips=self.cdi.chips,
+            drills=tuple(row.drill() for row in self.drills),
         )

@@ -77,6 +77,9 @@ _EXAMPLES = {
     "pid": "4242",
     "uid": "985",
     "name": '"llm-0"',
+    "chips": "[0]",
+    "when": '"Sat 03:00"',
+    "what": '"reset"',
     "url": '"https://alarms.example/cmgr"',
 }
 

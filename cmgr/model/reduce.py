@@ -35,6 +35,7 @@ from cmgr.model.faults.readings import read_needed, ring_read
 from cmgr.model.faults.reports import lapse_reports, lapses
 from cmgr.model.maintenance import calendar_read, maintenance_due
 from cmgr.model.orders import after_restart, ordered
+from cmgr.model.recovery.drills import begin_drills, fault_pretended
 from cmgr.model.recovery.ordered_resets import lapse_orders
 from cmgr.model.recovery.recovery import advance
 from cmgr.model.recovery.resetting import reset_done, verify
@@ -54,6 +55,7 @@ from cmgr.model.values.facts import (
     ContainerStopped,
     Event,
     Fact,
+    FaultPretended,
     FaultReported,
     Ordered,
     OutputRead,
@@ -127,16 +129,18 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             _reconfigured(turn, fact)
         case Resync():
             _resync(turn)
-        case CalendarRead() | Tick() | Remarked() | TroubleMet() | CdiWritten():
+        case CalendarRead() | FaultPretended() | Tick() | Remarked() | TroubleMet() | CdiWritten():
             _told(turn, fact)
         case _:
             assert_never(fact)
 
 
-def _told(turn: Turn, fact: CalendarRead | Tick | Remarked | TroubleMet | CdiWritten) -> None:
+def _told(turn: Turn, fact: CalendarRead | FaultPretended | Tick | Remarked | TroubleMet | CdiWritten) -> None:
     match fact:
         case CalendarRead():
             calendar_read(turn, fact.openings)
+        case FaultPretended():
+            fault_pretended(turn, fact)
         case CdiWritten():
             cdi_written(turn, fact)
         case Remarked():
@@ -170,6 +174,7 @@ def _settle(turn: Turn) -> None:
     release_due(turn)
     lapse_orders(turn)
     lapse_reservations(turn)
+    begin_drills(turn)
     rounds = 0
     while _moves(turn) and rounds < MOST_ROUNDS:
         rounds += 1

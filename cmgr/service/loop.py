@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
 from cmgr.model.invariants import unsafe
 from cmgr.model.reduce import next_deadline, reduce
-from cmgr.model.values.commands import Action, Note, ResetRing, SetRestartPolicy, StopContainer, WriteCdi
+from cmgr.model.values.commands import Action, Note, PretendFault, ResetRing, SetRestartPolicy, StopContainer, WriteCdi
 from cmgr.model.values.containers import NO_RESTART
 from cmgr.model.values.facts import Event, Resync, Tick
 from cmgr.model.values.node import Node
@@ -136,6 +136,8 @@ def unwritten(action: Action, trouble: str) -> CmgrError | None:
     if isinstance(action, ResetRing):
         # If cmgr died now, its next life would not know that chips are away, and not count the reset.
         return ResetRefused(f"nothing is reset that could not be noted: {trouble}")
+    if isinstance(action, PretendFault):
+        return CmgrError(f"no drill is begun that could not be noted: {trouble}")
     if isinstance(action, WriteCdi):
         # If cmgr died now, a container could run on chips that its next life does not know of.
         return CmgrError(f"what is not noted is not written: {trouble}")

@@ -22,7 +22,7 @@ PATIENCE = 20.0
 
 AT_ONCE = (
     *("strategy", "observe", "levels", "faults", "reset", "isolation", "limits", "retry", "heal", "history"),
-    *("alarms", "hooks", "bundles", "maintenance", "time_zone", "cdi.chips", "spares", "reports"),
+    *("alarms", "hooks", "bundles", "maintenance", "drills", "time_zone", "cdi.chips", "spares", "reports"),
 )
 """Settings and tables of these names take effect without a restart."""
 

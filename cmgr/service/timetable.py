@@ -11,6 +11,9 @@ from cmgr.service.jobs import machine_zone, next_shown
 FARTHEST = timedelta(days=8)
 """A window that does not close for so long is looked at again then."""
 
+GRACE = timedelta(minutes=10)
+"""So late a drill is still begun, where cmgr was down at its time."""
+
 STEP = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 
@@ -30,8 +33,11 @@ class Timetable:
     def configure(self, config: Config) -> None:
         """Go by these windows from now on. Raises `ConfigError`, and then nothing has changed."""
         windows = config.windows()
-        zone: tzinfo = ZoneInfo(config.time_zone) if config.time_zone else machine_zone() if windows else UTC
+        drills = {row.drill().occasion: row.when.moments for row in config.drills}
+        used = windows or drills
+        zone: tzinfo = ZoneInfo(config.time_zone) if config.time_zone else machine_zone() if used else UTC
         self._zone = zone
+        self._drills: Mapping[str, Collection[Moments]] = drills
         self._windows: Mapping[str, tuple[Window, ...]] = windows
         self._openings: tuple[Opening, ...] = ()
         self._drifted = self._drift()
@@ -42,7 +48,9 @@ class Timetable:
         known = {opening.name: opening for opening in self._openings}
         if abs(drift - self._drifted) > STEP:
             known, self._drifted = {}, drift
-        self._openings = tuple(self._opening(name, now, known.get(name)) for name in sorted(self._windows))
+        windows = (self._opening(name, now, known.get(name)) for name in sorted(self._windows))
+        drills = (self._drill(name, now, known.get(name)) for name in sorted(self._drills))
+        self._openings = (*windows, *drills)
         return self._openings
 
     def changed(self) -> tuple[Opening, ...] | None:
@@ -58,7 +66,24 @@ class Timetable:
         if known is not None and known.open == is_open and (known.wall is None or now < known.wall):
             return known
         change = self._closes(moments, now) if is_open else next_shown(moments, self._zone, wall)
-        return Opening(name, is_open, None if change is None else change.astimezone(UTC) - self._drifted, change)
+        return Opening(name, is_open, self._steady(change), change)
+
+    def _drill(self, name: str, now: datetime, known: Opening | None) -> Opening:
+        """Return a drill as a window that is open for `GRACE` after its time; `wall` is that time, also while open."""
+        moments, minute = self._drills[name], now.replace(second=0, microsecond=0)
+        late = [minute - number * MINUTE for number in range(GRACE // MINUTE)]
+        for at in (at.astimezone(self._zone) for at in late):
+            # In the hour that comes twice it is held the first time.
+            if shows(moments, at) and not at.fold:
+                return Opening(name, True, self._steady(at.astimezone(UTC) + GRACE), at)
+        if known is not None and not known.open and (known.wall is None or now < known.wall):
+            return known
+        following = next_shown(moments, self._zone, now.astimezone(self._zone))
+        return Opening(name, False, self._steady(following), following)
+
+    def _steady(self, wall: datetime | None) -> datetime | None:
+        """Return the time by the clock of deadlines."""
+        return None if wall is None else wall.astimezone(UTC) - self._drifted
 
     def _closes(self, moments: Collection[Moments], now: datetime) -> datetime:
         at = now.replace(second=0, microsecond=0)

@@ -9,11 +9,21 @@ from functools import partial
 from types import MappingProxyType
 from typing import assert_never
 
-from cmgr.errors import CmgrError, ContainerGone, ResetRefused, RunsAgain, RuntimeAils, RuntimeDown, sentence
+from cmgr.errors import (
+    CmgrError,
+    ContainerGone,
+    DriverError,
+    ResetRefused,
+    RunsAgain,
+    RuntimeAils,
+    RuntimeDown,
+    sentence,
+)
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.commands import (
     Action,
     ListContainers,
+    PretendFault,
     ReadOutput,
     ReadRing,
     ResetRing,
@@ -28,12 +38,14 @@ from cmgr.model.values.facts import (
     ContainersListed,
     ContainerStarted,
     ContainerStopped,
+    FaultPretended,
     OutputRead,
     ResetDone,
     RestartPolicySet,
     RingRead,
 )
-from cmgr.ports import ChipDriver, Diagnosing, Runtime
+from cmgr.model.values.faults import Assertion
+from cmgr.ports import ChipDriver, Diagnosing, Injector, Runtime
 from cmgr.service.around import Around
 from cmgr.service.last_words import last_words
 from cmgr.service.pool import Pool
@@ -137,6 +149,8 @@ class Workers:
                 return RestartPolicySet(action.id, action.key)
             case ReadOutput():
                 return OutputRead(action.id, action.key, self._output(action))
+            case PretendFault():
+                return self._pretend(action)
             case WriteCdi():
                 return CdiWritten(action.id, mended=self._around.write_cdi(action))
             case _:
@@ -147,6 +161,12 @@ class Workers:
         words, grace = last_words(runtime, action) if action.before else ("", action.grace)
         halt = runtime.stop(action.key, grace)
         return ContainerStopped(action.id, action.key, halt.run, before=halt.before, words=words, deaf=halt.deaf)
+
+    def _pretend(self, action: PretendFault) -> FaultPretended:
+        if not isinstance(self._driver, Injector):
+            raise DriverError("cannot pretend a fault on real chips: allow_injection = false")
+        self._driver.inject(action.chip, action.code, Assertion.OCCURRED)
+        return FaultPretended(action.id, action.chip, action.drill)
 
     def _output(self, action: ReadOutput) -> str:
         runtime = self._runtimes[action.key.runtime]
@@ -184,6 +204,7 @@ _VERB: Mapping[type[Action], str] = MappingProxyType(
         SetRestartPolicy: "set",
         ReadOutput: "read",
         WriteCdi: "write",
+        PretendFault: "pretend",
     }
 )
 """The words for each action in errors: "cannot …"."""
@@ -199,6 +220,8 @@ def failed(action: Action, error: BaseException) -> Answer:
             return RingRead(action.id, action.ring, tuple(ChipReport(c, error=why) for c in action.chips))
         case ResetRing():
             return ResetDone(action.id, action.ring, why, refused=isinstance(error, ResetRefused))
+        case PretendFault():
+            return FaultPretended(action.id, action.chip, action.drill, why)
         case WriteCdi():
             return CdiWritten(action.id, why)
         case _:

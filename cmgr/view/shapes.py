@@ -105,6 +105,12 @@ class Window(TypedDict):
     until: Annotated[Time | None, "when that closes, or the next one opens; null: never"]
 
 
+class Drill(TypedDict):
+    name: Annotated[str, "what it is called"]
+    next: Annotated[Time | None, "when it is held next, or is due now"]
+    last: Annotated[Time | None, "its last time, held or left out"]
+
+
 class Heal(TypedDict):
     restarts: Annotated[int, "restarts within the window"]
     limit: Annotated[int, "after so many it is given up"]
@@ -223,6 +229,7 @@ class Status(TypedDict):
     chips: Annotated[list[Chip], "every chip"]
     runtimes: Annotated[list[Runtime], "every container runtime"]
     windows: Annotated[list[Window], "every setting with windows"]
+    drills: Annotated[list[Drill], "every drill of the calendar"]
 
 
 class Chips(TypedDict):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cmgr.model.containers.spares import free_chips
 from cmgr.model.faults.isolation import release_at
 from cmgr.model.scope import active_faults, pre_isolating
+from cmgr.model.values.calendar import DRILLS, Drill
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.node import Node
@@ -69,7 +70,19 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
         "windows": [
             {"name": opening.name, "open": opening.open, "until": stamp_or_none(opening.wall)}
             for _, opening in sorted(node.calendar.items())
+            if not opening.name.startswith(DRILLS)
         ],
+        "drills": [_drill(node, drill) for drill in node.policy.drills],
+    }
+
+
+def _drill(node: Node, drill: Drill) -> "shapes.Drill":
+    opening, last = node.calendar.get(drill.occasion), node.occasions.get(drill.occasion)
+    following = opening.wall if opening is not None else None
+    return {
+        "name": drill.name,
+        "next": stamp_or_none(following),
+        "last": stamp_or_none(last.due if last is not None else None),
     }
 
 

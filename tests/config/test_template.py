@@ -1,4 +1,5 @@
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,8 @@ def test_the_shipped_file_with_every_comment_mark_taken_off_is_good(tmp_path: Pa
     assert [event.code for event in config.sim.script] == ["80E24E00"]
     assert [container.name for container in config.sim.containers] == ["llm-0"]
     assert config.sim.processes[0].pid == 4242
-    assert config.policy() == Config().policy()
+    assert [drill.name for drill in config.drills] == ["llm-0"]
+    assert replace(config, drills=()).policy() == Config().policy()
 
 
 def test_every_setting_stands_in_both() -> None:

@@ -7,7 +7,7 @@ import pytest
 from cmgr.config.load import load
 from cmgr.config.week import time, window
 from cmgr.errors import ConfigError
-from cmgr.model.values.calendar import shows
+from cmgr.model.values.calendar import Drill, Exercise, shows
 from cmgr.model.values.faults import Level
 
 MONDAY = 2
@@ -110,3 +110,27 @@ def test_all_mistakes_are_told_at_once_each_with_what_is_allowed() -> None:
 def test_no_other_file_is_a_time_zone(zone: str) -> None:
     with pytest.raises(ConfigError):
         load(None, environ={}, overrides={"time_zone": zone})
+
+
+def test_all_mistakes_in_drills_are_told_at_once() -> None:
+    wrong = [{"name": "a", "when": "Sat", "what": "nap", "chips": [0]}, {"what": "reset", "when": "03:00", "chips": []}]
+    with pytest.raises(ConfigError) as first:
+        load(None, environ={}, overrides={"drills": wrong})
+    keys = [text.partition(" ")[0] for text in first.value.mistakes]
+    assert keys == ["drills[1].when", "drills[1].what", "drills[2].name"]
+    plain = {"name": "b", "when": "03:00", "what": "reset", "chips": []}
+    odd = {**plain, "what": "fault", "chips": [0], "container": "llm"}
+    with pytest.raises(ConfigError) as second:
+        load(None, environ={}, overrides={"drills": [plain, odd]})
+    assert second.value.mistakes == (
+        'drills: "b" is the name of more than one',
+        'drills: "b" needs either chips or a container',
+        'drills: "b" needs either chips or a container',
+        'drills: "b" needs a code with what = "fault", and none with what = "reset"',
+    )
+
+
+def test_a_drill_is_read() -> None:
+    rows = [{"name": "a", "when": "Sat 03:00", "what": "fault", "chips": [], "container": "llm", "code": "80E24E00"}]
+    (drill,) = load(None, environ={}, overrides={"drills": rows}).policy().drills
+    assert drill == Drill("a", Exercise.FAULT, (), "llm", "80E24E00")

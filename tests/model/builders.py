@@ -22,6 +22,7 @@ from cmgr.model.values.commands import (
     ListContainers,
     Note,
     NoteKind,
+    PretendFault,
     ReadOutput,
     ReadRing,
     ResetRing,
@@ -96,6 +97,8 @@ def _answer(command: Action) -> facts.Answer:
             return facts.OutputRead(command.id, command.key)
         case WriteCdi():
             return facts.CdiWritten(command.id)
+        case PretendFault():
+            return facts.FaultPretended(command.id, command.chip, command.drill)
 
 
 def stored(node: Node) -> Node:
@@ -272,6 +275,9 @@ class Cmgr:
                 return {}
             case ReadOutput():
                 return {"text": "loading the model\nout of memory\n"}
+            case PretendFault():
+                self.faults[command.chip].add(command.code)
+                return {}
             case WriteCdi():
                 self.files = command.specs
                 return {}

@@ -16,6 +16,7 @@ from cmgr.model.values.chips import SLOT, ChipId, ChipReport, Process, Reported
 from cmgr.model.values.commands import (
     Action,
     ListContainers,
+    PretendFault,
     ReadOutput,
     ReadRing,
     ResetRing,
@@ -215,6 +216,11 @@ class Machine:
                 return self._manage(command, fails)
             case ReadOutput():
                 return {"error": "no answer"} if fails or command.key not in self.truth else {"text": "out of memory"}
+            case PretendFault():
+                if fails:
+                    return {"error": "no answer"}
+                self.fault(command.chip, command.code, Assertion.OCCURRED)
+                return {}
             case WriteCdi():
                 self.files = self.files if fails else command.specs
                 return {"error": "the disk is full"} if fails else {}

@@ -12,6 +12,7 @@ from cmgr.model.values.commands import (
     CommandId,
     ListContainers,
     Note,
+    PretendFault,
     ReadOutput,
     ReadRing,
     ResetRing,
@@ -149,6 +150,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "restart policy set: b": _policy(),
     "restart policy set: failed": _policy(error="timed out"),
     "output read: a": lambda _: facts.OutputRead(CommandId("output-1"), key("a"), "out of memory"),
+    "fault pretended: nobody has asked": lambda _: facts.FaultPretended(CommandId("fault-1"), ChipId(0), "saturday"),
     "cdi written: nobody has asked": lambda _: facts.CdiWritten(CommandId("cdi-1")),
     "resume ordered: a": lambda _: facts.ResumeOrdered(key("a"), "uid 0"),
     "resume ordered: all": lambda _: facts.ResumeAllOrdered("uid 0"),
@@ -193,6 +195,8 @@ def words(command: Action) -> str:
             return f"start {command.name}"
         case ReadOutput():
             return f"output of {command.name}"
+        case PretendFault():
+            return f"pretend {command.code} on {command.chip}"
         case WriteCdi():
             return "write the CDI files"
         case SetRestartPolicy():

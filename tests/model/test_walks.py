@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 
 from cmgr.config.week import window
+from cmgr.model.values.calendar import Drill, Exercise
 from cmgr.model.values.faults import Level
 from cmgr.model.values.policy import (
     DEFAULT_LEVELS,
@@ -50,6 +51,10 @@ GROUPED_TOO = Plan(
 SOON = timedelta(seconds=2)
 
 ANY = (window("Sat"),)
+DRILLS = (
+    Drill("reset", Exercise.RESET, chips=(0, 3)),
+    Drill("fault", Exercise.FAULT, chips=(2,), code="80E24E00"),
+)
 WINDOWED = {
     **DEFAULT_LEVELS,
     Level.RestartRequest: replace(DEFAULT_LEVELS[Level.RestartRequest], stop=False),
@@ -94,7 +99,7 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
         HALF_USED,
     ),
     "windowed-four-rings": (
-        Policy(strategy=Strategy.SINGLE, levels=WINDOWED, limits=LimitsPolicy(rings_at_once=1)),
+        Policy(strategy=Strategy.SINGLE, levels=WINDOWED, limits=LimitsPolicy(rings_at_once=1), drills=DRILLS),
         FOUR_RINGS,
     ),
     "slots": (

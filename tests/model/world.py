@@ -70,6 +70,7 @@ class World:
         self.machine = Machine(self.seed, self.plan)
         self.rng = self.machine.rng
         self.windows = [*self.policy.windows(), MAINTENANCE_WINDOWS] if self.policy.windows() else []
+        self.windows += [drill.occasion for drill in self.policy.drills]
         self.opened: set[str] = set()
         self.begin()
         self._make_slots()

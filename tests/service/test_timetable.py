@@ -171,3 +171,52 @@ def test_only_a_change_is_told() -> None:
         calendar.now += MINUTE
         told.append(calendar.table.changed())
     assert [(number, change[0].open) for number, change in enumerate(told) if change] == [(1, True), (121, False)]
+
+
+def drills(now: datetime, *times: str) -> Calendar:
+    """Return a calendar with a drill for each of these times, called by its number."""
+    calendar = Calendar(now)
+    rows = [{"name": str(n), "when": when, "what": "reset", "chips": [0]} for n, when in enumerate(times)]
+    config = load(None, environ={}, overrides={"drills": rows, "time_zone": "Europe/Berlin"})
+    calendar.table = Timetable(config, lambda: calendar.now, lambda: calendar.drift)
+    return calendar
+
+
+def test_a_drill_is_due_at_its_time_and_for_some_minutes_after_it() -> None:
+    calendar = drills(berlin(2026, 11, 28, 2, 59), "Sat 03:00")
+    assert (calendar.read().name, calendar.read().open) == ("drills.0", False)
+    assert calendar.read().words == "Sat 2026-11-28 03:00 CET"
+    for minute in range(10):
+        calendar.now = berlin(2026, 11, 28, 3, minute).astimezone(UTC)
+        assert (calendar.read().open, calendar.read().wall) == (True, berlin(2026, 11, 28, 3, 0))
+        assert calendar.read().until == berlin(2026, 11, 28, 3, 10)
+    calendar.now += MINUTE
+    assert (calendar.read().open, calendar.read().words) == (False, "Sat 2026-12-05 03:00 CET")
+
+
+def test_a_service_that_starts_too_late_holds_no_drill_and_one_that_starts_soon_after_does() -> None:
+    assert not drills(berlin(2026, 11, 28, 3, 10), "Sat 03:00").read().open
+    assert drills(berlin(2026, 11, 28, 3, 9), "Sat 03:00").read().open
+
+
+def test_in_the_hour_that_comes_twice_a_drill_is_held_once_and_in_the_one_left_out_not_at_all() -> None:
+    calendar = drills(berlin(2026, 10, 24, 12, 0), "02:30")
+    held = set()
+    while calendar.now < datetime(2026, 10, 25, 12, 0, tzinfo=UTC):
+        if calendar.read().open:
+            held.add(calendar.read().wall)
+        calendar.now += MINUTE
+    assert [time.astimezone(UTC) for time in held if time] == [datetime(2026, 10, 25, 0, 30, tzinfo=UTC)]
+    calendar = drills(berlin(2026, 3, 29, 1, 0), "02:30")
+    assert calendar.read().words == "Mon 2026-03-30 02:30 CEST"
+
+
+@pytest.mark.parametrize("by", [timedelta(hours=-1), timedelta(hours=1), timedelta(minutes=-5)])
+def test_a_clock_that_is_set_over_the_time_of_a_drill_does_not_make_it_two(by: timedelta) -> None:
+    calendar = drills(berlin(2026, 11, 28, 3, 0), "Sat 03:00")
+    first = calendar.read().wall
+    calendar.set(by)
+    for _ in range(180):
+        opening = calendar.read()
+        assert not opening.open or opening.wall == first
+        calendar.now += MINUTE

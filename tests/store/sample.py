@@ -104,7 +104,7 @@ TROUBLE = Trouble(
     ("a",),
 )
 
-OCCASION = Occasion(MAINTENANCE_WINDOWS, LATER)
+OCCASION = Occasion(MAINTENANCE_WINDOWS, LATER, frozenset({RING}))
 
 NODE = Node(
     chips={CHIP: Chip(CHIP, RING, 1, 2, 3, "910B", "0000:c1:00.0", "S1", frozenset({"part"}))},

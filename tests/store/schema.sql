@@ -181,6 +181,7 @@ CREATE INDEX notes_by_episode ON notes (episode);
 CREATE TABLE occasions (
     name TEXT NOT NULL,
     due TEXT NOT NULL,
+    rings TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (name)
 );
 CREATE TABLE outcomes (

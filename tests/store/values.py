@@ -253,7 +253,7 @@ nodes = st.builds(
     reservations=st.lists(reservations, max_size=3).map(lambda found: {kept.chip: kept for kept in found}),
     slots=st.lists(slots, max_size=3).map(lambda found: {slot.name: slot for slot in found}),
     maintenance=maintenance,
-    occasions=st.lists(st.builds(Occasion, texts, times), max_size=2).map(
+    occasions=st.lists(st.builds(Occasion, texts, times, st.frozensets(ring_ids, max_size=2)), max_size=2).map(
         lambda found: {each.name: each for each in found}
     ),
     troubles=st.lists(troubles, max_size=3).map(lambda found: {trouble.key: trouble for trouble in found}),

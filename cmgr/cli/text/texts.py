@@ -72,6 +72,7 @@ def _service(told: "shapes.Status", page: Page) -> list[str]:
     lines = [counts(told)] if troubles(told) else []
     lines.append(f"service: {', '.join(words)}")
     lines += [_window(window, page.face) for window in told["windows"]]
+    lines += [f"drill {d['name']}: {page.face.when(d['next'])}" for d in told["drills"] if d["next"]]
     lines += [f"trouble: {trouble}" for trouble in beside(told)]
     lines += [f"warning: {w['subject']} {page.face.local(w['text'])}" for w in told["warnings"]]
     return [part for line in lines for part in render.paragraph(line, page.width, indent="  ")]

@@ -16,6 +16,7 @@ from datetime import timedelta
 from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.faults.books import end_momentary
 from cmgr.model.recovery.attempt import Came, try_reset
+from cmgr.model.recovery.drills import report_drills
 from cmgr.model.recovery.ordered_resets import carry_out, ordered_cause
 from cmgr.model.recovery.resetting import because_of, cause_of, give_up, unready, verifying
 from cmgr.model.recovery.restraint import keep_back_or_count
@@ -249,6 +250,7 @@ def _close(turn: Turn, ring: Ring) -> None:
     outcome = _outcome(turn, ring)
     # How long it took is told without the time in which it was seen that it lasts.
     ended = ring.up if ring.up is not None and outcome in ("recovered", "cleared") else turn.at
+    report_drills(turn, ring, outcome)
     text = f"episode {ring.episode} is over: {outcome} after {(ended - began).total_seconds():.3f} s"
     episode = ring.episode
     turn.drop_order(ring.id)

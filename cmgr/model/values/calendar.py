@@ -3,10 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple
+
+from cmgr.model.values.chips import RingId
 
 MAINTENANCE_WINDOWS = "maintenance.windows"
 RESET_WINDOWS = "reset.window_hours"
+DRILLS = "drills."
 
 
 class Moments(NamedTuple):
@@ -47,10 +51,36 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Occasion:
-    """The last time that something of the calendar was begun. `due`: the system's time that tells it from others."""
+    """The last time that something of the calendar was begun. `due`: the system's time that tells it from others.
+
+    `rings`: those whose episode is a drill's, until it is over.
+    """
 
     name: str
     due: datetime
+    rings: frozenset[RingId] = frozenset()
+
+
+class Exercise(StrEnum):
+    """The beginning of a drill."""
+
+    RESET = "reset"
+    FAULT = "fault"
+
+
+class Drill(NamedTuple):
+    """A recovery that is practised, of these chips or of those that the container uses. `code`: the fault's."""
+
+    name: str
+    what: Exercise
+    chips: tuple[int, ...] = ()
+    container: str = ""
+    code: str = ""
+
+    @property
+    def occasion(self) -> str:
+        """The name of its times in the calendar."""
+        return f"{DRILLS}{self.name}"
 
 
 def shows(moments: Iterable[Moments], wall: datetime) -> bool:

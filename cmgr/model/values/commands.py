@@ -104,6 +104,20 @@ class ReadOutput:
 
 
 @dataclass(frozen=True, slots=True)
+class PretendFault:
+    """Have the chip report a fault that it has not, until a reset cures it. Safe to repeat. Answer: `FaultPretended`.
+
+    `drill`: the name of the drill that wants it.
+    """
+
+    id: CommandId
+    reason: str
+    chip: ChipId
+    code: str
+    drill: str
+
+
+@dataclass(frozen=True, slots=True)
 class WriteCdi:
     """Make these all the CDI files of cmgr that there are. Safe to repeat. Answer: `CdiWritten`."""
 
@@ -147,7 +161,15 @@ class Note:
 
 
 Action = (
-    ListContainers | ReadRing | StopContainer | StartContainer | SetRestartPolicy | ReadOutput | ResetRing | WriteCdi
+    ListContainers
+    | ReadRing
+    | StopContainer
+    | StartContainer
+    | SetRestartPolicy
+    | ReadOutput
+    | ResetRing
+    | WriteCdi
+    | PretendFault
 )
 """A command for the world outside."""
 

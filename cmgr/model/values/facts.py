@@ -206,6 +206,16 @@ class CdiWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class FaultPretended:
+    """Answers `PretendFault`. `error` empty: the chip reports it."""
+
+    command: CommandId
+    chip: ChipId
+    drill: str
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Remarked:
     """Something beside the recovery has to be told in its timeline: what a hook did, what was saved."""
 
@@ -405,6 +415,7 @@ Answer = (
     | RestartPolicySet
     | OutputRead
     | CdiWritten
+    | FaultPretended
 )
 
 Fact = (

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Annotated
 
 from cmgr.declare import Meta
-from cmgr.model.values.calendar import RESET_WINDOWS, Window
+from cmgr.model.values.calendar import RESET_WINDOWS, Drill, Window
 from cmgr.model.values.faults import Level
 
 NO_TIME = timedelta()
@@ -252,6 +252,8 @@ class Policy:
     """Whether a CDI file with a device for each chip is kept."""
     daemon_grace: timedelta = timedelta(seconds=10)
     """How long after a runtime came up a start is its restart policy's and not a person's."""
+
+    drills: tuple[Drill, ...] = ()
 
     def windows(self) -> dict[str, tuple[Window, ...]]:
         """Return the windows that resets wait for, by the name of their setting."""

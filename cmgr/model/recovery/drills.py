@@ -1,0 +1,157 @@
+"""Drills: recoveries that are practised at times of the calendar, on rings where nothing is wrong.
+
+A drill orders a reset as a person would, or has a chip pretend a fault. It is a recovery like any other. The
+time of a drill is stored with what it begins: one that is cut short by a restart of cmgr is not begun again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cmgr.model.scope import grave_faults, holds_on, observing, on_ring, strategy_of, unclear_users, why_idle
+from cmgr.model.turn import Turn
+from cmgr.model.values.calendar import DRILLS, Drill, Exercise, Occasion, Opening
+from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.chips import ChipId, RingId, listed
+from cmgr.model.values.commands import NoteKind, PretendFault
+from cmgr.model.values.containers import Container
+from cmgr.model.values.facts import FaultPretended
+from cmgr.model.values.node import Node
+from cmgr.model.values.policy import Strategy
+from cmgr.model.values.rings import Ring, resets_within
+from cmgr.model.values.standing import ResetOrder
+
+
+def begin_drills(turn: Turn) -> None:
+    """Begin each drill whose time has come, or say why it is left out."""
+    for drill in turn.node.policy.drills:
+        opening = turn.node.calendar.get(drill.occasion)
+        known = turn.node.occasions.get(drill.occasion)
+        if opening is None or opening.wall is None or not _is_due(turn, opening):
+            continue
+        if known is not None and known.due == opening.wall:
+            continue
+        chips = _chips(turn.node, drill)
+        # It is not known yet who runs there: this is asked again while its time lasts.
+        if any(r.listed is None and not r.why_down for r in turn.node.runtimes.values()) or _unread(turn, chips):
+            continue
+        occasion = Occasion(drill.occasion, opening.wall)
+        why = next(_against(turn, drill, chips), "")
+        if why:
+            turn.note(NoteKind.WARNING, f"drill {drill.name} is left out: {why}")
+        else:
+            rings = frozenset(ring.id for ring in turn.rings_of(frozenset(chips)))
+            occasion = replace(occasion, rings=rings)
+            _begin(turn, drill, chips)
+        _put(turn, occasion)
+
+
+def _is_due(turn: Turn, opening: Opening) -> bool:
+    return opening.open and (opening.until is None or turn.at < opening.until)
+
+
+def _put(turn: Turn, occasion: Occasion) -> None:
+    turn.node = replace(turn.node, occasions={**turn.node.occasions, occasion.name: occasion})
+
+
+def _chips(node: Node, drill: Drill) -> list[ChipId]:
+    used = [c.chips for c in node.containers.values() if drill.container and c.name == drill.container and c.running]
+    return sorted({*(ChipId(chip) for chip in drill.chips), *(chip for chips in used for chip in chips)})
+
+
+def _unread(turn: Turn, chips: list[ChipId]) -> bool:
+    return any(ring.read is None for ring in turn.rings_of(frozenset(chips)))
+
+
+def _against(turn: Turn, drill: Drill, chips: list[ChipId]) -> Iterator[str]:
+    """Yield what speaks against it: it practises, and nothing may get worse by that."""
+    node = turn.node
+    if observing(node):
+        yield why_idle(node)
+    if missing := [chip for chip in chips if chip not in node.chips]:
+        yield f"{listed(missing)}: not there"
+    if not chips:
+        yield f"no container {drill.container} runs on chips"
+    if node.restraint.kept:
+        yield "rings are kept back"
+    for state in node.runtimes.values():
+        if state.why_down:
+            yield f"cannot reach {state.name}: {state.why_down}"
+    for ring in turn.rings_of(frozenset(chips)):
+        yield from _trouble(turn, ring)
+    if drill.what is Exercise.FAULT:
+        yield from _incurable(node, drill)
+
+
+def _trouble(turn: Turn, ring: Ring) -> Iterator[str]:
+    node = turn.node
+    if ring.in_episode or ring.id in node.reset_orders:
+        yield f"ring {ring.id} is in an episode"
+    for chip in ring.chips:
+        report = node.reports.get(chip)
+        if chip in node.isolations:
+            yield f"chip {chip} is isolated"
+        if chip in node.down or report is None or report.error or not report.booted or report.unwell:
+            yield f"chip {chip} is not well"
+        yield from (f"chip {chip} has fault {fault.code}" for fault in grave_faults(node, chip))
+    yield from (f"container {hold.name} is held" for hold in holds_on(node, ring))
+    yield from (why for c in (*on_ring(node, ring), *unclear_users(node)) if (why := _unstoppable(node, c)))
+    policy = node.policy.reset
+    if len(resets_within(ring, turn.at, policy.window)) + 1 >= policy.attempts:
+        yield f"the last reset of ring {ring.id} is kept for a fault (reset.attempts)"
+
+
+def _unstoppable(node: Node, container: Container) -> str:
+    if container.wanted and not container.running:
+        return f"container {container.name} is down"
+    spared = container.unclear or not container.enabled or (container.auto_remove and container.strategy is None)
+    if container.running and (spared or strategy_of(node, container) is Strategy.NEVER):
+        return f"cmgr does not stop container {container.name}"
+    return ""
+
+
+def _incurable(node: Node, drill: Drill) -> Iterator[str]:
+    code = normal_code(drill.code)
+    if code is None:
+        yield f"{drill.code} is no code"
+        return
+    level = node.catalog.judge(code, None).handling.level
+    policy, windows = node.policy.levels[level], node.policy.window_of(level)
+    if policy.observe or not (level.handled and policy.stop and policy.reset):
+        yield f"no stop and reset follow from {code} ({level.name}), so that the fault would stay"
+    elif windows and not (windows in node.calendar and node.calendar[windows].open):
+        yield f"{code} ({level.name}) waits for its window ({windows})"
+
+
+def _begin(turn: Turn, drill: Drill, chips: list[ChipId]) -> None:
+    who = f"drill {drill.name}"
+    begun: set[RingId] = set()
+    for chip in chips:
+        ring = turn.ring_of(chip)
+        if ring is None or ring.id in begun:
+            continue
+        begun.add(ring.id)
+        what = "is reset" if drill.what is Exercise.RESET else f"pretends fault {drill.code}"
+        turn.note(NoteKind.ACTION, f"{who}: chip {chip} {what}", ring, chip=chip)
+        if drill.what is Exercise.RESET:
+            turn.put_order(ResetOrder(ring.id, chip, turn.at, who, stop=True))
+        else:
+            turn.commands.append(PretendFault(turn.command_id("fault"), who, chip, drill.code, drill.name))
+
+
+def fault_pretended(turn: Turn, fact: FaultPretended) -> None:
+    """Take in the answer: a drill that cannot be held is over."""
+    occasion, ring = turn.node.occasions.get(f"{DRILLS}{fact.drill}"), turn.ring_of(fact.chip)
+    if not fact.error or occasion is None or ring is None:
+        return
+    turn.note(NoteKind.WARNING, f"drill {fact.drill} is left out: {fact.error}", ring, chip=fact.chip)
+    _put(turn, replace(occasion, rings=occasion.rings - {ring.id}))
+
+
+def report_drills(turn: Turn, ring: Ring, outcome: str) -> None:
+    """Say how the drill has ended that the ring's episode was for, in that episode."""
+    for occasion in list(turn.node.occasions.values()):
+        if ring.id in occasion.rings:
+            name = occasion.name.removeprefix(DRILLS)
+            kind = NoteKind.RESULT if outcome == "recovered" else NoteKind.WARNING
+            turn.note(kind, f"drill {name} is over: {outcome}", ring)
+            _put(turn, replace(occasion, rings=occasion.rings - {ring.id}))
