@@ -34,7 +34,8 @@ def explain(code: str, node: Node) -> "shapes.Explanation":
         )
     catalog, policy = node.catalog, node.policy
     verdict = catalog.judge(normal, None)
-    by_severity = not verdict.known and not isinstance(catalog.unknown, Level)
+    unknown = not verdict.known and verdict.fault_class is not FaultClass.REPORTED
+    by_severity = unknown and not isinstance(catalog.unknown, Level)
     return {
         "code": normal,
         "level": None if by_severity else verdict.level.name,

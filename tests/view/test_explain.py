@@ -83,7 +83,7 @@ def test_a_code_in_no_table_has_the_level_that_the_configuration_gives_it() -> N
     assert view.explain("1", Node(Policy(), catalog))["level"] == "RestartNPU"
 
 
-@pytest.mark.parametrize("text", ["", "0", "xyz", "123456789", "80E24E00; rm"])
+@pytest.mark.parametrize("text", ["", "0", "xyz", "1234567890", "80E24E00; rm"])
 def test_what_is_no_code_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="not a fault code"):
         view.explain(text, Node(Policy(), CATALOG))
@@ -103,3 +103,9 @@ def test_what_is_no_code_is_refused(text: str) -> None:
 )
 def test_a_span_is_told_in_its_largest_units(length: timedelta, text: str) -> None:
     assert span(length) == text
+
+
+def test_a_reported_code_in_no_table_is_only_shown_whatever_unknown_codes_of_the_driver_get() -> None:
+    told = view.explain("220001001", Node())
+    assert (told["level"], told["fault_class"], told["known"]) == ("NotHandleFault", "reported", False)
+    assert told["does"] == ["it is recorded and shown; nothing is stopped and nothing is reset"]

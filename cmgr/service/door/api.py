@@ -84,6 +84,7 @@ def _orders(o: Orders) -> tuple[Route, ...]:
         *_slot_orders(o.slots),
         _order("reload", o.read_anew, "Have the configuration and fault tables read again."),
         _order("inject", o.inject, "Pretend a fault on a chip, for drills.", CHIP, code, assertion),
+        _report(o),
     )
 
 
