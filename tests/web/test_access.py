@@ -112,9 +112,9 @@ def test_filters_stand_in_the_address(browser: "Browser") -> None:
     with standing("busy") as web:
         page = visit(browser, web, "faults?all=true&chip=3", 1200, "light")
         told = Told(page)
-        cells = page.locator("tbody tr td[data-name=chips], tbody tr td[data-name=Chips]").all_inner_texts()
+        cells = page.locator("tbody tr td[data-name=Chip]").all_inner_texts()
         assert set(cells) == {"3"}
-        page.get_by_label("Chips").select_option("5")
+        page.get_by_label("Chip").select_option("5")
         page.wait_for_url("**/#/faults?all=true&chip=5")
         page.wait_for_function(
             "[...document.querySelectorAll('tbody tr td:nth-child(2)')].every(td => td.innerText === '5')"

@@ -156,7 +156,7 @@ function tile(chip, ring, state) {
   const code = chip.faults[0]?.code;
   return html`
     <a class="tile ${tone}" href="#/chips/${chip.id}">
-      <span class="top"><span class="id"><span class="unseen">${t("chip", { n: "" })}</span>${chip.id}</span>${sign({ good: "good", bad: "bad", warn: "warn", busy: "busy" }[tone], 14)}</span>
+      <span class="top"><span class="id"><span class="unseen">${t("oneChip")} </span>${chip.id}</span>${sign({ good: "good", bad: "bad", warn: "warn", busy: "busy" }[tone], 14)}</span>
       <span class="word">${t(key)}</span>
       <span class="reading">${code ? html`<span class="code">${code}</span>` : m.temperature === undefined ? nothing : html`${Math.round(m.temperature)} °C`}</span>
       ${m.load === undefined ? nothing : html`<span class="load" title="${t("load")} ${Math.round(m.load)} %"><span .style=${`width:${Math.max(2, m.load)}%`}></span></span>`}

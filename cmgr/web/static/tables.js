@@ -83,9 +83,9 @@ export function faultsView(state, route) {
     ${state.faults ? card(t("faultsPerDay"), faultsPerDay(state.faults)) : nothing}
     ${code ? explained(state.explained.get(code)) : nothing}
     ${card(t("faults"), html`
-      ${filters(route, [["all", t("state"), [["true", t("withCleared")]]], ["chip", t("chips"), distinct((state.faults || []).map((f) => f.chip))],
+      ${filters(route, [["all", t("state"), [["true", t("withCleared")]]], ["chip", t("oneChip"), distinct((state.faults || []).map((f) => f.chip))],
         ["code", t("code"), distinct((state.faults || []).map((f) => f.code))], ["level", t("level"), distinct((state.faults || []).map((f) => f.level))]])}
-      ${rows.length ? table(t("faults"), [t("state"), t("chips"), t("code"), t("level"), t("came"), t("went"), t("count"), t("module")], rows.map((fault) => [
+      ${rows.length ? table(t("faults"), [t("state"), t("oneChip"), t("code"), t("level"), t("came"), t("went"), t("count"), t("module")], rows.map((fault) => [
         fault.cleared === null ? badge("bad", t("active")) : badge("calm", t("cleared")), html`<a href="#/chips/${fault.chip}">${fault.chip}</a>`,
         html`<a class="code" href="#/faults?code=${encodeURIComponent(fault.code)}&all=true">${fault.code}</a>`, badge(LEVELS[fault.level] || "calm", fault.level),
         time(fault.since), fault.cleared ? time(fault.cleared) : "", fault.count, fault.module,
@@ -108,7 +108,7 @@ export function chipsView(state, route) {
     <section class="title"><h1>${t("chips")}</h1></section>
     ${card(t("chips"), html`
       ${filters(route, [["state", t("state"), states], ["ring", t("ringOf"), distinct(chips.map((chip) => chip.ring))]])}
-      ${table(t("chips"), [t("chip", { n: "" }).trim(), t("state"), t("ringOf"), t("model"), t("temperature"), t("load"), t("memory"), t("services"), t("reason")], rows.map((chip) => {
+      ${table(t("chips"), [t("oneChip"), t("state"), t("ringOf"), t("model"), t("temperature"), t("load"), t("memory"), t("services"), t("reason")], rows.map((chip) => {
         const [tone, key] = chipState(chip, ringOf(chip)), m = readings(state.measured?.[chip.id]);
         return [html`<a href="#/chips/${chip.id}">${chip.id}</a>`, badge(tone, t(key)), chip.ring, chip.model, value(m.temperature, "°C"), value(m.load, "%"), memory(m),
           chip.containers.join(", "), said(chip.reason)];

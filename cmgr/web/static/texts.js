@@ -1,6 +1,7 @@
 // Every text of the page, in English and in Chinese. The service's own sentences stay as it says them.
 
 const TEXTS = {
+  oneChip: ["Chip", "芯片"],
   ordersOff: ["Orders are switched off here: web.orders = false.", "此处不能下达指令:web.orders = false。"],
   now: ["Now", "现状"], history: ["History", "历史"], faults: ["Faults", "故障"], chips: ["Chips", "芯片"], main: ["Main", "主导航"],
   skip: ["Skip to content", "跳到正文"], live: ["live", "实时"], notLive: ["not live since {at}", "自 {at} 起未更新"],
@@ -23,14 +24,14 @@ const TEXTS = {
   done: ["done", "已完成"], current: ["now", "进行中"], next: ["to come", "未到"], left: ["{length} left", "还剩 {length}"],
   overdue: ["overdue by {length}", "超时 {length}"], forLength: ["for {length}", "已 {length}"], episode: ["Episode {n}", "事件 {n}"],
   showEpisode: ["Watch episode {n}", "观看事件 {n}"], noDeadline: ["waits for an answer", "等待应答"], ring: ["Ring {chips}", "环 {chips}"],
-  chip: ["Chip {n}", "芯片 {n}"], ringOf: ["ring", "环"], rings: ["Rings", "环"], state: ["State", "状态"], well1: ["well", "正常"],
+  chip: ["Chip {n}", "芯片 {n}"], ringOf: ["Ring", "环"], rings: ["Rings", "环"], state: ["State", "状态"], well1: ["well", "正常"],
   faulty: ["faulty", "有故障"], unwell: ["not well", "异常"], isolated: ["isolated", "已隔离"], inReset: ["in a reset", "复位中"],
-  temperature: ["temperature", "温度"], load: ["load", "负载"], memory: ["memory", "显存"],
-  power: ["power", "功率"], model: ["Model", "型号"], idle: ["nobody uses it", "无人使用"],
-  resets: ["resets", "复位"], noChips: ["No chips are known.", "没有已知的芯片。"], usedBy: ["used by", "使用者"],
+  temperature: ["Temperature", "温度"], load: ["Load", "负载"], memory: ["Memory", "显存"],
+  power: ["Power", "功率"], model: ["Model", "型号"], idle: ["nobody uses it", "无人使用"],
+  resets: ["Resets", "复位"], noChips: ["No chips are known.", "没有已知的芯片。"], usedBy: ["Used by", "使用者"],
   lastHour: ["The last hour", "最近一小时"],
   lastHourNote: ["Measured while somebody watches the page.", "仅在有人查看本页时测量。"],
-  noSeries: ["Nothing was measured yet.", "尚无测量数据。"], processes: ["Processes", "进程"], pid: ["pid", "进程号"], name: ["Name", "名称"],
+  noSeries: ["Nothing was measured yet.", "尚无测量数据。"], processes: ["Processes", "进程"], pid: ["PID", "进程号"], name: ["Name", "名称"],
   of: ["of", "/"], services: ["Services", "服务"], noServices: ["No service uses chips.", "没有服务使用芯片。"],
   running: ["running", "运行中"], pausing: ["stopping", "正在停止"], paused: ["held", "暂停保留"], resumingC: ["starting", "正在启动"],
   settling: ["settling", "观察中"], failed: ["given up", "已放弃"], down: ["down", "未运行"], unhealthy: ["unhealthy", "不健康"],
