@@ -49,7 +49,7 @@ def run(place: Place) -> int:
     page = Page(Door(place.door))
     hosts = names(listening[0].getsockname()[1], place.names)
     config = uvicorn.Config(
-        page.app(hosts),  # type: ignore[arg-type]  # Its types are those of another library for the same thing.
+        page.app(hosts),
         http=HurriedProtocol,
         ws="none",
         lifespan="off",
