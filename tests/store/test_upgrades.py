@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
+from cmgr.config.settings import Config
+from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import StoreError, chain
+from cmgr.model.reduce import reduce
+from cmgr.model.scope import pre_isolating
+from cmgr.model.values.facts import Event, Restarted
 from cmgr.model.values.healing import Healing
 from cmgr.store import files, open_store, schema
 from cmgr.store.reader import open_reader
@@ -128,4 +133,23 @@ def test_what_ran_when_the_file_was_of_an_older_level_ought_to_run(path: Path) -
         connection.commit()
     store = open_store(path)
     assert {c.name for c in store.load().containers.values() if c.wanted} == {"web"}
+    store.close()
+
+
+def test_a_chip_that_0_1_0_isolated_for_its_link_is_in_use_again_after_the_upgrade(path: Path) -> None:
+    from_script(path, "level2.sql")
+    raised = '[["FaultDuration","SeparateNPU","2026-03-01T03:00:00.000250+00:00","has lasted 20 s",false]]'
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE isolations SET by = 'escalation', code = '81078603'")
+        connection.execute("UPDATE tallies SET code = '81078603', raised = ?", (raised,))
+        connection.execute("UPDATE faults SET code = '81078603', level = 'SeparateNPU', momentary = 0, count = 1")
+        connection.commit()
+    store = open_store(path)
+    loaded = store.load()
+    (isolation,) = loaded.isolations.values()
+    assert isolation.by == "escalation"
+    node = replace(loaded, catalog=load_catalog(Config()))
+    after, _ = reduce(node, Event(sample.LATER, Restarted(tuple(loaded.chips.values()), ())))
+    assert after.isolations == {}
+    assert [*pre_isolating(after, values.CHIP)] == ["81078603"]
     store.close()
