@@ -40,6 +40,7 @@ def root(
 COMMANDS = {
     "status": ("show", "status", "StatusOptions"),
     "chips": ("show", "chips", "ChipsOptions"),
+    "group": ("groups", "group", "GroupOptions"),
     "slot": ("slots", "slot", "SlotOptions"),
     "cdi": ("slots", "cdi", "CdiOptions"),
     "export": ("export", "export", "ExportOptions"),

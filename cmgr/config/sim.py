@@ -47,6 +47,7 @@ class SimContainer:
     order: Annotated[int, Meta("Stopped from high to low, started from low to high.", within=(-1000000, 1000000))] = 0
     enabled: Annotated[bool, Meta("Whether cmgr may touch it at all.")] = True
     heal: Annotated[bool, Meta("Whether it is to be restarted when it exits with an error.")] = False
+    group: Annotated[str, Meta("The group that it is a member of; empty: none.")] = ""
     running: Annotated[bool, Meta("Whether it runs when the service starts.")] = True
     restart_policy: Annotated[str, Meta('The restart policy of its runtime: "", "always", "on-failure" and so on.')] = (
         ""

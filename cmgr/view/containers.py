@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.containers.projects import circle
-from cmgr.model.scope import chip_words, grave_faults, is_spared, network_blocker, why_idle
+from cmgr.model.scope import chip_words, grave_faults, halting, is_spared, network_blocker, start_blocker, why_idle
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.containers import HEALTHY, Container, ContainerKey
 from cmgr.model.values.holds import Hold, HoldState
@@ -254,7 +254,9 @@ def _waits_for(node: Node, hold: Hold, status: str) -> str:
         return f"runtime {hold.key.runtime} is not managed"
     if runtime is not None and runtime.why_down:
         return f"runtime {runtime.name} is down: {runtime.why_down}"
-    return f"{why_idle(node)}: nothing is started" if why_idle(node) else ""
+    if why_idle(node):
+        return f"{why_idle(node)}: nothing is started"
+    return start_blocker(node, hold).why if status == "paused" and halting(node, hold.key) is not None else ""
 
 
 def _hint(node: Node, hold: Hold) -> str:

@@ -25,6 +25,7 @@ from cmgr.model.values.rings import REBOOTING, Ring
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.view.advice import called, isolation_hint, ring_hint, runtime_hint, titled
 from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
+from cmgr.view.groups import troubles as of_groups
 from cmgr.words import counted, one_line, stamp_or_none, times
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *(found for _, ring in sorted(node.rings.items()) for found in _ring(node, ring)),
         *(_chip(node, chip, why) for chip in sorted({*node.chips, *node.isolations}) if (why := unfit(node, chip))),
         *_pre_isolated(node),
+        *of_groups(node),
         *_failed(node),
         *_ailing(node),
         *_down(node),

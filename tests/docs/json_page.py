@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cmgr.service.door.openapi import SCHEMAS, schema
-from cmgr.view import shapes, slot_shapes
+from cmgr.view import group_shapes, shapes, slot_shapes
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 
@@ -19,6 +19,7 @@ SHAPES = {
     "status": shapes.Status,
     "chips": shapes.Chips,
     "chips --available": shapes.Available,
+    "group": group_shapes.Groups,
     "slot": slot_shapes.Slots,
     "faults": shapes.Faults,
     "history": shapes.Episodes,

@@ -73,7 +73,7 @@ def test_none_starts_before_all_can_and_then_all_do() -> None:
     assert (phase(cmgr), cmgr.held(), running(cmgr)) == (GroupPhase.RUNNING, [], ["kv", "r0", "r1", "router"])
     (last,) = group(cmgr).history
     assert (last.number, last.outcome) == (1, "recovered")
-    assert "r0 is held for episode 1" in last.cause
+    assert last.cause == "r0 stops for 80000005 (RestartNPU) on chip 0"
     assert [c.ring for c in cmgr.sent(ResetRing)] == [0], "the ring of the healthy is left alone"
 
 

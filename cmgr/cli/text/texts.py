@@ -10,7 +10,7 @@ from cmgr.cli.text.render import Face
 from cmgr.words import counted
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes, slot_shapes
+    from cmgr.view import group_shapes, shapes, slot_shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,48 @@ def _containers(told: "shapes.Status", page: Page, brief: bool) -> list[str]:
             found.append((name, container["status"], chips, since, why))
     lines = render.table(("CONTAINER", "STATUS", "CHIPS", "SINCE", "WHY"), found, page.width) if found else []
     return [*lines, f"{counted(quiet, 'container')} running, not shown here"] if quiet else lines
+
+
+def groups(told: "group_shapes.Groups", page: Page) -> list[str]:
+    """Return a row for each group."""
+    if not told["groups"]:
+        return ["there are no groups: containers with the same label cmgr.group=NAME are one"]
+    rows = [
+        (
+            each["name"],
+            each["phase"],
+            str(each["round"] or "-"),
+            f"{len(each['members']) - each['down']} of {each['size'] or len(each['members'])}",
+            "\n".join(filter(None, [page.face.local(each["reason"]), *(f"remark: {r}" for r in each["remarks"])])),
+        )
+        for each in told["groups"]
+    ]
+    return render.table(("GROUP", "PHASE", "ROUND", "RUNNING", "WHY"), rows, page.width)
+
+
+def group(told: "group_shapes.Group", page: Page) -> list[str]:
+    """Return a group member by member, and its last rounds."""
+    on = f": round {told['round']}, {told['cause']}" if told["began"] else ""
+    lines = [f"group {told['name']} is {told['phase']}{page.face.local(on)}", *filter(None, [told["reason"]])]
+    rows = [
+        (
+            each["name"],
+            "running" if each["running"] else "held" if each["held"] else "down",
+            render.numbers(each["chips"]),
+            str(each["order"]),
+            page.face.ago(each["since"]) if each["since"] else "",
+            page.face.local(each["reason"]),
+        )
+        for each in told["members"]
+    ]
+    lines += ["", *render.table(("MEMBER", "STATUS", "CHIPS", "ORDER", "SINCE", "WHY"), rows, page.width)]
+    past = [
+        (str(r["number"]), page.face.when(r["began"]), page.face.when(r["ended"]), r["outcome"], r["cause"])
+        for r in told["history"]
+    ]
+    lines += ["", *render.table(("ROUND", "BEGAN", "ENDED", "OUTCOME", "CAUSE"), past, page.width)] if past else []
+    lines += [f"remark: {remark}" for remark in told["remarks"]]
+    return [*lines, *([f"what to do: {told['hint']}"] if told["hint"] else [])]
 
 
 def slots(told: "slot_shapes.Slots", page: Page) -> list[str]:

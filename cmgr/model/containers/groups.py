@@ -16,6 +16,7 @@ from cmgr.model.scope import (
     Block,
     blocks_its_group,
     group_obstacle,
+    handled_faults,
     is_coupled,
     is_held_down,
     members_of,
@@ -88,8 +89,9 @@ def _why_held(turn: Turn, hold: Hold) -> str:
     if hold.tries and hold.error:
         return f"{hold.name}: {hold.error}"
     ring = turn.ring_for(hold.chips)
-    why = f" ({ring.reason})" if ring is not None and ring.in_episode and ring.reason else ""
-    return f"{hold.name} is held for episode {hold.episode}{why}" if hold.episode else f"{hold.name} is held"
+    faults = handled_faults(turn.node, ring) if ring is not None and hold.episode else []
+    what = f"{faults[0].code} ({faults[0].level.name}) on chip {faults[0].chip}" if faults else "an ordered reset"
+    return f"{hold.name} stops for {what}" if hold.episode else f"{hold.name} is held"
 
 
 def begin(turn: Turn, group: Group, cause: str, hold: Hold | None = None) -> Group:
@@ -182,8 +184,8 @@ def _starting(turn: Turn, group: Group) -> Group:
     if group.phase is GroupPhase.HALTING or held:
         return group
     length = span(turn.at - group.began) if group.began is not None else ""
-    turn.note(NoteKind.RESULT, f"group {group.name}: round {group.round} is over: all members run again after {length}")
-    return over(group, turn.at, "recovered")
+    turn.note(NoteKind.RESULT, f"group {group.name}: round {group.round} is over: its members run again after {length}")
+    return over(group, turn.at, "resumed" if _still_down(turn, group.out) else "recovered")
 
 
 def _why_not(turn: Turn, group: Group, hold: Hold) -> str:

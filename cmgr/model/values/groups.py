@@ -21,7 +21,8 @@ class GroupPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A round that is over. `outcome`: "recovered", "again" (the next one began), "resumed" or "given back"."""
+    """A round that is over. `outcome`: "recovered", "resumed" (without some), "again" (the next one
+    began) or "given back"."""
 
     number: int
     began: datetime

@@ -42,6 +42,7 @@ class Pretended:
     fail_stops: int = 0
     fail_starts: int = 0
     heal: bool = False
+    group: str = ""
 
 
 class State(StrEnum):
@@ -109,6 +110,7 @@ class Life:
             strategy=like.strategy,
             order=like.order,
             enabled=like.enabled,
+            group=like.group,
             restart_policy=self.restart_policy,
             auto_remove=like.auto_remove,
             heal=Heal() if like.heal else None,
@@ -133,6 +135,7 @@ def pretended(setting: SimContainer) -> Pretended:
         fail_stops=setting.fail_stops,
         fail_starts=setting.fail_starts,
         heal=setting.heal,
+        group=setting.group,
     )
 
 

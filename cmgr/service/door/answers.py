@@ -15,14 +15,16 @@ from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Gauge
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door import records
+from cmgr.service.door.group_orders import there
 from cmgr.service.door.routes import Page, Request, Stream, Unwell
 from cmgr.service.exports import Exports
 from cmgr.store.reader import Reader, open_reader
 from cmgr.view import status as view
+from cmgr.view.groups import groups
 from cmgr.view.slots import slots
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes, slot_shapes
+    from cmgr.view import group_shapes, shapes, slot_shapes
 
 MOST = 10_000
 OVERDUE_LOOKS = timedelta(seconds=5)
@@ -102,6 +104,13 @@ class Answers:
     def history(self, request: Request) -> "shapes.History":
         with self._read() as database:
             return records.lines(database, _limit(request))
+
+    def groups(self, _request: Request) -> "group_shapes.Groups":
+        return {"groups": groups(self.node())}
+
+    def group(self, request: Request) -> "group_shapes.Groups":
+        name = there(request, self.node(), "show")
+        return {"groups": [row for row in groups(self.node()) if row["name"] == name]}
 
     def slots(self, _request: Request) -> "slot_shapes.Slots":
         return {"slots": slots(self.node())}

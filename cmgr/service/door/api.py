@@ -1,6 +1,7 @@
 """The table of everything that can be asked of the service. It routes, and the OpenAPI document is made from it."""
 
 from cmgr.service.door.answers import Answers
+from cmgr.service.door.group_orders import GroupOrders
 from cmgr.service.door.openapi import document
 from cmgr.service.door.orders import Orders
 from cmgr.service.door.pages import Pages, for_persons
@@ -40,6 +41,11 @@ def _answers(a: Answers) -> tuple[Route, ...]:
         Route(
             "GET", "/v1/explain/{code}", "explain", a.explain, "What a fault code means: cmgr explain CODE.",
             (Arg("code", "string", "The fault's code, such as 80E24E00.", required=True),), tag=a.tag,
+        ),
+        Route("GET", "/v1/groups", "groups", a.groups, "The groups, what they wait for, their rounds: cmgr group."),
+        Route(
+            "GET", "/v1/groups/{group}", "group", a.group, "One of them: cmgr group NAME.",
+            (Arg("group", "string", "Its name.", required=True),),
         ),
         Route("GET", "/v1/slots", "slots", a.slots, "The slots and their chips: cmgr slot.", tag=a.tag),
         Route("GET", "/v1/cdi", "cdi", a.cdi, "The chips as a CDI specification: cmgr cdi."),
@@ -81,10 +87,20 @@ def _orders(o: Orders) -> tuple[Route, ...]:
         ),
         _order("maintenance", o.maintenance, "Record recoveries and act on none, or act again.", on, seconds, preview),
         _order("acknowledge", o.acknowledge, "Take notice of a trouble that stays.", trouble, noticed, preview),
+        *_group_orders(o.groups),
         *_slot_orders(o.slots),
         _order("reload", o.read_anew, "Have the configuration and fault tables read again."),
         _order("inject", o.inject, "Pretend a fault on a chip, for drills.", CHIP, code, assertion),
         _report(o),
+    )
+
+
+def _group_orders(o: GroupOrders) -> tuple[Route, ...]:
+    name = Arg("group", "string", "The group's name.", required=True)
+    why = Arg("reason", "string", "Why; a line.")
+    return (
+        _order("group-restart", o.restart, "Stop all members of a group, and start them together.", name, why),
+        _order("group-resume", o.resume, "Start what can be started of a group, without the rest.", name),
     )
 
 

@@ -103,11 +103,13 @@ def _response(says: str, kind: str, schemas: Sequence[Json]) -> Json:
 def _shapes(answer: Answering) -> tuple[Any, ...]:
     """Return the types that an answer may be of."""
     # Nothing else needs them while the service runs, and they take their time to load.
-    from cmgr.view import shapes, slot_shapes
+    from cmgr.view import group_shapes, shapes, slot_shapes
 
-    hint = get_type_hints(answer, localns={"shapes": shapes, "slot_shapes": slot_shapes}, include_extras=True).get(
-        "return"
-    )
+    hint = get_type_hints(
+        answer,
+        localns={"shapes": shapes, "slot_shapes": slot_shapes, "group_shapes": group_shapes},
+        include_extras=True,
+    ).get("return")
     return get_args(hint) or (hint,)
 
 

@@ -28,6 +28,7 @@ from cmgr.model.values.node import Node, known_runtimes
 from cmgr.model.values.rings import REBOOTING, Ring, resets_within
 from cmgr.ports import ChipDriver, Injector
 from cmgr.service.door import previews
+from cmgr.service.door.group_orders import GroupOrders
 from cmgr.service.door.report_orders import ReportOrders
 from cmgr.service.door.routes import Request
 from cmgr.service.door.slot_orders import SlotOrders
@@ -60,6 +61,10 @@ class Orders:
     @property
     def reported(self) -> ReportOrders:
         return ReportOrders(self.node, self.now, self.give, self.reports)
+
+    @property
+    def groups(self) -> GroupOrders:
+        return GroupOrders(self.node, self.give, who)
 
     @property
     def slots(self) -> SlotOrders:

@@ -12,6 +12,7 @@ from cmgr import __version__
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault
+from cmgr.model.values.groups import GroupPhase
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics.chips import MEASURED
@@ -19,6 +20,7 @@ from cmgr.service.metrics.look import Look, Samples, Table, one
 from cmgr.service.metrics.tally import DRIVER, Counts, Spread, Spreads
 from cmgr.view import status as view
 from cmgr.view.containers import down
+from cmgr.view.groups import groups
 from cmgr.view.troubles import of_service
 from cmgr.view.troubles import troubles as all_troubles
 from cmgr.words import one_line
@@ -171,6 +173,13 @@ def _resets_left(look: Look) -> Samples:
 gauge("cmgr_ring_resets_limit", "Resets that a ring may have in reset.window.", "ring")(
     lambda look: _rings(look, lambda _: look.node.policy.reset.attempts)
 )
+
+
+@gauge("cmgr_groups", "Groups of containers by phase; incomplete: some members run, and some do not.", "phase")
+def _groups(look: Look) -> Samples:
+    rows = groups(look.node)
+    whole = [row["phase"] if row["phase"] != "running" or not row["reason"] else "incomplete" for row in rows]
+    return (((phase,), float(whole.count(phase))) for phase in (*GroupPhase, "incomplete"))
 
 
 @gauge("cmgr_containers", "Containers that run on chips, are held, or ought to run.", "runtime", "status")

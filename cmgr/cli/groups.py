@@ -1,0 +1,59 @@
+"""The command about groups."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from cmgr.cli import source
+from cmgr.cli.options import Showing
+from cmgr.cli.show import page
+from cmgr.cli.text import out, texts
+from cmgr.service.door.client import get, order
+
+if TYPE_CHECKING:
+    from cmgr.view import group_shapes
+
+DEEDS = ("restart", "resume")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupOptions(Showing):
+    deed: Annotated[
+        str | None, typer.Argument(metavar="[restart|resume]", help="What to do; without it the group is shown.")
+    ] = None
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The group; without it all are shown.")] = None
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="With restart: why.")] = None
+
+
+def group(options: GroupOptions) -> int:
+    """Show the groups, or one; or restart one, or let it wait for nobody.
+
+    The containers of a group stop together and start together. A restart stops all and starts them when all can be
+    started, those that were down too. Resume starts those that can be started now, without waiting for the rest.
+    """
+    path = source.socket_of(options)
+    if options.deed in DEEDS:
+        if options.name is None:
+            raise typer.BadParameter("give a NAME")
+        return _order(path, options.deed, options.name, options.reason)
+    if options.name is not None:
+        raise typer.BadParameter(f"{options.deed!r} is neither {' nor '.join(DEEDS)}")
+    told = cast("group_shapes.Groups", get(path, f"groups/{options.deed}" if options.deed else "groups"))
+    if options.as_json:
+        out.as_json(told)
+    else:
+        out.lines(texts.group(told["groups"][0], page()) if options.deed else texts.groups(told, page()))
+    return 0
+
+
+def _order(path: str, deed: str, name: str, reason: str | None) -> int:
+    if deed == "restart":
+        made = cast("group_shapes.GroupRestarted", order(path, "group-restart", group=name, reason=reason))
+        names = ", ".join(made["containers"])
+        out.told([f"group {name}: round {made['round']} begins; stopped, and started together: {names}"])
+        return 0
+    left = cast("group_shapes.GroupResumed", order(path, "group-resume", group=name))["waiting"]
+    more = [f"started as soon as they can be: {', '.join(left)}"] if left else []
+    out.told([f"group {name}: what can be started is started", *more])
+    return 0

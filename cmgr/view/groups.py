@@ -1,0 +1,161 @@
+"""Groups as a person or a program reads them, and what is wrong with them."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cmgr.model.scope import (
+    Block,
+    blocks_its_group,
+    group_obstacle,
+    is_held_down,
+    members_of,
+    start_blocker,
+)
+from cmgr.model.values.containers import Container
+from cmgr.model.values.groups import Group, GroupPhase
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.policy import Strategy
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.view.advice import called
+from cmgr.words import one_line, stamp, stamp_or_none
+
+if TYPE_CHECKING:
+    from cmgr.view import group_shapes
+
+
+def groups(node: Node) -> "list[group_shapes.Group]":
+    """Return every group, by name."""
+    return [_row(node, node.groups.get(name) or Group(name)) for name in names(node)]
+
+
+def names(node: Node) -> list[str]:
+    """Return the names of the groups that have members here, or a round."""
+    on = {group.name for group in node.groups.values() if group.in_round}
+    return sorted({c.group for c in node.containers.values() if c.group} | on)
+
+
+def _row(node: Node, group: Group) -> "group_shapes.Group":
+    members = members_of(node, group.name)
+    return {
+        "name": group.name,
+        "phase": group.phase.value,
+        "round": group.round,
+        "began": stamp_or_none(group.began),
+        "cause": one_line(group.cause),
+        "since": stamp_or_none(group.since),
+        "size": size(members),
+        "down": sum(not c.running for c in members),
+        "reason": one_line(reason(node, group, members)),
+        "hint": _hint(node, group, members),
+        "members": [_member(node, group, container) for container in members],
+        "remarks": _remarks(node, members),
+        "history": [
+            {
+                "number": each.number,
+                "began": stamp(each.began),
+                "ended": stamp(each.ended),
+                "cause": one_line(each.cause),
+                "outcome": each.outcome,
+            }
+            for each in reversed(group.history)
+        ],
+    }
+
+
+def _member(node: Node, group: Group, container: Container) -> "group_shapes.Member":
+    hold = node.holds.get(container.key)
+    held = hold is not None and is_held_down(hold)
+    why = start_blocker(node, hold).why or hold.error if hold is not None and held else ""
+    if hold is not None and hold.state is HoldState.STOPPING:
+        why = hold.error or "it is being stopped"
+    if container.key in group.out:
+        why = "; ".join(filter(None, ("a person has taken it, or left it behind", why)))
+    return {
+        "name": one_line(container.name),
+        "called": called(node, container.key),
+        "chips": sorted(container.chips),
+        "order": container.order,
+        "running": container.running,
+        "held": held,
+        "since": stamp_or_none(container.since),
+        "reason": one_line(why),
+    }
+
+
+def size(members: list[Container]) -> int:
+    """Return how many members there are by their labels, of which the largest number counts; 0: they do not say."""
+    return max((c.group_size for c in members), default=0)
+
+
+def reason(node: Node, group: Group, members: list[Container]) -> str:
+    """Return what the group waits for, or why it is not whole; nothing where it is."""
+    down = [c.name for c in members if not c.running]
+    if group.in_round:
+        obstacle = group_obstacle(node, group) if group.phase is GroupPhase.HALTING else None
+        held = [node.holds[k].name for k in group.members if k in node.holds and is_held_down(node.holds[k])]
+        starting = f"{', '.join(sorted(held))} to run" if held else "its end"
+        waits = obstacle.why if obstacle is not None else f"waiting for {starting}"
+        return f"{len(down)} of {len(members)} down: {waits}"
+    if down and len(down) < len(members):
+        return f"{', '.join(down)} {'does' if len(down) == 1 else 'do'} not run"
+    wanted = size(members)
+    if members and not down and wanted > len(members):
+        return f"{len(members)} of {wanted} members are known here"
+    return ""
+
+
+def _hint(node: Node, group: Group, members: list[Container]) -> str:
+    if group.phase is GroupPhase.HALTING:
+        stays = not _is_under_way(node, group)
+        return f"to start what can be started now: cmgr group resume {group.name}" if stays else ""
+    down = [c for c in members if not c.running]
+    if not group.in_round and down and len(down) < len(members):
+        return f"to stop and start all its members: cmgr group restart {group.name}"
+    return ""
+
+
+def _is_under_way(node: Node, group: Group) -> bool:
+    """Return whether something still happens by itself, so that nobody should start a part of the group."""
+    held = [node.holds[key] for key in group.members if key in node.holds]
+    rings = {node.chips[chip].ring for hold in held for chip in hold.chips if chip in node.chips}
+    stopping = any(hold.state is HoldState.STOPPING and not hold.error for hold in held)
+    obstacle = group_obstacle(node, group)
+    waits = obstacle is None or obstacle.kind is not Block.CHIP
+    return stopping or waits or any(node.rings[ring].in_episode for ring in rings)
+
+
+def _remarks(node: Node, members: list[Container]) -> list[str]:
+    sizes = sorted({c.group_size for c in members if c.group_size})
+    told = [f"its members disagree how many they are: {', '.join(map(str, sizes))}"] if len(sizes) > 1 else []
+    told += ["it has one member, and a group of one is none"] if len(members) == 1 else []
+    if sizes and len(members) > sizes[-1]:
+        told.append(f"it has {len(members)} members, and its labels say {sizes[-1]}")
+    if node.policy.strategy is Strategy.NEVER and any(c.strategy is None for c in members):
+        told.append("the strategy is never, so that no round begins for members without a strategy of their own")
+    for container in members:
+        why = _left_alone(container)
+        told += [f"{one_line(container.name)} {why}, so that the others wait for its end"] if why else []
+    return told
+
+
+def _left_alone(container: Container) -> str:
+    if not container.enabled:
+        return "has a label that says hands off"
+    if container.strategy is Strategy.NEVER:
+        return "has the strategy never"
+    return "was started with --rm" if blocks_its_group(container) else ""
+
+
+def troubles(node: Node) -> Iterator[Trouble]:
+    """Yield each group that is in a round, or is not whole."""
+    for name in names(node):
+        group, members = node.groups.get(name) or Group(name), members_of(node, name)
+        why = reason(node, group, members)
+        if why:
+            text = f"group {name} is {group.phase.value if group.in_round else 'not whole'}"
+            chips = tuple(sorted({chip for c in members for chip in c.chips}))
+            told = tuple(c.name for c in members)
+            since = group.began if group.in_round else None
+            hint = _hint(node, group, members)
+            yield Trouble(TroubleKind.GROUP, name, text, why, hint, since, chips=chips, containers=told)

@@ -1,0 +1,150 @@
+"""Groups as persons and programs are told of them: what they wait for, what is not whole, what cannot be meant so."""
+
+from dataclasses import replace
+
+import pytest
+
+from cmgr.cli.text import texts
+from cmgr.cli.text.render import Face
+from cmgr.errors import CmgrError, NotThere
+from cmgr.model.values import facts
+from cmgr.model.values.commands import ListContainers, StopContainer
+from cmgr.model.values.policy import Strategy
+from cmgr.service.door.group_orders import GroupOrders
+from cmgr.service.door.routes import Request
+from cmgr.view import group_shapes
+from cmgr.view.groups import groups
+from cmgr.view.status import Own, status
+from cmgr.view.troubles import troubles
+from tests.model.builders import SEPARATE, Cmgr, container
+from tests.model.test_groups import halted, running, tp
+
+
+def row(cmgr: Cmgr) -> group_shapes.Group:
+    (only,) = groups(cmgr.node)
+    return only
+
+
+def told(cmgr: Cmgr) -> list[str]:
+    return [t.words for t in troubles(cmgr.node) if t.kind == "group"]
+
+
+def orders(cmgr: Cmgr) -> GroupOrders:
+    def give(order: facts.Ordered) -> None:
+        cmgr.tell(order)
+
+    return GroupOrders(lambda: cmgr.node, give, lambda request: f"uid {request.uid}")
+
+
+def ask(do: str, **args: object) -> Request:
+    return Request(f"group-{do}", args, uid=7)
+
+
+def test_a_group_that_runs_is_no_trouble() -> None:
+    cmgr = tp()
+    assert (row(cmgr)["phase"], row(cmgr)["down"], row(cmgr)["reason"], told(cmgr)) == ("running", 0, "", [])
+
+
+def test_a_round_says_who_is_down_and_what_it_waits_for() -> None:
+    cmgr = tp()
+    cmgr.fault(0)
+    assert told(cmgr) == ["group tp is halting: 0 of 3 down: kv is stopping"]
+    cmgr.answer(StopContainer)
+    assert row(cmgr)["reason"].startswith("1 of 3 down: ")
+    cmgr.run(StopContainer, ListContainers)
+    assert row(cmgr)["reason"].startswith("3 of 3 down: r0 cannot be started: ring 0 is ")
+    assert row(cmgr)["cause"] == "r0 stops for 80000005 (RestartNPU) on chip 0"
+    assert row(cmgr)["hint"] == "", "the reset is under way: nobody should start a part of it"
+    why = {c["name"]: c["reason"] for c in status(cmgr.node, Own("ready", "sim", ()), cmgr.now)["containers"]}
+    assert "group tp waits: r0 cannot be started" in why["r1"]
+    cmgr.run()
+    assert (told(cmgr), [r["outcome"] for r in row(cmgr)["history"]]) == ([], ["recovered"])
+
+
+def test_a_wait_that_only_a_person_ends_says_what_to_type() -> None:
+    cmgr = tp()
+    cmgr.fault(0, SEPARATE)
+    cmgr.tell(facts.GroupRestartOrdered("tp", "a"))
+    cmgr.run()
+    assert row(cmgr)["hint"] == "to start what can be started now: cmgr group resume tp"
+
+
+def test_a_group_of_which_only_some_run_is_not_whole() -> None:
+    cmgr = tp()
+    cmgr.dies("r1", asked=True)
+    assert told(cmgr) == ["group tp is not whole: r1 does not run"]
+    assert row(cmgr)["hint"] == "to stop and start all its members: cmgr group restart tp"
+    cmgr.dies("r0", asked=True)
+    cmgr.dies("kv", asked=True)
+    assert told(cmgr) == [], "a person has stopped all of it"
+
+
+def test_a_group_of_which_some_are_not_known_here_is_not_whole() -> None:
+    cmgr = Cmgr(*(container(f"r{n}", n, group="tp", group_size=4) for n in range(3)))
+    assert told(cmgr) == ["group tp is not whole: 3 of 4 members are known here"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "remark"),
+    [
+        ({"enabled": False}, "b has a label that says hands off, so that the others wait for its end"),
+        ({"strategy": Strategy.NEVER}, "b has the strategy never, so that the others wait for its end"),
+        ({"auto_remove": True}, "b was started with --rm, so that the others wait for its end"),
+        ({"group_size": 3}, "its members disagree how many they are: 2, 3"),
+        ({"group": "other"}, "it has one member, and a group of one is none"),
+    ],
+)
+def test_labels_that_cannot_be_meant_so_are_remarked(fields: dict[str, object], remark: str) -> None:
+    b = replace(container("b", 4, group="tp"), **fields)  # type: ignore[arg-type]  # Of several types.
+    cmgr = Cmgr(container("a", 0, group="tp", group_size=2), b)
+    assert remark in [r for each in groups(cmgr.node) for r in each["remarks"]]
+
+
+def test_a_restart_by_order_says_what_it_stops() -> None:
+    cmgr = tp()
+    made = orders(cmgr).restart(ask("restart", group="tp", reason="new weights"))
+    assert made == {"group": "tp", "round": 1, "containers": ["kv", "r0", "r1"]}
+    cmgr.run()
+    assert running(cmgr) == ["kv", "r0", "r1", "router"]
+    assert row(cmgr)["history"][0]["cause"] == "ordered by uid 7: new weights"
+
+
+def test_an_order_to_resume_says_who_is_left_behind() -> None:
+    cmgr = halted(tp())
+    assert orders(cmgr).resume(ask("resume", group="tp")) == {"group": "tp", "waiting": ["r0"]}
+
+
+@pytest.mark.parametrize(
+    ("do", "args", "error"),
+    [
+        ("restart", {"group": "x"}, "cannot restart group 'x': there is no such group"),
+        ("resume", {}, "cannot resume group: group must be a name"),
+        ("resume", {"group": "tp"}, "cannot resume group tp: none of its members is held"),
+        ("restart", {"group": "tp", "reason": "two\nlines"}, "cannot restart group: reason must be one line"),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused(do: str, args: dict[str, object], error: str) -> None:
+    known = orders(tp())
+    with pytest.raises(CmgrError) as caught:
+        (known.restart if do == "restart" else known.resume)(ask(do, **args))
+    assert str(caught.value).startswith(error)
+    assert isinstance(caught.value, NotThere) is ("'x'" in error)
+
+
+def test_in_maintenance_no_group_is_restarted() -> None:
+    cmgr = tp()
+    cmgr.tell(facts.MaintenanceOrdered(on=True, who="a"))
+    with pytest.raises(CmgrError, match="cannot restart group tp: maintenance until"):
+        orders(cmgr).restart(ask("restart", group="tp"))
+
+
+def test_the_command_shows_each_group_and_one_with_its_members() -> None:
+    cmgr = halted(tp())
+    page = texts.Page(Face(cmgr.now), 200)
+    assert texts.groups({"groups": []}, page)[0].startswith("there are no groups")
+    (head, line) = texts.groups({"groups": groups(cmgr.node)}, page)
+    assert head.split() == ["GROUP", "PHASE", "ROUND", "RUNNING", "WHY"]
+    assert line.split()[:6] == ["tp", "halting", "1", "0", "of", "3"]
+    text = "\n".join(texts.group(row(cmgr), page))
+    assert text.startswith("group tp is halting: round 1, r0 stops for 80000005 (RestartNPU) on chip 0\n3 of 3 down: ")
+    assert "r1" in text
