@@ -127,7 +127,8 @@ export function chipView(state, number) {
   const of = (name) => points.map((p) => [p.at, readings(p.measured)[name]]).filter(([, v]) => v !== undefined);
   const temperature = of("temperature"), load = of("load");
   const facts = [[t("ringOf"), ring ? ranges(ring.chips) : chip.ring], [t("model"), chip.model], [t("temperature"), value(m.temperature, "°C")], [t("load"), value(m.load, "%")],
-    [t("memory"), memory(m)], [t("power"), value(m.power, "W")], [t("usedBy"), chip.containers.join(", ") || t("idle")], [t("resets"), ring?.resets ?? 0]];
+    [t("memory"), memory(m)], [t("power"), value(m.power, "W")], [t("usedBy"), chip.containers.join(", ") || t("idle")], [t("resets"), ring?.resets ?? 0],
+    ...(chip.slots?.length ? [[t("slots"), chip.slots.join(", ")]] : [])];
   const used = state.status.containers.some((c) => c.status === "running" && c.chips.some((n) => ring?.chips.includes(n)));
   return html`
     <section class="title"><h1>${t("chip", { n: chip.id })}</h1>${badge(tone, t(key))}

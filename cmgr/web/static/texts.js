@@ -1,6 +1,7 @@
 // Every text of the page, in English and in Chinese. The service's own sentences stay as it says them.
 
 const TEXTS = {
+  slots: ["Slots", "槽位"],
   oneChip: ["Chip", "芯片"],
   ordersOff: ["Orders are switched off here: web.orders = false.", "此处不能下达指令:web.orders = false。"],
   now: ["Now", "现状"], history: ["History", "历史"], faults: ["Faults", "故障"], chips: ["Chips", "芯片"], main: ["Main", "主导航"],
