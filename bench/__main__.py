@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from bench import alone, ascend, containerd, cycles, figures, idle, page, pictures, storm
+from bench import alone, ascend, containerd, cycles, figures, idle, nvidia, page, pictures, storm
 from bench.figures import Figure
 from bench.site import Site
 
@@ -13,6 +13,7 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "cycles": cycles.run,
     "storm": storm.run,
     "ascend": ascend.run,
+    "nvidia": nvidia.run,
     "containerd": containerd.run,
     "idle": idle.run,
     "page": page.run,

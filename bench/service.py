@@ -27,8 +27,8 @@ PRETENDED_STOP, PRETENDED_START = "100ms", "240ms"
 class Plan:
     """The ground that the service runs on. Chip i is used by containers i, i + chips and so on.
 
-    `docker`: the daemon's socket; empty: pretended containers. `library`: the driver's for Ascend chips, which says
-    itself what chips there are; empty: simulated ones. `containerd`: its socket, instead of Docker's.
+    `docker`: the daemon's socket; empty: pretended containers. `library`: that of a driver, which says itself what
+    chips there are; empty: simulated ones. `containerd`: its socket, instead of Docker's.
     """
 
     chips: int
@@ -38,6 +38,11 @@ class Plan:
     docker: str = ""
     library: str = ""
     containerd: str = ""
+
+    @property
+    def driver(self) -> str:
+        """Return the driver whose library that is."""
+        return "sim" if not self.library else "nvml" if "nvidia" in Path(self.library).name else "dcmi"
 
     @property
     def runtime(self) -> str:
@@ -175,8 +180,12 @@ def cmgr() -> list[str]:
 
 def _settings(folder: Path, plan: Plan) -> Iterator[str]:
     yield f"strategy = {json.dumps(plan.strategy)}"
-    yield f"driver = {json.dumps('dcmi' if plan.library else 'sim')}"
-    yield f"dcmi.library = {json.dumps(plan.library)}"
+    yield f"driver = {json.dumps(plan.driver)}"
+    if plan.library:
+        yield f"{plan.driver}.library = {json.dumps(plan.library)}"
+    if plan.driver == "nvml":
+        yield f"nvml.tool = {json.dumps(str(Path(plan.library).with_name('nvidia-smi')))}"
+        yield f"nvml.kernel_log = {json.dumps(str(Path(plan.library).with_name('kmsg')))}"
     yield f"runtimes = [{json.dumps(plan.runtime)}]"
     yield f"state_dir = {json.dumps(str(folder / 'state'))}"
     yield f"socket = {json.dumps(str(folder / 'c.sock'))}"

@@ -1,0 +1,117 @@
+"""The same on the driver of NVIDIA GPUs, over the stand-in for its library and nvidia-smi: first stops, storm, idle."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+
+from bench import idle, weather
+from bench.cycles import CHIPS
+from bench.figures import Figure, quantile
+from bench.records import Records, of
+from bench.service import Service
+from bench.site import Site
+from cmgr.store.reader import open_reader
+from tests.fakes.dcmi.build import CannotBuild
+from tests.fakes.nvml import hosts
+from tests.fakes.nvml.build import Workshop
+from tests.fakes.nvml.standin import FakeGpu, Standin
+
+DISTINCT = 400
+AT_ONCE = 200
+PART = 'driver = "nvml"'
+
+RESETS = (119, 140, 46, 166, 167)
+"""Xids of level RestartNPU that no recovery action follows: each round has another, for the same soon after is one."""
+
+OLD, NEW = 535, 580
+
+
+def run(site: Site) -> list[Figure]:
+    """Return nothing where there is no compiler."""
+    try:
+        workshop = Workshop()
+    except CannotBuild:
+        return []
+    with closing(workshop):
+        return [
+            *_first_stops(site, _machine(workshop, hosts.host_h100(CHIPS), NEW), "1 container", "singleRecover", 1),
+            *_first_stops(site, _machine(workshop, hosts.host_v100(CHIPS), OLD), "8 containers", "ringRecover", CHIPS),
+            *_storm(site, _machine(workshop, hosts.host_h100(CHIPS), OLD)),
+            *_idle(site, _machine(workshop, hosts.host_h100(idle.CHIPS), NEW)),
+        ]
+
+
+def _machine(workshop: Workshop, gpus: tuple[FakeGpu, ...], release: int) -> Standin:
+    machine = Standin(workshop.place(str(release))).create(gpus)
+    assert machine.kernel_log.exists()
+    return machine
+
+
+def _service(site: Site, machine: Standin, strategy: str, stack: ExitStack) -> tuple[Service, Records]:
+    plan = site.plan(CHIPS, CHIPS, strategy, CHIPS, library=str(machine.library))
+    service, records = site.timed(plan, stack)
+    stack.enter_context(service)
+    return service, records
+
+
+def _first_stops(site: Site, machine: Standin, case: str, strategy: str, stopped: int) -> list[Figure]:
+    """From the moment before the library has the event: that its thread wakes is part of it."""
+    with ExitStack() as stack:
+        service, records = _service(site, machine, strategy, stack)
+        waited = []
+        for xid in RESETS:
+            for gpu in range(CHIPS):
+                mark, began = records.mark(), time.monotonic()
+                machine.xid(gpu, xid)
+                records.wait(mark, lambda calls: len(of(calls, "start")) >= stopped, f"GPU {gpu} recovered")
+                service.until(service.all_well, "end the episode")
+                waited.append((of(records.since(mark), "stop")[0].begin - began) * 1000)
+        return _times(f"{case}: Xid to the first stop", waited)
+
+
+def _times(what: str, values: Sequence[float]) -> list[Figure]:
+    n = len(values)
+    return [
+        Figure(PART, f"{what}, p50", quantile(values, 0.5), "ms", 5, n),
+        Figure(PART, f"{what}, p99", quantile(values, 0.99), "ms", 25, n),
+    ]
+
+
+def _storm(site: Site, machine: Standin) -> list[Figure]:
+    with ExitStack() as stack:
+        service, records = _service(site, machine, "singleRecover", stack)
+        rss = service.memory()
+        service.forget_peak()
+        began = time.monotonic()
+        for number in range(weather.EVENTS):
+            # Unknown Xids, which last where the driver has no recovery action.
+            machine.xid(0, 1000 + number % DISTINCT)
+            if number % AT_ONCE == 0:
+                time.sleep(max(0.0, began + number * weather.SECONDS / weather.EVENTS - time.monotonic()))
+        machine.xid(1, RESETS[0])
+        sent = time.monotonic()
+        records.wait(0, lambda calls: bool(of(calls, "start")), "the container came back")
+        service.until(service.all_well, "end all episodes")
+        first = next(c.begin for c in of(records.since(0), "stop") if c.who == "bench-1")
+        with open_reader(service.folder / "state" / "cmgr.db") as database:
+            found = {f.code for f in database.faults(since=None, active_only=False) if f.chip == 0}
+        return [
+            Figure(PART, "storm: distinct Xids lost", DISTINCT - len(found), "", 0, DISTINCT),
+            Figure(PART, "storm: an Xid of another GPU at its end to the first stop", (first - sent) * 1000, "ms", 100),
+            Figure(PART, "storm: memory, peak over before", service.memory("VmHWM") - rss, "MB", 20),
+        ]
+
+
+def _idle(site: Site, machine: Standin) -> list[Figure]:
+    plan = site.plan(idle.CHIPS, idle.CHIPS, "ringRecover", idle.CONTAINERS, library=str(machine.library))
+    with site.service(plan) as service:
+        service.until(service.all_well, "be idle")
+        time.sleep(idle.SETTLE)
+        began, cpu = time.monotonic(), service.cpu_seconds()
+        time.sleep(idle.SECONDS)
+        share = (service.cpu_seconds() - cpu) / (time.monotonic() - began) * 100
+        return [
+            Figure(PART, "start to READY", service.ready_after * 1000, "ms", 1500),
+            Figure(PART, f"idle, {idle.CHIPS} GPUs: processor", share, "% of a core", 0.1),
+            Figure(PART, f"idle, {idle.CHIPS} GPUs: memory (RSS)", service.memory(), "MB", 80),
+        ]
