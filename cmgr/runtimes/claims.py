@@ -1,9 +1,9 @@
 """Which chips a container asks for, read from everything in its definition that can say so.
 
-Pure, but for `majors_here`. The same for every runtime and every make of chips; how one make is asked for, its
-`vendor.Notation` says. A claim is what `chips.resolve` takes: a physical id in decimal digits, `chips.ALL_CHIPS`, a
-slot's name, or a serial, uuid, bus id or device file. An unreadable item becomes a warning that names where it stands;
-it never hides the other claims and is never taken for chip 0.
+Pure, but for `majors_here` and `mounted_in`. The same for every runtime and every make of chips; how one make is asked
+for, its `vendor.Notation` says. A claim is what `chips.resolve` takes: a physical id in decimal digits,
+`chips.ALL_CHIPS`, a slot's name, or a serial, uuid, bus id or device file. An unreadable item becomes a warning that
+names where it stands; it never hides the other claims and is never taken for chip 0.
 """
 
 import posixpath
@@ -194,6 +194,27 @@ def from_mounts(places: Iterable[str]) -> Claims:
     return joined(
         from_cdi([item], "the mounts") if _CDI.fullmatch(item) else from_list("the mounts", item) for item in whole
     )
+
+
+def from_mountinfo(table: str) -> frozenset[str]:
+    """Return the chips whose device files are mounted by this content of /proc/PID/mountinfo.
+
+    Some runtimes give chips so, and what they gave stands nowhere else: the definition may ask for any two.
+    """
+    fields = (line.split(" ") for line in table.splitlines())
+    # The fourth field is the file's path in its file system, which for device files is that of /dev; then comes its
+    # place in the container.
+    return frozenset(
+        filter(None, (_node(f"/dev{field[3]}") for field in fields if len(field) > 4 and field[4].startswith("/dev/")))
+    )
+
+
+def mounted_in(pid: int, proc: Path = Path("/proc")) -> frozenset[str]:
+    """Return the chips whose device files are mounted in a container, by its first process; nothing when it is gone."""
+    try:
+        return from_mountinfo((proc / str(pid) / "mountinfo").read_text("utf-8", "replace")) if pid > 0 else frozenset()
+    except OSError:
+        return frozenset()
 
 
 def from_requests(requests: Iterable[Request]) -> Claims:

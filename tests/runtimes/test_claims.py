@@ -1,5 +1,7 @@
 """Which chips a definition asks for, in every spelling, and what cannot be read."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -232,6 +234,23 @@ def test_a_cdi_name_is_read(name: str, chips: str) -> None:
 def test_nvidias_variable_is_read_as_its_toolkit_reads_it(environment: str, chips: str) -> None:
     assert claims.from_environment(environment.split(), programs=["nvidia"]) == Claims(frozenset(chips.split()))
     assert claims.from_environment(environment.split(), programs=["runc"]) == Claims()
+
+
+MOUNTS = """\
+22 28 0:21 / /sys rw,nosuid shared:7 - sysfs sysfs rw
+611 590 0:6 /nvidiactl /dev/nvidiactl ro,nosuid,noexec master:2 - devtmpfs udev rw,size=4k
+612 590 0:6 /nvidia3 /dev/nvidia3 ro,nosuid,noexec master:2 - devtmpfs udev rw,size=4k
+613 590 0:6 /nvidia-uvm /dev/nvidia-uvm ro,nosuid,noexec master:2 - devtmpfs udev rw,size=4k
+odd
+"""
+
+
+def test_device_files_that_are_mounted_in_a_running_container_are_its_chips(tmp_path: Path) -> None:
+    assert claims.from_mountinfo(MOUNTS) == {"/dev/nvidia3"}
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "mountinfo").write_text(MOUNTS)
+    assert claims.mounted_in(7, tmp_path) == {"/dev/nvidia3"}
+    assert claims.mounted_in(8, tmp_path) == claims.mounted_in(0, tmp_path) == frozenset()
 
 
 def test_chips_can_be_listed_by_mounts() -> None:

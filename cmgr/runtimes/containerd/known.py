@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.runtimes.claims import mounted_in
 from cmgr.runtimes.containerd.record import Definition, Streams, Task, with_exit_asked
 from cmgr.runtimes.memory import Memory, Ticket
 
@@ -17,7 +18,8 @@ class Seen:
     """A container as it was last seen.
 
     `run`, `exit` and `streams` are of its present or last life. `blamed`: its label said that a person had stopped it
-    when this life began already, so that it says nothing about this life's end.
+    when this life began already, so that it says nothing about this life's end. `given`: the chips whose device files
+    this life was given by mounts.
     """
 
     definition: Definition
@@ -27,6 +29,7 @@ class Seen:
     streams: Streams | None = None
     asked: bool | None = None
     blamed: bool = False
+    given: frozenset[str] = frozenset()
 
     @property
     def running(self) -> bool:
@@ -39,7 +42,9 @@ class Seen:
             asked = True
         end = None if self.running else with_exit_asked(self.exit, asked)
         running, frozen = self.running, self.task is not None and self.task.paused
-        return replace(self.definition.container, running=running, run=self.run, exit=end, frozen=frozen)
+        defined = self.definition.container
+        claims = defined.claims | self.given
+        return replace(defined, claims=claims, running=running, run=self.run, exit=end, frozen=frozen)
 
 
 class Known(Memory[ContainerKey, Seen]):
@@ -74,7 +79,8 @@ class Known(Memory[ContainerKey, Seen]):
         if run == old.run:
             end = old.exit or task.exit  # A second report of an end is that of a client's clean-up.
             return replace(old, definition=definition, task=task, exit=end, streams=task.streams)
-        return Seen(definition, task, run, task.exit, task.streams, blamed=_is_blamed(definition, task))
+        given = mounted_in(task.pid) if task.running and definition.concerns else frozenset[str]()
+        return Seen(definition, task, run, task.exit, task.streams, blamed=_is_blamed(definition, task), given=given)
 
     def _word(self, task: Task, known: str) -> str:
         process = f"{self._boot}.{task.pid}."

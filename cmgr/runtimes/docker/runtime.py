@@ -13,7 +13,7 @@ from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils, R
 from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes import ears
-from cmgr.runtimes.claims import majors_here
+from cmgr.runtimes.claims import majors_here, mounted_in
 from cmgr.runtimes.docker import inside
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Watcher
@@ -208,6 +208,8 @@ class DockerRuntime:
             document = client.api.inspect_container(id_)
         image = self._image_labels(document, seconds or self._limits.look) if asks_last_words(document) else None
         found = described(document, majors_here(), image)
+        if found.concerns and found.container.running and (given := mounted_in(found.pid)):
+            found = replace(found, container=replace(found.container, claims=found.container.claims | given))
         self._known.put(id_, found, ticket)
         return replace(found, container=self._deaths.completed(found.container))
 

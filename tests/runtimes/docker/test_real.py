@@ -51,6 +51,23 @@ def test_auto_finds_the_daemon(dockerd: Dockerd) -> None:
     runtime.close()
 
 
+def test_the_device_files_that_a_running_container_was_given_by_mounts_are_its_chips(world: DockerWorld) -> None:
+    # A file system whose root has it, as /dev has those of chips.
+    file = Path("/dev/shm/nvidia77")  # noqa: S108
+    file.touch()
+    try:
+        key = world.made("given", host={"binds": [f"{file}:/dev/nvidia77"]}, environment=ONE_CHIP)
+        world.start(key)
+        (found,) = world.runtime.list()
+        assert found.claims == {"0", "/dev/nvidia77"}
+        world.stop(key)
+        (found,) = world.runtime.list()
+        assert not found.running
+        assert found.claims == {"0"}
+    finally:
+        file.unlink()
+
+
 def test_a_start_that_docker_refuses_says_why(world: DockerWorld) -> None:
     gpu = DeviceRequest(device_ids=["0"], capabilities=[["gpu"]])
     key = world.made("gpu", host={"device_requests": [gpu]})
