@@ -66,7 +66,7 @@ test-newest: $(STAMP)
 	@sh tests/support/newest.sh build/newest
 	@PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" sh tests/support/again.sh \
 		$(BIN)/pytest -m "docker or containerd" tests/runtimes tests/system/test_clients.py tests/system/test_episodes.py \
-		tests/system/test_containerd_episodes.py tests/system/test_slots.py
+		tests/system/test_containerd_episodes.py tests/system/test_slots.py tests/system/test_compose.py
 
 bench: $(STAMP)
 	@sh tests/support/install.sh
