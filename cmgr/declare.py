@@ -16,6 +16,7 @@ class Form(Enum):
     URL = auto()
     ZONE = auto()
     BEGINS = auto()
+    UNIT = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,9 @@ from tests.support.containerd import Containerd
 from tests.support.daemon import CannotRun
 from tests.support.dockerd import Dockerd
 from tests.support.podman import Podman
+from tests.support.systemd import Systemd
 
-D = TypeVar("D", Dockerd, Containerd, Podman)
+D = TypeVar("D", Dockerd, Containerd, Podman, Systemd)
 
 pytest_plugins = ["tests.support.browser", "tests.support.figures", "tests.support.kinds"]
 
@@ -39,6 +40,12 @@ def podman() -> Iterator[Podman]:
 def containerd() -> Iterator[Containerd]:
     """A private containerd with the test image. Where none can run: skipped, but a failure when CI=true."""
     yield from _running("containerd", Containerd, Containerd.import_image)
+
+
+@pytest.fixture(scope="session")
+def systemd() -> Iterator[Systemd]:
+    """A private systemd. Where none can run: skipped, but a failure when CI=true."""
+    yield from _running("systemd", Systemd, lambda _: None)
 
 
 def _running(name: str, make: Callable[[], D], fill: Callable[[D], None]) -> Iterator[D]:

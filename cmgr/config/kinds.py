@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cmgr.config import week
-from cmgr.config.spelling import duration, either, quoted, spelled
+from cmgr.config.spelling import duration, either, is_unit, quoted, spelled
 from cmgr.declare import Form, Meta
 from cmgr.model.values.calendar import Window
 from cmgr.model.values.catalog import normal_code
@@ -324,5 +324,6 @@ _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
     Form.CODE: ('a fault code such as "80E24E00"', _code),
     Form.URL: ('an address such as "https://alarms.example:8443/cmgr", without user and password', _url),
     Form.ZONE: ('the name of a time zone that this machine knows (package tzdata), such as "Europe/Berlin"', _zone),
+    Form.UNIT: ('the name of a service unit such as "llm.service" or "llm@3.service"', is_unit),
     Form.MODULE: ('numbers with dots such as "1.0.0.0"', _module),
 }

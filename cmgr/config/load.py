@@ -258,6 +258,7 @@ def _contradictions(config: Config) -> Iterator[str]:
     if config.faults.rules_mode == "replace" and not config.faults.rules:
         yield "faults.rules_mode: replace needs the file in faults.rules that replaces the shipped rules"
     yield from _of_drills(config.drills)
+    yield from _doubled("systemd.units", [unit.name for unit in config.systemd.units])
     yield from _of_sim(config.sim)
 
 
@@ -285,6 +286,9 @@ def _of_sim(sim: Sim) -> Iterator[str]:
         if missing:
             numbers = ", ".join(str(chip) for chip in missing)
             yield f"{name}: there is no chip {numbers}; with sim.chips = {sim.chips} the last is {sim.chips - 1}"
-    names = [container.name for container in sim.containers]
+    yield from _doubled("sim.containers", [container.name for container in sim.containers])
+
+
+def _doubled(key: str, names: list[str]) -> Iterator[str]:
     for name in sorted({name for name in names if names.count(name) > 1}):
-        yield f"sim.containers: {name} is the name of more than one"
+        yield f"{key}: {name} is the name of more than one"

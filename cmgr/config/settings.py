@@ -76,6 +76,24 @@ class Containerd:
 
 
 @dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of systemd that cmgr takes care of. `strategy` None: that of the service."""
+
+    name: Annotated[str, Meta("Its name.", form=Form.UNIT)]
+    chips: Annotated[tuple[int, ...], Meta("The chips that its processes use.", within=(0, 9999))] = ()
+    strategy: Annotated[Strategy | None, Meta('Its own strategy; "" takes that of the service.')] = None
+    order: Annotated[int, Meta("Stopped from high to low, started from low to high.", within=(-1000000, 1000000))] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Systemd:
+    bus: Annotated[str, Meta("The socket of the D-Bus on which systemd answers.", form=Form.SOCKET)] = (
+        "/run/dbus/system_bus_socket"
+    )
+    units: Annotated[tuple[Unit, ...], Meta("Units whose processes use chips without any container.")] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Cdi:
     """The CDI files by which container runtimes give chips."""
 
@@ -257,6 +275,7 @@ class Config:
     allow_injection: Annotated[bool, Meta("Whether faults may be pretended on real chips.")] = False
     docker: Annotated[Docker, Meta("Docker.")] = Docker()
     containerd: Annotated[Containerd, Meta("containerd.")] = Containerd()
+    systemd: Annotated[Systemd, Meta("Units of systemd that are taken care of as containers are.")] = Systemd()
     drivers: Annotated[Drivers, Meta("", around=True)] = field(default_factory=Drivers)
     sim: Annotated[Sim, Meta('Simulated chips, for driver = "sim".')] = field(default_factory=Sim)
     spares: Annotated[SparePolicy, Meta("Chips that services on slots are moved to, from those that are isolated.")] = (

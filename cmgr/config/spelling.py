@@ -106,3 +106,8 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     known = {w.lower(): w for w in words}
     close = difflib.get_close_matches(word[:_LONGEST].lower(), known, n=1, cutoff=0.7)
     return f"; did you mean {known[close[0]]}?" if close else ""
+
+
+def is_unit(text: str) -> bool:
+    """Return whether this can be the name of a service of systemd (systemd.unit(5)); a template needs its instance."""
+    return re.fullmatch(r"(?=.{9,255}\Z)[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service", text) is not None

@@ -7,6 +7,7 @@ from dataclasses import MISSING
 from cmgr.config.kinds import Rows
 from cmgr.config.load import CONFIG_VARIABLE, DEFAULT_PATH
 from cmgr.config.schema import Section, Setting, row, sections
+from cmgr.declare import Form
 
 _WIDTH = 100
 
@@ -65,10 +66,14 @@ def _rows(setting: Setting, kind: Rows) -> Iterator[str]:
     yield f"#[[{setting.key}]]"
     for inner in row(kind.of):
         needed = inner.default is MISSING
-        shown = _EXAMPLES[inner.key] if needed else inner.kind.show(inner.default)
+        shown = _example(inner) if needed else inner.kind.show(inner.default)
         notes = [word for word in ("needed" if needed else "", inner.kind.brief) if word]
         yield from _comment(inner.meta.sentence, "; ".join(notes))
         yield f"#{inner.key} = {shown}"
+
+
+def _example(setting: Setting) -> str:
+    return '"llm.service"' if setting.meta.form is Form.UNIT else _EXAMPLES[setting.key]
 
 
 _EXAMPLES = {

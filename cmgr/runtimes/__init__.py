@@ -1,11 +1,11 @@
-"""Container runtimes behind one interface (`ports.Runtime`): Docker, containerd, and pretended containers."""
+"""Container runtimes behind one interface (`ports.Runtime`): Docker, containerd, pretended ones, units of systemd."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cmgr.config.settings import Config, Containerd, Docker
+from cmgr.config.settings import Config, Containerd, Docker, Systemd
 from cmgr.config.sim import Sim
 from cmgr.errors import ConfigError, RuntimeDown
 from cmgr.ports import Runtime
@@ -14,18 +14,23 @@ from cmgr.runtimes.sim.world import pretended
 if TYPE_CHECKING:
     from cmgr.runtimes.containerd.runtime import ContainerdRuntime
     from cmgr.runtimes.docker.runtime import DockerRuntime
+    from cmgr.runtimes.systemd.runtime import SystemdRuntime
 
 AUTO = "auto"
+SYSTEMD = "systemd"
+
+Names = Callable[[], Collection[str]]
 
 
-def open_runtimes(config: Config, known: Collection[str] = ()) -> tuple[Runtime, ...]:
+def open_runtimes(config: Config, known: Collection[str] = (), units: Names = tuple) -> tuple[Runtime, ...]:
     """Return the runtimes that the configuration names; none need answer yet.
 
     `auto` is each one whose socket is there, and each of the `known`: they were used here before, so that containers
-    of theirs may run although nobody answers just now.
+    of theirs may run although nobody answers just now. systemd is one where it has units to take care of: `units`
+    returns the names of those that the configuration does not name; any thread.
     Raises `ConfigError` for a name that is none, and `RuntimeDown` when there is no runtime at all.
     """
-    openers = _openers(config)
+    openers = _openers(config, units)
     for name in config.runtimes:
         if name != AUTO and name not in openers:
             raise ConfigError(f"cannot use container runtime {name!r}: it is none of {AUTO}, {', '.join(openers)}")
@@ -33,24 +38,27 @@ def open_runtimes(config: Config, known: Collection[str] = ()) -> tuple[Runtime,
     if AUTO in config.runtimes:
         sockets = _sockets(config)
         wanted += [name for name, path in sockets.items() if name in known or path.is_socket()]
-        if not wanted:
+        if not wanted and not config.systemd.units:
             nowhere = " or ".join(map(str, sockets.values()))
             hint = 'install or start one, or name the one to wait for: runtimes = ["docker"]'
             raise RuntimeDown(f"cannot find a container runtime: there is no socket at {nowhere}", hint=hint)
+    if config.systemd.units or SYSTEMD in known:
+        wanted.append(SYSTEMD)
     return tuple(openers[name]() for name in dict.fromkeys(wanted))
 
 
 def appeared(config: Config, opened: Collection[str]) -> tuple[Runtime, ...]:
     """Return those of `auto` that are not opened, and whose socket is there by now. Any thread."""
     sockets = _sockets(config) if AUTO in config.runtimes else {}
-    return tuple(_openers(config)[n]() for n, path in sockets.items() if n not in opened and path.is_socket())
+    return tuple(_openers(config, tuple)[n]() for n, path in sockets.items() if n not in opened and path.is_socket())
 
 
-def _openers(config: Config) -> Mapping[str, Callable[[], Runtime]]:
+def _openers(config: Config, units: Names) -> Mapping[str, Callable[[], Runtime]]:
     return {
         "docker": partial(_docker, config.docker),
         "containerd": partial(_containerd, config.containerd, config.cdi.dir),
         "sim": partial(_sim, config.sim),
+        SYSTEMD: partial(_systemd, config.systemd, units),
     }
 
 
@@ -75,6 +83,12 @@ def _containerd(settings: Containerd, cdi: str) -> "ContainerdRuntime":
 
     limits = Limits.within(settings.timeout.total_seconds())
     return ContainerdRuntime(settings.address, settings.skip_namespaces, limits, Path(cdi))
+
+
+def _systemd(settings: Systemd, units: Names) -> "SystemdRuntime":
+    from cmgr.runtimes.systemd.runtime import SystemdRuntime
+
+    return SystemdRuntime(settings.bus, settings.units, units)
 
 
 def _sim(settings: Sim) -> Runtime:

@@ -20,7 +20,7 @@ from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
 from cmgr.model.containers.cdi import specs_of
 from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.facts import CalendarRead, Fact, Reconfigured, Restarted, Resync, RuntimeFound, TroubleMet
-from cmgr.model.values.node import Node, known_runtimes
+from cmgr.model.values.node import Node, known_runtimes, units_known
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import appeared, open_runtimes
@@ -135,7 +135,7 @@ class Service:
         return driver
 
     def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
-        return open_runtimes(self._config, known)
+        return open_runtimes(self._config, known, lambda: units_known(self._loop.node))
 
     def _close_runtimes(self) -> None:
         for runtime in tuple(self._runtimes.values()):

@@ -21,7 +21,7 @@ from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.containers import NO_RESTART
 from cmgr.model.values.faults import FaultCode, Level, Severity
 from cmgr.model.values.holds import Hold, HoldState
-from cmgr.model.values.node import Node, known_runtimes
+from cmgr.model.values.node import Node, known_runtimes, units_known
 from cmgr.ports import ChipDriver, Runtime
 from cmgr.runtimes import open_runtimes
 from cmgr.store import open_store
@@ -50,7 +50,9 @@ def give_back(config: Config) -> Iterator[Given]:
         node = replace(store.load(), policy=config.policy(), catalog=load_catalog(config))
         if not node.holds:
             return
-        runtimes = {runtime.name: runtime for runtime in open_runtimes(config, known_runtimes(node))}
+        runtimes = {
+            runtime.name: runtime for runtime in open_runtimes(config, known_runtimes(node), lambda: units_known(node))
+        }
         for runtime in runtimes.values():
             stack.callback(runtime.close)
         try:

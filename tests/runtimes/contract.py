@@ -39,16 +39,6 @@ class RuntimeContract:
         eventually(lambda: len(told.facts) > 1)
         assert told.facts[0] == RuntimeUp(world.runtime.name, restarted=False)
 
-    def test_a_container_that_asks_for_chips_is_listed_with_all_it_wishes(self, world: World, told: Told) -> None:
-        key = world.create("web", chips="0,3", policy=world.always, labels=True)
-        listed = only(world)
-        assert (listed.key, listed.name, listed.claims) == (key, "web", frozenset({"0", "3"}))
-        assert (listed.strategy, listed.order, listed.grace) == (Strategy.RING, 5, timedelta(seconds=33))
-        assert (listed.enabled, listed.restart_policy, listed.auto_remove) == (False, world.always, False)
-        assert listed.running
-        assert listed.run
-        assert listed.exit is None
-
     def test_a_container_that_asks_for_no_chip_is_neither_listed_nor_told(self, world: World, told: Told) -> None:
         other = world.create("other", chips="")
         world.stop(other)
@@ -155,6 +145,59 @@ class RuntimeContract:
         world.start(key)
         assert told.running(key, not_run=run).run == only(world).run
 
+    def test_what_does_not_exist_is_gone(self, world: World, told: Told) -> None:
+        key = world.create("web")
+        world.stop(key)
+        world.remove(key)
+        with pytest.raises(ContainerGone):
+            world.runtime.stop(key, LONG)
+        with pytest.raises(ContainerGone):
+            world.runtime.start(key, NO_RESTART)
+        with pytest.raises(ContainerGone):
+            world.runtime.set_restart_policy(key, world.always)
+
+    def test_many_containers_are_stopped_and_started_at_once(self, world: World, told: Told) -> None:
+        keys = [world.create(f"web{n}", chips=str(n)) for n in range(6)]
+        with ThreadPoolExecutor(6) as pool:
+            halts = list(pool.map(lambda key: world.runtime.stop(key, LONG), keys))
+            runs = list(pool.map(lambda key: world.runtime.start(key, NO_RESTART), keys))
+        assert [halt.before for halt in halts] == [None] * 6
+        assert {c.key: c.run for c in world.runtime.list() if c.running} == dict(zip(keys, runs, strict=True))
+
+    def test_a_stop_does_not_hold_up_another(self, world: World, told: Told) -> None:
+        deaf, quick = world.create("deaf", ignores_term=True), world.create("quick")
+        with ThreadPoolExecutor(1) as pool:
+            slow = pool.submit(world.runtime.stop, deaf, LONG)
+            world.runtime.stop(quick, LONG)
+            assert not slow.done()
+            world.die(deaf)
+            # On a busy machine it may have died before its stop had begun, too.
+            slow.result(PATIENCE)
+        assert not next(c for c in world.runtime.list() if c.key == deaf).running
+
+    def test_nothing_is_told_after_close(self, world: World, told: Told) -> None:
+        key = world.create("web")
+        told.running(key)
+        world.runtime.close()
+        known = told.facts
+        world.stop(key)
+        world.runtime.close()
+        assert told.facts == known
+
+
+class ContainerContract(RuntimeContract):
+    """The rest that a runtime of containers keeps: labels, restart policies, pauses, and removal at the end."""
+
+    def test_a_container_that_asks_for_chips_is_listed_with_all_it_wishes(self, world: World, told: Told) -> None:
+        key = world.create("web", chips="0,3", policy=world.always, labels=True)
+        listed = only(world)
+        assert (listed.key, listed.name, listed.claims) == (key, "web", frozenset({"0", "3"}))
+        assert (listed.strategy, listed.order, listed.grace) == (Strategy.RING, 5, timedelta(seconds=33))
+        assert (listed.enabled, listed.restart_policy, listed.auto_remove) == (False, world.always, False)
+        assert listed.running
+        assert listed.run
+        assert listed.exit is None
+
     def test_a_restart_policy_is_switched_off_and_put_back(self, world: World, told: Told) -> None:
         key = world.create("web", policy=world.always)
         world.runtime.stop(key, LONG)
@@ -238,36 +281,6 @@ class RuntimeContract:
         assert last.exit is not None
         assert (last.running, last.exit.code, last.exit.by_itself) == (False, 137, world.blames)
 
-    def test_what_does_not_exist_is_gone(self, world: World, told: Told) -> None:
-        key = world.create("web")
-        world.stop(key)
-        world.remove(key)
-        with pytest.raises(ContainerGone):
-            world.runtime.stop(key, LONG)
-        with pytest.raises(ContainerGone):
-            world.runtime.start(key, NO_RESTART)
-        with pytest.raises(ContainerGone):
-            world.runtime.set_restart_policy(key, world.always)
-
-    def test_many_containers_are_stopped_and_started_at_once(self, world: World, told: Told) -> None:
-        keys = [world.create(f"web{n}", chips=str(n)) for n in range(6)]
-        with ThreadPoolExecutor(6) as pool:
-            halts = list(pool.map(lambda key: world.runtime.stop(key, LONG), keys))
-            runs = list(pool.map(lambda key: world.runtime.start(key, NO_RESTART), keys))
-        assert [halt.before for halt in halts] == [None] * 6
-        assert {c.key: c.run for c in world.runtime.list() if c.running} == dict(zip(keys, runs, strict=True))
-
-    def test_a_stop_does_not_hold_up_another(self, world: World, told: Told) -> None:
-        deaf, quick = world.create("deaf", ignores_term=True), world.create("quick")
-        with ThreadPoolExecutor(1) as pool:
-            slow = pool.submit(world.runtime.stop, deaf, LONG)
-            world.runtime.stop(quick, LONG)
-            assert not slow.done()
-            world.die(deaf)
-            # On a busy machine it may have died before its stop had begun, too.
-            slow.result(PATIENCE)
-        assert not next(c for c in world.runtime.list() if c.key == deaf).running
-
     def test_a_daemon_that_was_restarted_is_told_and_the_world_is_right_afterwards(
         self, world: World, told: Told
     ) -> None:
@@ -283,15 +296,6 @@ class RuntimeContract:
         assert states[back] == (True, new.run)
         assert not states[held][0]
         assert world.runtime.start(held, world.always) == told.running(held, not_run=states[held][1]).run
-
-    def test_nothing_is_told_after_close(self, world: World, told: Told) -> None:
-        key = world.create("web")
-        told.running(key)
-        world.runtime.close()
-        known = told.facts
-        world.stop(key)
-        world.runtime.close()
-        assert told.facts == known
 
 
 def only(world: World) -> Container:

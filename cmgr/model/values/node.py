@@ -125,3 +125,8 @@ def chips_of_slots(node: Node) -> SlotChips:
 def known_runtimes(node: Node) -> frozenset[str]:
     """Return the runtimes of which something is remembered: their containers may run although nobody answers."""
     return frozenset(key.runtime for key in (*node.containers, *node.holds, *node.healings))
+
+
+def units_known(node: Node) -> frozenset[str]:
+    """Return the units of systemd that are to be looked after although no setting names them: those that are held."""
+    return frozenset(key.id for key in node.holds if key.runtime == "systemd")

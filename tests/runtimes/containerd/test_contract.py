@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.runtimes.containerd.world import ContainerdWorld
-from tests.runtimes.contract import LONG, RuntimeContract, only
+from tests.runtimes.contract import LONG, ContainerContract, only
 from tests.runtimes.told import Told
 from tests.runtimes.world import World
 from tests.support.containerd import Containerd
@@ -13,7 +13,7 @@ from tests.support.containerd import Containerd
 pytestmark = pytest.mark.containerd
 
 
-class TestContainerd(RuntimeContract):
+class TestContainerd(ContainerContract):
     @pytest.fixture
     def world(self, containerd: Containerd) -> Iterator[ContainerdWorld]:
         world = ContainerdWorld(containerd)

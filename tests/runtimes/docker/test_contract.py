@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.runtimes.contract import RuntimeContract
+from tests.runtimes.contract import ContainerContract
 from tests.runtimes.docker.world import DockerWorld
 from tests.support.dockerd import Dockerd
 
 pytestmark = pytest.mark.docker
 
 
-class TestDocker(RuntimeContract):
+class TestDocker(ContainerContract):
     @pytest.fixture
     def world(self, dockerd: Dockerd) -> Iterator[DockerWorld]:
         world = DockerWorld(dockerd)

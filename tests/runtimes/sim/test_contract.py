@@ -9,7 +9,7 @@ from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
 from cmgr.model.values.policy import Strategy
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Pretended
-from tests.runtimes.contract import RuntimeContract
+from tests.runtimes.contract import ContainerContract
 
 
 class SimWorld:
@@ -69,7 +69,7 @@ class SimWorld:
         self.runtime.set_up()
 
 
-class TestSim(RuntimeContract):
+class TestSim(ContainerContract):
     @pytest.fixture
     def world(self) -> Iterator[SimWorld]:
         world = SimWorld()

@@ -1,0 +1,1 @@
+"""Units of systemd, as if each were a container."""

@@ -1,0 +1,128 @@
+"""One connection to systemd over D-Bus, whose calls end in time and raise only cmgr's errors. Only this knows jeepney.
+
+Interface: org.freedesktop.systemd1(5). A connection is of one thread, but for `cut`.
+"""
+
+import contextlib
+import socket
+import time
+from collections import deque
+from types import TracebackType
+from typing import Any, Self
+
+from jeepney import DBusAddress, DBusErrorResponse, HeaderFields, Message, MessageType, new_method_call
+from jeepney.io.blocking import DBusConnection, open_dbus_connection
+from jeepney.wrappers import unwrap_msg
+
+from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown
+
+MANAGER = "/org/freedesktop/systemd1"
+PROPERTIES = "org.freedesktop.DBus.Properties"
+
+_SYSTEMD = "org.freedesktop.systemd1"
+_BUS = DBusAddress("/org/freedesktop/DBus", "org.freedesktop.DBus", "org.freedesktop.DBus")
+_AWAY = ("ServiceUnknown", "NameHasNoOwner", "Disconnected")
+"""Errors of the bus by which systemd never got the call: their last word."""
+
+
+class Bus:
+    """A connection, open from the beginning. `what` begins the sentence of an error: "cannot …".
+
+    Raises `RuntimeDown` where nobody answers, as every call does that surely never reached systemd.
+    """
+
+    def __init__(self, path: str, what: str, seconds: float) -> None:
+        self._what = what
+        self._signals: deque[Message] = deque()
+        try:
+            self._line: DBusConnection = open_dbus_connection(f"unix:path={path}", auth_timeout=seconds)
+        except (OSError, ValueError, LookupError, DBusErrorResponse) as exc:
+            raise RuntimeDown(f"cannot {what}: nobody answers on {path}: {exc}") from exc
+        self._line.sock.settimeout(seconds)
+        self._seconds = seconds
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._line.close()
+
+    def cut(self) -> None:
+        """End what is under way on it: it raises. Any thread."""
+        with contextlib.suppress(OSError):
+            self._line.sock.shutdown(socket.SHUT_RDWR)
+
+    def ask(self, method: str, signature: str = "", *values: object) -> Any:
+        """Call a method of the manager and return the first of its results."""
+        return self._call(DBusAddress(MANAGER, _SYSTEMD, f"{_SYSTEMD}.Manager"), method, signature, values)
+
+    def properties(self, path: str) -> dict[str, Any]:
+        """Return all properties of an object, as they are at one moment."""
+        found = self._call(DBusAddress(path, _SYSTEMD, PROPERTIES), "GetAll", "s", ("",))
+        return {name: value for name, (_, value) in found.items()}
+
+    def listen(self, *rules: str) -> None:
+        """Have systemd's signals sent that these rules match."""
+        self.ask("Subscribe")
+        for rule in rules:
+            self._call(_BUS, "AddMatch", "s", (f"type='signal',sender='{_SYSTEMD}',{rule}",))
+
+    def signal(self, seconds: float | None) -> "Signal | None":
+        """Wait for the next signal. Return None when none came in time."""
+        until = None if seconds is None else time.monotonic() + seconds
+        while True:
+            try:
+                message = self._signals.popleft() if self._signals else self._receive(until)
+            except TimeoutError:
+                return None
+            except (OSError, ValueError) as exc:
+                raise self._broken(exc) from exc
+            if message.header.message_type is MessageType.signal:
+                return Signal(message)
+
+    def _receive(self, until: float | None) -> Message:
+        return self._line.receive(timeout=None if until is None else max(0.0, until - time.monotonic()))
+
+    def _call(self, to: DBusAddress, method: str, signature: str, values: tuple[object, ...]) -> Any:
+        serial = next(self._line.outgoing_serial)
+        until = time.monotonic() + self._seconds
+        try:
+            self._line.send(new_method_call(to, method, signature or None, values), serial)
+            while True:
+                message = self._receive(until)
+                if message.header.fields.get(HeaderFields.reply_serial) == serial:
+                    break
+                self._signals.append(message)
+        except TimeoutError as exc:
+            text = f"cannot {self._what}: systemd has not answered within {self._seconds:g} s"
+            raise RuntimeAils(text) from exc
+        except (OSError, ValueError) as exc:
+            raise self._broken(exc) from exc
+        try:
+            results = unwrap_msg(message)
+        except DBusErrorResponse as exc:
+            raise self._refused(exc) from exc
+        return results[0] if results else None
+
+    def _broken(self, exc: Exception) -> RuntimeAils:
+        return RuntimeAils(f"cannot {self._what}: the connection to systemd broke: {exc}")
+
+    def _refused(self, error: DBusErrorResponse) -> ContainerError:
+        name = str(error.name).rpartition(".")[2]
+        text = f"cannot {self._what}: {error.data[0] if error.data else name}".rstrip(".")
+        if name in _AWAY or name.startswith("Spawn"):
+            return RuntimeDown(text)
+        if name == "NoSuchUnit":
+            return ContainerGone(text)
+        if name in ("NoReply", "Timeout", "TimedOut", "LimitsExceeded"):
+            return RuntimeAils(text)
+        return ContainerError(text)
+
+
+class Signal:
+    """A signal: its name, the object that sent it, and what it says."""
+
+    def __init__(self, message: Message) -> None:
+        self.name = str(message.header.fields.get(HeaderFields.member, ""))
+        self.path = str(message.header.fields.get(HeaderFields.path, ""))
+        self.body: tuple[Any, ...] = message.body

@@ -1,0 +1,63 @@
+"""systemd's signals, followed for ever. A signal says too little of a unit: whoever hears one looks at the unit."""
+
+from collections.abc import Callable, Iterable
+
+from cmgr.errors import ContainerError
+from cmgr.model.values.facts import ContainerRemoved, ContainerSeen, RuntimeDown, RuntimeUp
+from cmgr.ports import RuntimeFact
+from cmgr.runtimes.following import Follower
+from cmgr.runtimes.systemd.bus import MANAGER, PROPERTIES, Bus
+from cmgr.runtimes.systemd.looks import Looks
+from cmgr.runtimes.systemd.unit import NAME, key, object_path
+
+_RELOADS = f"path='{MANAGER}',member='Reloading'"
+_CHANGES = f"interface='{PROPERTIES}',member='PropertiesChanged',path_namespace='{MANAGER}/unit'"
+
+
+class Watcher(Follower):
+    """Tells how each unit is that a signal is about."""
+
+    def __init__(self, looks: Looks, tell: Callable[[RuntimeFact], None]) -> None:
+        super().__init__("systemd-events", _Comings(tell), looks.limits)
+        self._looks = looks
+        self._tell = tell
+        self._bus: Bus | None = None
+
+    def _follow(self) -> None:
+        with self._looks.bus("follow systemd's signals") as bus:
+            self._bus = bus
+            bus.listen(_CHANGES, _RELOADS)
+            self._flows()
+            while not self.closed:
+                signal = bus.signal(None)
+                if signal is not None and signal.name == "PropertiesChanged":
+                    self._look(name for name in self._looks.names() if object_path(name) == signal.path)
+                elif signal is not None and signal.body == (False,):
+                    self._look(self._looks.names())  # Reloaded: any of them may be another now, or gone.
+
+    def _look(self, units: Iterable[str]) -> None:
+        if not (names := tuple(units)):
+            return
+        with self._looks.bus("look at a unit") as bus:
+            for name in names:
+                unit = self._looks.unit(bus, name)
+                if not self.closed:
+                    self._tell(ContainerRemoved(key(name)) if unit.gone else ContainerSeen(unit.container))
+
+    def _cut(self) -> None:
+        if self._bus is not None:
+            self._bus.cut()
+
+    def _has_died(self, error: ContainerError) -> bool:
+        return False  # Units run on whatever becomes of the bus.
+
+
+class _Comings:
+    def __init__(self, tell: Callable[[RuntimeFact], None]) -> None:
+        self._tell = tell
+
+    def up(self, restarted: bool) -> None:
+        self._tell(RuntimeUp(NAME, restarted=restarted))
+
+    def down(self, why: str) -> None:
+        self._tell(RuntimeDown(NAME, why))

@@ -1,0 +1,88 @@
+"""systemd's description of a unit (its properties on D-Bus) turned into a `Container`. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cmgr.config.settings import Unit
+from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.runtimes.labels import LONGEST_GRACE
+
+NAME = "systemd"
+
+_DOWN = ("inactive", "failed", "maintenance")
+_OWN_DOING = ("oom-kill", "watchdog", "core-dump", "protocol", "resources")
+"""Results that nobody who stops a unit brings about (systemd.service(5), `$SERVICE_RESULT`)."""
+
+_KILLED = (2, 3)
+"""CLD_KILLED and CLD_DUMPED of waitid(2): the status is a signal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A unit. `loaded`: systemd's word for whether there is such a unit. `result`: how its last life went."""
+
+    container: Container
+    loaded: str
+    result: str
+
+    @property
+    def gone(self) -> bool:
+        """Return whether there is no such unit any more; one whose file was removed may run on."""
+        return self.loaded == "not-found" and not self.container.running
+
+
+def key(unit: str) -> ContainerKey:
+    return ContainerKey(NAME, "", unit)
+
+
+def object_path(unit: str) -> str:
+    """Return the path of a unit's object: what is no letter or digit is escaped (sd_bus_path_encode(3))."""
+
+    def escaped(at: int, letter: str) -> str:
+        plain = letter.isascii() and (letter.isalpha() or (at > 0 and letter.isdigit()))
+        return letter if plain else "".join(f"_{byte:02x}" for byte in letter.encode())
+
+    return "/org/freedesktop/systemd1/unit/" + "".join(map(escaped, range(len(unit)), unit))
+
+
+def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
+    """Read what systemd answered of the unit; `wish` is what the configuration says of it."""
+    running = told.get("ActiveState") not in _DOWN
+    run = "".join(f"{byte:02x}" for byte in told.get("InvocationID", b""))
+    result = str(told.get("Result", "success"))
+    container = Container(
+        key=key(name),
+        name=name,
+        claims=frozenset(map(str, wish.chips)),
+        running=running,
+        run=run,
+        exit=None if running or not run else _exit(told, result),
+        grace=_grace(told.get("TimeoutStopUSec")),
+        strategy=wish.strategy,
+        order=wish.order,
+    )
+    return Described(container, str(told.get("LoadState", "")), result)
+
+
+def _exit(told: Mapping[str, Any], result: str) -> Exit | None:
+    at = told.get("InactiveEnterTimestamp") or told.get("StateChangeTimestamp") or 0
+    if not at:
+        return None
+    asked = True if result == "success" else False if result in _OWN_DOING else None
+    return Exit(_code(told, result), datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at), asked)
+
+
+def _code(told: Mapping[str, Any], result: str) -> int:
+    status = int(told.get("ExecMainStatus", 0))
+    code = status + 128 if told.get("ExecMainCode") in _KILLED else status
+    # A unit can fail without its main process: a command before it, or a limit of starts.
+    return 0 if result == "success" else code or 1
+
+
+def _grace(microseconds: object) -> timedelta:
+    """Return how long systemd waits between the stop signal and the kill; its "infinity" is the largest number."""
+    if not isinstance(microseconds, int) or microseconds >= LONGEST_GRACE / timedelta(microseconds=1):
+        return LONGEST_GRACE
+    return timedelta(microseconds=microseconds)

@@ -1,0 +1,145 @@
+"""The traps of units, on a real systemd."""
+
+from datetime import timedelta
+
+import pytest
+
+from cmgr.config.settings import Unit
+from cmgr.errors import ContainerError, RuntimeDown
+from cmgr.model.values.containers import NO_RESTART, Container
+from cmgr.model.values.facts import RuntimeUp
+from cmgr.model.values.policy import Strategy
+from cmgr.runtimes.systemd.runtime import SystemdRuntime
+from cmgr.runtimes.systemd.unit import key
+from tests.runtimes.systemd.world import OBEYS, SystemdWorld
+from tests.runtimes.told import Told
+from tests.support.systemd import Systemd
+from tests.support.waiting import eventually
+
+LONG = timedelta(seconds=60)
+LLM = key("llm.service")
+
+
+def listed(world: SystemdWorld, unit: str = LLM.id) -> Container:
+    return next(c for c in world.runtime.list() if c.name == unit)
+
+
+def test_a_unit_has_what_the_configuration_wishes_and_its_own_grace(systemd: Systemd, world: SystemdWorld) -> None:
+    world.define(LLM.id, (0, 3), TimeoutStopSec="33")
+    runtime = SystemdRuntime(systemd.socket, (Unit(LLM.id, (0, 3), Strategy.RING, 5),))
+    (unit,) = runtime.list()
+    assert (unit.claims, unit.strategy, unit.order) == (frozenset({"0", "3"}), Strategy.RING, 5)
+    assert (unit.grace, unit.running, unit.run, unit.exit) == (timedelta(seconds=33), False, "", None)
+
+
+def test_a_unit_that_is_not_there_is_not_listed(systemd: Systemd, world: SystemdWorld) -> None:
+    assert SystemdRuntime(systemd.socket, (Unit("nowhere.service"),)).list() == ()
+
+
+def test_a_unit_that_restarts_itself_stays_down_when_it_is_stopped(world: SystemdWorld) -> None:
+    world.define(LLM.id, Restart="always", RestartSec="0")
+    world.start(LLM)
+    run = listed(world).run
+    world.die(LLM)
+    eventually(lambda: listed(world).run != run and listed(world).running)
+    assert world.runtime.stop(LLM, LONG).before is None
+    assert not listed(world).running
+    assert world.runtime.start(LLM, NO_RESTART) == listed(world).run
+
+
+def test_a_stop_ends_the_wait_for_its_next_restart(world: SystemdWorld) -> None:
+    world.define(LLM.id, Restart="always", RestartSec="1h")
+    world.start(LLM)
+    world.die(LLM)
+    eventually(lambda: world.systemd.property(LLM.id, "SubState") == "auto-restart")
+    assert listed(world).running
+    world.runtime.stop(LLM, LONG)
+    assert not listed(world).running
+
+
+def test_a_masked_unit_is_not_started(world: SystemdWorld) -> None:
+    world.define(LLM.id)
+    world.start(LLM)
+    world.runtime.stop(LLM, LONG)
+    world.systemd.systemctl("mask", "--runtime", LLM.id)
+    try:
+        with pytest.raises(ContainerError, match=r"cannot start unit llm\.service: .*masked"):
+            world.runtime.start(LLM, NO_RESTART)
+        assert not world.running(LLM)
+    finally:
+        world.systemd.systemctl("unmask", "--runtime", LLM.id)
+    assert world.runtime.start(LLM, NO_RESTART) == listed(world).run
+
+
+def test_a_unit_that_fails_by_itself_is_told_as_such(world: SystemdWorld) -> None:
+    world.define(LLM.id, Type="notify", ExecStart="/bin/false")
+    with pytest.raises(ContainerError, match=r"the unit itself failed: .* \(exit code 1\)") as told:
+        world.runtime.start(LLM, NO_RESTART)
+    assert told.value.hint == "journalctl -u llm.service"
+    exit_ = listed(world).exit
+    assert exit_ is not None
+    assert (exit_.code, exit_.asked, exit_.by_itself) == (1, None, True)
+
+
+def test_a_unit_whose_need_fails_is_told_as_such(world: SystemdWorld) -> None:
+    world.define("model.service", ExecStart="/bin/false", Type="oneshot")
+    world.define(LLM.id, Unit_Requires="model.service", Unit_After="model.service")
+    with pytest.raises(ContainerError, match="a unit that it needs did not start"):
+        world.runtime.start(LLM, NO_RESTART)
+
+
+def test_the_limit_of_starts_does_not_count_against_a_start_by_cmgr(world: SystemdWorld) -> None:
+    world.define(LLM.id, Restart="always", RestartSec="0", Unit_StartLimitBurst="1", Unit_StartLimitIntervalSec="1h")
+    world.start(LLM)
+    world.die(LLM)
+    eventually(lambda: not listed(world).running)
+    assert world.runtime.start(LLM, NO_RESTART) == listed(world).run
+
+
+def test_a_unit_that_is_bound_to_another_stops_with_it(world: SystemdWorld) -> None:
+    world.define("base.service")
+    world.define(LLM.id, Unit_BindsTo="base.service", Unit_After="base.service")
+    world.start(LLM)
+    assert listed(world).running
+    world.runtime.stop(key("base.service"), LONG)
+    eventually(lambda: not listed(world).running)
+    exit_ = listed(world).exit
+    assert exit_ is not None
+    assert exit_.asked
+    world.runtime.start(LLM, NO_RESTART)
+    assert listed(world, "base.service").running, "what it needs is started with it"
+
+
+def test_an_instance_of_a_template_is_a_unit_of_its_own(world: SystemdWorld) -> None:
+    world.systemd.define("llm@.service", ExecStart=OBEYS)
+    world.units |= {name: Unit(name, (0,)) for name in ("llm@2.service", "llm@3.service")}
+    for name in world.units:
+        world.start(key(name))
+    world.runtime.stop(key("llm@3.service"), LONG)
+    assert {c.name: c.running for c in world.runtime.list()} == {"llm@2.service": True, "llm@3.service": False}
+    world.runtime.stop(key("llm@2.service"), LONG)
+
+
+def test_looking_at_a_unit_that_is_unloaded_tells_nothing_new(world: SystemdWorld) -> None:
+    told = Told()
+    world.runtime.watch(told.tell)
+    told.first(RuntimeUp)
+    world.define(LLM.id)
+    world.start(LLM)
+    run = told.running(LLM).run
+    world.stop(LLM)
+    told.down(LLM)
+    for _ in range(20):
+        assert listed(world).run == run, "its last life is remembered"
+    said = len(told.facts)
+    for _ in range(20):
+        world.runtime.list()
+    assert len(told.facts) - said < 20, "a look is no event that leads to the next look"
+
+
+def test_nobody_at_the_socket_is_a_runtime_that_is_down() -> None:
+    runtime = SystemdRuntime("/nonexistent/bus", (Unit(LLM.id),))
+    with pytest.raises(RuntimeDown, match="nobody answers on /nonexistent/bus"):
+        runtime.list()
+    with pytest.raises(RuntimeDown, match=r"cannot stop unit llm\.service"):
+        runtime.stop(LLM, LONG)
