@@ -19,8 +19,11 @@ _LINK = (
 )
 
 
-def doubts(settings: Nvml, modes: Iterable[int], root: Path = Path("/")) -> Iterator[Doubt]:
-    """Yield them. `modes`: how each GPU is virtual, in the library's numbers. `root`: where the machine's files are."""
+def doubts(settings: Nvml, modes: Iterable[int], root: Path = Path("/"), *, divided: bool = False) -> Iterator[Doubt]:
+    """Yield them. `modes`: how each GPU is virtual, in the library's numbers. `root`: where the machine's files are.
+
+    `divided`: MIG has made parts of one.
+    """
     weakness = Tool(settings.tool).weakness()
     if weakness:
         yield Doubt(f"GPUs cannot be reset: {settings.tool}: {weakness}", "correct nvml.tool")
@@ -34,6 +37,11 @@ def doubts(settings: Nvml, modes: Iterable[int], root: Path = Path("/")) -> Iter
         yield Doubt(
             "the GPUs are passed through to this virtual machine: in many of these a reset is refused",
             "see that nvidia-smi --gpu-reset works here; if not, the hypervisor has to do it",
+        )
+    if divided and not settings.mig_tool:
+        yield Doubt(
+            "GPUs are divided by MIG: they are not reset, and isolated when that would have been needed",
+            "set nvml.mig_tool to a program that makes their parts again",
         )
     if settings.kernel_log and (root / _UNIT).exists() and not _log_is_shown(root):
         yield Doubt(

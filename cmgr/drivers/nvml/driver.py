@@ -73,7 +73,7 @@ class NvmlDriver:
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Return what keeps GPUs from being reset here, or Xids from being heard."""
-        return tuple(doubts(self._settings, self._machine.modes()))
+        return tuple(doubts(self._settings, self._machine.modes(), divided=self._machine.is_divided()))
 
     def chips(self) -> tuple[Chip, ...]:
         return self._machine.chips()

@@ -119,6 +119,10 @@ class Machine:
         """Return the GPU at that bus id."""
         return next((chip for chip, known in self._known.items() if known.bus == bus), None)
 
+    def is_divided(self) -> bool:
+        """Return whether MIG has made parts of a GPU."""
+        return any(known.parts for known in self._known.values())
+
     def modes(self) -> tuple[int, ...]:
         """Return how each GPU is virtual, in the library's numbers; those that do not say are left out."""
         found = []

@@ -43,6 +43,15 @@ def test_gpus_that_are_virtual_are_told(nvidia: Make, opened: Open, mode: int, t
     assert doubt.hint
 
 
+def test_divided_gpus_are_told_where_nothing_makes_their_parts_again(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_h100(1))
+    machine.set("mig", 1)
+    machine.set("instances", 2)
+    (doubt,) = opened(machine).doubts()
+    assert "isolated when that would have been needed" in doubt.text
+    assert opened(machine, mig_tool="/usr/bin/true").doubts() == ()
+
+
 def test_a_program_that_cannot_be_run_is_told(nvidia: Make, opened: Open) -> None:
     (doubt,) = opened(nvidia(hosts.host_h100(1)), tool="/nowhere/nvidia-smi").doubts()
     assert doubt.text.startswith("GPUs cannot be reset: /nowhere/nvidia-smi: ")
