@@ -5,7 +5,7 @@ does not care which fact it was: that is why lost, doubled and reordered events 
 """
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from cmgr.model.containers.cdi import cdi_written, look_at_files, write_files
@@ -73,7 +73,7 @@ from cmgr.model.values.facts import (
     Tick,
     TroubleMet,
 )
-from cmgr.model.values.faults import Isolation
+from cmgr.model.values.faults import Fault, Isolation
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.life import reborn
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
@@ -266,7 +266,13 @@ def _hold_after_restart(hold: Hold, settled: datetime) -> Hold:
 
 
 def _not_ahead(known: ChipFaults, at: datetime) -> ChipFaults:
-    return {k: replace(f, risen=min(f.risen, at), changed=min(f.changed, at)) for k, f in known.items()}
+    return {k: _fault_not_ahead(f, at) for k, f in known.items()}
+
+
+def _fault_not_ahead(fault: Fault, at: datetime) -> Fault:
+    # A report is good for a while after it was made: as that moment goes back, so does its end.
+    until = fault.until - max(fault.changed - at, timedelta()) if fault.until is not None else None
+    return replace(fault, risen=min(fault.risen, at), changed=min(fault.changed, at), until=until)
 
 
 def _isolation_not_ahead(isolation: Isolation, at: datetime) -> Isolation:

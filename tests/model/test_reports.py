@@ -118,3 +118,14 @@ def test_chips_that_are_not_there_are_no_bodys_fault(lasts: float | None) -> Non
     cmgr = Cmgr()
     report(cmgr, 99, lasts=lasts)
     assert cmgr.node.faults == {}
+
+
+def test_a_clock_that_was_set_back_between_two_lives_makes_no_report_last_longer() -> None:
+    cmgr = Cmgr(container("a", 0), catalog=TABLE)
+    report(cmgr, 0, lasts=60)
+    cmgr.now -= timedelta(days=1)
+    cmgr.begin()
+    cmgr.wait(59)
+    assert fault(cmgr, 0).active
+    cmgr.wait(2)
+    assert not fault(cmgr, 0).active
