@@ -14,6 +14,7 @@ from cmgr import listener
 from cmgr.cli.check import around, cdi
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.cli.check.rings import rings
+from cmgr.cli.check.units import units
 from cmgr.cli.source import database_of
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
@@ -47,6 +48,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from _injection(config)
     yield from _runtimes(config, () if isinstance(told, CmgrError) else told["troubles"])
     yield from cdi.findings(config)
+    yield from units(config.systemd)
     yield from around.findings(config)
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)
