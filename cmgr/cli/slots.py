@@ -20,14 +20,18 @@ class SlotDeed(StrEnum):
     CREATE = "create"
     ASSIGN = "assign"
     REMOVE = "remove"
+    ADOPT = "adopt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotOptions(Showing):
     deed: Annotated[
-        SlotDeed | None, typer.Argument(metavar="create|assign|remove", help="What to do; without it all are shown.")
+        SlotDeed | None,
+        typer.Argument(metavar="create|assign|remove|adopt", help="What to do; without it all are shown."),
     ] = None
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The slot's name.")] = None
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The slot's name; with adopt a container's.")] = (
+        None
+    )
     chips: Annotated[str | None, typer.Argument(metavar="CHIPS", help="Its chips: 4,5 or 0-3.")] = None
     count: Annotated[
         int | None, typer.Option("--count", min=1, metavar="N", help="With create: so many free chips.")
@@ -44,10 +48,11 @@ class CdiOptions(Common):
 
 
 def slot(options: SlotOptions) -> int:
-    """Show the slots, or make, assign or remove one.
+    """Show the slots, or make, assign or remove one, or say how a container gets one.
 
     A slot is a name for as many chips as a service needs. Its containers ask for that name, and cmgr says which chips
-    these are: when one is isolated, the slot and what is held on it move to others of the same model.
+    these are: when one is isolated, the slot and what is held on it move to others of the same model. adopt prints the
+    commands that make a container of Docker anew on a slot of its name, and runs none of them.
     """
     if options.deed is None:
         told = cast("slot_shapes.Slots", get(source.socket_of(options), "slots"))
@@ -58,6 +63,8 @@ def slot(options: SlotOptions) -> int:
         return 0
     if options.name is None:
         raise typer.BadParameter("give a NAME")
+    if options.deed is SlotDeed.ADOPT:
+        return _adopt(options, options.name)
     path, name = source.socket_of(options), options.name
     chips = options.given or options.chips
     match options.deed:
@@ -79,6 +86,20 @@ def _assigned(told: "slot_shapes.SlotAssigned") -> list[str]:
     users = told["containers"]
     more = [f"stopped for that, and started again there: {', '.join(users)}"] if users else []
     return [f"slot {told['slot']}: chips {render.numbers(told['chips'])}", *more]
+
+
+def _adopt(options: SlotOptions, name: str) -> int:
+    """Print how a container of Docker is made anew on a slot of its name. Nothing is done."""
+    from cmgr.runtimes.docker.adopt import adoption, described
+
+    config = source.configuration(options)
+    container, image = described(config.docker.socket, name)
+    told = adoption(container, image, name)
+    out.lines([f"docker stop {name}", f"docker rename {name} {name}-before", told.command, f"docker start {name}"])
+    out.remark("look at the lines before you run them; they do not carry over:")
+    for left in told.left:
+        out.remark(f"  {left}")
+    return 0
 
 
 def cdi(options: CdiOptions) -> int:
