@@ -11,7 +11,7 @@ import pytest
 from tests.crash.conftest import Field
 from tests.crash.matrix import doubles, singles, tell
 from tests.crash.trial import Trial
-from tests.crash.worlds import RING, SINGLE, Ascend, Containerds, Docker, Layout, Nvidia, Pretended, Simulated
+from tests.crash.worlds import GROUP, RING, SINGLE, Ascend, Containerds, Docker, Layout, Nvidia, Pretended, Simulated
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.nvml.fixtures import Make as MakeGpus
 from tests.support.containerd import Containerd
@@ -29,6 +29,11 @@ def test_killed_anywhere_on_a_simulated_machine_nothing_is_lost(field: Field, fi
     points = matrix.points()
     tell(figures, f"simulator, {layout.name}", matrix.run(singles(points)))
     tell(figures, f"simulator, {layout.name}, and once more", matrix.run(doubles(points, 20, seed=layout.ring)))
+
+
+def test_killed_anywhere_in_the_round_of_a_group_nothing_is_lost(field: Field, figures: Figures) -> None:
+    matrix = field(GROUP, Pretended)
+    tell(figures, "simulator, a group", matrix.run(singles(matrix.points(), 40)))
 
 
 def test_killed_anywhere_while_the_first_reset_fails_nothing_is_lost(field: Field, figures: Figures) -> None:

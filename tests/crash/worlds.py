@@ -26,12 +26,16 @@ PLACES = 3
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A ring and who is on it. `held`: the containers that a fault of its first chip stops, and their chips."""
+    """A ring and who is on it. `held`: the containers that a fault of its first chip stops, and their chips.
+
+    `group`: they are stopped because they are members of it, a group of each place's own.
+    """
 
     name: str
     ring: int
     strategy: str
     held: Mapping[str, int]
+    group: str = ""
 
     def chip(self, place: int, offset: int = 0) -> int:
         return place * self.ring + offset
@@ -42,7 +46,7 @@ class Layout:
         return (PLACES + 1) * self.ring
 
     def specs(self, place: int) -> tuple[Spec, ...]:
-        short = {"cmgr.stop-timeout": "3"}
+        short = {"cmgr.stop-timeout": "3", **({"cmgr.group": f"{self.group}-{place}"} if self.group else {})}
         held = (
             Spec(f"{name}-{place}", str(self.chip(place, chip)), policy=policy_of(name), labels=short)
             for name, chip in self.held.items()
@@ -55,6 +59,7 @@ def policy_of(name: str) -> str:
 
 
 SINGLE = Layout("single", 1, "singleRecover", {"keen": 0})
+GROUP = Layout("group", 2, "singleRecover", {"keen": 0, "mate": 1}, group="tp")
 RING = Layout("ring", 4, "ringRecover", {"quick": 0, "calm": 1, "keen": 2})
 
 
@@ -91,7 +96,7 @@ class Pretended:
         service.more = "\n".join(
             f'[[sim.containers]]\nname = "{spec.name}"\nchips = [{spec.chips}]\n'
             f'restart_policy = "{spec.policy if spec.policy != "no" else ""}"\n'
-            'stop_time = "10ms"\nstart_time = "10ms"'
+            f'group = "{spec.labels.get("cmgr.group", "")}"\nstop_time = "10ms"\nstart_time = "10ms"'
             for spec in self._specs
         )
         service.configure({})
