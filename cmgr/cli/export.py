@@ -17,7 +17,7 @@ class ExportOptions(Common):
 
 
 def export(options: ExportOptions) -> int:
-    """Print a document as the chips' own tools in a cluster publish it.
+    """Print what cluster tools publish of the chips.
 
     With export.dir the service keeps all of them as files.
     """

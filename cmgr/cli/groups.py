@@ -27,7 +27,7 @@ class GroupOptions(Showing):
 
 
 def group(options: GroupOptions) -> int:
-    """Show the groups, or one; or restart one, or let it wait for nobody.
+    """Show groups, restart one, or let it wait for nobody.
 
     The containers of a group stop together and start together. A restart stops all and starts them when all can be
     started, those that were down too. Resume starts those that can be started now, without waiting for the rest.

@@ -48,7 +48,7 @@ class CdiOptions(Common):
 
 
 def slot(options: SlotOptions) -> int:
-    """Show the slots, or make, assign or remove one, or say how a container gets one.
+    """Show, make, assign and remove slots.
 
     A slot is a name for as many chips as a service needs. Its containers ask for that name, and cmgr says which chips
     these are: when one is isolated, the slot and what is held on it move to others of the same model. adopt prints the
