@@ -42,6 +42,23 @@ def test_the_page_looks_as_it_should(browser: "Browser", place: str, width: int,
     assert found <= TOLERANCE
 
 
+CUT = """[...document.querySelectorAll(".tile *")].filter((part) => getComputedStyle(part).overflow !== "visible"
+  && !part.classList.contains("unseen") && part.scrollWidth > part.clientWidth).map((part) => part.textContent)"""
+WIDER = """[...document.querySelectorAll(".tile")].filter((tile) => tile.scrollWidth > tile.clientWidth)
+  .map((tile) => tile.textContent)"""
+
+
+@pytest.mark.parametrize("scene", ["busy", "trouble"])
+def test_no_word_on_a_chip_is_cut(browser: "Browser", scene: str) -> None:
+    with standing(scene) as web:
+        for width in (320, 768, 1100, 1440, 3840):
+            page = visit(browser, web, "", width, "light")
+            assert page.locator(".tile").count() == 8
+            assert page.evaluate(CUT) == [], width
+            assert page.evaluate(WIDER) == [], width
+            page.context.close()
+
+
 def test_a_difference_is_noticed(browser: "Browser") -> None:
     blank = browser.new_page()
     one, two = (GOLDEN / "now-360-light.png").read_bytes(), (GOLDEN / "now-360-dark.png").read_bytes()
