@@ -11,9 +11,6 @@ from cmgr.runtimes.systemd.looks import Looks
 from cmgr.runtimes.systemd.unit import NAME, key, object_path
 
 _RELOADS = f"path='{MANAGER}',member='Reloading'"
-_JOBS = f"path='{MANAGER}',member='JobRemoved'"
-"""Of a unit that was not loaded before, its start alone is told by this: its changes begin with `UnitNew`."""
-
 _CHANGES = f"interface='{PROPERTIES}',member='PropertiesChanged',path_namespace='{MANAGER}/unit'"
 
 
@@ -29,14 +26,12 @@ class Watcher(Follower):
     def _follow(self) -> None:
         with self._looks.bus("follow systemd's signals") as bus:
             self._bus = bus
-            bus.listen(_CHANGES, _JOBS, _RELOADS)
+            bus.listen(_CHANGES, _RELOADS)
             self._flows()
             while not self.closed:
                 signal = bus.signal(None)
                 if signal is not None and signal.name == "PropertiesChanged":
                     self._look(name for name in self._looks.names() if object_path(name) == signal.path)
-                elif signal is not None and signal.name == "JobRemoved":
-                    self._look(name for name in self._looks.names() if name == signal.body[2])
                 elif signal is not None and signal.body == (False,):
                     self._look(self._looks.names())  # Reloaded: any of them may be another now, or gone.
 
