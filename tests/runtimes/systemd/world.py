@@ -7,7 +7,8 @@ from cmgr.runtimes.systemd.unit import key
 from tests.support.systemd import Systemd
 
 OBEYS = "/bin/sleep infinity"
-IGNORES = """/bin/sh -c "trap '' TERM; while :; do sleep 1; done" """
+IGNORES = {"Type": "forking", "ExecStart": """/bin/sh -c "trap '' TERM; sleep infinity &" """}
+"""Its start ends when the signal is ignored already."""
 
 
 class SystemdWorld:
@@ -19,7 +20,7 @@ class SystemdWorld:
         self.systemd = systemd
         self.units: dict[str, Unit] = {}
         self._made: set[str] = set()
-        self.runtime = SystemdRuntime(systemd.socket, (), lambda: self.units)
+        self.runtime = SystemdRuntime(systemd.socket, (), lambda: tuple(self.units))
 
     def close(self) -> None:
         self.runtime.close()
@@ -45,7 +46,7 @@ class SystemdWorld:
         labels: bool = False,
     ) -> ContainerKey:
         numbers = tuple(map(int, chips.split(","))) if chips else ()
-        made = self.define(f"{name}.service", numbers, ExecStart=IGNORES if ignores_term else OBEYS)
+        made = self.define(f"{name}.service", numbers, **(IGNORES if ignores_term else {}))
         self.start(made)
         return made
 
