@@ -7,6 +7,7 @@ import contextlib
 import socket
 import time
 from collections import deque
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -58,8 +59,7 @@ class Bus:
 
     def properties(self, path: str) -> dict[str, Any]:
         """Return all properties of an object, as they are at one moment."""
-        found = self._call(DBusAddress(path, _SYSTEMD, PROPERTIES), "GetAll", "s", ("",))
-        return {name: value for name, (_, value) in found.items()}
+        return values(self._call(DBusAddress(path, _SYSTEMD, PROPERTIES), "GetAll", "s", ("",)))
 
     def listen(self, *rules: str) -> None:
         """Have systemd's signals sent that these rules match."""
@@ -117,6 +117,11 @@ class Bus:
         if name in ("NoReply", "Timeout", "TimedOut", "LimitsExceeded"):
             return RuntimeAils(text)
         return ContainerError(text)
+
+
+def values(properties: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+    """Return the properties without the types that D-Bus sends beside them."""
+    return {name: value for name, (_, value) in properties.items()}
 
 
 class Signal:

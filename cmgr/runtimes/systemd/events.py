@@ -1,4 +1,7 @@
-"""systemd's signals, followed for ever. A signal says too little of a unit: whoever hears one looks at the unit."""
+"""systemd's signals, followed for ever. A signal says too little of a unit: whoever hears one looks at the unit.
+
+The look may come late, though, and systemd has unloaded the unit by then: its life is noted from the signal.
+"""
 
 from collections.abc import Callable, Iterable
 
@@ -6,7 +9,7 @@ from cmgr.errors import ContainerError
 from cmgr.model.values.facts import ContainerRemoved, ContainerSeen, RuntimeDown, RuntimeUp
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.following import Follower
-from cmgr.runtimes.systemd.bus import MANAGER, PROPERTIES, Bus
+from cmgr.runtimes.systemd.bus import MANAGER, PROPERTIES, Bus, Signal, values
 from cmgr.runtimes.systemd.looks import Looks
 from cmgr.runtimes.systemd.unit import NAME, key, object_path
 
@@ -31,9 +34,15 @@ class Watcher(Follower):
             while not self.closed:
                 signal = bus.signal(None)
                 if signal is not None and signal.name == "PropertiesChanged":
-                    self._look(name for name in self._looks.names() if object_path(name) == signal.path)
+                    self._heard(signal)
                 elif signal is not None and signal.body == (False,):
                     self._look(self._looks.names())  # Reloaded: any of them may be another now, or gone.
+
+    def _heard(self, signal: Signal) -> None:
+        names = [name for name in self._looks.names() if object_path(name) == signal.path]
+        for name in names:
+            self._looks.heard(name, values(signal.body[1]))
+        self._look(names)
 
     def _look(self, units: Iterable[str]) -> None:
         if not (names := tuple(units)):

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from cmgr.config.settings import Unit
 from cmgr.model.values.containers import Container, Exit
@@ -26,7 +27,7 @@ class Looks:
         self._units = {unit.name: unit for unit in units}
         self._others = others
         self._lock = threading.Lock()
-        self._last: dict[str, Container] = {}
+        self._last: dict[str, Described] = {}
         self._stopped: dict[str, str] = {}
 
     def names(self) -> Mapping[str, Unit]:
@@ -42,20 +43,35 @@ class Looks:
         wish = self._units.get(name, Unit(name))
         found = described(name, bus.properties(bus.ask("LoadUnit", "s", name)), wish)
         with self._lock:
-            unit = replace(found, container=self._completed(found.container))
-            self._last[name] = unit.container
+            unit = self._completed(found)
+            self._note(unit)
         return unit
+
+    def heard(self, name: str, told: Mapping[str, Any]) -> None:
+        """Note the life of the unit from a signal, `told`: it may be over and forgotten before anybody looks."""
+        found = described(name, told, Unit(name))
+        if found.container.running and found.container.run:
+            with self._lock:
+                self._note(found)
 
     def stopped(self, unit: Container) -> None:
         """Note that the life in which it is ends because cmgr wants that."""
         with self._lock:
             self._stopped[unit.name] = unit.run
 
-    def _completed(self, now: Container) -> Container:
+    def _note(self, unit: Described) -> None:
+        # Signals and other threads' looks come late: a life gives way to none before it, an end not to its beginning.
+        last = self._last.get(unit.container.name)
+        if last is None or (unit.began, not unit.container.running) >= (last.began, not last.container.running):
+            self._last[unit.container.name] = unit
+
+    def _completed(self, found: Described) -> Described:
         """Add what systemd forgets: it unloads a unit that has ended well, and then knows no life of it any more."""
+        now, began = found.container, found.began
         last = self._last.get(now.name)
-        if not now.running and not now.run and last is not None and last.run:
-            now = replace(now, run=last.run, exit=last.exit or Exit(0, datetime.now(UTC), asked=True))
+        if not now.running and not now.run and last is not None and last.container.run:
+            exit_ = last.container.exit or Exit(0, datetime.now(UTC), asked=True)
+            now, began = replace(now, run=last.container.run, exit=exit_), last.began
         if now.exit is not None and self._stopped.get(now.name) == now.run:
             now = replace(now, exit=replace(now.exit, asked=True))
-        return now
+        return replace(found, container=now, began=began)

@@ -21,11 +21,15 @@ _KILLED = (2, 3)
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A unit. `loaded`: systemd's word for whether there is such a unit. `result`: how its last life went."""
+    """A unit. `loaded`: systemd's word for whether there is such a unit. `result`: how its last life went.
+
+    `began`: when that life did, in microseconds of the monotonic clock; 0 when systemd knows of none.
+    """
 
     container: Container
     loaded: str
     result: str
+    began: int
 
     @property
     def gone(self) -> bool:
@@ -63,7 +67,8 @@ def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
         strategy=wish.strategy,
         order=wish.order,
     )
-    return Described(container, str(told.get("LoadState", "")), result)
+    began = int(told.get("InactiveExitTimestampMonotonic", 0))
+    return Described(container, str(told.get("LoadState", "")), result, began)
 
 
 def _exit(told: Mapping[str, Any], result: str) -> Exit | None:

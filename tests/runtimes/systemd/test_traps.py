@@ -1,5 +1,6 @@
 """The traps of units, on a real systemd."""
 
+import threading
 from datetime import timedelta
 
 import pytest
@@ -7,14 +8,17 @@ import pytest
 from cmgr.config.settings import Unit
 from cmgr.errors import ContainerError, RuntimeDown
 from cmgr.model.values.containers import NO_RESTART, Container
-from cmgr.model.values.facts import RuntimeUp
+from cmgr.model.values.facts import ContainerSeen, RuntimeUp
 from cmgr.model.values.policy import Strategy
+from cmgr.ports import RuntimeFact
+from cmgr.runtimes.following import Limits
+from cmgr.runtimes.systemd.looks import Looks
 from cmgr.runtimes.systemd.runtime import SystemdRuntime
 from cmgr.runtimes.systemd.unit import key
 from tests.runtimes.systemd.world import OBEYS, SystemdWorld
 from tests.runtimes.told import Told
 from tests.support.systemd import Systemd
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 LONG = timedelta(seconds=60)
 LLM = key("llm.service")
@@ -118,6 +122,49 @@ def test_an_instance_of_a_template_is_a_unit_of_its_own(world: SystemdWorld) -> 
     world.runtime.stop(key("llm@3.service"), LONG)
     assert {c.name: c.running for c in world.runtime.list()} == {"llm@2.service": True, "llm@3.service": False}
     world.runtime.stop(key("llm@2.service"), LONG)
+
+
+def test_a_life_that_is_over_before_anybody_looks_is_told_with_its_end(world: SystemdWorld) -> None:
+    told, busy, over = Told(), threading.Event(), threading.Event()
+
+    def tell(fact: RuntimeFact) -> None:
+        told.tell(fact)
+        if isinstance(fact, ContainerSeen) and not busy.is_set():
+            busy.set()
+            over.wait(PATIENCE)
+
+    world.runtime.watch(tell)
+    told.first(RuntimeUp)
+    world.define(LLM.id)
+    world.start(LLM)
+    assert busy.wait(PATIENCE)
+    first = world.systemd.property(LLM.id, "InvocationID")
+    world.stop(LLM)
+    world.start(LLM)
+    second = world.systemd.property(LLM.id, "InvocationID")
+    world.stop(LLM)
+    over.set()
+    end = eventually(lambda: [c for c in told.seen(LLM) if c.run == second], why="its last life is told")[0]
+    assert first != second
+    assert not end.running
+    assert end.exit is not None
+    assert (end.exit.code, end.exit.asked) == (0, True)
+
+
+def test_an_old_signal_is_no_news_of_a_life_that_was_looked_at_since(world: SystemdWorld) -> None:
+    world.define(LLM.id)
+    looks = Looks(world.systemd.socket, (Unit(LLM.id),), tuple, Limits())
+    with looks.bus("look") as bus:
+        world.start(LLM)
+        old = bus.properties(bus.ask("LoadUnit", "s", LLM.id))
+        world.stop(LLM)
+        world.start(LLM)
+        run = looks.unit(bus, LLM.id).container.run
+        world.stop(LLM)
+        eventually(lambda: not looks.unit(bus, LLM.id).container.running)
+        looks.heard(LLM.id, old)
+        now = looks.unit(bus, LLM.id).container
+    assert (now.running, now.run) == (False, run)
 
 
 def test_looking_at_a_unit_that_is_unloaded_tells_nothing_new(world: SystemdWorld) -> None:
