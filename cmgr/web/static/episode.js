@@ -62,7 +62,7 @@ function picture(told, width) {
   const rows = [
     { name: t("ring", { chips: told.ring || told.episode.ring }), bars: found.bands.map((b) => ({ ...b, text: word(b.state), tone: `p-${b.state}` })) },
     ...[...found.faults].sort(([a], [b]) => a - b).map(([chip, marks]) => ({ name: t("laneChip", { n: chip }), marks })),
-    ...(found.resets.length ? [{ name: t("laneResets"), bars: found.resets.map((r) => ({ ...r, tone: "p-resetting" })) }] : []),
+    ...(found.resets.length ? [{ name: t("resets"), bars: found.resets.map((r) => ({ ...r, tone: "p-resetting" })) }] : []),
     ...found.containers.map((lane) => ({ name: lane.name, bars: lane.spans.map((s) => ({ ...s, text: t(s.state === "starting" ? "resumingC" : s.state), tone: `c-${s.state}` })) })),
   ];
   const height = top + rows.length * row + 8;

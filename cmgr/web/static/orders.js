@@ -13,7 +13,7 @@ const WORDS = {
   reset: (a) => [t("resetRing"), t("resetChip", { n: a.chip })],
   resume: (a) => (a.all ? [t("resumeAll"), t("resumeAll")] : [t("resume"), t("resumeName", { name: a.container })]),
   forget: (a) => [t("forget"), t("forgetName", { name: a.container })],
-  acknowledge: () => [t("acknowledge"), t("ackTrouble")],
+  acknowledge: () => [t("acknowledge"), t("acknowledge")],
   maintenance: (a) => (a.on ? [t("maintenanceOn"), t("maintenanceOn")] : [t("maintenanceOff"), t("maintenanceOff")]),
 };
 

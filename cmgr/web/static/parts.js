@@ -11,7 +11,7 @@ export const setClock = (at) => { skew = Date.parse(at) - Date.now(); };
 export const now = () => Date.now() + skew;
 
 const clock = new Intl.DateTimeFormat(locale, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
-const day = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric" });
+export const day = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric" });
 const whole = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 
 export function when(at) {
@@ -85,7 +85,7 @@ export const card = (title, body, more = nothing) => html`
 export const empty = (text) => html`<p class="empty">${text}</p>`;
 
 const CONTAINER = {
-  running: ["good", "running"], pausing: ["busy", "pausing"], paused: ["held", "paused"], resuming: ["busy", "resumingC"],
+  running: ["good", "running"], pausing: ["busy", "stopping"], paused: ["held", "held"], resuming: ["busy", "resumingC"],
   settling: ["busy", "settling"], failed: ["bad", "failed"], down: ["bad", "down"],
 };
 export function containerBadge(c) {

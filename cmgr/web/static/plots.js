@@ -1,13 +1,10 @@
 // Plots, as SVG drawn here. Each says in words what it shows.
 
-import { ago, html, nothing, now, span, svg, when } from "./parts.js";
-import { locale, t } from "./texts.js";
+import { ago, day, html, nothing, now, span, svg, when } from "./parts.js";
+import { t } from "./texts.js";
 
 const DAY = 86400e3;
 const DAYS = 90;
-
-// Dates of days in the viewer's own time.
-const dayFormat = new Intl.DateTimeFormat(locale, { month: "short", day: "numeric" });
 
 export function faultsPerDay(faults) {
   const today = new Date(now()); today.setHours(24, 0, 0, 0);
@@ -19,12 +16,13 @@ export function faultsPerDay(faults) {
   const most = Math.max(...counts), n = counts.reduce((a, b) => a + b, 0);
   const w = 360, h = 72, step = w / DAYS, top = Math.max(most, 4);
   const label = t("faultsPerDayOf", { n, most });
+  const dayOf = (index) => day.format(today - (DAYS - index - 0.5) * DAY);
   return html`<figure class="plot">
     <svg viewBox="0 0 ${w} ${h + 16}" role="img" aria-label=${label}>
       <line class="axis" x1="0" x2=${w} y1=${h} y2=${h}></line>
       ${counts.map((count, index) => count ? svg`<rect class="bar bad" x=${index * step + 0.5} width=${step - 1} y=${h - (count / top) * h} height=${(count / top) * h} rx="1">
-        <title>${dayFormat.format(new Date(today - (DAYS - index - 0.5) * DAY))}: ${count}</title></rect>` : nothing)}
-      ${[0, 30, 60, 89].map((index) => svg`<text x=${index === 89 ? w : index * step} y=${h + 13} text-anchor=${index === 89 ? "end" : "start"}>${dayFormat.format(new Date(today - (DAYS - index - 0.5) * DAY))}</text>`)}
+        <title>${dayOf(index)}: ${count}</title></rect>` : nothing)}
+      ${[0, 30, 60, 89].map((index) => svg`<text x=${index === 89 ? w : index * step} y=${h + 13} text-anchor=${index === 89 ? "end" : "start"}>${dayOf(index)}</text>`)}
     </svg><figcaption>${label}</figcaption></figure>`;
 }
 

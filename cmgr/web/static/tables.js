@@ -20,7 +20,7 @@ function filters(route, wishes) {
     </select></label>`)}</div>`;
 }
 
-const distinct = (values) => [...new Set(values)].sort((a, b) => (a > b) - (a < b)).map((value) => [String(value), String(value)]);
+const distinct = (values, name = String) => [...new Set(values)].sort((a, b) => (a > b) - (a < b)).map((value) => [String(value), name(value)]);
 
 // On a narrow screen each row becomes a block whose cells are named by `data-name`.
 const table = (name, heads, rows) => html`
@@ -43,7 +43,7 @@ export function historyView(state, route) {
 function episodes(state, route) {
   const all = state.episodes || [];
   const rows = all.filter((e) => matches(route, { outcome: e.outcome, ring: e.ring }));
-  const outcomes = distinct(all.map((e) => e.outcome)).map(([value]) => [value, word(value)]);
+  const outcomes = distinct(all.map((e) => e.outcome), word);
   return html`
     ${all.length > 1 ? card(t("recoveryTimes"), recoveryTimes(all)) : nothing}
     ${card(t("episodes"), html`
@@ -58,7 +58,7 @@ function episodes(state, route) {
 function lines(state, route) {
   const all = state.lines || [];
   const rows = all.filter((n) => matches(route, { kind: n.kind, ring: n.ring, chip: n.chip })).toReversed();
-  const kinds = distinct(all.map((n) => n.kind)).map(([value]) => [value, t(`k_${value}`)]);
+  const kinds = distinct(all.map((n) => n.kind), (kind) => t(`k_${kind}`));
   return card(t("lines"), html`
     ${filters(route, [["kind", t("kind"), kinds], ["ring", t("ringOf"), distinct(all.map((n) => n.ring).filter((ring) => ring !== null))]])}
     ${rows.length ? table(t("lines"), [t("at"), t("ringOf"), t("number"), t("kind"), t("text")], rows.map((n) => [
@@ -72,22 +72,27 @@ const more = (state, name, count) => count >= state.limits[name]
 
 const matches = (route, values) => Object.entries(values).every(([name, value]) => !route.query.get(name) || route.query.get(name) === String(value));
 
+const codeLink = (fault) => html`<a class="code" href="#/faults?code=${encodeURIComponent(fault.code)}&all=true">${fault.code}</a>`;
+const level = (name) => badge(LEVELS[name] || "calm", name);
+const NONE = html`<span class="quiet">–</span>`;
+
 export function faultsView(state, route) {
   const every = route.query.get("all") === "true";
   const all = (state.faults || []).filter((fault) => every || fault.cleared === null);
   const rows = all.filter((fault) => matches(route, { chip: fault.chip, code: fault.code, level: fault.level }));
   rows.sort((a, b) => (a.cleared !== null) - (b.cleared !== null) || Date.parse(b.since) - Date.parse(a.since));
   const code = route.query.get("code");
+  const values = (name) => distinct((state.faults || []).map((fault) => fault[name]));
   return html`
     <section class="title"><h1>${t("faults")}</h1></section>
     ${state.faults ? card(t("faultsPerDay"), faultsPerDay(state.faults)) : nothing}
     ${code ? explained(state.explained.get(code)) : nothing}
     ${card(t("faults"), html`
-      ${filters(route, [["all", t("state"), [["true", t("withCleared")]]], ["chip", t("oneChip"), distinct((state.faults || []).map((f) => f.chip))],
-        ["code", t("code"), distinct((state.faults || []).map((f) => f.code))], ["level", t("level"), distinct((state.faults || []).map((f) => f.level))]])}
+      ${filters(route, [["all", t("state"), [["true", t("withCleared")]]], ["chip", t("oneChip"), values("chip")],
+        ["code", t("code"), values("code")], ["level", t("level"), values("level")]])}
       ${rows.length ? table(t("faults"), [t("state"), t("oneChip"), t("code"), t("level"), t("came"), t("went"), t("count"), t("module")], rows.map((fault) => [
         fault.cleared === null ? badge("bad", t("active")) : badge("calm", t("cleared")), html`<a href="#/chips/${fault.chip}">${fault.chip}</a>`,
-        html`<a class="code" href="#/faults?code=${encodeURIComponent(fault.code)}&all=true">${fault.code}</a>`, badge(LEVELS[fault.level] || "calm", fault.level),
+        codeLink(fault), level(fault.level),
         time(fault.since), fault.cleared ? time(fault.cleared) : "", fault.count, fault.module,
       ])) : empty(every || code ? t("noFaultsAll") : t("noFaults"))}`)}`;
 }
@@ -96,14 +101,14 @@ function explained(told) {
   if (!told) return nothing;
   return card(html`<span class="code">${told.code}</span>`, html`
     ${told.meaning ? html`<p>${said(told.meaning)}</p>` : nothing}
-    <h3>${t("does")}</h3><ul class="does">${told.does.map((text) => html`<li>${said(text)}</li>`)}</ul>`, badge(LEVELS[told.level] || "calm", told.level || "–"));
+    <h3>${t("does")}</h3><ul class="does">${told.does.map((text) => html`<li>${said(text)}</li>`)}</ul>`, level(told.level || "–"));
 }
 
 export function chipsView(state, route) {
   const { chips, rings } = state.status;
   const ringOf = (chip) => rings.find((ring) => ring.id === chip.ring);
   const rows = chips.filter((chip) => matches(route, { ring: chip.ring, state: chipState(chip, ringOf(chip))[1] }));
-  const states = distinct(chips.map((chip) => chipState(chip, ringOf(chip))[1])).map(([value]) => [value, t(value)]);
+  const states = distinct(chips.map((chip) => chipState(chip, ringOf(chip))[1]), (key) => t(key));
   return html`
     <section class="title"><h1>${t("chips")}</h1></section>
     ${card(t("chips"), html`
@@ -115,8 +120,8 @@ export function chipsView(state, route) {
       }))}`)}`;
 }
 
-const value = (number, unit) => (number === undefined ? html`<span class="quiet">–</span>` : `${Math.round(number)} ${unit}`);
-const memory = (m) => (m.memory === undefined ? html`<span class="quiet">–</span>` : `${(m.memory / 1024).toFixed(1)} ${t("of")} ${((m.memoryAll || 0) / 1024).toFixed(0)} GiB`);
+const value = (number, unit) => (number === undefined ? NONE : `${Math.round(number)} ${unit}`);
+const memory = (m) => (m.memory === undefined ? NONE : `${(m.memory / 1024).toFixed(1)} ${t("of")} ${((m.memoryAll || 0) / 1024).toFixed(0)} GiB`);
 
 export function chipView(state, number) {
   const chip = state.status.chips.find((c) => c.id === number);
@@ -141,7 +146,7 @@ export function chipView(state, number) {
         ${load.length ? series(load, t("load"), "%", 0, 100) : nothing}<p class="quiet">${t("lastHourNote")}</p>` : empty(t("noSeries")))}
     </div>
     ${card(t("faults"), chip.faults.length ? table(t("faults"), [t("code"), t("level"), t("came"), t("count")], chip.faults.map((fault) => [
-      html`<a class="code" href="#/faults?code=${encodeURIComponent(fault.code)}&all=true">${fault.code}</a>`, badge(LEVELS[fault.level] || "calm", fault.level), time(fault.since), fault.count,
+      codeLink(fault), level(fault.level), time(fault.since), fault.count,
     ])) : empty(t("noFaults")), html`<a class="more" href="#/faults?chip=${chip.id}&all=true">${t("withCleared")}</a>`)}
     ${chip.processes.length ? card(t("processes"), table(t("processes"), [t("pid"), t("name"), t("memory")], chip.processes.map((p) => [p.pid, p.name, `${Math.round(p.memory / 1048576)} MiB`]))) : nothing}`;
 }
