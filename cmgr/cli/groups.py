@@ -7,9 +7,10 @@ import typer
 
 from cmgr.cli import source
 from cmgr.cli.options import Showing
+from cmgr.cli.orders import given
 from cmgr.cli.show import page
 from cmgr.cli.text import out, texts
-from cmgr.service.door.client import get, order
+from cmgr.service.door.client import get
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes
@@ -24,6 +25,7 @@ class GroupOptions(Showing):
     ] = None
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The group; without it all are shown.")] = None
     reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="With restart: why.")] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what an order would do, and do nothing.")] = False
 
 
 def group(options: GroupOptions) -> int:
@@ -36,9 +38,11 @@ def group(options: GroupOptions) -> int:
     if options.deed in DEEDS:
         if options.name is None:
             raise typer.BadParameter("give a NAME")
-        return _order(path, options.deed, options.name, options.reason)
+        return _order(path, options, options.deed, options.name)
     if options.name is not None:
         raise typer.BadParameter(f"{options.deed!r} is neither {' nor '.join(DEEDS)}")
+    if options.dry_run:
+        raise typer.BadParameter("--dry-run goes with restart or resume")
     told = cast("group_shapes.Groups", get(path, f"groups/{options.deed}" if options.deed else "groups"))
     if options.as_json:
         out.as_json(told)
@@ -47,13 +51,17 @@ def group(options: GroupOptions) -> int:
     return 0
 
 
-def _order(path: str, deed: str, name: str, reason: str | None) -> int:
+def _order(path: str, options: GroupOptions, deed: str, name: str) -> int:
+    why = {"reason": options.reason} if deed == "restart" else {}
+    answer = given(path, options.dry_run, f"group-{deed}", group=name, **why)
+    if answer is None:
+        return 0
     if deed == "restart":
-        made = cast("group_shapes.GroupRestarted", order(path, "group-restart", group=name, reason=reason))
+        made = cast("group_shapes.GroupRestarted", answer)
         names = ", ".join(made["containers"])
         out.told([f"group {name}: round {made['round']} begins; stopped, and started together: {names}"])
         return 0
-    left = cast("group_shapes.GroupResumed", order(path, "group-resume", group=name))["waiting"]
+    left = cast("group_shapes.GroupResumed", answer)["waiting"]
     more = [f"started as soon as they can be: {', '.join(left)}"] if left else []
     out.told([f"group {name}: what can be started is started", *more])
     return 0

@@ -25,9 +25,12 @@ class Ordering(Common):
 
 
 def _given(options: Ordering, do: str, **args: object) -> dict[str, object] | None:
+    return given(source.socket_of(options), options.dry_run, do, **args)
+
+
+def given(path: str, dry_run: bool, do: str, **args: object) -> dict[str, object] | None:
     """Give the order and return the answer; None: it was only asked what would happen, and that is told."""
-    path = source.socket_of(options)
-    if not options.dry_run:
+    if not dry_run:
         return order(path, do, **args)
     told = cast("shapes.Preview", order(path, do, **args, preview=True))
     out.told([*told["does"], "nothing was done: --dry-run"])

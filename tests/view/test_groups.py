@@ -16,7 +16,7 @@ from cmgr.view import group_shapes
 from cmgr.view.groups import groups
 from cmgr.view.status import Own, status
 from cmgr.view.troubles import troubles
-from tests.model.builders import SEPARATE, Cmgr, container
+from tests.model.builders import SEPARATE, Cmgr, container, key
 from tests.model.test_groups import halted, running, tp
 
 
@@ -112,6 +112,44 @@ def test_a_restart_by_order_says_what_it_stops() -> None:
 def test_an_order_to_resume_says_who_is_left_behind() -> None:
     cmgr = halted(tp())
     assert orders(cmgr).resume(ask("resume", group="tp")) == {"group": "tp", "waiting": ["r0"]}
+
+
+def test_an_order_to_resume_waits_until_all_members_are_down() -> None:
+    cmgr = tp()
+    cmgr.fault(0)
+    with pytest.raises(CmgrError) as refused:
+        orders(cmgr).resume(ask("resume", group="tp"))
+    assert refused.value.message == ("cannot resume group tp: kv, r0, r1 are being stopped, and would be left behind")
+    assert "order it again when all are down" in refused.value.hint
+    cmgr.run(StopContainer, ListContainers)
+    assert orders(cmgr).resume(ask("resume", group="tp")) == {"group": "tp", "waiting": ["r0"]}
+
+
+def test_one_whose_stop_fails_does_not_keep_the_others_from_a_resume() -> None:
+    cmgr = tp()
+    cmgr.fault(0)
+    while any(isinstance(c, StopContainer) for c in cmgr.pending):
+        (stop, *_) = [c for c in cmgr.pending if isinstance(c, StopContainer)]
+        cmgr.answer(StopContainer, error="permission denied" if stop.key == key("kv") else "")
+    cmgr.run(ListContainers)
+    orders(cmgr).resume(ask("resume", group="tp"))
+    assert key("kv") in cmgr.node.groups["tp"].out
+
+
+def test_a_preview_says_who_is_stopped_and_started_and_gives_no_order() -> None:
+    cmgr = tp()
+    cmgr.dies("kv", asked=True)
+    before = cmgr.node
+    assert orders(cmgr).restart(ask("restart", group="tp", preview=True)) == {
+        "does": ["stops r0, r1", "is down already: kv", "starts kv, r0, r1 when all can be started"]
+    }
+    assert cmgr.node == before
+    cmgr = halted(tp())
+    before = cmgr.node
+    assert orders(cmgr).resume(ask("resume", group="tp", preview=True)) == {
+        "does": ["starts kv, r1 without waiting for the rest", "starts r0 as soon as it can be"]
+    }
+    assert cmgr.node == before
 
 
 @pytest.mark.parametrize(

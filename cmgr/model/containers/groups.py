@@ -30,6 +30,7 @@ from cmgr.model.values.containers import Container, ContainerKey, full_name
 from cmgr.model.values.facts import GroupRestartOrdered, GroupResumeOrdered
 from cmgr.model.values.groups import Group, GroupPhase, over
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node
 from cmgr.words import span
 
 
@@ -237,7 +238,7 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
             turn.put_hold(_tried_anew(hold))
     if group is None or group.phase is not GroupPhase.HALTING or observing(turn.node):
         return
-    rest = frozenset(k for k in group.members if not _can_start(turn, turn.node.holds.get(k)))
+    rest = frozenset(k for k in group.members if not can_start(turn.node, turn.node.holds.get(k)))
     members, out = group.members - rest, group.out | rest
     turn.put_group(
         replace(
@@ -247,8 +248,9 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
     )  # fmt: skip
 
 
-def _can_start(turn: Turn, hold: Hold | None) -> bool:
-    return hold is not None and hold.state is HoldState.STOPPED and own_blocker(turn.node, hold).kind is Block.NOTHING
+def can_start(node: Node, hold: Hold | None) -> bool:
+    """Return whether this member can be started now, the others apart."""
+    return hold is not None and hold.state is HoldState.STOPPED and own_blocker(node, hold).kind is Block.NOTHING
 
 
 def _tried_anew(hold: Hold) -> Hold:

@@ -87,7 +87,7 @@ def _orders(o: Orders) -> tuple[Route, ...]:
         ),
         _order("maintenance", o.maintenance, "Record recoveries and act on none, or act again.", on, seconds, preview),
         _order("acknowledge", o.acknowledge, "Take notice of a trouble that stays.", trouble, noticed, preview),
-        *_group_orders(o.groups),
+        *_group_orders(o.groups, preview),
         *_slot_orders(o.slots),
         _order("reload", o.read_anew, "Have the configuration and fault tables read again."),
         _order("inject", o.inject, "Pretend a fault on a chip, for drills.", CHIP, code, assertion),
@@ -95,12 +95,12 @@ def _orders(o: Orders) -> tuple[Route, ...]:
     )
 
 
-def _group_orders(o: GroupOrders) -> tuple[Route, ...]:
+def _group_orders(o: GroupOrders, preview: Arg) -> tuple[Route, ...]:
     name = Arg("group", "string", "The group's name.", required=True)
     why = Arg("reason", "string", "Why; a line.")
     return (
-        _order("group-restart", o.restart, "Stop all members of a group, and start them together.", name, why),
-        _order("group-resume", o.resume, "Start what can be started of a group, without the rest.", name),
+        _order("group-restart", o.restart, "Stop all members of a group, and start them together.", name, why, preview),
+        _order("group-resume", o.resume, "Start what can be started of a group, without the rest.", name, preview),
     )
 
 

@@ -5,15 +5,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cmgr.errors import BadRequest, CmgrError, NotThere
+from cmgr.model.containers.groups import can_start
 from cmgr.model.scope import blocks_its_group, is_coupled, is_held_down, members_of, why_idle
 from cmgr.model.values.facts import GroupRestartOrdered, GroupResumeOrdered, Ordered
+from cmgr.model.values.groups import GroupPhase
+from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node
-from cmgr.service.door.routes import Request
+from cmgr.service.door import previews
+from cmgr.service.door.routes import Request, flag_of
 from cmgr.view.advice import called, idle_hint
 from cmgr.view.groups import names
 
 if TYPE_CHECKING:
-    from cmgr.view import group_shapes
+    from cmgr.view import group_shapes, shapes
 
 LONGEST_REASON = 200
 
@@ -26,7 +30,7 @@ class GroupOrders:
     give: Callable[[Ordered], None]
     who: Callable[[Request], str]
 
-    def restart(self, request: Request) -> "group_shapes.GroupRestarted":
+    def restart(self, request: Request) -> "group_shapes.GroupRestarted | shapes.Preview":
         """Stop all members, and start them together."""
         name = there(request, self.node(), "restart")
         why = request.args.get("reason") or ""
@@ -36,25 +40,47 @@ class GroupOrders:
         found = [c for c in members_of(self.node(), name) if is_coupled(self.node(), c) and not blocks_its_group(c)]
         if not found:
             raise CmgrError(f"cannot restart group {name}: cmgr must not stop any of its members", hint="cmgr group")
+        if flag_of(request, "preview"):
+            run = [called(self.node(), c.key) for c in found if c.running]
+            return previews.group_restart(run, [called(self.node(), c.key) for c in found if not c.running])
         self.give(GroupRestartOrdered(name, self.who(request), why.strip()))
         group = self.node().groups.get(name)
         told = [called(self.node(), container.key) for container in found]
         return {"group": name, "round": group.round if group is not None else 0, "containers": told}
 
-    def resume(self, request: Request) -> "group_shapes.GroupResumed":
+    def resume(self, request: Request) -> "group_shapes.GroupResumed | shapes.Preview":
         """Start what can be started, without waiting for the others."""
         name = there(request, self.node(), "resume")
         self._acts("resume", name)
-        if not self._waiting(name):
+        held = self._held(name)
+        if not held:
             raise CmgrError(f"cannot resume group {name}: none of its members is held", hint=f"cmgr group {name}")
+        self._may_resume(name, held)
+        if flag_of(request, "preview"):
+            ready = sorted(called(self.node(), h.key) for h in held if can_start(self.node(), h))
+            rest = sorted(called(self.node(), h.key) for h in held if h.state is HoldState.STOPPED)
+            return previews.group_resume(ready, [member for member in rest if member not in ready])
         self.give(GroupResumeOrdered(name, self.who(request)))
         group = self.node().groups.get(name)
         out = group.out if group is not None else frozenset()
         return {"group": name, "waiting": sorted(called(self.node(), key) for key in out if key in self.node().holds)}
 
-    def _waiting(self, name: str) -> list[str]:
+    def _held(self, name: str) -> list[Hold]:
         holds = self.node().holds
-        return [c.name for c in members_of(self.node(), name) if c.key in holds and is_held_down(holds[c.key])]
+        found = [holds[c.key] for c in members_of(self.node(), name) if c.key in holds]
+        return [hold for hold in found if is_held_down(hold)]
+
+    def _may_resume(self, name: str, held: list[Hold]) -> None:
+        """Refuse it while members are being stopped: they would be left behind. One whose stop has failed may be."""
+        group = self.node().groups.get(name)
+        busy = [h for h in held if h.state is HoldState.STOPPING and not h.error]
+        if group is None or group.phase is not GroupPhase.HALTING or not busy:
+            return
+        names, are = ", ".join(called(self.node(), h.key) for h in busy), "is" if len(busy) == 1 else "are"
+        raise CmgrError(
+            f"cannot resume group {name}: {names} {are} being stopped, and would be left behind",
+            hint=f"order it again when all are down; cmgr group {name} shows that",
+        )
 
     def _acts(self, do: str, name: str) -> None:
         if why := why_idle(self.node()):

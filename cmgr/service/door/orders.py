@@ -30,7 +30,7 @@ from cmgr.ports import ChipDriver, Injector
 from cmgr.service.door import previews
 from cmgr.service.door.group_orders import GroupOrders
 from cmgr.service.door.report_orders import ReportOrders
-from cmgr.service.door.routes import Request
+from cmgr.service.door.routes import Request, flag_of
 from cmgr.service.door.slot_orders import SlotOrders
 from cmgr.view import status as view
 from cmgr.view.advice import called, forgettable, idle_hint, named, unheld
@@ -258,13 +258,6 @@ def text_of(request: Request, name: str) -> str:
     if not value.strip():
         raise BadRequest(f"cannot {request.do}: {name} is empty")
     return value.strip()
-
-
-def flag_of(request: Request, name: str) -> bool:
-    value = request.args.get(name, False)
-    if not isinstance(value, bool):
-        raise BadRequest(f"cannot {request.do}: {name} must be true or false")
-    return value
 
 
 def chip_of(request: Request, node: Node, also: Container[ChipId] = ()) -> ChipId:

@@ -50,6 +50,17 @@ def resume(rings: Sequence[int], containers: Sequence[str]) -> "shapes.Preview":
     return {"does": [*told, *(f"starts {name} as soon as its chips allow" for name in containers)]}
 
 
+def group_restart(running: Sequence[str], down: Sequence[str]) -> "shapes.Preview":
+    told = [f"stops {', '.join(running)}"] if running else []
+    told += [f"is down already: {', '.join(down)}"] if down else []
+    return {"does": [*told, f"starts {', '.join(sorted([*running, *down]))} when all can be started"]}
+
+
+def group_resume(ready: Sequence[str], rest: Sequence[str]) -> "shapes.Preview":
+    told = [f"starts {', '.join(ready)} without waiting for the rest"] if ready else []
+    return {"does": [*told, *(f"starts {name} as soon as it can be" for name in rest)]}
+
+
 def forget(node: Node, name: str, key: ContainerKey) -> "shapes.Preview":
     known, hold = node.containers.get(key), node.holds.get(key)
     told = [f"cmgr does not start {name} any more, and puts its restart policy back"]

@@ -37,6 +37,13 @@ class Request:
     on_page: bool = False
 
 
+def flag_of(request: Request, name: str) -> bool:
+    value = request.args.get(name, False)
+    if not isinstance(value, bool):
+        raise BadRequest(f"cannot {request.do}: {name} must be true or false")
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """An answer that is no JSON, of the route's kind."""
