@@ -7,7 +7,7 @@ from typing import Annotated
 from cmgr.declare import Form, Meta
 
 FORMATS = ("json", "alertmanager")
-EVENTS = ("detected", "stopped", "reset", "recovered", "isolated", "gave_up", "deaf", "down", "up", "trouble")
+EVENTS = ("detected", "stopped", "reset", "recovered", "isolated", "gave_up", "deaf", "down", "up", "group", "trouble")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ class Alarms:
     down_after: Annotated[
         timedelta,
         Meta(
-            "How long a container that ought to run must have been down before that is an alarm.", within=("0s", "24h")
+            "How long a container that ought to run is down, or a group not whole, before that is an alarm.",
+            within=("0s", "24h"),
         ),
     ] = timedelta(seconds=60)
     receivers: Annotated[tuple[Receiver, ...], Meta("The receivers of alarms.")] = ()

@@ -59,7 +59,7 @@ class TroubleKind(StrEnum):
     """A container is to be restarted because it ails."""
     DOWN = "down", Severity.CRITICAL, "down", "CmgrContainerDown"
     """A container ought to run and does not."""
-    GROUP = "group", Severity.WARNING, "", "CmgrGroupNotRunning"
+    GROUP = "group", Severity.WARNING, "group", "CmgrGroupNotRunning"
     """A group is in a round, or some of its members do not run while others do."""
     OWNER = "owner", Severity.CRITICAL, "trouble", "CmgrTrouble"
     """Somebody else starts again and again what cmgr must stop."""

@@ -55,7 +55,11 @@ class Alarms:
     """Finds alarms and hands them to `tell`. The deciding thread only."""
 
     def __init__(self, settings: Settings, tell: Callable[[Alarm], None]) -> None:
-        self._after = {TroubleKind.DOWN.event: settings.down_after, TroubleKind.RUNTIME.event: settings.deaf_after}
+        self._after = {
+            TroubleKind.DOWN.event: settings.down_after,
+            TroubleKind.GROUP.event: settings.down_after,
+            TroubleKind.RUNTIME.event: settings.deaf_after,
+        }
         self._tell = tell
         self._notes: list[Note] = []
         self._standing: Mapping[str, Alarm] | None = None

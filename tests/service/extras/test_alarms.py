@@ -158,6 +158,33 @@ def test_a_runtime_that_stays_out_of_hearing_is_told_and_one_that_comes_back_soo
     assert watched.look() == []
 
 
+def test_a_group_that_is_down_for_long_is_told_until_it_runs_again_and_a_short_round_is_not() -> None:
+    mates = container("a", 0, group="tp"), container("b", 5, group="tp")
+    watched = Watched(Cmgr(*mates), down_after=timedelta(minutes=5))
+    watched.cmgr.fault(0)
+    watched.look()
+    watched.cmgr.wait(200)
+    watched.look()
+    assert "group" not in {alarm.event for alarm in watched.told}, "its round was over in time"
+    watched.cmgr.fault(0, SEPARATE)
+    watched.cmgr.tell(facts.GroupRestartOrdered("tp", "uid 0"))
+    watched.cmgr.run()
+    watched.look()
+    watched.cmgr.now += timedelta(minutes=5)
+    (group,) = [alarm for alarm in watched.look() if alarm.event == "group"]
+    assert (group.id, group.over, group.containers) == ("group-tp", False, ("a", "b"))
+    assert group.summary.startswith("group tp is halting: 2 of 2 down: ")
+    (alert,) = alerts([group], "host-1", watched.cmgr.now)
+    labels = {"alertname": "CmgrGroupNotRunning", "severity": "warning", "source": "cmgr", "host": "host-1"}
+    assert alert["labels"] == {**labels, "id": "group-tp"}
+    watched.cmgr.faults[0].clear()
+    watched.cmgr.clears(0, SEPARATE)
+    watched.cmgr.tell(facts.ReleaseOrdered(ChipId(0), "uid 0"))
+    watched.cmgr.run()
+    watched.cmgr.wait(60)
+    assert [alarm.over for alarm in watched.look() if alarm.event == "group"] == [True]
+
+
 def test_a_driver_that_is_unwell_and_a_chip_that_is_silent_are_told() -> None:
     watched = Watched(Cmgr(), deaf_after=timedelta())
     watched.own = (Trouble(TroubleKind.DRIVER, "dcmi", "driver dcmi is not well", "faults are polled"),)
