@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError
 
 from cmgr.config import week
 from cmgr.config.spelling import duration, either, is_unit, quoted, spelled
@@ -295,9 +296,14 @@ def _code(text: str) -> bool:
 
 
 def _zone(text: str) -> bool:
+    # Looked for first: of a name that is not there Python would make a module's name, and import that.
+    if not re.fullmatch(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", text):
+        return False
+    if not any(Path(place, text).is_file() for place in TZPATH):
+        return False
     try:
         ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: it is a directory there.
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # It is a file, but of no zone.
         return False
     return True
 
