@@ -29,7 +29,7 @@ from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container, ContainerKey, full_name
 from cmgr.model.values.facts import GroupRestartOrdered, GroupResumeOrdered
 from cmgr.model.values.groups import Group, GroupPhase, over
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
 from cmgr.model.values.node import Node
 from cmgr.words import span
 
@@ -155,19 +155,10 @@ def _died_with_it(turn: Turn, group: Group, container: Container) -> bool:
 
 
 def _made(turn: Turn, container: Container, restart_policy: str) -> Hold:
-    return Hold(
-        container.key,
-        container.name,
-        container.chips,
-        0,
-        turn.at,
-        HoldState.STOPPING if container.running else HoldState.STOPPED,
-        container.run,
+    return replace(
+        hold_on(container, turn.at, Cause.GROUP),
         died=not container.running and container.exit is not None and container.exit.by_itself,
-        order=container.order,
-        grace=container.grace,
         restart_policy=restart_policy,
-        cause=Cause.GROUP,
         down=None if container.running else turn.at,
         frozen=container.frozen,
     )

@@ -16,7 +16,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.healing import Healing, ailment, limit_of, not_ahead, wait_of
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.words import counted, span
@@ -115,30 +115,18 @@ def _is(what: str) -> str:
 def _hold(turn: Turn, container: Container, healing: Healing, what: str) -> None:
     given_up = healing.given_up is not None
     turn.put_hold(
-        Hold(
-            container.key,
-            container.name,
-            container.chips,
-            0,
-            turn.at,
-            HoldState.STOPPING if container.running else HoldState.STOPPED,
-            container.run,
+        replace(
+            hold_on(container, turn.at, Cause.HEAL),
             died=not container.running,
-            order=container.order,
-            grace=container.grace,
-            restart_policy=container.restart_policy,
             failed=given_up,
             retry_at=None if container.running or given_up else healing.due,
             error=what if given_up else "",
-            cause=Cause.HEAL,
         )
     )
 
 
 def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: str) -> None:
-    probe = Hold(
-        container.key, container.name, container.chips, 0, turn.at, HoldState.STOPPED, container.run, cause=Cause.HEAL
-    )
+    probe = replace(hold_on(container, turn.at, Cause.HEAL), state=HoldState.STOPPED)
     # An unhealthy container is better than one that cannot be started again.
     if start_blocker(turn.node, probe).kind is Block.NOTHING and confirm(turn, probe):
         _hold(turn, container, healing, what)

@@ -41,7 +41,7 @@ from cmgr.model.values.chips import listed
 from cmgr.model.values.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.containers import NO_RESTART, Container
 from cmgr.model.values.facts import ContainerStarted, ContainerStopped, RestartPolicySet
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.slots import slots_of
 from cmgr.words import span
@@ -76,18 +76,9 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
 def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
     died = not container.running
     again = restarted(ring, container)
-    hold = Hold(
-        container.key,
-        container.name,
-        container.chips,
-        ring.episode,
-        turn.at,
-        HoldState.STOPPED if died else HoldState.STOPPING,
-        container.run,
+    hold = replace(
+        hold_on(container, turn.at, Cause.EPISODE, ring.episode),
         died=died,
-        order=container.order,
-        grace=container.grace,
-        restart_policy=container.restart_policy,
         retry_at=None if died or not again else turn.at + wait_before_stop(turn.node, again),
         down=turn.at if died else None,
         frozen=container.frozen,

@@ -15,7 +15,7 @@ from cmgr.model.values.chips import ChipId, listed, resolve
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container, Spare
 from cmgr.model.values.facts import ReserveOrdered, SlotOrdered, SlotRemoveOrdered
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Cause, HoldState, hold_on
 from cmgr.model.values.node import Node, chips_of_slots
 from cmgr.model.values.slots import NAME, Reservation, Slot, slots_of
 from cmgr.words import span
@@ -104,21 +104,7 @@ def _hold_users(turn: Turn, slot: str) -> None:
     for container in users_of(turn.node, slot):
         if not container.running or container.key in turn.node.holds or not container.enabled:
             continue
-        hold = Hold(
-            container.key,
-            container.name,
-            container.chips,
-            0,
-            turn.at,
-            HoldState.STOPPING,
-            container.run,
-            order=container.order,
-            grace=container.grace,
-            restart_policy=container.restart_policy,
-            cause=Cause.MOVE,
-            frozen=container.frozen,
-        )
-        turn.put_hold(hold)
+        turn.put_hold(replace(hold_on(container, turn.at, Cause.MOVE), frozen=container.frozen))
         text = f"{container.name} will be stopped, and started again on the other chips of slot {slot}"
         turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
 
