@@ -106,6 +106,14 @@ Edits = Mapping[str, Any]
 """Changes of a container that CDI makes: `containerEdits` of its specification."""
 
 
+def edits(nodes: Sequence[str], files: Sequence[str]) -> Edits:
+    """Return the edits that give these device files, and these files of the host in their places, not to be changed."""
+    return {
+        "deviceNodes": [{"path": path, "permissions": "rw"} for path in nodes],
+        "mounts": [{"hostPath": p, "containerPath": p, "options": ["ro", "nosuid", "nodev", "bind"]} for p in files],
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Giving:
     """How a container is given chips of one make by CDI.

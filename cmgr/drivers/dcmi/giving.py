@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cmgr.model.values.chips import Chip
-from cmgr.vendor import Edits, Giving
+from cmgr.vendor import Edits, Giving, edits
 
 _MANAGERS = ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc")
 """Device files that every container with NPUs needs."""
@@ -27,10 +27,7 @@ def devices(chips: Sequence[Chip], root: Path = Path("/")) -> Edits:
     nodes = [f"/dev/davinci{chip.id}" for chip in chips]
     nodes += [node for node in _MANAGERS if (root / node[1:]).exists()]
     mounts = [path for path in _DRIVER if (root / path[1:]).exists()]
-    return {
-        "deviceNodes": [{"path": path, "permissions": "rw"} for path in nodes],
-        "mounts": [{"hostPath": p, "containerPath": p, "options": ["ro", "nosuid", "nodev", "bind"]} for p in mounts],
-    }
+    return edits(nodes, mounts)
 
 
 def variable(chips: Sequence[Chip]) -> str:

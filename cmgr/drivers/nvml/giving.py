@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cmgr.drivers.nvml.notation import NOTATION
 from cmgr.model.values.chips import Chip
-from cmgr.vendor import Edits, Giving
+from cmgr.vendor import Edits, Giving, edits
 
 _COMMON = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset")
 """Device files that every container with GPUs needs."""
@@ -28,10 +28,7 @@ def devices(chips: Sequence[Chip], root: Path = Path("/")) -> Edits:
     nodes += [node for node in _COMMON if (root / node[1:]).exists()]
     files = [f"/{place}/{name}" for place in _PLACES for name in _LIBRARIES if (root / place / name).exists()]
     files += [path for path in ("/usr/bin/nvidia-smi",) if (root / path[1:]).exists()]
-    return {
-        "deviceNodes": [{"path": path, "permissions": "rw"} for path in nodes],
-        "mounts": [{"hostPath": p, "containerPath": p, "options": ["ro", "nosuid", "nodev", "bind"]} for p in files],
-    }
+    return edits(nodes, files)
 
 
 def variable(chips: Sequence[Chip]) -> str:
