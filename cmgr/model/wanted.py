@@ -20,12 +20,17 @@ def is_wanted(known: Container | None, now: Container) -> bool:
         # A container that a person has forgotten is wanted again in its next life.
         begun = known is None or (known.running, known.run) != (True, now.run)
         return before or (begun and (bool(now.chips) or now.heal is not None or bool(now.group)))
-    return before and (_was_told_before(known, now) or not was_meant(now.exit))
+    return before and (now.told_before or not was_meant(now.exit))
 
 
-def _was_told_before(known: Container | None, now: Container) -> bool:
-    """Return whether an earlier life of cmgr saw this end: it knew more of it than the runtime remembers."""
-    return known is not None and known.seen is None and not known.running and known.run == now.run
+def was_told_before(known: Container | None, now: Container) -> bool:
+    """Return whether an earlier life of cmgr saw this end.
+
+    That life knew more of it than the runtime remembers: what a new daemon ends looks like a person's order later on.
+    """
+    if known is None or known.running or now.running or known.run != now.run:
+        return False
+    return known.seen is None or known.told_before
 
 
 def was_meant(end: Exit | None) -> bool:

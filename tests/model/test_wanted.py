@@ -49,8 +49,14 @@ def test_an_end_that_its_daemon_may_have_made_is_told(code: int) -> None:
     cmgr.begin()
     cmgr.run()
     assert down(cmgr) == ["a"], "the next life knows it, too"
-    cmgr.sees(replace(cmgr.truth[key("a")], exit=Exit(code, cmgr.now, asked=True)))
-    assert down(cmgr) == [], "late news: somebody had stopped it"
+
+
+def test_late_news_that_somebody_had_stopped_it_ends_it() -> None:
+    cmgr = Cmgr(container("a", 0), policy=IDLE)
+    cmgr.sees(replace(cmgr.truth[key("a")], running=False, exit=Exit(143, cmgr.now, None, missed=True)))
+    assert down(cmgr) == ["a"]
+    cmgr.sees(replace(cmgr.truth[key("a")], exit=Exit(143, cmgr.now, asked=True)))
+    assert down(cmgr) == []
 
 
 def test_what_the_last_life_saw_of_an_end_counts_for_more_than_what_docker_remembers() -> None:
@@ -60,6 +66,13 @@ def test_what_the_last_life_saw_of_an_end_counts_for_more_than_what_docker_remem
     cmgr.begin()
     cmgr.run()
     assert down(cmgr) == ["a"], "its daemon's own order looks like a person's"
+    for news in (facts.Resync(), facts.ContainerSeen(cmgr.truth[key("a")])):
+        cmgr.tell(news)
+        cmgr.run()
+        assert down(cmgr) == ["a"], "and as often as it is told"
+    cmgr.starts_by_hand("a")
+    cmgr.dies("a", asked=True)
+    assert down(cmgr) == [], "the next one is what it looks like"
 
 
 def test_what_was_down_before_cmgr_looked_first_is_not_told() -> None:

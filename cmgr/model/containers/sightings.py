@@ -25,7 +25,7 @@ from cmgr.model.values.node import RuntimeState, chips_of_slots
 from cmgr.model.values.policy import backed_off
 from cmgr.model.values.standing import Gone
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.model.wanted import is_wanted, was_meant
+from cmgr.model.wanted import is_wanted, was_meant, was_told_before
 from cmgr.words import span
 
 
@@ -203,6 +203,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         since=turn.at if changed or known is None else known.since,
         seen=turn.at,
         deaf=known is not None and known.deaf,
+        told_before=was_told_before(known, container),
     )
     turn.put_container(replace(now, wanted=is_wanted(known, now)))
     if now.running:

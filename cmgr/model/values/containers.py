@@ -94,6 +94,7 @@ class Container:
     `before_stop`: a command with its arguments that is run inside of it before its stop signal.
     `deaf`: it has been told that its first process does not take its stop signal.
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
+    `told_before`: it is down, and an earlier life of cmgr has seen this end.
     """
 
     key: ContainerKey
@@ -126,6 +127,7 @@ class Container:
     says_within: ThisLife[timedelta | None] = None
     unread: ThisLife[str] = ""
     frozen: ThisLife[bool] = False
+    told_before: ThisLife[bool] = False
 
     @property
     def unclear(self) -> bool:
