@@ -25,7 +25,8 @@ class Meta:
 
     `within`: the least and the greatest value, durations as text. `choices`: the words that a text, or each text of
     a list, may be. `empty`: the text may be empty, as it always may where its default is. `around`: what is in this
-    group of settings stands in the table around it, as if there were no group.
+    group of settings stands in the table around it, as if there were no group. `example`: what the shipped file shows
+    in the place of a default that is of no use by itself.
     """
 
     sentence: str
@@ -34,3 +35,4 @@ class Meta:
     form: Form = Form.TEXT
     empty: bool = False
     around: bool = False
+    example: str = ""

@@ -180,8 +180,9 @@ class DrillSettings:
     when: Annotated[Window, Meta("When it is held.", form=Form.BEGINS)]
     what: Annotated[Exercise, Meta("Whether the ring is reset, or a fault pretended.")]
     chips: Annotated[
-        tuple[int, ...], Meta("The chips that it is held on; empty: those of the container.", within=(0, 9999))
-    ]
+        tuple[int, ...],
+        Meta("The chips that it is held on; empty: those of the container.", within=(0, 9999), example="[0]"),
+    ] = ()
     container: Annotated[str, Meta("The container on whose chips it is held, by its name.")] = ""
     code: Annotated[str, Meta("The code of the pretended fault.", form=Form.CODE)] = ""
 

@@ -66,7 +66,7 @@ def _rows(setting: Setting, kind: Rows) -> Iterator[str]:
     yield f"#[[{setting.key}]]"
     for inner in row(kind.of):
         needed = inner.default is MISSING
-        shown = _example(inner) if needed else inner.kind.show(inner.default)
+        shown = inner.meta.example or (_example(inner) if needed else inner.kind.show(inner.default))
         notes = [word for word in ("needed" if needed else "", inner.kind.brief) if word]
         yield from _comment(inner.meta.sentence, "; ".join(notes))
         yield f"#{inner.key} = {shown}"

@@ -118,7 +118,7 @@ def test_all_mistakes_in_drills_are_told_at_once() -> None:
         load(None, environ={}, overrides={"drills": wrong})
     keys = [text.partition(" ")[0] for text in first.value.mistakes]
     assert keys == ["drills[1].when", "drills[1].what", "drills[2].name"]
-    plain = {"name": "b", "when": "03:00", "what": "reset", "chips": []}
+    plain = {"name": "b", "when": "03:00", "what": "reset"}
     odd = {**plain, "what": "fault", "chips": [0], "container": "llm"}
     with pytest.raises(ConfigError) as second:
         load(None, environ={}, overrides={"drills": [plain, odd]})
@@ -131,6 +131,6 @@ def test_all_mistakes_in_drills_are_told_at_once() -> None:
 
 
 def test_a_drill_is_read() -> None:
-    rows = [{"name": "a", "when": "Sat 03:00", "what": "fault", "chips": [], "container": "llm", "code": "80E24E00"}]
+    rows = [{"name": "a", "when": "Sat 03:00", "what": "fault", "container": "llm", "code": "80E24E00"}]
     (drill,) = load(None, environ={}, overrides={"drills": rows}).policy().drills
     assert drill == Drill("a", Exercise.FAULT, (), "llm", "80E24E00")
