@@ -207,6 +207,7 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         runtimes={name: RuntimeState(name) for name in fact.runtimes if name not in turn.node.gone},
         holds={k: _hold_after_restart(h, turn.at + turn.node.policy.retry.settle) for k, h in turn.node.holds.items()},
         faults={c: _not_ahead(known, turn.at) for c, known in turn.node.faults.items() if c in chips},
+        past_faults={},
         isolations={c: _isolation_not_ahead(i, turn.at) for c, i in turn.node.isolations.items()},
         reports={},
         down=frozenset(),

@@ -21,8 +21,7 @@ from cmgr.words import counted, span
 
 def active_faults(node: Node, chip: ChipId) -> list[Fault]:
     """Return the chip's active faults, gravest first."""
-    faults = [f for f in node.faults.get(chip, {}).values() if f.active]
-    return sorted(faults, key=lambda f: (-f.level, f.risen, f.key))
+    return sorted(node.faults.get(chip, {}).values(), key=lambda f: (-f.level, f.risen, f.key))
 
 
 def grave_faults(node: Node, chip: ChipId) -> list[Fault]:
@@ -61,8 +60,7 @@ def handled_faults(node: Node, ring: Ring) -> list[Fault]:
         for chip in ring.chips
         if chip not in node.isolations and chip in node.faults
         for fault in node.faults[chip].values()
-        # Spelled out, because a chip may remember hundreds that are over, and everything asks here.
-        if fault.cleared is None and handles(node, fault)
+        if handles(node, fault)
     ]
     return sorted(faults, key=lambda f: (-f.level, f.risen, f.chip, f.key))
 

@@ -20,7 +20,7 @@ from cmgr.model.values.faults import Fault, FaultCode, Isolation
 from cmgr.model.values.groups import Group
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold
-from cmgr.model.values.node import Node, RuntimeState
+from cmgr.model.values.node import ChipFaults, Node, RuntimeState
 from cmgr.model.values.policy import backed_off
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, entered
 from cmgr.model.values.rules import Tally
@@ -87,13 +87,33 @@ class Turn:
         self.node = replace(self.node, containers=kept)
 
     def put_fault(self, fault: Fault) -> None:
-        chip = {**self.node.faults.get(fault.chip, {}), fault.key: fault}
-        self.node = replace(self.node, faults={**self.node.faults, fault.chip: chip})
+        """Book the fault among the active ones, or as the latest of those that are over."""
+        key, past = fault.key, self.node.past_faults.get(fault.chip, {})
+        active = dict(self.node.faults.get(fault.chip, {}))
+        if fault.active:
+            active[key] = fault
+        else:
+            active.pop(key, None)
+        if not fault.active or key in past:
+            past = dict(past)
+            past.pop(key, None)
+            if not fault.active:
+                past[key] = fault  # The last one now.
+        self._put_faults(fault.chip, active, past)
 
     def drop_fault(self, fault: Fault) -> None:
-        chip = dict(self.node.faults.get(fault.chip, {}))
-        chip.pop(fault.key, None)
-        self.node = replace(self.node, faults={**self.node.faults, fault.chip: chip})
+        active, past = (dict(some.get(fault.chip, {})) for some in (self.node.faults, self.node.past_faults))
+        active.pop(fault.key, None)
+        past.pop(fault.key, None)
+        self._put_faults(fault.chip, active, past)
+
+    def _put_faults(self, chip: ChipId, active: ChipFaults, past: ChipFaults) -> None:
+        faults, past_faults = self.node.faults, self.node.past_faults
+        if active or chip in faults:
+            faults = {**faults, chip: active}
+        if past is not past_faults.get(chip) and (past or chip in past_faults):
+            past_faults = {**past_faults, chip: past}
+        self.node = replace(self.node, faults=faults, past_faults=past_faults)
 
     def put_tally(self, tally: Tally) -> Tally:
         if self.node.tallies.get(tally.key) != tally:

@@ -31,7 +31,7 @@ def changes(old: Node, new: Node) -> tuple[Change, ...]:
     found = (
         *(_differing(table, getattr(old, name), getattr(new, name)) for name, table in MANY.items()),
         *(_differing(table, _alone(getattr(old, name)), _alone(getattr(new, name))) for name, table in SINGLE.items()),
-        _faults(old.faults, new.faults),
+        _faults(old, new),
         Change(RESETS.name, _resets(old.rings, new.rings)),
     )
     return tuple(change for change in found if change.put or change.drop)
@@ -54,11 +54,13 @@ def _differing(table: Stored[Any], old: Mapping[Key, Value], new: Mapping[Key, V
     return Change(table.name, tuple(put), tuple(table.row(value) for key, value in old.items() if key not in new))
 
 
-def _faults(old: Mapping[ChipId, ChipFaults], new: Mapping[ChipId, ChipFaults]) -> Change:
+def _faults(old: Node, new: Node) -> Change:
     """A fault that the node forgets stays as history, and is over when it was last spoken of."""
-    if old is new:
+    if old.faults is new.faults and old.past_faults is new.past_faults:
         return Change(FAULTS.name, ())
-    change = _differing(FAULTS, _spans(old, new), _spans(new, old))
+    before = {**_spans(old.past_faults, new.past_faults), **_spans(old.faults, new.faults)}
+    after = {**_spans(new.past_faults, old.past_faults), **_spans(new.faults, old.faults)}
+    change = _differing(FAULTS, before, after)
     over = tuple({**row, "cleared": row["changed"]} for row in change.drop if row["cleared"] is None)
     return Change(FAULTS.name, change.put + over)
 

@@ -51,14 +51,14 @@ def _frequency(rule: FrequencyRule, word: Handling, *, lasting: bool) -> str:
 
 def counters(code: FaultCode, node: Node) -> "list[shapes.Counter]":
     """Return what is counted and raised of this code on each chip that has anything of it."""
-    chips = {c for c, known in node.faults.items() if any(f.active and f.code == code for f in known.values())}
+    chips = {c for c, known in node.faults.items() if any(f.code == code for f in known.values())}
     chips |= {chip for chip, known in node.tallies if known == code}
     return [_counter(node, chip, code) for chip in sorted(chips)]
 
 
 def _counter(node: Node, chip: ChipId, code: FaultCode) -> "shapes.Counter":
     tally = node.tallies.get((chip, code), Tally(chip, code))
-    active = [f for f in node.faults.get(chip, {}).values() if f.active and f.code == code]
+    active = [f for f in node.faults.get(chip, {}).values() if f.code == code]
     rule = node.catalog.rules.frequency.get(code)
     latest = max((t for t in (tally.last, tally.recovered) if t is not None), default=None)
     counted = () if rule is None or latest is None else within(tally, rule, latest)

@@ -35,7 +35,7 @@ from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Assertion, Fault, FaultCode, FaultKey, Handling, Level
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.life import reborn
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, known_faults
 from cmgr.model.values.policy import Policy, RetryPolicy, Strategy
 from cmgr.model.values.rings import Phase, Ring
 
@@ -107,7 +107,6 @@ def stored(node: Node) -> Node:
         reborn(node),
         rings={i: reborn(r) for i, r in node.rings.items()},
         containers={k: reborn(c) for k, c in node.containers.items()},
-        faults={c: {k: f for k, f in known.items() if f.active} for c, known in node.faults.items()},
         tallies={k: reborn(t) for k, t in node.tallies.items()},
         holds={k: reborn(h) for k, h in node.holds.items()},
     )
@@ -317,7 +316,8 @@ class Cmgr:
         return self.node.containers[key(name, runtime)]
 
     def fault_of(self, chip: int, code: str = RESET, module: str = "") -> Fault:
-        return self.node.faults[ChipId(chip)][FaultKey(FaultCode(code), module)]
+        key = FaultKey(FaultCode(code), module)
+        return next(f for f in known_faults(self.node, ChipId(chip)) if f.key == key)
 
 
 def names(commands: Iterable[Command], kind: type[StopContainer | StartContainer] = StopContainer) -> list[str]:

@@ -23,6 +23,7 @@ from cmgr.model.values.commands import (
 )
 from cmgr.model.values.containers import Exit
 from cmgr.model.values.faults import Assertion, FaultCode
+from cmgr.model.values.node import known_faults
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -64,7 +65,7 @@ def _fault(chip: int, code: str, assertion: Assertion = Assertion.OCCURRED) -> C
 
 
 def _clears(cmgr: Cmgr) -> facts.Fact:
-    code = next((f.code for f in cmgr.node.faults.get(ChipId(0), {}).values()), RESET)
+    code = next((f.code for f in known_faults(cmgr.node, ChipId(0))), RESET)
     return facts.FaultReported(ChipId(0), code, Assertion.CLEARED)
 
 

@@ -76,7 +76,7 @@ def outcome(policy_name: str, script: Script, told: Sequence[facts.Fact]) -> dic
         "phases": {r.id: r.phase for r in node.rings.values()},
         "held": cmgr.held(),
         "isolated": sorted(node.isolations),
-        "faults": sorted((c, k.code) for c, known in node.faults.items() for k, f in known.items() if f.active),
+        "faults": sorted((c, k.code) for c, known in node.faults.items() for k in known),
         "running": sorted(c.name for c in cmgr.truth.values() if c.running),
     }
 

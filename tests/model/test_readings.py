@@ -15,7 +15,7 @@ from tests.model.builders import MINOR, REQUEST, RESET, Cmgr, container, names
 
 
 def active(cmgr: Cmgr, chip: int = 0) -> list[str]:
-    return sorted(f"{f.code}/{f.module}" for f in cmgr.node.faults.get(ChipId(chip), {}).values() if f.active)
+    return sorted(f"{f.code}/{f.module}" for f in cmgr.node.faults.get(ChipId(chip), {}).values())
 
 
 def resync(cmgr: Cmgr) -> None:

@@ -10,7 +10,7 @@ from cmgr.model.values import facts
 from cmgr.model.values.catalog import Catalog, Entry, normal_code
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import ResetRing, StopContainer
-from cmgr.model.values.faults import Fault, FaultClass, FaultCode, FaultKey, Handling, Level
+from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.rules import FrequencyRule, Rules
 from tests.model.builders import CATALOG, Cmgr, container, seconds
 
@@ -33,7 +33,7 @@ def report(
 
 
 def fault(cmgr: Cmgr, chip: int, code: FaultCode = DISK) -> Fault:
-    return cmgr.node.faults[ChipId(chip)][FaultKey(code, OWN)]
+    return cmgr.fault_of(chip, code, OWN)
 
 
 def test_a_code_of_nine_digits_is_one_that_programs_report() -> None:

@@ -158,7 +158,7 @@ class World:
         """Nothing that needs the network is started where cmgr knows that the link is down."""
         real = self.machine.truth.get(action.key) if isinstance(action, StartContainer) else None
         if real is not None and real.needs_network:
-            faults = [f for c in real.chips for f in self.node.faults.get(ChipId(c), {}).values() if f.active]
+            faults = [f for c in real.chips for f in self.node.faults.get(ChipId(c), {}).values()]
             assert LINK_DOWN not in {f.code for f in faults}, f"seed {self.seed}: {action} with {faults}"
 
     def _check_barrier(self, action: Action) -> None:
@@ -297,7 +297,7 @@ class World:
 
 def _uneven(node: Node) -> list[str]:
     """Return where counters, faults and isolations do not say the same."""
-    active = {(c, f.code) for c, known in node.faults.items() for f in known.values() if f.active and not f.momentary}
+    active = {(c, f.code) for c, known in node.faults.items() for f in known.values() if not f.momentary}
     wrong = [f"{t} and the faults" for t in node.tallies.values() if (t.risen is not None) is not (t.key in active)]
     for chip in node.chips:
         isolation, standing = node.isolations.get(chip), separating(node, chip)

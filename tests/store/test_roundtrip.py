@@ -35,7 +35,7 @@ def test_the_last_of_any_nodes_saved_is_loaded(nodes: list[Node]) -> None:
         again.close()
         with open_reader(path) as reader:
             read = reader.node()
-    assert loaded == dataclasses.replace(nodes[-1], faults=values.only_active(nodes[-1]))
+    assert loaded == dataclasses.replace(nodes[-1], past_faults={})
     assert read == loaded
 
 

@@ -1,6 +1,7 @@
 """Nodes and their parts, by hypothesis and by hand."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
@@ -237,6 +238,13 @@ def _faults_of(found: list[Fault]) -> Mapping[ChipId, Mapping[FaultKey, Fault]]:
     return {chip: {fault.key: fault for fault in found if fault.chip == chip} for chip in chips}
 
 
+def _with_past(node: Node) -> Node:
+    """Return the node with those of its faults that are over where such are kept."""
+    found = [fault for known in node.faults.values() for fault in known.values()]
+    active, past = (_faults_of([f for f in found if f.active is wanted]) for wanted in (True, False))
+    return replace(node, faults=active, past_faults=past)
+
+
 nodes = st.builds(
     Node,
     chips=st.lists(chips, max_size=3).map(lambda found: {chip.id: chip for chip in found}),
@@ -259,13 +267,7 @@ nodes = st.builds(
     troubles=st.lists(troubles, max_size=3).map(lambda found: {trouble.key: trouble for trouble in found}),
     serial=st.integers(0, 2**40),
     episodes=st.integers(0, 2**40),
-)
-
-
-def only_active(node: Node) -> Mapping[ChipId, Mapping[FaultKey, Fault]]:
-    """Return the faults that a later life gets to know."""
-    active = {c: {k: f for k, f in known.items() if f.active} for c, known in node.faults.items()}
-    return {chip: known for chip, known in active.items() if known}
+).map(_with_past)
 
 
 def fault(since: datetime = NOW, cleared: datetime | None = None) -> Fault:
@@ -279,7 +281,7 @@ def hold(command: str | None = None) -> Hold:
 
 def node(*values: Ring | Container | Hold | Fault | Isolation | Chip) -> Node:
     """Return a node with these and nothing else."""
-    return Node(
+    found = Node(
         chips={v.id: v for v in values if isinstance(v, Chip)},
         rings={v.id: v for v in values if isinstance(v, Ring)},
         containers={v.key: v for v in values if isinstance(v, Container)},
@@ -287,6 +289,7 @@ def node(*values: Ring | Container | Hold | Fault | Isolation | Chip) -> Node:
         isolations={v.chip: v for v in values if isinstance(v, Isolation)},
         holds={v.key: v for v in values if isinstance(v, Hold)},
     )
+    return _with_past(found)
 
 
 def stop(id_: str) -> StopContainer:

@@ -70,7 +70,7 @@ def test_a_chip_with_a_lesser_fault_is_healthy_and_shows_the_fault() -> None:
 def test_a_cleared_fault_is_not_shown() -> None:
     node = faulty(machine(), 3)
     cleared = {k: replace(f, cleared=T0) for k, f in node.faults[ChipId(3)].items()}
-    assert chip(replace(node, faults={ChipId(3): cleared}), 3)["faults"] == []
+    assert chip(replace(node, faults={}, past_faults={ChipId(3): cleared}), 3)["faults"] == []
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from heapq import nsmallest
-from operator import attrgetter
+from itertools import islice
 from typing import NamedTuple
 
 from cmgr.model.faults import escalation
@@ -89,11 +88,11 @@ def _stranger(turn: Turn, fact: FaultReported) -> None:
 
 def occurred(turn: Turn, new: Occurrence) -> None:
     """Book an occurrence of a fault."""
-    known = turn.node.faults.get(new.chip, {})
-    fault = known.get(new.key) or known.get(FaultKey(new.key.code, UNKNOWN_MODULE))
-    if fault is None:
+    known = _known(turn, new.chip, new.key)
+    if not known:
         _first_time(turn, new)
         return
+    fault = next((f for f in known if f.key == new.key), known[0])
     if fault.key != new.key:
         turn.drop_fault(fault)  # Found by reading before: now its module is known, too.
     fault = replace(
@@ -131,16 +130,17 @@ def _counted(turn: Turn, fault: Fault, rises: int) -> Fault:
     turn.put_fault(fault)
     escalation.occurred(turn, fault.chip, fault.code, rises)
     _went(turn, fault)
-    fault = _judged(turn, fault)
-    turn.put_fault(fault)
-    return fault
+    judged = _judged(turn, fault)
+    if judged != fault:
+        turn.put_fault(judged)
+    return judged
 
 
 def _went(turn: Turn, fault: Fault) -> None:
     """Tell the rules when the chip is without this code: what was there once lasts no time."""
     counted = (fault.chip, fault.code) in turn.node.tallies
-    alike = (f for f in turn.node.faults[fault.chip].values() if f.code == fault.code)
-    if counted and not any(f.active and not f.momentary for f in alike):
+    alike = (f for f in turn.node.faults.get(fault.chip, {}).values() if f.code == fault.code)
+    if counted and not any(not f.momentary for f in alike):
         escalation.gone(turn, fault.chip, fault.code)
 
 
@@ -172,8 +172,9 @@ def _consequences(turn: Turn, fault: Fault) -> None:
 
 def _known(turn: Turn, chip: ChipId, key: FaultKey) -> list[Fault]:
     """Return the fault of this key, active or remembered, and the one of its code that was found by reading."""
-    known = turn.node.faults.get(chip, {})
-    return [known[k] for k in sorted({key, FaultKey(key.code, UNKNOWN_MODULE)}) if k in known]
+    both = (turn.node.faults.get(chip, {}), turn.node.past_faults.get(chip, {}))
+    keys = sorted({key, FaultKey(key.code, UNKNOWN_MODULE)})
+    return [known[k] for k in keys for known in both if k in known]
 
 
 def _cleared_by_event(turn: Turn, chip: ChipId, key: FaultKey) -> None:
@@ -196,7 +197,7 @@ def relevel(turn: Turn) -> None:
     present: dict[escalation.TallyKey, datetime] = {}
     for known in turn.node.faults.values():
         for fault in known.values():
-            if fault.active and not fault.momentary:
+            if not fault.momentary:
                 key = (fault.chip, fault.code)
                 present[key] = min(present.get(key, fault.risen), fault.risen)
     escalation.adopt(turn, present)
@@ -223,7 +224,7 @@ def escalate(turn: Turn) -> None:
 
 def _level_again(turn: Turn, fault: Fault) -> None:
     judged = _judged(turn, fault)
-    if fault.active and judged != fault:
+    if judged != fault:
         if judged.handling is not fault.handling:
             text = f"{fault.code} on chip {fault.chip} is {judged.handling.name} now; it was {fault.handling.name}"
             turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
@@ -237,7 +238,7 @@ def end_momentary(turn: Turn, ring: Ring) -> None:
     """The ring has drained: a fault that was there once has had its effect."""
     for chip in ring.chips:
         known = turn.node.faults.get(chip, {}).values()
-        for fault in [f for f in known if f.momentary and f.cleared is None]:
+        for fault in [f for f in known if f.momentary]:
             turn.put_fault(replace(fault, cleared=turn.at))
             track_clean(turn, chip)
 
@@ -245,18 +246,18 @@ def end_momentary(turn: Turn, ring: Ring) -> None:
 def forget_old(turn: Turn) -> None:
     """Drop the faults that are long over, and the counters that count nothing."""
     escalation.forget_old(turn)
-    faults = turn.node.faults
-    kept = {
-        chip: {k: f for k, f in known.items() if f.cleared is None or turn.at - f.cleared < REMEMBERED}
-        for chip, known in faults.items()
+    past = {
+        chip: {k: f for k, f in known.items() if f.cleared is not None and turn.at - f.cleared < REMEMBERED}
+        for chip, known in turn.node.past_faults.items()
     }
-    if any(len(kept[c]) != len(faults[c]) for c in faults):
-        turn.node = replace(turn.node, faults={c: known for c, known in kept.items() if known})
+    turn.node = replace(
+        turn.node,
+        faults={chip: known for chip, known in turn.node.faults.items() if known},
+        past_faults={chip: known for chip, known in past.items() if known},
+    )
 
 
 def _forget_beyond(turn: Turn, chip: ChipId) -> None:
-    if len(turn.node.faults[chip]) <= MOST_REMEMBERED:
-        return
-    over = [f for f in turn.node.faults[chip].values() if f.cleared is not None]
-    for fault in nsmallest(len(over) - MOST_REMEMBERED, over, key=attrgetter("changed")):
+    past = turn.node.past_faults.get(chip, {})
+    for fault in list(islice(past.values(), max(0, len(past) - MOST_REMEMBERED))):
         turn.drop_fault(fault)

@@ -17,7 +17,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.faults import FaultCode, Handling, Level, within_class
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, known_faults
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
 from cmgr.words import span
 
@@ -159,7 +159,7 @@ def _resets_first(turn: Turn, tally: Tally, rule: FrequencyRule) -> bool:
     full_before = tally.times[-2] if len(tally.times) > rule.times else None
     if full_before is not None and any(t >= full_before for t in ring.resets):
         return False
-    judge, known = turn.node.catalog.judge, turn.node.faults.get(tally.chip, {}).values()
+    judge, known = turn.node.catalog.judge, known_faults(turn.node, tally.chip)
     # Not the level that they have: that may be what the rule itself had made of them.
     asked = {max(judge(f.code, f.severity).level, tally.level) for f in known if f.code == tally.code}
     cured = any(level.handled and levels[level].reset and not levels[level].observe for level in asked)
@@ -168,8 +168,7 @@ def _resets_first(turn: Turn, tally: Tally, rule: FrequencyRule) -> bool:
 
 def _allowed(node: Node, tally: Tally, asked: Handling) -> Handling:
     """Return what a rule may make of the code: no more than its class, or whoever reports it, may ask for."""
-    known = node.faults.get(tally.chip, {}).values()
-    most = (f.highest for f in known if f.code == tally.code and f.highest is not None)
+    most = (f.highest for f in known_faults(node, tally.chip) if f.code == tally.code and f.highest is not None)
     return min([within_class(asked, node.catalog.class_of(tally.code)), *most])
 
 

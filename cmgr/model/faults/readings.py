@@ -11,6 +11,7 @@ from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.facts import ReadNeeded, RingRead
 from cmgr.model.values.faults import UNKNOWN_MODULE, FaultClass, FaultCode, FaultKey, Severity
+from cmgr.model.values.node import known_faults
 from cmgr.model.values.policy import look_again_after
 
 READ_AGAIN = timedelta(seconds=1)
@@ -62,7 +63,7 @@ def _reconcile(turn: Turn, report: ChipReport, issued: datetime) -> None:
         code = normal_code(reported.code)
         if code is not None:
             told[code] = Severity(reported.severity) if reported.severity in set(Severity) else None
-    known = list(turn.node.faults.get(report.chip, {}).values())
+    known = list(known_faults(turn.node, report.chip))
     for fault in known:
         listed = fault.fault_class is not FaultClass.REPORTED and not fault.momentary
         if fault.active and listed and fault.code not in told and fault.changed <= issued:

@@ -24,7 +24,7 @@ def reported(turn: Turn, fact: ReportOrdered) -> None:
     for chip in sorted(fact.chips & turn.node.chips.keys()):
         key = FaultKey(fact.code, fact.module)
         known = turn.node.faults.get(chip, {}).get(key)
-        if known is not None and known.active:
+        if known is not None:
             # It is there still, and no other occurrence.
             turn.put_fault(replace(known, changed=turn.at, until=fact.until, highest=fact.highest))
             continue
@@ -35,7 +35,7 @@ def reported(turn: Turn, fact: ReportOrdered) -> None:
 
 def _of(node: Node, fact: ReportOrdered) -> list[Fault]:
     """Return the active faults that the report says are over: on its chips, or on all where it names none."""
-    faults = [f for known in node.faults.values() for f in known.values() if f.active]
+    faults = [f for known in node.faults.values() for f in known.values()]
     return [
         f for f in faults if (f.code, f.module) == (fact.code, fact.module) and (not fact.chips or f.chip in fact.chips)
     ]
@@ -44,7 +44,7 @@ def _of(node: Node, fact: ReportOrdered) -> list[Fault]:
 def lapse_reports(turn: Turn) -> None:
     """End the faults whose reporter has been silent for too long."""
     for known in list(turn.node.faults.values()):
-        for fault in [f for f in known.values() if f.active and f.until is not None and f.until <= turn.at]:
+        for fault in [f for f in known.values() if f.until is not None and f.until <= turn.at]:
             text = (
                 f"{fault.code} ({fault.module}) on chip {fault.chip} was not reported again in time: it counts as over"
             )
@@ -56,10 +56,10 @@ def ended_by_reset(turn: Turn, ring: Ring) -> None:
     """End what was reported of the ring before its reset: its reporter knows whether it is still there."""
     for chip in ring.chips:
         known = turn.node.faults.get(chip, {}).values()
-        for fault in [f for f in known if f.active and f.fault_class is FaultClass.REPORTED]:
+        for fault in [f for f in known if f.fault_class is FaultClass.REPORTED]:
             clear(turn, fault)
 
 
 def lapses(node: Node) -> list[datetime | None]:
     """Return when time ends reported faults."""
-    return [f.until for known in node.faults.values() for f in known.values() if f.active]
+    return [f.until for known in node.faults.values() for f in known.values()]

@@ -197,9 +197,8 @@ def _lull(turn: Turn, ring: Ring) -> None:
     """No handled fault is left. Believe it: at once the first time, later the more often it came back."""
     cured = ring.failures > 0 or any(i.since >= ring.began for i in _isolations(turn, ring) if ring.began)
     lulls = tuple(t for t in ring.lulls if turn.at - t < LULL_WINDOW)
-    cleared = [
-        f.cleared for c in ring.chips for f in turn.node.faults.get(c, {}).values() if f.level.handled and f.cleared
-    ]
+    past = (f for c in ring.chips for f in turn.node.past_faults.get(c, {}).values())
+    cleared = [f.cleared for f in past if f.level.handled and f.cleared]
     if lulls and cleared and not cured:
         quiet = max(cleared) + backed_off(LULL_FIRST, LULL_MAX, len(lulls))
         if turn.at < quiet:

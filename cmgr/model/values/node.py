@@ -3,7 +3,7 @@
 Mappings in it are never changed, only replaced.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -84,6 +84,8 @@ class Node:
 
     Fields without the type `ThisLife` are stored: a mapping as a table of its name, whose rows' key is the first field
     of its values, or the first two where it goes by two.
+    `faults`: those that are active. `past_faults`: those that were over a short while ago, the latest last. They are
+    kept apart, for a storm leaves hundreds of them, and everything asks for the active ones.
     `down`: chips that have not come up since their ring was reset. `strangers`: chips that events named and that are
     not there.
     """
@@ -95,6 +97,7 @@ class Node:
     runtimes: ThisLife[Mapping[str, RuntimeState]] = field(default_factory=dict)
     containers: Mapping[ContainerKey, Container] = field(default_factory=dict)
     faults: Mapping[ChipId, ChipFaults] = field(default_factory=dict)
+    past_faults: ThisLife[Mapping[ChipId, ChipFaults]] = field(default_factory=dict)
     tallies: Mapping[tuple[ChipId, FaultCode], Tally] = field(default_factory=dict)
     isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
     holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
@@ -120,6 +123,12 @@ class Node:
 def chips_of_slots(node: Node) -> SlotChips:
     """Return the chips of each slot."""
     return {name: slot.chips for name, slot in node.slots.items()}
+
+
+def known_faults(node: Node, chip: ChipId) -> Iterator[Fault]:
+    """Yield the chip's faults: the active ones, and those that were over a short while ago."""
+    yield from node.faults.get(chip, {}).values()
+    yield from node.past_faults.get(chip, {}).values()
 
 
 def known_runtimes(node: Node) -> frozenset[str]:

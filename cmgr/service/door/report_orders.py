@@ -48,11 +48,7 @@ class ReportOrders:
         if not over:
             self._refuse_flood(chips, module)
         self.give(ReportOrdered(code, module, chips, until, f"{source} (uid {request.uid})", highest))
-        found = [
-            f
-            for known in self.node().faults.values()
-            if (f := known.get(FaultKey(code, module))) is not None and f.active
-        ]
+        found = [f for known in self.node().faults.values() if (f := known.get(FaultKey(code, module))) is not None]
         return {
             "code": code,
             "id": id_,
@@ -90,7 +86,7 @@ class ReportOrders:
     def _refuse_flood(self, chips: frozenset[ChipId], module: str) -> None:
         for chip in sorted(chips):
             known = self.node().faults.get(chip, {}).values()
-            others = [f for f in known if f.active and f.until is not None and f.module != module]
+            others = [f for f in known if f.until is not None and f.module != module]
             if len(others) >= MOST_KEPT:
                 raise CmgrError(
                     f"cannot report: {MOST_KEPT} faults are reported on chip {chip} already", hint="cmgr faults"

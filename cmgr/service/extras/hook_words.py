@@ -8,7 +8,7 @@ from cmgr.model.scope import holds_on
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import Fault
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, known_faults
 from cmgr.model.values.rings import Ring
 from cmgr.words import one_line
 
@@ -33,7 +33,7 @@ def environment(config: Config, hook: str, words: Mapping[str, str]) -> dict[str
 
 def of_ring(node: Node, ring: Ring) -> dict[str, str]:
     """Return what there is to tell of a ring in its episode."""
-    faults = [f for chip in ring.chips for f in node.faults.get(chip, {}).values() if _concerns(f, ring)]
+    faults = [f for chip in ring.chips for f in known_faults(node, chip) if _concerns(f, ring)]
     holds = holds_on(node, ring)
     return {
         "EPISODE": str(ring.episode),
