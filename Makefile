@@ -67,6 +67,10 @@ test-newest: $(STAMP)
 	@PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" sh tests/support/again.sh \
 		$(BIN)/pytest -m "docker or containerd" tests/runtimes tests/system/test_clients.py tests/system/test_episodes.py \
 		tests/system/test_containerd_episodes.py tests/system/test_slots.py tests/system/test_compose.py
+	@sh tests/support/newest.sh build/trixie trixie
+	@PATH="$(CURDIR)/build/trixie/usr/sbin:$(CURDIR)/build/trixie/usr/bin:$$PATH" sh tests/support/again.sh \
+		$(BIN)/pytest -m "docker or containerd" tests/runtimes/containerd/test_slots.py \
+		tests/system/test_containerd_episodes.py tests/system/test_slots.py
 
 bench: $(STAMP)
 	@sh tests/support/install.sh

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Unpacks the newest Docker (with its clients) and containerd that Debian's suites have into a directory of their own;
 # prints their versions.
+# SUITES: only of these. trixie alone has Docker 26 and containerd 1.7, with sid it is Docker 28 and containerd 2.
 # Nothing is installed, and apt's own lists stay as they are. Their runc is left out: it needs a later glibc than an older Debian has.
-# Usage: newest.sh DIRECTORY (what is there already is kept)
+# Usage: newest.sh DIRECTORY [SUITES] (what is there already is kept)
 set -eu
 
 mkdir -p "$1"
@@ -17,7 +18,7 @@ for program in sbin/dockerd bin/containerd bin/docker bin/docker-compose; do [ -
 if [ -z "$there" ]; then
     rm -rf "$to"
     mkdir -p "$to/apt/lists/partial" "$to/apt/cache/archives/partial" "$to/apt/parts"
-    for suite in trixie sid; do
+    for suite in ${2:-trixie sid}; do
         echo "deb [signed-by=$keyring] $mirror $suite main"
     done >"$to/apt/sources.list"
     : >"$to/apt/status"

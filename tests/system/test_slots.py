@@ -10,7 +10,7 @@ from tests.support.waiting import eventually
 from tests.system.conftest import Install
 from tests.system.containers import Containers, Spec
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.docker
 
 
 @pytest.fixture
