@@ -187,8 +187,8 @@ def _moves(turn: Turn) -> bool:
     rings, holds, groups = turn.node.rings, turn.node.holds, turn.node.groups
     for ring in rings:
         advance(turn, turn.ring(ring))
-    if turn.node.rings is rings:
-        move(turn)  # Only now is it known which rings are done with.
+    # Only when no ring goes on is it known which are done with. A slot that gives fewer could be started on before.
+    move(turn, only_short=turn.node.rings is not rings)
     tend(turn)
     look_after(turn)
     couple(turn)  # Once all holds are made that this turn makes: a start that it decides on then is of this round.

@@ -398,7 +398,7 @@ def _slots_of(node: Node, hold: Hold) -> tuple[str, ...]:
 def _say(specs: Sequence[Spec], slot: Slot) -> bool:
     """Return whether these files give what is started on the slot its chips."""
     devices = [d for spec in specs if spec.name != EVERY_CHIP for d in spec.devices if d.name == slot.name]
-    return any(not d.refusal and {chip.id for chip in d.chips} == slot.chips for d in devices)
+    return any(not d.refusal and {chip.id for chip in d.chips} == slot.given for d in devices)
 
 
 def only_isolated(node: Node, chips: frozenset[ChipId]) -> frozenset[ChipId]:

@@ -19,6 +19,7 @@ ENABLE = "cmgr.enable"
 GROUP = "cmgr.group"
 GROUP_SIZE = "cmgr.group-size"
 SPARE = "cmgr.spare"
+MIN_CHIPS = "cmgr.min-chips"
 HEAL = "cmgr.heal"
 HEAL_LIMIT = "cmgr.heal-limit"
 HEAL_BACKOFF = "cmgr.heal-backoff"
@@ -51,6 +52,7 @@ class Wishes:
     group: str = ""
     group_size: int = 0
     spare: Spare | None = None
+    min_chips: int = 0
     warnings: tuple[str, ...] = ()
 
     def of(self, container: Container) -> Container:
@@ -66,6 +68,7 @@ class Wishes:
             group=self.group,
             group_size=self.group_size,
             spare=self.spare,
+            min_chips=self.min_chips,
             warnings=container.warnings + self.warnings,
         )
 
@@ -94,6 +97,7 @@ def wishes(labels: Mapping[str, str], *, auto_remove: bool = False, image: Mappi
         ignored=said.get(ENABLE, "true").casefold() == IGNORE,
         heal=_heal(said) if heals and not auto_remove else None,
         spare=Spare(said[SPARE]) if SPARE in said else None,
+        min_chips=int(said.get(MIN_CHIPS, "0")),
         before_stop=_command(said, image, warnings),
         needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
         group=group,
@@ -187,6 +191,7 @@ _TAKEN: Mapping[str, tuple[str, str]] = {
     ORDER: ("[+-]?[0-9]{1,6}", "a whole number"),
     ENABLE: (f"true|false|{IGNORE}", f"true, false or {IGNORE}"),
     SPARE: ("|".join(Spare), ", ".join(Spare)),
+    MIN_CHIPS: ("[1-9][0-9]{0,2}", "a whole number from 1"),
     HEAL: ("true|false", "true or false"),
     HEAL_LIMIT: ("[1-9][0-9]{0,3}", "a whole number from 1"),
     NEEDS_NETWORK: ("true|false", "true or false"),

@@ -16,7 +16,7 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.wanted import missing
 from cmgr.view.advice import called, idle_hint, isolation_hint, name_of
 from cmgr.view.heals import heal, health, of_held, of_running
-from cmgr.view.slots import moved, of_container
+from cmgr.view.slots import fewer, moved, of_container
 from cmgr.words import counted, joined, one_line, stamp, stamp_or_none, times
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
     ailing, hint = of_running(node, container)
     waited_for, how = _waited_for(node, container)
     frozen = FROZEN if container.frozen else ""
-    away = joined([moved(slot) for slot in of_container(node, container)])
+    away = joined([words(slot) for slot in of_container(node, container) for words in (moved, fewer)])
     return joined([f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, away]), hint or how
 
 

@@ -9,6 +9,9 @@ class Slot(TypedDict):
     name: Annotated[str, "its name"]
     device: Annotated[str, "what a container asks for: `--device`"]
     chips: Annotated[list[int], "the chips that it has now"]
+    given: Annotated[
+        list[int], "those of them that its containers get: fewer where no spare is there (`cmgr.min-chips`)"
+    ]
     home: Annotated[list[int], "those that a person gave it; it has moved where they are others"]
     ordered: Annotated[list[int], "those that it gets once nothing runs on it; mostly none"]
     since: Annotated[Time, "since when it has these"]

@@ -24,11 +24,12 @@ def _row(node: Node, slot: Slot) -> "slot_shapes.Slot":
         "name": slot.name,
         "device": f"{SLOT}{slot.name}",
         "chips": sorted(slot.chips),
+        "given": sorted(slot.given),
         "home": sorted(slot.home),
         "ordered": sorted(slot.wish),
         "since": stamp(slot.since),
         "containers": [called(node, container.key) for container in users_of(node, slot.name)],
-        "reason": one_line("; ".join(filter(None, (moved(slot), slot.reason, slot.short)))),
+        "reason": one_line("; ".join(filter(None, (moved(slot), fewer(slot), slot.reason, slot.short)))),
     }
 
 
@@ -37,6 +38,13 @@ def moved(slot: Slot) -> str:
     if slot.chips == slot.home:
         return ""
     return f"moved from {_numbers(slot.home - slot.chips)} to {_numbers(slot.chips - slot.home)}"
+
+
+def fewer(slot: Slot) -> str:
+    """Return in words that the slot gives fewer chips than it has; nothing when it gives all."""
+    if not slot.without:
+        return ""
+    return f"on {len(slot.given)} of its {len(slot.chips)} chips, without {_numbers(slot.without)}"
 
 
 def _numbers(chips: frozenset[ChipId]) -> str:

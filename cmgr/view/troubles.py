@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from cmgr.model.containers.moves import users_of, whole_with
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.scope import (
     grave_faults,
@@ -26,6 +27,7 @@ from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.view.advice import called, isolation_hint, ring_hint, runtime_hint, titled
 from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
 from cmgr.view.groups import troubles as of_groups
+from cmgr.view.slots import fewer
 from cmgr.words import counted, one_line, stamp_or_none, times
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *(_chip(node, chip, why) for chip in sorted({*node.chips, *node.isolations}) if (why := unfit(node, chip))),
         *_pre_isolated(node),
         *of_groups(node),
+        *_short(node),
         *_failed(node),
         *_ailing(node),
         *_down(node),
@@ -204,6 +207,19 @@ def _link_hint(chips: list[ChipId]) -> str:
     if len(chips) > 1:
         return f"look at the switch of {listed(chips)}, then at the cables; no chip has to be replaced"
     return f"look at the cable and the optics of {listed(chips)}, and at its port of the switch"
+
+
+def _short(node: Node) -> Iterator[Trouble]:
+    for name, slot in sorted(node.slots.items()):
+        names = tuple(container.name for container in users_of(node, name) if container.running)
+        if slot.without and names:
+            text = f"{', '.join(names)} runs {fewer(slot)}"
+            whole = ",".join(map(str, sorted(whole_with(node, slot))))
+            hint = f"cmgr slot assign {name} {whole} --stop stops it, and starts it on all" if whole else ""
+            hint = hint or isolation_hint(node, sorted(slot.without & node.isolations.keys()))
+            why = "; ".join(filter(None, (slot.reason, slot.short)))
+            about, chips = f"slot {name}", tuple(sorted(slot.chips))
+            yield Trouble(TroubleKind.FEWER_CHIPS, about, text, why, hint, slot.since, chips=chips, containers=names)
 
 
 def _failed(node: Node) -> Iterator[Trouble]:

@@ -64,7 +64,8 @@ class Real:
     `wanted`: it ought to run, as far as cmgr has seen it and can know; None where that is moot. `spared`: the life of
     which a person has said to forget it. `ailed`: it wishes to be healed, and had a reason for that. `frozen`: somebody
     has paused it. `check`: how long its own check may take, and `healthy_at`: when it is content in this life.
-    has paused it. `slot`: what it asks for; then its chips are those that the slot's file said when it was started.
+    `slot`: what it asks for; then its chips are those that the slot's file said when it was started, `min_chips` of
+    `full` at least.
     `begun`: when this life began, and `by_others`: not by cmgr.
     """
 
@@ -92,6 +93,8 @@ class Real:
     check: timedelta | None = None
     healthy_at: datetime = T0
     slot: str = ""
+    min_chips: int = 0
+    full: int = 0
     group: str = ""
     begun: datetime = T0
     by_others: bool = False
@@ -122,6 +125,7 @@ class Real:
             frozen=self.running and self.frozen,
             needs_network=self.needs_network,
             group=self.group,
+            min_chips=self.min_chips,
         )
 
 
@@ -160,7 +164,7 @@ class Machine:
         chips = (first,) if alone else (first, (first + self.plan.ring) % self.plan.chips)
         key = ContainerKey(self.plan.runtimes[number % len(self.plan.runtimes)], "", f"c{self.made}")
         policy = self.rng.choice(["", "", "always:0"])
-        real = Real(key, chips, policy, armed=policy, order=self.rng.choice([0, 0, 1]))
+        real = Real(key, chips, policy, full=len(chips), armed=policy, order=self.rng.choice([0, 0, 1]))
         if self.plan.labels:
             real.enabled = self.rng.random() < 0.93
             real.strategy = self.rng.choice([None] * 9 + [*Strategy])
@@ -172,6 +176,7 @@ class Machine:
             real.check = timedelta(seconds=self.rng.choice([2, 20, 90]))
         if self.plan.slots:
             real.slot = f"slot-{number}"
+            real.min_chips = self.rng.choice([0, 1, 2])
         if self.plan.grouped and self.rng.random() < self.plan.grouped:
             real.group = self.rng.choice(["tp4", "decode"])
             real.chips = () if self.rng.random() < 0.15 else real.chips
@@ -303,6 +308,7 @@ class Machine:
             return {"error": "unresolvable CDI devices"}
         if not real.running:
             assert given is not None
+            assert len(given) >= min(real.min_chips or real.full, real.full), f"seed {self.seed}: {real} gets {given}"
             real.chips = given
             self._has_them_alone(real)
             assert real.will is not False, f"seed {self.seed}: {real} was started against a person's will"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cmgr.model.containers.moves import NO_SPARE
+from cmgr.model.containers.moves import NO_SPARE, whole_with
 from cmgr.model.invariants import doubled, unsafe
 from cmgr.model.values import facts
 from cmgr.model.values.chips import SLOT, Chip, ChipId
@@ -365,3 +365,127 @@ def test_a_new_chip_of_the_machine_is_a_spare() -> None:
     cmgr.run()
     assert of(cmgr) == {1}
     assert key("chat") not in cmgr.node.holds
+
+
+def short(*numbers: int, least: int = 1, **fields: Any) -> Cmgr:
+    """Return a machine without a spare, on which `chat` would run on fewer than these chips."""
+    others = [container(f"c{n}", n) for n in range(8) if n not in numbers]
+    cmgr = Cmgr(on_slot("chat", min_chips=least, **fields), *others, policy=STOPPING)
+    order(cmgr, "chat", *numbers)
+    cmgr.run()
+    cmgr.log.clear()
+    return cmgr
+
+
+def test_without_a_spare_it_is_started_on_fewer_where_its_label_agrees() -> None:
+    cmgr = short(2, 3)
+    isolate(cmgr, 3)
+    cmgr.run()
+    slot = cmgr.node.slots["chat"]
+    assert (of(cmgr), set(slot.given), written(cmgr)) == ({2, 3}, {2}, {"chat": [2]})
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips, cmgr.held()) == (True, chips(2), [])
+    assert cmgr.files[0].devices[0].full == 2
+    assert cmgr.notes(NoteKind.WARNING)[-1] == (
+        f"slot chat gives 1 of its 2 chips, without chip 3 (chip 3 is isolated: it smells): {NO_SPARE}"
+    )
+
+
+def test_a_spare_comes_before_fewer_chips() -> None:
+    cmgr = with_slot(2, 3, min_chips=1)
+    isolate(cmgr, 3)
+    cmgr.run()
+    assert (of(cmgr), cmgr.node.slots["chat"].without) == ({0, 2}, frozenset())
+
+
+@pytest.mark.parametrize("least", [0, 2])
+def test_fewer_than_the_label_says_is_nothing(least: int) -> None:
+    cmgr = short(2, 3, least=least)
+    isolate(cmgr, 3)
+    cmgr.run()
+    assert (cmgr.held(), written(cmgr)) == (["chat"], {"chat": []})
+
+
+def test_it_gets_all_again_with_a_start_and_by_order_at_once() -> None:
+    cmgr = short(2, 3)
+    isolate(cmgr, 3)
+    cmgr.run()
+    cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
+    cmgr.run()
+    assert written(cmgr) == {"chat": [2]}, "it runs: nobody stops it for that"
+    assert whole_with(cmgr.node, cmgr.node.slots["chat"]) == chips(2, 3)
+    order(cmgr, "chat", 2, 3, stop=True)
+    cmgr.run()
+    assert (written(cmgr), cmgr.booked("chat").chips, cmgr.booked("chat").running) == (
+        {"chat": [2, 3]},
+        chips(2, 3),
+        True,
+    )
+
+
+def test_the_next_recovery_starts_it_on_all_again() -> None:
+    cmgr = short(2, 3)
+    isolate(cmgr, 3)
+    cmgr.run()
+    cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
+    cmgr.fault(2)
+    cmgr.run()
+    cmgr.clears(2)
+    cmgr.run()
+    assert (written(cmgr), cmgr.booked("chat").chips, cmgr.booked("chat").running) == (
+        {"chat": [2, 3]},
+        chips(2, 3),
+        True,
+    )
+
+
+def test_a_second_chip_that_is_isolated_takes_another_from_it_down_to_what_it_needs() -> None:
+    cmgr = short(1, 2, 3)
+    for chip, left in ((3, [1, 2]), (2, [1]), (1, [])):
+        isolate(cmgr, chip)
+        cmgr.run()
+        assert written(cmgr) == {"chat": left}
+        assert cmgr.booked("chat").running is bool(left)
+
+
+def test_a_spare_that_has_come_meanwhile_makes_it_whole_with_the_next_start() -> None:
+    cmgr = short(2, 3)
+    isolate(cmgr, 3)
+    cmgr.run()
+    for name in ("c4", "c5"):
+        cmgr.dies(name, code=0, asked=True)
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert written(cmgr) == {"chat": [2]}
+    cmgr.fault(2)
+    cmgr.run()
+    cmgr.clears(2)
+    cmgr.run()
+    assert (cmgr.node.slots["chat"].without, written(cmgr)) == (frozenset(), {"chat": [4, 5]})
+
+
+def test_all_on_a_slot_have_to_agree_to_fewer() -> None:
+    others = [container(f"c{n}", n) for n in range(8) if n not in (2, 3)]
+    cmgr = Cmgr(on_slot("a", "chat", min_chips=1), on_slot("b", "chat"), *others, policy=STOPPING)
+    order(cmgr, "chat", 2, 3)
+    cmgr.run()
+    isolate(cmgr, 3)
+    cmgr.run()
+    assert cmgr.held() == ["a", "b"]
+    cmgr.removes("b")
+    cmgr.run()
+    assert (cmgr.booked("a").running, written(cmgr)) == (True, {"chat": [2]})
+    cmgr.sees(on_slot("new", "chat", running=False))
+    cmgr.dies("a", code=0, asked=True)
+    cmgr.run()
+    assert written(cmgr) == {"chat": []}, "one that has not agreed would be started on fewer by hand"
+
+
+@pytest.mark.parametrize("answered", range(5))
+def test_a_start_on_fewer_that_is_cut_off_anywhere_goes_on_in_the_next_life(answered: int) -> None:
+    cmgr = short(2, 3)
+    isolate(cmgr, 3)
+    for kind in UNTIL_STARTED[:answered]:
+        cmgr.answer(kind)
+    cmgr.begin()
+    cmgr.run()
+    assert (written(cmgr), cmgr.booked("chat").running, cmgr.held()) == ({"chat": [2]}, True, [])

@@ -31,6 +31,10 @@ def test_the_wish_to_be_healed_is_read_with_its_limit_and_wait() -> None:
     assert wishes({**both, "cmgr.heal-limit": "many"}).heal == Heal(None, timedelta(seconds=30))
 
 
+def test_how_few_chips_are_enough_is_read() -> None:
+    assert wishes({"cmgr.min-chips": " 2 "}) == Wishes(min_chips=2)
+
+
 def test_an_endless_grace_is_cut() -> None:
     assert wishes({"cmgr.stop-timeout": "999999999"}).grace == LONGEST_GRACE
     assert wishes({"cmgr.stop-timeout": "0"}).grace == timedelta()
@@ -49,6 +53,8 @@ def test_an_endless_grace_is_cut() -> None:
         ("cmgr.order", "9" * 5000),
         ("cmgr.enable", "0"),
         ("cmgr.enable", "$(reboot)"),
+        ("cmgr.min-chips", "0"),
+        ("cmgr.min-chips", "few"),
         ("cmgr.heal", "yes"),
         ("cmgr.heal-limit", "0"),
         ("cmgr.heal-limit", "-1"),

@@ -22,8 +22,8 @@ def chip(number: int) -> Chip:
 
 
 EVERY = Spec(EVERY_CHIP, (Device("0", (chip(0),)), Device("1", (chip(1),), "chip 1 is isolated: it smells")))
-CHAT = Spec("slot-chat", (Device("chat", (chip(4), chip(5))),))
-CODE = Spec("slot-code", (Device("code", (chip(6),)),))
+CHAT = Spec("slot-chat", (Device("chat", (chip(4), chip(5)), full=3),))
+CODE = Spec("slot-code", (Device("code", (chip(6),), full=1),))
 
 
 @pytest.fixture
@@ -63,7 +63,8 @@ def test_a_reason_is_one_short_printable_path() -> None:
 def test_a_slot_says_its_name_and_chips_whichever_way_they_are_given() -> None:
     for variable, more in ((True, ["ASCEND_VISIBLE_DEVICES=4,5"]), (False, [])):
         (device,) = document(CHAT, ASCEND, by_variable=variable)["devices"]
-        assert device["containerEdits"]["env"] == [*more, "CMGR_SLOT=chat", "CMGR_CHIPS=4,5"]
+        counts = ["CMGR_CHIP_COUNT=2", "CMGR_CHIP_COUNT_FULL=3"]
+        assert device["containerEdits"]["env"] == [*more, "CMGR_SLOT=chat", "CMGR_CHIPS=4,5", *counts]
     assert [node["path"] for node in device["containerEdits"]["deviceNodes"]][:2] == ["/dev/davinci4", "/dev/davinci5"]
 
 

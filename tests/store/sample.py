@@ -61,6 +61,7 @@ _container = Container(
     composed=Composed("llm", "web", 2, (Need("db", Condition.HEALTHY), Need("init", Condition.DONE)), NOW),
     before_stop=("save", "--now"),
     deaf=True,
+    min_chips=2,
 )
 _hold = Hold(
     key=KEY,
@@ -104,6 +105,16 @@ TROUBLE = Trouble(
     ("a",),
 )
 
+_slot = Slot(
+    "chat",
+    frozenset({CHIP}),
+    frozenset({ChipId(4)}),
+    NOW,
+    "moved",
+    frozenset({ChipId(5)}),
+    "no",
+    frozenset({CHIP}),
+)
 OCCASION = Occasion(MAINTENANCE_WINDOWS, LATER, frozenset({RING}))
 
 NODE = Node(
@@ -121,7 +132,7 @@ NODE = Node(
     healings={KEY: _healing},
     restraint=Restraint((NOW,), NOW, "a storm", {RingId(8): NOW}, frozenset({RingId(16)})),
     reservations={CHIP: Reservation(CHIP, LATER, "root", "word")},
-    slots={"chat": Slot("chat", frozenset({CHIP}), frozenset({ChipId(4)}), NOW, "moved", frozenset({ChipId(5)}), "no")},
+    slots={"chat": _slot},
     reset_orders={RING: ResetOrder(RING, CHIP, NOW, "root", stop=True, done=True)},
     maintenance=Maintenance(NOW, LATER, "root"),
     troubles={TROUBLE.key: TROUBLE},

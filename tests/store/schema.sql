@@ -50,6 +50,7 @@ CREATE TABLE containers (
     needs_network BOOLEAN DEFAULT 0 NOT NULL,
     "group" TEXT DEFAULT '' NOT NULL,
     spare TEXT,
+    min_chips INTEGER DEFAULT 0 NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (
@@ -250,6 +251,7 @@ CREATE TABLE slots (
     reason TEXT NOT NULL,
     wish TEXT DEFAULT '[]' NOT NULL,
     short TEXT DEFAULT '' NOT NULL,
+    without TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (name)
 );
 CREATE TABLE tallies (

@@ -33,7 +33,8 @@ OF_0_1_0 = replace(
     reservations={},
     holds={key: replace(hold, sick=0, inherited=False) for key, hold in sample.NODE.holds.items()},
     containers={
-        key: replace(c, composed=None, before_stop=(), deaf=False) for key, c in sample.NODE.containers.items()
+        key: replace(c, composed=None, before_stop=(), deaf=False, min_chips=0)
+        for key, c in sample.NODE.containers.items()
     },
 )
 """Its knowledge: not yet that there are troubles, nor what later fields of its values say."""

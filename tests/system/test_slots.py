@@ -109,3 +109,28 @@ def test_a_cmgr_that_is_killed_in_a_move_ends_it_in_its_next_life(service: Servi
     service.start()
     until_moved(service, containers, 0)
     assert containers.count("chat", "start") == 1
+
+
+def test_without_a_spare_it_runs_on_the_chips_that_are_left_and_then_on_all(
+    service: Service, containers: Containers
+) -> None:
+    for name, chips in (("pair", "4-5"), ("rest", "0-2,6-7")):
+        assert service.cmgr("slot", "create", name, "--chips", chips).code == 0
+    file = containers.dockerd.cdi / "cmgr-slot-pair.json"
+    eventually(file.exists, why="the slot's file is there")
+    containers.run(Spec("pair", "", slot="pair", labels={"cmgr.min-chips": "1"}))
+    eventually(lambda: service.runs("pair"), why="cmgr knows it")
+    isolate(service, 5)
+    eventually(lambda: containers.was_restarted("pair") and service.runs("pair"), why="pair runs again")
+    told = {name: containers.variable("pair", f"CMGR_{name}") for name in ("CHIPS", "CHIP_COUNT", "CHIP_COUNT_FULL")}
+    assert told == {"CHIPS": "4", "CHIP_COUNT": "1", "CHIP_COUNT_FULL": "2"}
+    status = service.cmgr("status", "--check")
+    assert status.code == 4
+    assert "pair runs on 1 of its 2 chips, without 5" in " ".join(status.out.split())
+    assert service.cmgr("release", "5").code == 0
+    assert "cmgr slot assign pair 4,5 --stop" in " ".join(service.cmgr("status").out.split())
+    containers.mark()
+    assert service.cmgr("slot", "assign", "pair", "4,5", "--stop").code == 0
+    eventually(lambda: containers.was_restarted("pair") and service.runs("pair"), why="pair runs again")
+    assert containers.variable("pair", "CMGR_CHIP_COUNT") == "2"
+    assert service.cmgr("status", "--check").code == 0

@@ -27,12 +27,12 @@ def specs_of(node: Node) -> tuple[Spec, ...]:
 
 
 def _of_slot(node: Node, slot: Slot) -> Spec:
-    """Return the file of the slot. It refuses where a chip is isolated or gone: nothing starts on fewer than all."""
-    chips = tuple(node.chips[chip] for chip in sorted(slot.chips) if chip in node.chips)
-    refusal = next(filter(None, (_refusal(node, chip) for chip in sorted(slot.chips))), "")
-    if not refusal and len(chips) < len(slot.chips):
-        refusal = f"{listed(slot.chips - node.chips.keys())} of slot {slot.name} is not there"
-    return Spec(f"slot-{slot.name}", (Device(slot.name, chips, refusal),))
+    """Return the file of the slot. It refuses where a chip that it gives is isolated or gone."""
+    chips = tuple(node.chips[chip] for chip in sorted(slot.given) if chip in node.chips)
+    refusal = next(filter(None, (_refusal(node, chip) for chip in sorted(slot.given))), "")
+    if not refusal and len(chips) < len(slot.given):
+        refusal = f"{listed(slot.given - node.chips.keys())} of slot {slot.name} is not there"
+    return Spec(f"slot-{slot.name}", (Device(slot.name, chips, refusal, len(slot.chips)),))
 
 
 def of_chips(node: Node) -> Spec:

@@ -4,6 +4,7 @@ Rules:
 1. A slot gets other chips only while nothing runs on it, and only what is held is started on them.
 2. Which chips it has is decided and noted first; then its file is written, and only then anything is started.
 3. It moves off a chip that is isolated, and for nothing less: a chip that may still be cured is waited for.
+4. Without a spare it gives the chips that are left, if those on it agree to so few; whole again with the next start.
 """
 
 from dataclasses import replace
@@ -61,12 +62,12 @@ def slot_ordered(turn: Turn, fact: SlotOrdered) -> None:
         turn.put_slot(Slot(fact.name, chips, chips, turn.at, f"{fact.who} made it"))
         turn.note(NoteKind.ACTION, f"{fact.who} made slot {fact.name}: {listed(chips)}")
         _resettle(turn, fact.name)
-    elif len(chips) == len(slot.chips) and slot.chips != chips:
+    elif len(chips) == len(slot.chips) and slot.given != chips:
         turn.note(NoteKind.ACTION, f"{fact.who} ordered that slot {fact.name} has {listed(chips)}")
         turn.put_slot(replace(slot, wish=chips, reason=f"{fact.who} ordered it"))
         if fact.stop:
             _hold_users(turn, fact.name)
-    elif slot.chips == chips:
+    elif slot.given == chips:
         turn.put_slot(replace(slot, wish=frozenset(), home=chips))
 
 
@@ -99,6 +100,12 @@ def lapse_reservations(turn: Turn) -> None:
         turn.node = replace(turn.node, reservations=left)
 
 
+def whole_with(node: Node, slot: Slot) -> Chips:
+    """Return the chips with which a slot that gives fewer would give all now; none where there are not as many."""
+    isolated = slot.without & node.isolations.keys()
+    return in_place_of(node, isolated, slot.chips, slot.name) if isolated else slot.chips
+
+
 def _hold_users(turn: Turn, slot: str) -> None:
     """Promise to start again what runs on the slot; `keep` stops it."""
     for container in users_of(turn.node, slot):
@@ -109,12 +116,17 @@ def _hold_users(turn: Turn, slot: str) -> None:
         turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
 
 
-def move(turn: Turn) -> None:
-    """Give slots that nothing runs on other chips, where a person wants that, or where theirs are isolated."""
+def move(turn: Turn, *, only_short: bool = False) -> None:
+    """Give slots that nothing runs on other chips, where a person wants that, or where theirs are isolated.
+
+    `only_short`: only those that give fewer than they have.
+    """
     if observing(turn.node):
         return
     for name in sorted(turn.node.slots):
         slot = turn.node.slots[name]
+        if only_short and not slot.without:
+            continue
         users = users_of(turn.node, name)
         if any(container.running or _under_way(turn.node, container) for container in users):
             continue
@@ -137,10 +149,14 @@ def _obey(turn: Turn, slot: Slot) -> None:
         turn.note(NoteKind.WARNING, f"slot {slot.name} keeps {listed(slot.chips)}: {why}")
         return
     turn.note(NoteKind.RESULT, f"slot {slot.name} has {listed(slot.wish)} now, and had {listed(slot.chips)}")
-    _give(turn, replace(slot, home=slot.wish), slot.wish, slot.reason)
+    _give(turn, replace(slot, home=slot.wish, without=frozenset(), short=""), slot.wish, slot.reason)
 
 
 def _leave_isolated(turn: Turn, slot: Slot, users: list[Container]) -> None:
+    without = slot.without & turn.node.isolations.keys() if _agree(users, slot.given) else frozenset()
+    if without != slot.without:
+        back = f"{listed(slot.without - without)} is in use again" if without else "it has all its chips again"
+        slot = _give(turn, replace(slot, without=without), slot.chips, back)
     waiting = [hold for c in users if (hold := turn.node.holds.get(c.key)) is not None and not hold.failed]
     bad = only_isolated(turn.node, slot.chips)
     if not waiting or not bad or any(c.spare is Spare.NEVER for c in users):
@@ -149,22 +165,39 @@ def _leave_isolated(turn: Turn, slot: Slot, users: list[Container]) -> None:
         return
     chips = in_place_of(turn.node, bad, slot.chips, slot.name)
     ring = turn.ring_for(slot.chips)
+    why = isolated_words(turn.node, min(bad))
     if not chips:
-        if not slot.short:
+        if slot.without != bad and _agree(users, slot.chips - bad):
+            _go_short(turn, slot, bad, why)
+        elif not slot.short:
             turn.put_slot(replace(slot, short=NO_SPARE))
             turn.note(NoteKind.WARNING, f"slot {slot.name} stays on {listed(slot.chips)}: {NO_SPARE}", ring)
         return
-    why = isolated_words(turn.node, min(bad))
     text = f"{slot.name} moves from {listed(slot.chips - chips)} ({why}) to {listed(chips - slot.chips)}"
     for hold in waiting:
         turn.note(NoteKind.HOLD, text if hold.name == slot.name else f"slot {text}", ring, container=hold.key)
-    _give(turn, slot, chips, why)
+    _give(turn, replace(slot, without=frozenset(), short=""), chips, why)
 
 
-def _give(turn: Turn, slot: Slot, chips: Chips, reason: str) -> None:
+def _agree(users: list[Container], left: Chips) -> bool:
+    """Return whether every container on the slot has said that it can work with so few chips."""
+    return all(0 < container.min_chips <= len(left) for container in users)
+
+
+def _go_short(turn: Turn, slot: Slot, bad: Chips, why: str) -> None:
+    """Give only the chips that are left."""
+    left = slot.chips - bad
+    text = f"slot {slot.name} gives {len(left)} of its {len(slot.chips)} chips, without {listed(bad)} ({why})"
+    turn.note(NoteKind.WARNING, f"{text}: {NO_SPARE}", turn.ring_for(slot.chips))
+    _give(turn, replace(slot, without=bad, short=NO_SPARE), slot.chips, why)
+
+
+def _give(turn: Turn, slot: Slot, chips: Chips, reason: str) -> Slot:
     """Give the slot these chips, and what is held on it, too."""
-    turn.put_slot(replace(slot, chips=chips, wish=frozenset(), since=turn.at, reason=reason, short=""))
+    given = replace(slot, chips=chips, wish=frozenset(), since=turn.at, reason=reason)
+    turn.put_slot(given)
     _resettle(turn, slot.name)
+    return given
 
 
 def _resettle(turn: Turn, slot: str) -> None:

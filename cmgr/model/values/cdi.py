@@ -15,12 +15,14 @@ EVERY_CHIP = "chips"
 class Device:
     """A name that containers ask for, and the chips that one which is started now is given.
 
-    `refusal`: why nothing may be started with it now, in words that whoever tries is told.
+    `refusal`: why nothing may be started with it now, in words that whoever tries is told. `full`: of a slot, how many
+    chips it has; `chips` may be fewer.
     """
 
     name: str
     chips: tuple[Chip, ...]
     refusal: str = ""
+    full: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ class Container:
     `deaf`: it has been told that its first process does not take its stop signal.
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
     `told_before`: it is down, and an earlier life of cmgr has seen this end.
+    `min_chips`: with so many chips it may be started where no spare is there; 0: only with all.
     """
 
     key: ContainerKey
@@ -120,6 +121,7 @@ class Container:
     needs_network: bool = False
     group: str = ""
     spare: Spare | None = None
+    min_chips: int = 0
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0

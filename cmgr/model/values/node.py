@@ -121,8 +121,8 @@ class Node:
 
 
 def chips_of_slots(node: Node) -> SlotChips:
-    """Return the chips of each slot."""
-    return {name: slot.chips for name, slot in node.slots.items()}
+    """Return the chips that each slot gives."""
+    return {name: slot.given for name, slot in node.slots.items()}
 
 
 def known_faults(node: Node, chip: ChipId) -> Iterator[Fault]:

@@ -13,10 +13,11 @@ NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """`chips`: those that a container which is started on it gets; how many never changes.
+    """`chips`: those that it has, and that nobody else gets; how many never changes.
 
     `home`: those that a person gave it; where `chips` are others, it has moved. `wish`: a person has ordered these, and
-    it gets them as soon as nothing runs on it. `short`: why it cannot move although it should.
+    it gets them as soon as nothing runs on it. `short`: why it cannot move although it should. `without`: those of
+    `chips` that are isolated, and that its containers are started without, because their labels agree to fewer.
     """
 
     name: str
@@ -26,6 +27,12 @@ class Slot:
     reason: str
     wish: frozenset[ChipId] = frozenset()
     short: str = ""
+    without: frozenset[ChipId] = frozenset()
+
+    @property
+    def given(self) -> frozenset[ChipId]:
+        """Return the chips that a container which is started on it gets."""
+        return self.chips - self.without
 
 
 @dataclass(frozen=True, slots=True)

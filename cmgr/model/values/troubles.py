@@ -51,6 +51,8 @@ class TroubleKind(StrEnum):
     """The links of chips are down, or ail."""
     PRE_ISOLATED = "pre-isolated", Severity.WARNING, "trouble", "CmgrChipPreIsolated"
     """Nothing new is to be started on chips that are used on."""
+    FEWER_CHIPS = "fewer-chips", Severity.WARNING, "trouble", "CmgrFewerChips"
+    """A container runs on fewer chips than it is to have."""
     FAILED = "failed", Severity.CRITICAL, "gave_up", "CmgrContainerFailed"
     """A container that is down was tried to be started in vain, or its healing was given up."""
     GIVEN_UP = "given-up", Severity.WARNING, "gave_up", "CmgrContainerGivenUp"

@@ -73,13 +73,13 @@ class SlotOrders:
             raise CmgrError(f"cannot assign slot {name}: {why}", hint="cmgr chips")
         running = [container for container in users_of(self.node(), name) if container.running]
         names = [called(self.node(), container.key) for container in running]
-        if running and chips != slot.chips and not stop:
+        if running and chips != slot.given and not stop:
             hint = "--stop stops it, and starts it again on the other chips"
             raise CmgrError(f"cannot assign slot {name}: {', '.join(names)} runs on it", hint=hint)
         if not all(container.enabled for container in running):
             raise CmgrError(f"cannot assign slot {name}: {names[0]} has the label cmgr.enable=false", hint="stop it")
         self.give(SlotOrdered(name, self.who(request), chips, stop=stop))
-        return {"slot": name, "chips": sorted(chips), "containers": names if chips != slot.chips else []}
+        return {"slot": name, "chips": sorted(chips), "containers": names if chips != slot.given else []}
 
     def reserve(self, request: Request) -> "slot_shapes.Reserved":
         """Return free chips, and keep them for who asks where that is wished."""

@@ -9,10 +9,13 @@ from cmgr.errors import CmgrError, NotThere
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.policy import SparePolicy
+from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.door.routes import Request
 from cmgr.service.door.slot_orders import SlotOrders
+from cmgr.view.containers import containers
 from cmgr.view.slots import slots
 from cmgr.view.status import available
+from cmgr.view.troubles import troubles
 from tests.model.builders import Cmgr, container
 from tests.model.test_moves import STOPPING, on_slot
 
@@ -163,3 +166,28 @@ def test_a_slot_that_has_moved_says_from_where(cmgr: Cmgr) -> None:
     cmgr.run()
     (row,) = slots(cmgr.node)
     assert row["reason"] == "moved from 2 to 0; chip 2 is isolated: it smells"
+
+
+def test_a_slot_that_gives_fewer_chips_says_so_and_how_it_gets_all_again() -> None:
+    others = [container(f"c{n}", n) for n in range(8) if n not in (2, 3)]
+    cmgr = Cmgr(on_slot("chat", min_chips=1), *others, policy=STOPPING)
+    cmgr.tell(facts.SlotOrdered("chat", "a", frozenset({ChipId(2), ChipId(3)})))
+    cmgr.tell(facts.IsolateOrdered(ChipId(3), "it smells", "a"))
+    cmgr.run()
+    (row,) = slots(cmgr.node)
+    assert (row["chips"], row["given"]) == ([2, 3], [2])
+    assert row["reason"] == (
+        "on 1 of its 2 chips, without 3; chip 3 is isolated: it smells; no spare of its kind is free"
+    )
+    told = [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.FEWER_CHIPS]
+    (trouble,) = told
+    assert (trouble.text, trouble.id) == ("chat runs on 1 of its 2 chips, without 3", "fewer-chips-slot-chat")
+    assert trouble.hint == "when the work on chip 3 is done, type: cmgr release 3"
+    cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
+    cmgr.run()
+    (trouble,) = [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.FEWER_CHIPS]
+    assert trouble.hint == "cmgr slot assign chat 2,3 --stop stops it, and starts it on all"
+    (running,) = [row for row in containers(cmgr.node) if row["name"] == "chat"]
+    assert running["reason"] == "on 1 of its 2 chips, without 3"
+    assert ask(cmgr, "assign", slot="chat", chips="2,3", stop=True)["containers"] == ["chat"]
+    assert not [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.FEWER_CHIPS]
