@@ -17,6 +17,7 @@ class Form(Enum):
     ZONE = auto()
     BEGINS = auto()
     UNIT = auto()
+    APPLIANCE = auto()
 
 
 @dataclass(frozen=True, slots=True)

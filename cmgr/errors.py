@@ -13,6 +13,7 @@ CmgrError                 what failed, one sentence that begins with "cannot"; h
 │  ├─ RuntimeDown         the runtime cannot be reached, so the order was not given
 │  ├─ RuntimeAils         the runtime itself failed: that counts as no try of a start
 │  └─ ContainerGone       there is no such container (for a stop that is success)
+├─ FleetError             the fleet's engine cannot be asked, or refuses; nothing was written
 ├─ Unsure                 nobody answered in time: whether it was done is not known
 ├─ StoreError             the database cannot be read or written
 │  ├─ StoreTooNew         it was written by a newer cmgr
@@ -97,6 +98,10 @@ class RunsAgain(ContainerError):
 
 class ContainerGone(ContainerError):
     """The runtime does not know the container any more."""
+
+
+class FleetError(CmgrError):
+    """The fleet's engine was not reached, or refused. Nothing was written."""
 
 
 class StoreError(CmgrError):

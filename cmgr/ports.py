@@ -1,7 +1,8 @@
-"""The world as cmgr needs it: a chip driver, container runtimes, a store, a clock.
+"""The world as cmgr needs it: a chip driver, container runtimes, a fleet's engine, a store, a clock.
 
-Read together these four interfaces are the best summary of what cmgr does. They are implemented in `drivers`,
-`runtimes`, `store` and `service.clock`; each implementation must pass the contract suite of its port under `tests/`.
+Read together these five interfaces are the best summary of what cmgr does. They are implemented in `drivers`,
+`runtimes`, `fleet`, `store` and `service.clock`; each implementation must pass the contract suite of its port under
+`tests/`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Protocol, runtime_checkable
 from cmgr.model.values.chips import Chip, ChipId, ChipReport
 from cmgr.model.values.commands import Action, Note
 from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.documents import Document, Seen, Written
 from cmgr.model.values.facts import (
     ChipsListed,
     ContainerRemoved,
@@ -22,6 +24,7 @@ from cmgr.model.values.facts import (
     RuntimeUp,
 )
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.node import Node
 
 DriverFact = FaultReported | ReadNeeded | ChipsListed
@@ -29,6 +32,9 @@ DriverFact = FaultReported | ReadNeeded | ChipsListed
 
 RuntimeFact = RuntimeUp | RuntimeDown | ContainerSeen | ContainerRemoved
 """Facts that a runtime tells on its own."""
+
+FleetFact = FleetUp | FleetDown | GroupSeen
+"""Facts that the fleet's engine tells on its own."""
 
 
 class Clock(Protocol):
@@ -209,6 +215,45 @@ class Executing(Protocol):
         Blocks for up to so many seconds, and 1 s more. Not safe to repeat. Raises as `stop`; one that takes longer is
         left to go on. No shell is involved.
         """
+
+
+class Fleet(Protocol):
+    """The engine by which the appliances of a fleet agree on the documents of groups, one document for each group.
+
+    Every write is of this appliance in this life of its machine: the engine refuses those of a former life, and of
+    another machine of the same name.
+    """
+
+    name: str
+    """This appliance's name in the fleet."""
+
+    def watch(self, tell: Callable[[FleetFact], None]) -> None:
+        """Tell every change of a group's document from now on, and the engine's comings and goings.
+
+        Returns at once; called once. `tell` is called on a foreign thread, one call at a time; it neither blocks nor
+        raises. Reconnects for ever, with growing delays: `FleetUp` is told each time that this appliance is registered
+        and changes flow, and then `GroupSeen` for each document there is; `FleetDown` when that ends, or cannot be.
+        Every 30 s all documents are told anew, so that no lost change stays lost. Of one document the changes are told
+        in their order; one that was deleted is told as none.
+        """
+
+    def write(self, group: str, document: Document, revision: int) -> Written:
+        """Put the document in the place of the one with `revision`; 0: there must be none. All or nothing.
+
+        A document without members is deleted instead. Blocks up to 3 s, whatever is wrong. Any thread, many at once.
+        Safe to repeat: a second time it is stale. Raises `FleetError` when it was surely not written: the engine was
+        not reached or refused it, it has forgotten what it knew (another `born`), or this life is over.
+        """
+
+    def read(self, group: str) -> Seen:
+        """Return the document as it is: every write that was done before this call is in it.
+
+        Blocks up to 3 s, whatever is wrong. Any thread, many at once. Safe to repeat. Raises `FleetError`; not for a
+        document that cannot be read.
+        """
+
+    def close(self) -> None:
+        """Stop telling and give connections back. Blocks up to 2 s. Safe to repeat. Does not raise."""
 
 
 class Store(Protocol):

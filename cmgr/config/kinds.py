@@ -166,7 +166,7 @@ class Text:
     @property
     def allowed(self) -> str:
         words = either(self.meta.choices) if self.meta.choices else _FORMS[self.meta.form][0]
-        return f"{words}, or empty" if self.empty and not self.meta.choices else words
+        return f"{words}, or empty" if self.empty else words
 
     @property
     def brief(self) -> str:
@@ -322,6 +322,10 @@ def _url(text: str) -> bool:
         return False
 
 
+def _appliance(text: str) -> bool:
+    return re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,62}", text) is not None
+
+
 _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
     Form.TEXT: ("a text without control characters", _printable),
     Form.PATH: ("a path that begins with /", _path),
@@ -331,5 +335,9 @@ _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
     Form.URL: ('an address such as "https://alarms.example:8443/cmgr", without user and password', _url),
     Form.ZONE: ('the name of a time zone that this machine knows (package tzdata), such as "Europe/Berlin"', _zone),
     Form.UNIT: ('the name of a service unit such as "llm.service" or "llm@3.service"', is_unit),
+    Form.APPLIANCE: (
+        "a name of at most 63 small letters, digits, dots, dashes and underscores, the first a letter or digit",
+        _appliance,
+    ),
     Form.MODULE: ('numbers with dots such as "1.0.0.0"', _module),
 }

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cmgr import trust
+from cmgr.config.engine import contradictions as of_fleet
 from cmgr.config.kinds import Many, Rows
 from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings
 from cmgr.config.settings import Config, DrillSettings
@@ -257,6 +258,7 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield "faults.mode: replace needs the table in faults.file that replaces the built-in one"
     if config.faults.rules_mode == "replace" and not config.faults.rules:
         yield "faults.rules_mode: replace needs the file in faults.rules that replaces the shipped rules"
+    yield from of_fleet(config.fleet)
     yield from _of_drills(config.drills)
     yield from _doubled("systemd.units", [unit.name for unit in config.systemd.units])
     yield from _of_sim(config.sim)

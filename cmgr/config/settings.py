@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cmgr.config.around import Alarms, Bundles, Hooks
+from cmgr.config.engine import FleetSettings
 from cmgr.config.reporters import Reports
 from cmgr.config.sim import Sim
 from cmgr.declare import Form, Meta
@@ -304,6 +305,9 @@ class Config:
     drills: Annotated[
         tuple[DrillSettings, ...], Meta("Recoveries that are practised, on rings where nothing is wrong.")
     ] = ()
+    fleet: Annotated[FleetSettings, Meta("Groups of containers over several appliances.")] = field(
+        default_factory=FleetSettings
+    )
     history: Annotated[History, Meta("How much is remembered.")] = History()
     metrics: Annotated[Metrics, Meta("Metrics for Prometheus.")] = Metrics()
     web: Annotated[Web, Meta("The page in a browser: cmgr web.")] = Web()

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from cmgr.model.containers.agreements import fleet_told
 from cmgr.model.containers.cdi import cdi_written, look_at_files, write_files
 from cmgr.model.containers.groups import couple, forget_groups
 from cmgr.model.containers.healing import tend
@@ -74,6 +75,8 @@ from cmgr.model.values.facts import (
     TroubleMet,
 )
 from cmgr.model.values.faults import Fault, Isolation
+from cmgr.model.values.fleet import Engine
+from cmgr.model.values.fleet_facts import FleetTold
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.life import reborn
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
@@ -121,22 +124,27 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             container_started(turn, fact)
         case RestartPolicySet():
             restart_policy_set(turn, fact)
-        case OutputRead():
-            output_read(turn, fact)
+        case _ if isinstance(fact, FleetTold):
+            fleet_told(turn, fact)
         case Restarted():
             _restarted(turn, fact)
         case Reconfigured():
             _reconfigured(turn, fact)
         case Resync():
             _resync(turn)
-        case CalendarRead() | FaultPretended() | Tick() | Remarked() | TroubleMet() | CdiWritten():
+        case CalendarRead() | FaultPretended() | Tick() | Remarked() | TroubleMet() | CdiWritten() | OutputRead():
             _told(turn, fact)
         case _:
             assert_never(fact)
 
 
-def _told(turn: Turn, fact: CalendarRead | FaultPretended | Tick | Remarked | TroubleMet | CdiWritten) -> None:
+_Told = CalendarRead | FaultPretended | Tick | Remarked | TroubleMet | CdiWritten | OutputRead
+
+
+def _told(turn: Turn, fact: _Told) -> None:
     match fact:
+        case OutputRead():
+            output_read(turn, fact)
         case CalendarRead():
             calendar_read(turn, fact.openings)
         case FaultPretended():
@@ -212,6 +220,8 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         reports={},
         down=frozenset(),
         cdi=CdiState(),
+        engine=Engine(fact.appliance),
+        fleet_groups={n: reborn(g) for n, g in turn.node.fleet_groups.items()} if fact.appliance else {},
     )
     members, rings = rings_of(chips.values()), {}
     for ring_id in sorted({*members, *(r.id for r in node.rings.values() if _outlives(r, turn.at, node.policy))}):

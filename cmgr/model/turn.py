@@ -17,6 +17,7 @@ from cmgr.model.values.commands import (
 )
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultCode, Isolation
+from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.groups import Group
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold
@@ -78,6 +79,16 @@ class Turn:
 
     def drop_group(self, name: str) -> None:
         self.node = replace(self.node, groups={n: g for n, g in self.node.groups.items() if n != name})
+
+    def put_fleet_group(self, group: FleetGroup) -> FleetGroup:
+        if self.node.fleet_groups.get(group.name) != group:
+            self.node = replace(self.node, fleet_groups={**self.node.fleet_groups, group.name: group})
+        return group
+
+    def drop_fleet_group(self, name: str) -> None:
+        if name in self.node.fleet_groups:
+            kept = {n: g for n, g in self.node.fleet_groups.items() if n != name}
+            self.node = replace(self.node, fleet_groups=kept)
 
     def put_container(self, container: Container) -> None:
         self.node = replace(self.node, containers={**self.node.containers, container.key: container})

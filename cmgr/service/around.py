@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from cmgr.errors import FleetError
 from cmgr.model.values.chips import ChipReport
-from cmgr.model.values.commands import ReadRing, ResetRing, StopContainer, WriteCdi
+from cmgr.model.values.commands import ReadGroup, ReadRing, ResetRing, StopContainer, WriteCdi, WriteGroup
+from cmgr.model.values.fleet_facts import GroupRead, GroupWritten
 
 Reports = Sequence[ChipReport]
 
@@ -21,12 +23,17 @@ def _write_nothing(_action: WriteCdi) -> tuple[str, ...]:
     return ()
 
 
+def _no_engine(_action: WriteGroup | ReadGroup) -> GroupWritten | GroupRead:
+    raise FleetError("cannot ask the fleet's engine: none is set", hint="fleet.engine")
+
+
 @dataclass(frozen=True, slots=True)
 class Around:
     """The functions that workers call around their orders, on their threads. Each may block, for a bounded time.
 
     `before_stop` may raise `RuntimeDown` when the stop must not go out, `before_reset` raises `ResetRefused`.
     `write_cdi` returns what it has put right, a sentence each, and raises `CmgrError`.
+    `agree` carries out what is for the fleet's engine, within a few seconds, and raises `FleetError`.
     `after_reset` is asked about read-outs whose order says so, and returns them with what it has to add.
     """
 
@@ -34,3 +41,4 @@ class Around:
     before_reset: Callable[[ResetRing], None] = _nothing
     after_reset: Callable[[ReadRing, Reports], tuple[ChipReport, ...]] = _as_they_are
     write_cdi: Callable[[WriteCdi], tuple[str, ...]] = _write_nothing
+    agree: Callable[[WriteGroup | ReadGroup], GroupWritten | GroupRead] = _no_engine

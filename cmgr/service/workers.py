@@ -24,6 +24,7 @@ from cmgr.model.values.commands import (
     Action,
     ListContainers,
     PretendFault,
+    ReadGroup,
     ReadOutput,
     ReadRing,
     ResetRing,
@@ -31,6 +32,7 @@ from cmgr.model.values.commands import (
     StartContainer,
     StopContainer,
     WriteCdi,
+    WriteGroup,
 )
 from cmgr.model.values.facts import (
     Answer,
@@ -45,6 +47,7 @@ from cmgr.model.values.facts import (
     RingRead,
 )
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.fleet_facts import GroupRead, GroupWritten
 from cmgr.ports import ChipDriver, Diagnosing, Injector, Runtime
 from cmgr.service.around import Around
 from cmgr.service.last_words import last_words
@@ -55,6 +58,9 @@ RUNTIME_THREADS = 128
 
 RING_THREADS = 64
 """A reset, and the look afterwards, may have to wait for an operator's hook: no other ring's may wait with it."""
+
+FLEET_THREADS = 8
+"""As many groups are written at once; an engine that is slow keeps nobody else waiting."""
 
 OUTPUT_LINES = 5
 """How many lines of a container that did not stay up are told."""
@@ -89,6 +95,7 @@ class Workers:
         self._chips = Pool(driver.concurrency, "chips")
         self._rings = Pool(RING_THREADS, "rings")
         self._containers = Pool(RUNTIME_THREADS, "containers")
+        self._fleet = Pool(FLEET_THREADS, "fleet")
 
     def submit(self, action: Action) -> None:
         """Have the action carried out soon. Does not block."""
@@ -103,6 +110,8 @@ class Workers:
                 return self._chips
             case ReadRing() | ResetRing():
                 return self._rings
+            case WriteGroup() | ReadGroup():
+                return self._fleet
             case _:
                 return self._containers
 
@@ -126,7 +135,7 @@ class Workers:
             answer = failed(action, error)
         self._put(answer)
 
-    def _carry_out(self, action: Action) -> Answer:
+    def _carry_out(self, action: Action) -> Answer:  # noqa: C901 - a flat table, a line a command
         match action:
             case ListContainers():
                 return ContainersListed(action.id, action.runtime, self._runtimes[action.runtime].list())
@@ -153,6 +162,8 @@ class Workers:
                 return self._pretend(action)
             case WriteCdi():
                 return CdiWritten(action.id, mended=self._around.write_cdi(action))
+            case WriteGroup() | ReadGroup():
+                return self._around.agree(action)
             case _:
                 assert_never(action)
 
@@ -205,6 +216,8 @@ _VERB: Mapping[type[Action], str] = MappingProxyType(
         ReadOutput: "read",
         WriteCdi: "write",
         PretendFault: "pretend",
+        WriteGroup: "write",
+        ReadGroup: "read",
     }
 )
 """The words for each action in errors: "cannot …"."""
@@ -224,6 +237,10 @@ def failed(action: Action, error: BaseException) -> Answer:
             return FaultPretended(action.id, action.chip, action.drill, why)
         case WriteCdi():
             return CdiWritten(action.id, why)
+        case WriteGroup():
+            return GroupWritten(action.id, action.group, error=why)
+        case ReadGroup():
+            return GroupRead(action.id, action.group, error=why)
         case _:
             return _failed_at_container(action, error, why)
 

@@ -17,6 +17,7 @@ from cmgr.model.values.commands import (
     Action,
     ListContainers,
     PretendFault,
+    ReadGroup,
     ReadOutput,
     ReadRing,
     ResetRing,
@@ -24,6 +25,7 @@ from cmgr.model.values.commands import (
     StartContainer,
     StopContainer,
     WriteCdi,
+    WriteGroup,
 )
 from cmgr.model.values.compose import Composed, Condition, Need
 from cmgr.model.values.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit, Heal
@@ -203,7 +205,7 @@ class Machine:
     def carry_out(self, command: Action) -> facts.Answer:
         return answered(command, **self._carry_out(command, not self.calm and self.rng.random() < 0.1))
 
-    def _carry_out(self, command: Action, fails: bool) -> dict[str, Any]:
+    def _carry_out(self, command: Action, fails: bool) -> dict[str, Any]:  # noqa: C901 - a flat table
         """Do what the command asks, or not, and return what its answer says of it."""
         match command:
             case ListContainers():
@@ -226,6 +228,8 @@ class Machine:
                     return {"error": "no answer"}
                 self.fault(command.chip, command.code, Assertion.OCCURRED)
                 return {}
+            case WriteGroup() | ReadGroup():
+                raise AssertionError("this machine is of no fleet")
             case WriteCdi():
                 self.files = self.files if fails else command.specs
                 return {"error": "the disk is full"} if fails else {}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from cmgr.model.values import facts
+from cmgr.model.values import facts, fleet_facts
 from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.commands import (
@@ -13,6 +13,7 @@ from cmgr.model.values.commands import (
     ListContainers,
     Note,
     PretendFault,
+    ReadGroup,
     ReadOutput,
     ReadRing,
     ResetRing,
@@ -20,8 +21,10 @@ from cmgr.model.values.commands import (
     StartContainer,
     StopContainer,
     WriteCdi,
+    WriteGroup,
 )
 from cmgr.model.values.containers import Exit
+from cmgr.model.values.documents import Seen
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.node import known_faults
 from cmgr.model.values.policy import Policy
@@ -153,6 +156,11 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "output read: a": lambda _: facts.OutputRead(CommandId("output-1"), key("a"), "out of memory"),
     "fault pretended: nobody has asked": lambda _: facts.FaultPretended(CommandId("fault-1"), ChipId(0), "saturday"),
     "cdi written: nobody has asked": lambda _: facts.CdiWritten(CommandId("cdi-1")),
+    "fleet up": lambda _: fleet_facts.FleetUp("word"),
+    "fleet down": lambda _: fleet_facts.FleetDown("timed out"),
+    "group seen: nobody is in it": lambda _: fleet_facts.GroupSeen("g", Seen(None, 0)),
+    "group written: nobody has asked": lambda _: fleet_facts.GroupWritten(CommandId("group-1"), "g"),
+    "group read: nobody has asked": lambda _: fleet_facts.GroupRead(CommandId("group-1"), "g"),
     "resume ordered: a": lambda _: facts.ResumeOrdered(key("a"), "uid 0"),
     "resume ordered: all": lambda _: facts.ResumeAllOrdered("uid 0"),
     "release ordered: chip 0": lambda _: facts.ReleaseOrdered(ChipId(0), "uid 0"),
@@ -181,7 +189,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
 }
 
 
-def words(command: Action) -> str:
+def words(command: Action) -> str:  # noqa: C901 - a flat table, a line a command
     """Return the command in two or three words."""
     match command:
         case ListContainers():
@@ -200,6 +208,10 @@ def words(command: Action) -> str:
             return f"pretend {command.code} on {command.chip}"
         case WriteCdi():
             return "write the CDI files"
+        case WriteGroup():
+            return f"write group {command.group}"
+        case ReadGroup():
+            return f"read group {command.group}"
         case SetRestartPolicy():
             return f"policy of {command.name} {'back' if command.restart_policy else 'off'}"
 

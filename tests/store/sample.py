@@ -9,6 +9,8 @@ from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.compose import Composed, Condition, Need
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Fault, FaultCode, Handling, Isolation, Level, Severity
+from cmgr.model.values.fleet import FleetGroup
+from cmgr.model.values.groups import GroupPhase
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node, Restraint
@@ -130,6 +132,9 @@ NODE = Node(
     isolations={CHIP: Isolation(CHIP, NOW, "operator", "smells", FaultCode("00000001"), LATER)},
     holds={KEY: _hold},
     healings={KEY: _healing},
+    fleet_groups={
+        "tp8": FleetGroup("tp8", 18, GroupPhase.STARTING, 17, True, True, 19, frozenset({"b"})),
+    },
     restraint=Restraint((NOW,), NOW, "a storm", {RingId(8): NOW}, frozenset({RingId(16)})),
     reservations={CHIP: Reservation(CHIP, LATER, "root", "word")},
     slots={"chat": _slot},

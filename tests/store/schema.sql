@@ -81,6 +81,17 @@ CREATE TABLE faults (
     PRIMARY KEY (chip, code, module, since)
 );
 CREATE INDEX faults_by_cleared ON faults (cleared);
+CREATE TABLE fleet_groups (
+    name TEXT NOT NULL,
+    round INTEGER DEFAULT 0 NOT NULL,
+    phase TEXT DEFAULT 'running' NOT NULL,
+    held INTEGER DEFAULT 0 NOT NULL,
+    whole BOOLEAN DEFAULT 0 NOT NULL,
+    alone BOOLEAN DEFAULT 0 NOT NULL,
+    restart INTEGER DEFAULT 0 NOT NULL,
+    without TEXT DEFAULT '[]' NOT NULL,
+    PRIMARY KEY (name)
+);
 CREATE TABLE gone (
     runtime TEXT NOT NULL,
     at TEXT NOT NULL,

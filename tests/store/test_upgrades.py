@@ -28,6 +28,7 @@ OF_0_1_0 = replace(
     sample.NODE,
     chips={key: replace(chip, aliases=frozenset()) for key, chip in sample.NODE.chips.items()},
     troubles={},
+    fleet_groups={},
     occasions={},
     slots={},
     reservations={},

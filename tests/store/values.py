@@ -11,6 +11,7 @@ from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.commands import CommandId, Note, NoteKind, StopContainer
 from cmgr.model.values.containers import Container, ContainerKey, Exit, Spare
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, FaultKey, Handling, Isolation, Level, Severity
+from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.groups import Group, GroupPhase, Round
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Cause, Hold, HoldState
@@ -129,6 +130,17 @@ healings = st.builds(
     counted=flags,
     spared=flags,
     given_up=maybe_times,
+)
+fleet_groups = st.builds(
+    FleetGroup,
+    name=st.text(max_size=8),
+    round=st.integers(0, 2**53),
+    phase=st.sampled_from(GroupPhase),
+    held=st.integers(0, 2**53),
+    whole=st.booleans(),
+    alone=st.booleans(),
+    restart=st.integers(0, 2**53),
+    without=st.frozensets(st.text(max_size=8), max_size=2),
 )
 groups = st.builds(
     Group,
@@ -256,6 +268,7 @@ nodes = st.builds(
     isolations=st.lists(isolations, max_size=3).map(lambda found: {isolation.chip: isolation for isolation in found}),
     holds=st.lists(holds, max_size=3).map(lambda found: {hold.key: hold for hold in found}),
     healings=st.lists(healings, max_size=3).map(lambda found: {healing.key: healing for healing in found}),
+    fleet_groups=st.lists(fleet_groups, max_size=2).map(lambda found: {group.name: group for group in found}),
     groups=st.lists(groups, max_size=3).map(lambda found: {group.name: group for group in found}),
     reset_orders=st.lists(reset_orders, max_size=3).map(lambda found: {order.ring: order for order in found}),
     reservations=st.lists(reservations, max_size=3).map(lambda found: {kept.chip: kept for kept in found}),

@@ -8,6 +8,7 @@ from typing import NewType
 from cmgr.model.values.cdi import Spec
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.documents import Document
 
 CommandId = NewType("CommandId", str)
 
@@ -126,6 +127,29 @@ class WriteCdi:
     specs: tuple[Spec, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class WriteGroup:
+    """Put the document of a group over appliances in the place of the one with `revision`; 0: there is none yet.
+
+    Safe to repeat. Answer: `GroupWritten`.
+    """
+
+    id: CommandId
+    reason: str
+    group: str
+    document: Document
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadGroup:
+    """Read the document of a group over appliances, as it is. Safe to repeat. Answer: `GroupRead`."""
+
+    id: CommandId
+    reason: str
+    group: str
+
+
 class NoteKind(StrEnum):
     """The subject of a line of the timeline. `OPENED` and `CLOSED` bracket an episode."""
 
@@ -170,6 +194,8 @@ Action = (
     | ResetRing
     | WriteCdi
     | PretendFault
+    | WriteGroup
+    | ReadGroup
 )
 """A command for the world outside."""
 

@@ -9,6 +9,7 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.commands import CommandId
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
+from cmgr.model.values.fleet_facts import FleetTold, GroupRead, GroupWritten
 from cmgr.model.values.policy import Packing, Policy
 from cmgr.model.values.troubles import Trouble
 
@@ -17,12 +18,13 @@ from cmgr.model.values.troubles import Trouble
 class Restarted:
     """A life of the process begins: the first event of each. Commands of earlier lives are answered by nobody.
 
-    `openings` is what the calendar says.
+    `openings` is what the calendar says. `appliance`: this one's name in its fleet; empty where no engine is set.
     """
 
     chips: tuple[Chip, ...]
     runtimes: tuple[str, ...]
     openings: tuple[Opening, ...] = ()
+    appliance: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,6 +418,8 @@ Answer = (
     | OutputRead
     | CdiWritten
     | FaultPretended
+    | GroupWritten
+    | GroupRead
 )
 
 Fact = (
@@ -428,6 +432,7 @@ Fact = (
     | RuntimeFound
     | RuntimeUp
     | RuntimeDown
+    | FleetTold
     | ContainerSeen
     | ContainerRemoved
     | Ordered

@@ -14,6 +14,7 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId, SlotChips
 from cmgr.model.values.commands import CommandId
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation
+from cmgr.model.values.fleet import Engine, FleetGroup
 from cmgr.model.values.groups import Group
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold
@@ -103,6 +104,7 @@ class Node:
     holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
     healings: Mapping[ContainerKey, Healing] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
+    fleet_groups: Mapping[str, FleetGroup] = field(default_factory=dict)
     restraint: Restraint = Restraint()
     reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
     gone: Mapping[str, Gone] = field(default_factory=dict)
@@ -116,6 +118,7 @@ class Node:
     down: ThisLife[frozenset[ChipId]] = frozenset()
     strangers: ThisLife[frozenset[ChipId]] = frozenset()
     cdi: ThisLife[CdiState] = CdiState()
+    engine: ThisLife[Engine] = field(default_factory=Engine)
     serial: int = 0
     episodes: int = 0
 

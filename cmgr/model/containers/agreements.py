@@ -1,0 +1,91 @@
+"""The books about groups over appliances: the fleet's engine, and what is known of each group's document.
+
+Rules:
+1. A document that the engine tells on its own may be old: only a later revision counts, until it had been away.
+2. One question or write of a group at a time. After a write that did not surely succeed the document is read again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from cmgr.model.turn import Turn
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.documents import Document, Outcome, Seen
+from cmgr.model.values.fleet import NEVER, FleetGroup
+from cmgr.model.values.fleet_facts import FleetDown, FleetTold, FleetUp, GroupRead, GroupSeen, GroupWritten
+from cmgr.model.values.policy import backed_off
+
+BACKOFF = timedelta(seconds=1)
+BACKOFF_MAX = timedelta(seconds=10)
+
+
+def fleet_told(turn: Turn, fact: FleetTold) -> None:
+    """Take in what the fleet's engine told, or answered."""
+    match fact:
+        case FleetUp():
+            _up(turn, fact)
+        case FleetDown():
+            _down(turn, fact)
+        case GroupSeen():
+            group = turn.node.fleet_groups.get(fact.group)
+            if group is not None and (group.seen is NEVER or fact.seen.revision > group.seen.revision):
+                turn.put_fleet_group(_knows(group, fact.seen, turn.at))
+        case GroupWritten() | GroupRead():
+            group = turn.node.fleet_groups.get(fact.group)
+            if group is not None and group.asked is not None and group.asked[0] == fact.command:
+                turn.put_fleet_group(_answered(turn, group, fact))
+
+
+def _up(turn: Turn, fact: FleetUp) -> None:
+    engine = turn.node.engine
+    if not engine.up:
+        turn.note(NoteKind.RESULT, "the fleet's engine answers")
+    since = engine.since if engine.up else turn.at
+    turn.node = replace(turn.node, engine=replace(engine, up=True, born=fact.born, why_down="", since=since))
+    for group in list(turn.node.fleet_groups.values()):
+        # Whatever came before may be of another memory of the engine, where revisions count anew.
+        turn.put_fleet_group(replace(group, seen=NEVER, asked=None, looked=0, failures=0, retry_at=None))
+
+
+def _down(turn: Turn, fact: FleetDown) -> None:
+    engine = turn.node.engine
+    if engine.up or engine.why_down != fact.why:
+        turn.note(NoteKind.WARNING, f"the fleet's engine is away: {fact.why}")
+    since = engine.since if not engine.up and engine.since is not None else turn.at
+    turn.node = replace(turn.node, engine=replace(engine, up=False, why_down=fact.why, since=since))
+
+
+def _answered(turn: Turn, group: FleetGroup, fact: GroupWritten | GroupRead) -> FleetGroup:
+    assert group.asked is not None
+    written, group = group.asked[1], replace(group, asked=None)
+    if fact.error:
+        failures = group.failures + 1
+        retry_at = turn.at + backed_off(BACKOFF, BACKOFF_MAX, failures)
+        return replace(group, seen=NEVER, failures=failures, error=fact.error, retry_at=retry_at)
+    group = replace(group, failures=0, error="", retry_at=None)
+    if isinstance(fact, GroupRead):
+        return _knows(group, fact.seen, turn.at)
+    if fact.outcome is Outcome.DONE and fact.revision > group.seen.revision:
+        return _knows(group, Seen(written if written and written.members else None, fact.revision), turn.at)
+    return group if fact.outcome is Outcome.DONE else replace(group, seen=NEVER)
+
+
+def _knows(group: FleetGroup, seen: Seen, at: datetime) -> FleetGroup:
+    document = seen.document
+    since = _since(group, document, at)
+    if document is None:
+        return replace(group, seen=seen, since=since)
+    whole = 0 < document.size <= document.known
+    return replace(group, seen=seen, whole=whole, since=since)
+
+
+def _since(group: FleetGroup, document: Document | None, at: datetime) -> Mapping[str, datetime]:
+    """Return since when each entry is what it is, by this appliance's own clock: no other's is compared with it."""
+    if document is None:
+        return {}
+    before = group.document.members if group.document is not None else {}
+    return {
+        name: group.since.get(name, at) if (was := before.get(name)) is not None and was == entry else at
+        for name, entry in document.members.items()
+    }
