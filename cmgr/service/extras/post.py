@@ -10,19 +10,10 @@ import ssl
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import urlsplit
 
-from cmgr import __version__
+from cmgr import __version__, certificates
 from cmgr.errors import CmgrError
-
-_BUNDLES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-)
-"""Where systems keep the certificates that they trust; a Python built elsewhere perhaps knows none."""
 
 _WORTH_ANOTHER_TRY = frozenset({401, 403, 404, 408, 425, 429})
 """Refusals that somebody may mend at the other end, or in the configuration here."""
@@ -98,23 +89,8 @@ def _connection(request: Post) -> http.client.HTTPConnection:
     assert parts.hostname is not None
     if parts.scheme == "http":
         return http.client.HTTPConnection(parts.hostname, parts.port, timeout=request.seconds)
-    context = _context(request.ca_file)
+    context = certificates.trusting(request.ca_file)
     return http.client.HTTPSConnection(parts.hostname, parts.port, timeout=request.seconds, context=context)
-
-
-def _context(ca_file: str) -> ssl.SSLContext:
-    try:
-        if ca_file:
-            return ssl.create_default_context(cafile=ca_file)
-        context = ssl.create_default_context()
-        known = ssl.get_default_verify_paths()
-        if not known.cafile and not known.capath:
-            for path in (p for p in _BUNDLES if Path(p).exists()):
-                context.load_verify_locations(cafile=path)
-                break
-        return context
-    except OSError as error:
-        raise CmgrError(f"cannot read the certificates in {ca_file or 'the system'}: {_plainly(error)}") from None
 
 
 def _cut(connection: http.client.HTTPConnection) -> None:
