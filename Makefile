@@ -24,7 +24,7 @@ help:
 	@echo "make deb     the Debian package in dist/, for this machine or with ARCH=x86_64, ARCH=aarch64; make rpm: the other"
 	@echo "make test-packages  both packages for both architectures, built and tried on machines made for it"
 	@echo "make test-shipped  the core suites on the interpreter of the package in dist/"
-	@echo "make test-newest  the newest Docker and containerd of Debian's suites, instead of this machine's"
+	@echo "make test-newest  the newest Docker, containerd and etcd of Debian's suites, instead of this machine's"
 	@echo "make fmt     format the code; make generated, make golden: rewrite generated and expected texts"
 
 demo: $(STAMP)
@@ -65,7 +65,7 @@ test-newest: $(STAMP)
 	@sh tests/support/install.sh
 	@sh tests/support/newest.sh build/newest
 	@PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" sh tests/support/again.sh \
-		$(BIN)/pytest -m "docker or containerd" tests/runtimes tests/system/test_clients.py tests/system/test_episodes.py \
+		$(BIN)/pytest -m "docker or containerd or etcd" tests/runtimes tests/fleet tests/system/test_clients.py tests/system/test_episodes.py \
 		tests/system/test_containerd_episodes.py tests/system/test_slots.py tests/system/test_compose.py
 	@sh tests/support/newest.sh build/trixie trixie
 	@PATH="$(CURDIR)/build/trixie/usr/sbin:$(CURDIR)/build/trixie/usr/bin:$$PATH" sh tests/support/again.sh \

@@ -10,10 +10,11 @@ import pytest
 from tests.support.containerd import Containerd
 from tests.support.daemon import CannotRun
 from tests.support.dockerd import Dockerd
+from tests.support.etcd import Cluster
 from tests.support.podman import Podman
 from tests.support.systemd import Systemd
 
-D = TypeVar("D", Dockerd, Containerd, Podman, Systemd)
+D = TypeVar("D", Dockerd, Containerd, Podman, Systemd, Cluster)
 
 pytest_plugins = ["tests.support.browser", "tests.support.figures", "tests.support.kinds"]
 
@@ -46,6 +47,18 @@ def containerd() -> Iterator[Containerd]:
 def systemd() -> Iterator[Systemd]:
     """A private systemd. Where none can run: skipped, but a failure when CI=true."""
     yield from _running("systemd", Systemd, lambda _: None)
+
+
+@pytest.fixture(scope="session")
+def etcd() -> Iterator[Cluster]:
+    """A private etcd of one node, which runs. Where none can: skipped, but a failure when CI=true."""
+    yield from _running("etcd", Cluster, lambda _: None)
+
+
+@pytest.fixture
+def etcds() -> Iterator[Cluster]:
+    """A private etcd of three nodes of a test's own. Where none can run: as `etcd`."""
+    yield from _running("etcd", lambda: Cluster(3), lambda _: None)
 
 
 def _running(name: str, make: Callable[[], D], fill: Callable[[D], None]) -> Iterator[D]:

@@ -9,7 +9,9 @@ A test that has a timeout of its own takes long and begins first: nobody waits f
 
 import pytest
 
-FIXTURES = frozenset({"dockerd", "containerd", "podman", "systemd", "install", "field", "place", "emulator", "browser"})
+FIXTURES = frozenset(
+    {"dockerd", "containerd", "podman", "systemd", "etcd", "etcds", "install", "field", "place", "emulator", "browser"}
+)
 """A private daemon, a service as a process, a crash trial, a machine of its own."""
 
 

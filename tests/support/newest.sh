@@ -1,5 +1,5 @@
 #!/bin/sh
-# Unpacks the newest Docker (with its clients) and containerd that Debian's suites have into a directory of their own;
+# Unpacks the newest Docker (with its clients), containerd and etcd that Debian's suites have into a directory of their own;
 # prints their versions.
 # SUITES: only of these. trixie alone has Docker 26 and containerd 1.7, with sid it is Docker 28 and containerd 2.
 # Nothing is installed, and apt's own lists stay as they are. Their runc is left out: it needs a later glibc than an older Debian has.
@@ -14,7 +14,7 @@ mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(LABEL) $(SITE)' 'Crea
 [ -n "$mirror" ] || { echo "apt knows no mirror of Debian (DEBIAN_MIRROR names one)" >&2; exit 1; }
 
 there=yes
-for program in sbin/dockerd bin/containerd bin/docker bin/docker-compose; do [ -x "$to/usr/$program" ] || there=""; done
+for program in sbin/dockerd bin/containerd bin/docker bin/docker-compose bin/etcd bin/etcdctl; do [ -x "$to/usr/$program" ] || there=""; done
 if [ -z "$there" ]; then
     rm -rf "$to"
     mkdir -p "$to/apt/lists/partial" "$to/apt/cache/archives/partial" "$to/apt/parts"
@@ -29,7 +29,7 @@ if [ -z "$there" ]; then
     apt-get "$@" update
     (
         cd "$to/apt"
-        apt-get "$@" download docker.io docker-cli docker-compose containerd
+        apt-get "$@" download docker.io docker-cli docker-compose containerd etcd-server etcd-client
         for package in *.deb; do dpkg-deb --extract "$package" "$to"; done
     )
     rm -rf "$to/apt" "$to/usr/bin/runc" "$to/usr/sbin/runc"
@@ -37,3 +37,4 @@ fi
 "$to/usr/sbin/dockerd" --version
 "$to/usr/bin/containerd" --version
 "$to/usr/bin/docker-compose" version
+"$to/usr/bin/etcd" --version

@@ -1,0 +1,349 @@
+"""Requests to etcd's gateway, over urllib3: to whichever node answers, and over in time whatever is wrong.
+
+No redirect is followed, nor a proxy of the environment: a password goes where the configuration says, and nowhere else.
+"""
+
+import http.client
+import json
+import socket
+import ssl
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from cmgr import __version__
+from cmgr.errors import FleetError, Unsure
+from cmgr.fleet import etcd_wire as wire
+
+T = TypeVar("T")
+
+PATIENCE = 2.8
+"""Seconds that a request may take, all nodes together: less than the 7 after which etcd itself gives up."""
+
+PORT = 2379
+
+_LEAST_SHARE = 0.7
+"""A node is given so many seconds, as long as there are any, before another one is asked."""
+
+_PAUSE = 0.1
+"""Seconds before all nodes are asked once more: an election takes longer than an answer that there is no leader."""
+
+_SPARE = 4
+"""So many idle connections are kept for each node."""
+
+_SLOW = "it did not answer in time"
+
+_FOREIGN = (OSError, urllib3.exceptions.HTTPError, http.client.HTTPException, ValueError)
+
+_LIVELY: list[tuple[int, int, int | bytes]] = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 3),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+]
+"""Of a line on which nobody writes the kernel notices within 15 s that the machine at its end is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The way to etcd. `password` is read at each login, so that another one counts at once; it raises `CmgrError`."""
+
+    endpoints: tuple[str, ...]
+    tls: ssl.SSLContext | None = None
+    user: str = ""
+    password: Callable[[], str] = str
+
+
+class Away(FleetError):
+    """The node was not reached: it never got the request."""
+
+
+class Line:
+    """One connection to a node, whose calls end in time, and which any thread can cut. One thread at a time calls."""
+
+    def __init__(self, endpoint: str, tls: ssl.SSLContext | None) -> None:
+        self.endpoint = endpoint
+        self._asked = False
+        parts = urlsplit(endpoint)
+        host, port = parts.hostname or "", parts.port or PORT
+        self._connection: HTTPConnection = (
+            HTTPSConnection(host, port, ssl_context=tls, socket_options=_LIVELY)
+            if parts.scheme == "https"
+            else HTTPConnection(host, port, socket_options=_LIVELY)
+        )
+
+    def is_open(self) -> bool:
+        return self._connection.is_connected
+
+    def cut(self) -> None:
+        """Make the call under way fail at once."""
+        # There is no socket before it is connected, though its type says so.
+        with suppress(OSError, AttributeError):
+            self._connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def bounded(self, seconds: float) -> Iterator[None]:
+        """Let what is done within take at most so long. Raises `Away` or `Unsure`, in words."""
+        # A socket's own timeout is for each read: whoever sends a byte now and then would hold us for ever.
+        guard = threading.Timer(seconds, self.cut)
+        guard.daemon = True
+        guard.start()
+        try:
+            yield
+        except _FOREIGN as error:
+            why = _plainly(error) if guard.is_alive() else _SLOW
+            kind = Unsure if self._asked else Away
+            raise kind(f"cannot ask {self.endpoint}: {why}") from None
+        finally:
+            guard.cancel()
+
+    def post(self, path: str, body: bytes, headers: Mapping[str, str], seconds: float) -> urllib3.BaseHTTPResponse:
+        """Return the answer, of which the head is there. Raises what urllib3 does."""
+        self._asked = False
+        self._connection.timeout = seconds
+        if self._connection.sock is None:
+            self._connection.connect()
+        self._connection.sock.settimeout(seconds)
+        self._asked = True
+        self._connection.request("POST", path, body, headers, preload_content=False, decode_content=False)
+        return self._connection.getresponse()
+
+    def be_patient(self) -> None:
+        """Wait for what comes without an end from now on."""
+        self._connection.sock.settimeout(None)
+
+
+class Stream:
+    """An answer that goes on: its lines, until it ends or is cut."""
+
+    def __init__(self, line: Line, response: urllib3.BaseHTTPResponse) -> None:
+        self._line = line
+        self._response = response
+
+    @property
+    def endpoint(self) -> str:
+        return self._line.endpoint
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield each line as it comes. Raises `Away` when the line breaks, `Malformed`."""
+        lines = wire.Lines()
+        try:
+            while piece := self._response.read1(65536, decode_content=False):
+                yield from lines.feed(piece)
+            yield from lines.end()
+        except _FOREIGN as error:
+            raise Away(f"cannot follow {self.endpoint}: {_plainly(error)}") from None
+        finally:
+            self._line.close()
+
+    def cut(self) -> None:
+        """End it. Any thread."""
+        self._line.cut()
+
+
+class Gateway:
+    """Asks the nodes of one cluster, first the one that answered last. Any thread.
+
+    `heard`: when each node answered last, by our clock, and what its own said.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self.heard: dict[str, tuple[float, str]] = {}
+        self._access = access
+        self._free: dict[str, deque[Line]] = {endpoint: deque() for endpoint in access.endpoints}
+        self._first = access.endpoints[0]
+        self._token = ""
+        self._login = threading.Lock()
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        return self._access.endpoints
+
+    def ask(self, path: str, body: Mapping[str, object], seconds: float = PATIENCE) -> object:
+        """Ask until a node answers, again and again: what is asked must be safe to repeat.
+
+        Raises `Unsure` when nobody answered and the request may have been carried out, or may be yet; else
+        `FleetError`, as `Refused` when etcd does not want it.
+        """
+        return self._of_any(seconds, lambda endpoint, share: self.ask_at(endpoint, path, body, share))
+
+    def follow(self, path: str, body: Mapping[str, object], seconds: float = PATIENCE) -> Stream:
+        """Open an answer that goes on. It ends when its node has no leader any more. Raises as `ask`."""
+        return self._of_any(seconds, lambda endpoint, share: self._opened(endpoint, path, body, share))
+
+    def ask_at(self, endpoint: str, path: str, body: Mapping[str, object], seconds: float = PATIENCE) -> object:
+        """Ask this node, once. Raises as `ask`."""
+        until = time.monotonic() + seconds
+        token = self._token or self._log_in(endpoint, "", until)
+        try:
+            return self._asked(endpoint, path, body, token, until)
+        except wire.Refused as error:
+            if not error.wants_token or not self._access.user:
+                raise
+        return self._asked(endpoint, path, body, self._log_in(endpoint, token, until), until)
+
+    def suspect(self, endpoint: str) -> None:
+        """Ask another node first from now on, if it is this one."""
+        if self._first == endpoint:
+            at = self.endpoints.index(endpoint)
+            self._first = self.endpoints[(at + 1) % len(self.endpoints)]
+
+    def close(self) -> None:
+        for free in self._free.values():
+            while free:
+                with suppress(IndexError):
+                    free.pop().close()
+
+    def _of_any(self, seconds: float, call: Callable[[str, float], T]) -> T:
+        until = time.monotonic() + seconds
+        perhaps = False
+        last: Unsure | FleetError = FleetError("cannot ask etcd: there was no time")
+        while True:
+            at = self.endpoints.index(self._first)
+            order = self.endpoints[at:] + self.endpoints[:at]
+            for number, endpoint in enumerate(order):
+                left = max(0.0, until - time.monotonic())
+                try:
+                    return call(endpoint, max(left / (len(order) - number), min(left, _LEAST_SHARE)))
+                except (Unsure, FleetError) as error:
+                    if _is_final(error) and not perhaps:
+                        raise
+                    perhaps, last = perhaps or _is_open(error), error
+                self.suspect(endpoint)
+            if not perhaps or until - time.monotonic() < _PAUSE:
+                break
+            threading.Event().wait(_PAUSE)
+        raise (Unsure if perhaps else FleetError)(last.message, hint=last.hint)
+
+    def _log_in(self, endpoint: str, old: str, until: float) -> str:
+        """Return a token that is not `old`; nothing where etcd has no users."""
+        if not self._access.user or not self._login.acquire(timeout=max(0.0, until - time.monotonic())):
+            return ""
+        try:
+            if self._token != old:
+                return self._token
+            body = {"name": self._access.user, "password": self._access.password()}
+            self._token = wire.token(self._asked(endpoint, "/v3/auth/authenticate", body, "", until))
+        except wire.Refused as error:
+            if error.has_no_users:
+                return ""
+            if error.is_open:
+                raise
+            hint = "the password in fleet.password_file, or the user: etcdctl user get; docs/fleet.md"
+            raise wire.Refused(
+                f"cannot log in as {self._access.user}: {error.message}", error.code, hint=hint
+            ) from None
+        finally:
+            self._login.release()
+        return self._token
+
+    def _asked(self, endpoint: str, path: str, body: Mapping[str, object], token: str, until: float) -> object:
+        line = self._line(endpoint)
+        seconds = until - time.monotonic()
+        if seconds <= 0:
+            raise Away(f"cannot ask {endpoint}: there was no time")
+        kept = False
+        try:
+            with line.bounded(seconds):
+                response = line.post(path, json.dumps(body).encode(), _headers(token), seconds)
+                data = _whole(response)
+            self.heard[endpoint] = time.time(), response.headers.get("Date", "")
+            kept = line.is_open() and len(self._free[endpoint]) < _SPARE
+        finally:
+            if kept:
+                self._free[endpoint].append(line)
+            else:
+                line.close()
+        return _judged(endpoint, response.status, data)
+
+    def _opened(self, endpoint: str, path: str, body: Mapping[str, object], seconds: float) -> Stream:
+        until = time.monotonic() + seconds
+        token = self._token or self._log_in(endpoint, "", until)
+        line = Line(endpoint, self._access.tls)
+        stream = None
+        try:
+            with line.bounded(max(0.01, until - time.monotonic())):
+                # https://github.com/etcd-io/etcd/blob/main/server/etcdserver/api/v3rpc/interceptor.go: requireLeader.
+                headers = {**_headers(token), "Grpc-Metadata-hasleader": "true"}
+                response = line.post(path, json.dumps(body).encode(), headers, seconds)
+                if response.status == 200:
+                    line.be_patient()
+                    stream = Stream(line, response)
+                    return stream
+                data = _whole(response)
+        finally:
+            if stream is None:
+                line.close()
+        error = _judged(endpoint, response.status, data)
+        raise FleetError(f"cannot follow {endpoint}: {error}")
+
+    def _line(self, endpoint: str) -> Line:
+        free = self._free[endpoint]
+        while free:
+            with suppress(IndexError):
+                line = free.pop()
+                if line.is_open():
+                    return line
+                line.close()
+        return Line(endpoint, self._access.tls)
+
+
+def _is_final(error: Exception) -> bool:
+    """Return whether no other node would say anything else."""
+    return isinstance(error, wire.Refused) and not error.is_open
+
+
+def _is_open(error: Exception) -> bool:
+    return isinstance(error, Unsure) or (isinstance(error, wire.Refused) and error.is_open)
+
+
+def _headers(token: str) -> dict[str, str]:
+    told = {"Content-Type": "application/json", "User-Agent": f"cmgr/{__version__}"}
+    return {**told, "Authorization": token} if token else told
+
+
+def _whole(response: urllib3.BaseHTTPResponse) -> bytes:
+    data = bytearray()
+    while piece := response.read(65536, decode_content=False):
+        data += piece
+        if len(data) > wire.LONGEST:
+            raise Unsure(f"cannot understand etcd: its answer is longer than {wire.LONGEST} bytes")
+    return bytes(data)
+
+
+def _judged(endpoint: str, status: int, data: bytes) -> object:
+    """Return what the node told. A request whose answer cannot be understood may have been carried out."""
+    try:
+        told = wire.read(data)
+    except wire.Malformed:
+        raise Unsure(f"cannot ask {endpoint}: it answers {status}, and not as etcd does") from None
+    if status != 200:
+        raise wire.refused(told, status)
+    return told
+
+
+def _plainly(error: BaseException) -> str:
+    cause = error.__cause__ or error.__context__
+    if isinstance(error, urllib3.exceptions.HTTPError) and isinstance(cause, OSError):
+        return _plainly(cause)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not good: {error.verify_message}"
+    if isinstance(error, http.client.RemoteDisconnected):
+        return "it closed the connection"
+    if isinstance(error, TimeoutError):
+        return _SLOW
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return wire.plain(f"{type(error).__name__} {error}")
