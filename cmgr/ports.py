@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 
-from cmgr.model.values.chips import Chip, ChipId, ChipReport
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share
 from cmgr.model.values.commands import Action, Note
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.documents import Document, Seen, Written
@@ -95,6 +95,17 @@ class Ailing(Protocol):
 
     def trouble(self) -> tuple[str, ...]:
         """Return what is wrong with the driver as a whole, a sentence each. Any thread; does not block or raise."""
+
+
+@runtime_checkable
+class Dividing(Protocol):
+    """A driver whose chips can have shares, which `read` tells of, and that can make them again."""
+
+    def make_shares(self, shares: Mapping[ChipId, Sequence[Share]]) -> None:
+        """Make those of these shares that their chips lack, under the same ids where that can be.
+
+        Blocks for minutes. Safe to repeat. Raises `DriverError` when some could not be made.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from cmgr.model.containers.projects import unready_until
 from cmgr.model.scope import Block, halting, on_ring, slot_blocker, start_blocker
-from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import Command, ResetRing, StartContainer, StopContainer, WriteCdi
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.commands import Command, MakeShares, ResetRing, StartContainer, StopContainer, WriteCdi
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring, resets_within
 
@@ -27,6 +27,9 @@ def unsafe(node: Node, command: Command) -> str:
             return slot_blocker(node, hold)
         case WriteCdi():
             return doubled(node)
+        case MakeShares():
+            users = [c.name for c in node.containers.values() if c.running and not c.chips.isdisjoint(command.shares)]
+            return f"{users[0]} runs on {listed(command.shares)}" if users else ""
         case StopContainer():
             hold = node.holds.get(command.key)
             return "" if hold is not None and hold.command == command.id else f"{command.name} is not held"
@@ -63,8 +66,8 @@ def _stuck(node: Node, ring: Ring) -> bool:
         return False
     if not ring.reason:
         return True
-    timed = ring.deadline is not None or ring.ask_at is not None
-    asked = ring.asked is not None or ring.reset is not None
+    timed = ring.deadline is not None or ring.ask_at is not None or ring.make_at is not None
+    asked = ring.asked is not None or ring.reset is not None or ring.making is not None
     # A container that is to be started may use another ring, too, which has to be read first.
     unread = any(r.read is None and (r.asked is not None or r.ask_at is not None) for r in node.rings.values())
     runtimes = any(s.asked is not None or s.ask_at is not None or s.why_down for s in node.runtimes.values())

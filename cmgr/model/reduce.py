@@ -41,9 +41,10 @@ from cmgr.model.recovery.ordered_resets import lapse_orders
 from cmgr.model.recovery.recovery import advance
 from cmgr.model.recovery.resetting import reset_done, verify
 from cmgr.model.recovery.restraint import let_go
+from cmgr.model.recovery.shares import shares_made, shares_read
 from cmgr.model.scope import handled_faults
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import resolve, rings_of
+from cmgr.model.values.chips import Chip, resolve, rings_of, with_shares
 from cmgr.model.values.commands import Command, Note, NoteKind
 from cmgr.model.values.facts import (
     CalendarRead,
@@ -71,6 +72,7 @@ from cmgr.model.values.facts import (
     RuntimeDown,
     RuntimeFound,
     RuntimeUp,
+    SharesMade,
     Tick,
     TroubleMet,
 )
@@ -132,19 +134,21 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             _reconfigured(turn, fact)
         case Resync():
             _resync(turn)
-        case CalendarRead() | FaultPretended() | Tick() | Remarked() | TroubleMet() | CdiWritten() | OutputRead():
+        case _ if isinstance(fact, _Told):
             _told(turn, fact)
         case _:
             assert_never(fact)
 
 
-_Told = CalendarRead | FaultPretended | Tick | Remarked | TroubleMet | CdiWritten | OutputRead
+_Told = CalendarRead | FaultPretended | Tick | Remarked | TroubleMet | CdiWritten | OutputRead | SharesMade
 
 
 def _told(turn: Turn, fact: _Told) -> None:
     match fact:
         case OutputRead():
             output_read(turn, fact)
+        case SharesMade():
+            shares_made(turn, fact)
         case CalendarRead():
             calendar_read(turn, fact.openings)
         case FaultPretended():
@@ -161,8 +165,12 @@ def _told(turn: Turn, fact: _Told) -> None:
 
 
 def _ring_read(turn: Turn, fact: RingRead) -> None:
-    if ring_read(turn, fact):
-        users_seen(turn, fact.reports)
+    if not ring_read(turn, fact):
+        return
+    for report in fact.reports:
+        if report.is_up:
+            shares_read(turn, report)
+    users_seen(turn, fact.reports)
 
 
 def _reconfigured(turn: Turn, fact: Reconfigured) -> None:
@@ -208,7 +216,7 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
     """Fit what the last life left to the machine as it is now. Its commands are answered by nobody."""
     # The driver may leave out a chip that is just being reset. It is read until it is back.
     absent = {c.id: c for c in turn.node.chips.values() if _is_rebooting(turn.node.rings.get(c.ring))}
-    chips = {**absent, **{chip.id: chip for chip in fact.chips}}
+    chips = {**absent, **{chip.id: _with_known_shares(chip, turn.node.chips.get(chip.id)) for chip in fact.chips}}
     node = replace(
         turn.node,
         chips=chips,
@@ -244,6 +252,15 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
     for ring in rings.values():
         _ring_restarted(turn, ring)
     calendar_read(turn, fact.openings)
+
+
+def _with_known_shares(chip: Chip, before: Chip | None) -> Chip:
+    """Return the chip with the shares of the last life, too: which of them there are, the first read-out tells."""
+    if before is None:
+        return chip
+    found = {share.id for share in chip.shares}
+    known = [share for share in before.shares if share.there and share.id not in found]
+    return with_shares(replace(chip, shares=before.shares), (*chip.shares, *known))
 
 
 def _outlives(ring: Ring, at: datetime, policy: Policy) -> bool:
@@ -329,7 +346,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     """Return when a `Tick` can next change anything, or None when only other events can."""
     times: list[datetime | None] = []
     for ring in node.rings.values():
-        times.append(ring.ask_at)
+        times += [ring.ask_at, ring.make_at]
         if ring.in_episode:
             times.append(ring.deadline)
             times += _stop_times(node, ring)

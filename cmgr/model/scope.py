@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
+from cmgr.model.lost_shares import lost_share, shares_to_make
 from cmgr.model.values.calendar import Opening
 from cmgr.model.values.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.chips import ChipId, listed
@@ -268,9 +269,8 @@ def own_blocker(node: Node, hold: Hold) -> Blocker:
         return Blocker(Block.CHIP, why)
     if observing(node):
         return Blocker(Block.CHIP, why_idle(node))
-    if why := slot_blocker(node, hold):
-        is_there = all(name in node.slots for name in _slots_of(node, hold))
-        return Blocker(Block.ANSWER if is_there else Block.CHIP, why)
+    if (lacks := share_blocker(node, hold) or _lacks_slot(node, hold)) is not None:
+        return lacks
     unread = [c for c in hold.chips if node.rings[node.chips[c].ring].read is None]
     if runtime.why_down:
         return Blocker(Block.ANSWER, f"cannot reach {runtime.name}: {runtime.why_down}")
@@ -376,6 +376,18 @@ def network_blocker(node: Node, hold: Hold) -> str:
     return f"it needs the network (cmgr.needs-network), and chip {dead[0][0]} has {dead[0][1]}" if dead else ""
 
 
+def share_blocker(node: Node, hold: Hold) -> Blocker | None:
+    """Return that the held container lacks its share, or that shares of its chips are just being made."""
+    for chip in sorted(hold.chips & node.chips.keys()):
+        if chip in shares_to_make(node, node.rings[node.chips[chip].ring]):
+            return Blocker(Block.ANSWER, f"the shares of chip {chip} are made again")
+    if (lost := lost_share(node, node.containers.get(hold.key))) is None:
+        return None
+    chip_, share = lost
+    why = f": {share.why}" if share.why else ""
+    return Blocker(Block.CHIP, f"{share.title} of chip {chip_.id} is not there since the reset{why}")
+
+
 def slot_blocker(node: Node, hold: Hold) -> str:
     """Return why what is held is not to be started on its slot yet: the slot's file does not say its chips."""
     state = node.cdi
@@ -388,6 +400,12 @@ def slot_blocker(node: Node, hold: Hold) -> str:
         if state.again or not all(_say(specs, slot) for specs in texts):
             return f"the file of slot {name} is not written yet"
     return ""
+
+
+def _lacks_slot(node: Node, hold: Hold) -> Blocker | None:
+    why = slot_blocker(node, hold)
+    is_there = all(name in node.slots for name in _slots_of(node, hold))
+    return Blocker(Block.ANSWER if is_there else Block.CHIP, why) if why else None
 
 
 def _slots_of(node: Node, hold: Hold) -> tuple[str, ...]:

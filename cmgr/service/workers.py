@@ -23,6 +23,7 @@ from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.commands import (
     Action,
     ListContainers,
+    MakeShares,
     PretendFault,
     ReadGroup,
     ReadOutput,
@@ -45,10 +46,11 @@ from cmgr.model.values.facts import (
     ResetDone,
     RestartPolicySet,
     RingRead,
+    SharesMade,
 )
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.fleet_facts import GroupRead, GroupWritten
-from cmgr.ports import ChipDriver, Diagnosing, Injector, Runtime
+from cmgr.ports import ChipDriver, Diagnosing, Dividing, Injector, Runtime
 from cmgr.service.around import Around
 from cmgr.service.last_words import last_words
 from cmgr.service.pool import Pool
@@ -108,7 +110,7 @@ class Workers:
         match action:
             case ReadRing(after_reset=False):
                 return self._chips
-            case ReadRing() | ResetRing():
+            case ReadRing() | ResetRing() | MakeShares():
                 return self._rings
             case WriteGroup() | ReadGroup():
                 return self._fleet
@@ -146,6 +148,9 @@ class Workers:
                 with self._turn():
                     self._driver.reset(action.chips, action.faulty, action.codes)
                 return ResetDone(action.id, action.ring)
+            case MakeShares():
+                self._make_shares(action)
+                return SharesMade(action.id, action.ring)
             case StopContainer():
                 self._around.before_stop(action)
                 return self._stop(action)
@@ -173,6 +178,12 @@ class Workers:
         halt = runtime.stop(action.key, grace)
         return ContainerStopped(action.id, action.key, halt.run, before=halt.before, words=words, deaf=halt.deaf)
 
+    def _make_shares(self, action: MakeShares) -> None:
+        if not isinstance(self._driver, Dividing):
+            raise DriverError("cannot make shares of chips again: this driver knows none")
+        with self._turn():
+            self._driver.make_shares(action.shares)
+
     def _pretend(self, action: PretendFault) -> FaultPretended:
         if not isinstance(self._driver, Injector):
             raise DriverError("cannot pretend a fault on real chips: allow_injection = false")
@@ -197,12 +208,12 @@ class Workers:
             yield
 
     def close(self, seconds: float, reset_seconds: float) -> None:
-        """Begin nothing more, and wait for what is under way: resets longer than the rest, for they must not be cut."""
+        """Begin nothing more, and wait for what is under way: what must not be cut longer than the rest."""
         self._closing = True
         with self._lock:
             sent = dict(self._under_way)
         under_way = {future: action for future, action in sent.items() if not future.cancel()}
-        wait([f for f, a in under_way.items() if isinstance(a, ResetRing)], timeout=reset_seconds)
+        wait([f for f, a in under_way.items() if isinstance(a, ResetRing | MakeShares)], timeout=reset_seconds)
         wait(under_way, timeout=seconds)
 
 
@@ -210,6 +221,7 @@ _VERB: Mapping[type[Action], str] = MappingProxyType(
     {
         ListContainers: "list",
         ResetRing: "reset",
+        MakeShares: "make",
         StopContainer: "stop",
         StartContainer: "start",
         SetRestartPolicy: "set",
@@ -233,6 +245,8 @@ def failed(action: Action, error: BaseException) -> Answer:
             return RingRead(action.id, action.ring, tuple(ChipReport(c, error=why) for c in action.chips))
         case ResetRing():
             return ResetDone(action.id, action.ring, why, refused=isinstance(error, ResetRefused))
+        case MakeShares():
+            return SharesMade(action.id, action.ring, why)
         case PretendFault():
             return FaultPretended(action.id, action.chip, action.drill, why)
         case WriteCdi():

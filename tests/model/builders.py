@@ -15,11 +15,12 @@ from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.values import facts
 from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.cdi import Spec
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId, Share
 from cmgr.model.values.commands import (
     Action,
     Command,
     ListContainers,
+    MakeShares,
     Note,
     NoteKind,
     PretendFault,
@@ -90,6 +91,8 @@ def _answer(command: Action) -> facts.Answer:  # noqa: C901 - a flat table, a li
             return facts.RingRead(command.id, command.ring, ())
         case ResetRing():
             return facts.ResetDone(command.id, command.ring)
+        case MakeShares():
+            return facts.SharesMade(command.id, command.ring)
         case StopContainer():
             return facts.ContainerStopped(command.id, command.key)
         case StartContainer():
@@ -144,6 +147,7 @@ class Cmgr:
         self.inside: dict[int, ContainerKey] = {}
         self.silent: set[int] = set()
         self.unbooted: set[int] = set()
+        self.shares: dict[int, tuple[Share, ...]] = {}
         self.cures = True
         self.files: tuple[Spec, ...] = ()
         self.policy = replace(policy, retry=replace(policy.retry, settle=seconds(settle)))
@@ -258,9 +262,9 @@ class Cmgr:
             case ReadRing():
                 return {"reports": tuple(self._report(c) for c in command.chips)}
             case ResetRing():
-                for chip in command.chips if self.cures else ():
-                    self.faults[chip] = set()
-                return {}
+                return self._reset(command)
+            case MakeShares():
+                return self._make_shares(command)
             case StopContainer():
                 known = self.truth[command.key]
                 if not known.running:
@@ -290,6 +294,19 @@ class Cmgr:
             case WriteGroup() | ReadGroup():
                 raise AssertionError("this machine is of no fleet")
 
+    def _reset(self, command: ResetRing) -> dict[str, Any]:
+        for chip in command.chips if self.cures else ():
+            self.faults[chip] = set()
+            self.shares.pop(chip, None)
+        return {}
+
+    def _make_shares(self, command: MakeShares) -> dict[str, Any]:
+        for chip, shares in command.shares.items():
+            there = {share.id for share in self.shares.get(chip, ())}
+            made = (replace(s, there=True, kept=False, why="") for s in shares if s.id not in there)
+            self.shares[chip] = (*self.shares.get(chip, ()), *made)
+        return {}
+
     def _report(self, chip: ChipId) -> ChipReport:
         if chip in self.silent:
             return ChipReport(chip, error="timed out")
@@ -299,7 +316,8 @@ class Cmgr:
         on += [Process(99, self.processes[chip])] if chip in self.processes else []
         if chip in self.inside and self.truth[self.inside[chip]].running:
             on.append(Process(2, "python3", container=self.inside[chip].id))
-        return ChipReport(chip, faults=tuple(Reported(c) for c in sorted(self.faults[chip])), processes=tuple(on))
+        faults, shares = tuple(Reported(c) for c in sorted(self.faults[chip])), self.shares.get(chip, ())
+        return ChipReport(chip, faults=faults, processes=tuple(on), shares=shares)
 
     def sent(self, kind: type[Kind], name: str = "") -> list[Kind]:
         """Return the commands of this kind since the beginning, or since `log` was cleared; of one container only."""

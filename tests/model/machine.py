@@ -12,10 +12,11 @@ from typing import Any
 
 from cmgr.model.values import facts
 from cmgr.model.values.cdi import Spec
-from cmgr.model.values.chips import SLOT, ChipId, ChipReport, Process, Reported
+from cmgr.model.values.chips import SLOT, ChipId, ChipReport, Process, Reported, Share
 from cmgr.model.values.commands import (
     Action,
     ListContainers,
+    MakeShares,
     PretendFault,
     ReadGroup,
     ReadOutput,
@@ -42,7 +43,7 @@ class Plan:
     `checked`: the share that have a check of their own, which may fail after a start. `composed`: the share that are of
     a project of compose, with needs at random.
     `slots`: each of them is on a slot of its own. `grouped`: the share that are members of one of two groups, some of
-    them without chips.
+    them without chips. `divided`: the share of chips that have shares, of which each of its containers is on one.
     """
 
     chips: int = 8
@@ -57,6 +58,7 @@ class Plan:
     composed: float = 0.0
     slots: bool = False
     grouped: float = 0.0
+    divided: float = 0.0
 
 
 @dataclass
@@ -68,6 +70,7 @@ class Real:
     has paused it. `check`: how long its own check may take, and `healthy_at`: when it is content in this life.
     `slot`: what it asks for; then its chips are those that the slot's file said when it was started, `min_chips` of
     `full` at least.
+    `share`: the share of its chip that it asks for; without that it cannot be started.
     `begun`: when this life began, and `by_others`: not by cmgr.
     """
 
@@ -97,6 +100,7 @@ class Real:
     slot: str = ""
     min_chips: int = 0
     full: int = 0
+    share: str = ""
     group: str = ""
     begun: datetime = T0
     by_others: bool = False
@@ -111,7 +115,9 @@ class Real:
         return Container(
             self.key,
             self.key.id,
-            frozenset({SLOT + self.slot} if self.slot else {str(c) for c in self.chips}),
+            frozenset(
+                {SLOT + self.slot} if self.slot else {self.share} if self.share else {str(c) for c in self.chips}
+            ),
             self.running,
             f"life {self.life}",
             None if self.running else self.exit,
@@ -139,6 +145,7 @@ class Machine:
     skew: timedelta = timedelta()
     faults: dict[int, set[str]] = field(default_factory=dict)
     processes: set[int] = field(default_factory=set)
+    shares: dict[int, set[str]] = field(default_factory=dict)
     booting: dict[int, datetime] = field(default_factory=dict)
     truth: dict[ContainerKey, Real] = field(default_factory=dict)
     hints: list[facts.Fact] = field(default_factory=list)
@@ -176,6 +183,9 @@ class Machine:
             real.heal = Heal(self.rng.choice([None, 2]), timedelta(seconds=self.rng.choice([1, 5, 20])))
         if self.plan.checked and self.rng.random() < self.plan.checked:
             real.check = timedelta(seconds=self.rng.choice([2, 20, 90]))
+        if len(chips) == 1 and self.rng.random() < self.plan.divided:
+            real.share = f"{first}/{number}"
+            self.shares.setdefault(first, set()).add(real.share)
         if self.plan.slots:
             real.slot = f"slot-{number}"
             real.min_chips = self.rng.choice([0, 1, 2])
@@ -219,6 +229,8 @@ class Machine:
                 return {"reports": tuple(replace(r, unwell="a hook says no") if unwell else r for r in reports)}
             case ResetRing():
                 return self._reset(command, fails)
+            case MakeShares():
+                return self._make_shares(command, fails)
             case StopContainer() | StartContainer() | SetRestartPolicy():
                 return self._manage(command, fails)
             case ReadOutput():
@@ -239,7 +251,8 @@ class Machine:
             return ChipReport(chip, error="no answer")
         booted = self._booted(chip)
         codes = tuple(Reported(c) for c in sorted(self.faults[chip])) if booted else ()
-        return ChipReport(chip, booted, codes, tuple(map(_process, self._users(chip))))
+        shares = tuple(_share(name) for name in sorted(self.shares.get(chip, ())))
+        return ChipReport(chip, booted, codes, tuple(map(_process, self._users(chip))), shares=shares)
 
     def _booted(self, chip: int) -> bool:
         return self.booting.get(chip, T0) <= self.now
@@ -259,8 +272,17 @@ class Machine:
         boot = timedelta(seconds=self.rng.choice([0, 0.3, 5, 5, 200 if not self.calm else 5]))
         for chip in command.chips:
             self.booting[chip] = self.now + boot
+            if self.rng.random() < 0.8:
+                self.shares.pop(chip, None)
             self.faults[chip] = {f for f in sorted(self.faults[chip]) if not self.calm and self.rng.random() < 0.2}
         return {"error": "timed out" if fails else ""}
+
+    def _make_shares(self, command: MakeShares, fails: bool) -> dict[str, Any]:
+        for chip, shares in command.shares.items():
+            assert not self._users(chip), f"seed {self.seed}: shares of chip {chip} are made under {self._users(chip)}"
+            made = sorted(share.id for share in shares)
+            self.shares.setdefault(chip, set()).update(made[: self.rng.randrange(len(made) + 1)] if fails else made)
+        return {"error": "the driver said no" if fails else ""}
 
     def _manage(self, command: StopContainer | StartContainer | SetRestartPolicy, fails: bool) -> dict[str, Any]:
         real = self.truth.get(command.key)
@@ -310,6 +332,9 @@ class Machine:
         given = self.given(real)
         if not real.running and given is None:
             return {"error": "unresolvable CDI devices"}
+        if not real.running and real.share:
+            where = f"seed {self.seed}: {real} was started without its share"
+            assert real.share in self.shares.get(real.chips[0], ()), where
         if not real.running:
             assert given is not None
             assert len(given) >= min(real.min_chips or real.full, real.full), f"seed {self.seed}: {real} gets {given}"
@@ -368,6 +393,10 @@ class Machine:
         elif assertion is Assertion.CLEARED:
             self.faults[chip].discard(code)
         self.hint(facts.FaultReported(ChipId(chip), code, assertion, "1.2", 2))
+
+
+def _share(name: str) -> Share:
+    return Share(name, "half", aliases=frozenset({name}))
 
 
 def _process(user: object) -> Process:

@@ -11,6 +11,7 @@ from cmgr.model.values.commands import (
     Action,
     CommandId,
     ListContainers,
+    MakeShares,
     Note,
     PretendFault,
     ReadGroup,
@@ -131,6 +132,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "reset done": _reset(),
     "reset done: failed": _reset("the driver said no"),
     "reset done: refused": _reset("process 7 is on chip 0", refused=True),
+    "shares made: nobody has asked": lambda _: facts.SharesMade(CommandId("shares-1"), RingId(0)),
     "runtime found": lambda _: facts.RuntimeFound("containerd"),
     "runtime up": lambda _: facts.RuntimeUp("docker"),
     "runtime down": lambda _: facts.RuntimeDown("docker", "connection refused"),
@@ -198,6 +200,8 @@ def words(command: Action) -> str:  # noqa: C901 - a flat table, a line a comman
             return f"read {command.ring}"
         case ResetRing():
             return f"reset {command.ring}"
+        case MakeShares():
+            return f"make shares of ring {command.ring}"
         case StopContainer():
             return f"stop {command.name}"
         case StartContainer():

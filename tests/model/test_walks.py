@@ -48,6 +48,8 @@ GROUPED_TOO = Plan(
     chips=8, ring=2, runtimes=("docker", "containerd"), faulty=4, used=0.9, healed=0.5, checked=0.2, grouped=0.6
 )
 
+DIVIDED = Plan(chips=8, ring=2, containers=16, labels=True, used=0.8, divided=0.8)
+
 SOON = timedelta(seconds=2)
 
 ANY = (window("Sat"),)
@@ -67,6 +69,8 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     "single": (Policy(strategy=Strategy.SINGLE), HALF_USED),
     "ring": (Policy(strategy=Strategy.RING), PLAIN),
     "never": (Policy(strategy=Strategy.NEVER), FOUR_RINGS),
+    "divided": (Policy(strategy=Strategy.SINGLE), DIVIDED),
+    "divided-ring": (Policy(strategy=Strategy.RING), replace(DIVIDED, divided=0.5)),
     "widened": (
         Policy(strategy=Strategy.SINGLE, reset=ResetPolicy(widen_after=timedelta(seconds=5), at_once=2)),
         PLAIN,

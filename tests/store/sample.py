@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Occasion
-from cmgr.model.values.chips import Chip, ChipId, RingId
+from cmgr.model.values.chips import Chip, ChipId, RingId, Share
 from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.compose import Composed, Condition, Need
 from cmgr.model.values.containers import Container, ContainerKey, Exit
@@ -90,6 +90,7 @@ _healing = Healing(KEY, (NOW, LATER), "life 1", NOW, LATER, True, True, LATER)
 _fault = Fault(
     CHIP, CODE, "1/2", Level.RestartNPU, NOW, LATER, LATER, Severity.major, 3, True, handling=Handling.RestartNPU
 )
+_share = Share("100", "vir04", 1, frozenset({"/dev/vdavinci100"}), "make it", False, True, "it does not fit")
 _raise = Raise(RuleKind.FREQUENCY, Handling.SeparateNPU, NOW, "came 3 times", True)
 
 TROUBLE = Trouble(
@@ -120,7 +121,7 @@ _slot = Slot(
 OCCASION = Occasion(MAINTENANCE_WINDOWS, LATER, frozenset({RING}))
 
 NODE = Node(
-    chips={CHIP: Chip(CHIP, RING, 1, 2, 3, "910B", "0000:c1:00.0", "S1", frozenset({"part"}))},
+    chips={CHIP: Chip(CHIP, RING, 1, 2, 3, "910B", "0000:c1:00.0", "S1", frozenset({"part"}), (_share,))},
     rings={RING: _ring},
     containers={
         KEY: _container,

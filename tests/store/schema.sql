@@ -8,6 +8,7 @@ CREATE TABLE chips (
     bus TEXT DEFAULT '' NOT NULL,
     serial TEXT DEFAULT '' NOT NULL,
     aliases TEXT DEFAULT '[]' NOT NULL,
+    shares TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (id)
 );
 CREATE TABLE commands (

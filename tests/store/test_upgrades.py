@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 
 OF_0_1_0 = replace(
     sample.NODE,
-    chips={key: replace(chip, aliases=frozenset()) for key, chip in sample.NODE.chips.items()},
+    chips={key: replace(chip, aliases=frozenset(), shares=()) for key, chip in sample.NODE.chips.items()},
     troubles={},
     fleet_groups={},
     occasions={},

@@ -33,8 +33,8 @@ def free_chips(node: Node, mover: str = "", also: frozenset[ChipId] = frozenset(
 def _is_fit(node: Node, chip: ChipId, *, now: bool) -> bool:
     """Return whether nothing speaks against starting something on the chip, and nobody is seen on it."""
     report, known = node.reports.get(chip), node.chips.get(chip)
-    if known is None or report is None or not report.is_up or report.unwell or report.processes:
-        return False
+    if known is None or report is None or not report.is_up or report.unwell or report.processes or known.shares:
+        return False  # A divided chip is given in parts, and not as a whole.
     ring = node.rings.get(known.ring)
     busy = ring is not None and ring.in_episode and not (now and ring.phase is Phase.RESUMING)
     return not busy and not chip_words(node, chip, grave_faults(node, chip))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from cmgr.model.faults.isolation import separate
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import ALL_CHIPS, listed, resolve, rings_of
+from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, listed, resolve, rings_of, with_shares
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.facts import ChipsListed
@@ -28,6 +28,28 @@ def _refitted(hold: Hold, container: Container) -> Hold:
     return replace(hold, chips=container.chips if every else hold.chips | container.chips)
 
 
+def _called(known: Chip, now: Chip) -> Chip:
+    return with_shares(replace(known, aliases=now.aliases), now.shares)
+
+
+def put_chips(turn: Turn, chips: Mapping[ChipId, Chip]) -> bool:
+    """Take in that these chips are so now, and whom claims mean by that. Return whether anything is new."""
+    node, now = turn.node, {**turn.node.chips, **chips}
+    if now == node.chips:
+        return False
+    slots = chips_of_slots(node)
+    found = {k: resolve(c.claims, now, slots)[0] | c.used for k, c in node.containers.items()}
+    containers = {k: _on(c, found[k]) for k, c in node.containers.items()}
+    turn.node = replace(node, chips=now, containers=containers, holds=refitted(node.holds, containers))
+    return True
+
+
+def _on(container: Container, chips: frozenset[ChipId]) -> Container:
+    # A container that runs ought to run, also where it is known only now that it asks for a chip.
+    first = container.running and not container.chips and bool(chips)
+    return replace(container, chips=chips, wanted=container.wanted or (first and container.enabled))
+
+
 def chips_listed(turn: Turn, fact: ChipsListed) -> None:
     """Take new chips in, each into its ring, and what known ones are called now.
 
@@ -37,14 +59,10 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
     node = turn.node
     # A chip stays in the ring that it was in: an episode of that ring may be under way.
     new = {chip.id: chip for chip in fact.chips if chip.id not in node.chips}
-    called = {c.id: replace(node.chips[c.id], aliases=c.aliases) for c in fact.chips if c.id in node.chips}
-    chips = {**node.chips, **called, **new}
-    if chips == node.chips:
+    called = {c.id: _called(node.chips[c.id], c) for c in fact.chips if c.id in node.chips}
+    if not put_chips(turn, {**called, **new}):
         return
-    slots = chips_of_slots(node)
-    containers = {k: replace(c, chips=resolve(c.claims, chips, slots)[0] | c.used) for k, c in node.containers.items()}
-    turn.node = replace(node, chips=chips, containers=containers, holds=refitted(node.holds, containers))
-    members = rings_of(chips.values())
+    members = rings_of(turn.node.chips.values())
     for ring_id in sorted({chip.ring for chip in new.values()}):
         ring = turn.put_ring(replace(node.rings.get(ring_id, Ring(ring_id, ())), chips=members[ring_id]))
         found = [chip for chip in members[ring_id] if chip in new]

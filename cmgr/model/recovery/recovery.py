@@ -21,6 +21,7 @@ from cmgr.model.recovery.ordered_resets import carry_out, ordered_cause
 from cmgr.model.recovery.resetting import because_of, cause_of, give_up, unready, verifying
 from cmgr.model.recovery.restraint import keep_back_or_count
 from cmgr.model.recovery.reviving import bring_up, give_up_silent
+from cmgr.model.recovery.shares import bring_back
 from cmgr.model.recovery.waiting import window_words
 from cmgr.model.scope import (
     handled_faults,
@@ -77,6 +78,7 @@ def _healthy(turn: Turn, ring: Ring) -> None:
     kept_since = turn.node.restraint.kept.get(ring.id)
     if not cause and kept_since is None:
         _wait_for_window(turn, ring, opening)
+        bring_back(turn, turn.ring(ring.id))
     if not cause or (ring.id not in turn.node.reset_orders and keep_back_or_count(turn, ring)):
         return
     ring = turn.ring(ring.id)
@@ -219,11 +221,14 @@ def _resuming(turn: Turn, ring: Ring) -> None:
         ring = turn.put_ring(replace(ring, up=None))
         turn.enter(ring, Phase.LISTING, f"a new fault: {cause_of(faults)}" if faults else ordered)
         return
+    shares = bring_back(turn, ring)
+    ring = turn.ring(ring.id)
     holds = holds_on(turn.node, ring)
     pending = [h for h in holds if is_starting(turn.node, h)]
     settling = [h for h in holds if h.state is HoldState.SETTLING]
-    if pending or settling:
-        reason = "; ".join([*_doing(turn, pending), *_named("waiting whether they stay up:", settling, ())])
+    if shares or pending or settling:
+        waits = [shares] if shares else _doing(turn, pending)
+        reason = "; ".join([*waits, *_named("waiting whether they stay up:", settling, ())])
         until = min((h.retry_at for h in settling if h.retry_at is not None and h.retry_at > turn.at), default=None)
         turn.put_ring(replace(ring, reason=reason, deadline=until))
         return

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from cmgr.model.faults.books import end_momentary
 from cmgr.model.faults.isolation import isolate
 from cmgr.model.faults.reports import ended_by_reset
+from cmgr.model.recovery.shares import promise_shares
 from cmgr.model.scope import handled_faults, on_ring, spent_words, used_chips
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
@@ -66,8 +67,9 @@ def order_reset(turn: Turn, ring: Ring, why: Why) -> None:
     reason = f"{why.cause}; nobody is on {listed(ring.chips)}"
     command = ResetRing(turn.command_id("reset"), reason, ring.id, ring.chips, why.chips, why.codes)
     turn.commands.append(command)
+    promise_shares(turn, ring)
     counted = (*resets_within(ring, turn.at, turn.node.policy.reset.window), turn.at)
-    ring = turn.put_ring(replace(ring, resets=counted, reset=command.id, look=None))
+    ring = turn.put_ring(replace(ring, resets=counted, reset=command.id, look=None, makes=0, make_at=None))
     turn.enter(ring, Phase.RESETTING, f"reset {len(counted)} of {turn.node.policy.reset.attempts}: {reason}")
 
 

@@ -52,7 +52,7 @@ def require_due(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> bool:
 
 def require_free(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> bool:
     """Return whether nobody is in the way of a reset, as far as the books know; else the ring says who."""
-    if not _passes(turn, ring, faults, (_users, _runtimes, _other_rings)):
+    if not _passes(turn, ring, faults, (_users, _shares, _runtimes, _other_rings)):
         return False
     ring = turn.ring(ring.id)
     if ring.blocked is not None:
@@ -184,6 +184,12 @@ def _why_left(turn: Turn, ring: Ring, container: Container) -> str:
     if strategy is Strategy.SINGLE:
         return f"{container.name} (not on a faulty chip; strategy ringRecover would stop it)"
     return f"{container.name} (strategy {strategy})"
+
+
+def _shares(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
+    if ring.making is None:
+        return None
+    return Obstacle(f"the reset of {listed(ring.chips)} waits until its shares are made again, which is under way")
 
 
 def _runtimes(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:

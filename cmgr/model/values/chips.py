@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NewType
 
 ChipId = NewType("ChipId", int)
@@ -23,8 +23,37 @@ UNCLEAR = "?"
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """A part of a chip that a container can be given: a vNPU, or an instance of MIG.
+
+    `id`: what the driver calls it. `template`: what it was made as, in the driver's words, where that is told; `group`:
+    where in the chip, as a number of the driver's. `aliases`: what a claim may call it. `by_hand`: the command by which
+    a person makes it again.
+    `there`: the driver lists it. `kept`: a reset was ordered that may take it, and it is to be there again afterwards.
+    `why`: why it could not be made again.
+    """
+
+    id: str
+    template: str = ""
+    group: int | None = None
+    aliases: frozenset[str] = frozenset()
+    by_hand: str = ""
+    there: bool = True
+    kept: bool = False
+    why: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"share {self.id} ({self.template})" if self.template else f"share {self.id}"
+
+
+@dataclass(frozen=True, slots=True)
 class Chip:
-    """One accelerator as the driver numbers it. `aliases`: what else a claim may call it: device files, parts of it."""
+    """One accelerator as the driver numbers it.
+
+    `aliases`: what else a claim may call it, such as device files. `shares`: its parts, in order of their ids: those
+    that there are, and those that are to be there again.
+    """
 
     id: ChipId
     ring: RingId
@@ -35,16 +64,45 @@ class Chip:
     bus: str = ""
     serial: str = ""
     aliases: frozenset[str] = frozenset()
+    shares: tuple[Share, ...] = ()
+
+
+def with_shares(chip: Chip, found: Iterable[Share]) -> Chip:
+    """Return the chip with the shares that the driver lists now. Those that are to be made again stay known."""
+    now = {share.id: share for share in found}
+    kept = {share.id for share in chip.shares if share.kept}
+    gone = [replace(share, there=False) for share in chip.shares if share.kept and share.id not in now]
+    there = [replace(share, kept=share.id in kept) for share in now.values()]
+    return replace(chip, shares=tuple(sorted((*there, *gone), key=lambda share: share.id)))
+
+
+def lost_names(chip: Chip) -> Mapping[str, Share]:
+    """Return what claims called the shares that are not there, where nothing else of the same make is called so."""
+    there = {(alias, share.template) for share in chip.shares if share.there for alias in share.aliases}
+    gone = [share for share in chip.shares if not share.there]
+    return {alias: share for share in gone for alias in share.aliases if (alias, share.template) not in there}
+
+
+def lost_shares(chip: Chip) -> tuple[Share, ...]:
+    """Return the shares that are not there, nor another of the same make in their place."""
+    if all(share.there for share in chip.shares):
+        return ()  # Everything asks here, and most chips have none at all.
+    names = lost_names(chip)
+    return tuple(share for share in chip.shares if not share.there and names.keys() >= share.aliases)
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that the driver sees on a chip. `memory` is in bytes, `container` the id of the one that it is in."""
+    """A process that the driver sees on a chip. `memory` is in bytes, `container` the id of the one that it is in.
+
+    `share`: the id of the share that it is on, where the driver tells.
+    """
 
     pid: int
     name: str = ""
     memory: int = 0
     container: str = ""
+    share: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +118,8 @@ class ChipReport:
     """The driver's answer about one chip.
 
     With `error` set the chip did not answer, and the other fields mean nothing. `unwell`: it has answered, and
-    somebody else says, in these words, that it is not fit for use yet.
+    somebody else says, in these words, that it is not fit for use yet. `shares`: None where it does not say which it
+    has.
     """
 
     chip: ChipId
@@ -69,6 +128,7 @@ class ChipReport:
     processes: tuple[Process, ...] = ()
     error: str = ""
     unwell: str = ""
+    shares: tuple[Share, ...] | None = ()
 
     @property
     def is_up(self) -> bool:
@@ -93,8 +153,8 @@ def resolve(
 ) -> tuple[frozenset[ChipId], tuple[str, ...]]:
     """Return the chips that a container's claims mean here, and a warning for each claim that means none.
 
-    A claim is a physical id in decimal digits, `ALL_CHIPS`, `UNCLEAR`, a slot, or a chip's serial, bus id or
-    alias.
+    A claim is a physical id in decimal digits, `ALL_CHIPS`, `UNCLEAR`, a slot, a chip's serial, bus id or alias, an
+    alias of one of its shares, or the place of a share on a chip (`0:1`).
     """
     found: set[ChipId] = set()
     warnings = []
@@ -119,6 +179,10 @@ def _named(claim: str, chips: Mapping[ChipId, Chip]) -> set[ChipId]:
     if re.fullmatch(r"[0-9]{1,4}", claim):
         number = ChipId(int(claim))
         return {number} if number in chips else set()
+    if found := {c.id for c in chips.values() if any(claim in share.aliases for share in c.shares)}:
+        return found
+    if place := re.fullmatch(r"([0-9]{1,4}):[0-9]{1,4}", claim):
+        return _named(place[1], chips)
     return {c.id for c in chips.values() if claim and claim in (c.serial, c.bus, *c.aliases)}
 
 

@@ -1,12 +1,13 @@
 """Commands: the model's wishes to the world. Each is answered by a fact that carries the same id."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NewType
 
 from cmgr.model.values.cdi import Spec
-from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.chips import ChipId, RingId, Share
 from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.documents import Document
 
@@ -92,6 +93,16 @@ class ResetRing:
     chips: tuple[ChipId, ...]
     faulty: tuple[ChipId, ...]
     codes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeShares:
+    """Have those of these shares made again that their chips lack. Safe to repeat. Answer: `SharesMade`."""
+
+    id: CommandId
+    reason: str
+    ring: RingId
+    shares: Mapping[ChipId, tuple[Share, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +203,7 @@ Action = (
     | SetRestartPolicy
     | ReadOutput
     | ResetRing
+    | MakeShares
     | WriteCdi
     | PretendFault
     | WriteGroup

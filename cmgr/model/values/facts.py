@@ -95,6 +95,15 @@ class ResetDone:
 
 
 @dataclass(frozen=True, slots=True)
+class SharesMade:
+    """Answers `MakeShares`. `error` empty: the driver did all that it could, and a read-out says what there is."""
+
+    command: CommandId
+    ring: RingId
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeFound:
     """A runtime that was not there when this life began: its socket is there now. Whether it answers, others say."""
 
@@ -411,6 +420,7 @@ Ordered = (
 Answer = (
     RingRead
     | ResetDone
+    | SharesMade
     | ContainersListed
     | ContainerStopped
     | ContainerStarted

@@ -1,0 +1,40 @@
+"""Shares of chips that a reset took: which are to be made again, and who lacks one. Questions, as those of `scope`."""
+
+from collections.abc import Mapping
+
+from cmgr.model.values.chips import Chip, ChipId, Share, lost_names, lost_shares
+from cmgr.model.values.containers import Container
+from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Phase, Ring
+
+MOST_MAKES = 3
+"""How often shares are made again after a reset, in one life of the process, before that is given up."""
+
+
+def shares_to_make(node: Node, ring: Ring) -> Mapping[ChipId, tuple[Share, ...]]:
+    """Return the shares of the ring's chips that are to be made again now, by chip; none where that was tried enough.
+
+    A ring does so that is well: nobody is on those chips then, and nothing is started there before.
+    """
+    tried = ring.makes >= MOST_MAKES and ring.making is None and ring.asked is None
+    if tried or ring.phase not in (Phase.HEALTHY, Phase.RESUMING):
+        return {}
+    chips = [node.chips[c] for c in ring.chips if c in node.chips]
+    return {chip.id: lost for chip in chips if (lost := lost_shares(chip)) and _can_be_divided(node, chip.id)}
+
+
+def _can_be_divided(node: Node, chip: ChipId) -> bool:
+    report = node.reports.get(chip)
+    if report is None or not report.is_up or chip in node.isolations or chip in node.down:
+        return False
+    runs = any(container.running and chip in container.chips for container in node.containers.values())
+    return not runs and not any(hold.command is not None and chip in hold.chips for hold in node.holds.values())
+
+
+def lost_share(node: Node, container: Container | None) -> tuple[Chip, Share] | None:
+    """Return the first share that the container asks for by name and that is not there since a reset, with its chip."""
+    for chip in sorted(container.chips) if container is not None else ():
+        names = lost_names(node.chips[chip]) if chip in node.chips else {}
+        for claim in sorted(container.claims & names.keys()) if container is not None else ():
+            return node.chips[chip], names[claim]
+    return None
