@@ -66,7 +66,7 @@ def _stuck(node: Node, ring: Ring) -> bool:
         return False
     if not ring.reason:
         return True
-    timed = ring.deadline is not None or ring.ask_at is not None or ring.make_at is not None
+    timed = any(at is not None for at in (ring.deadline, ring.ask_at, ring.refused_until, ring.make_at))
     asked = ring.asked is not None or ring.reset is not None or ring.making is not None
     # A container that is to be started may use another ring, too, which has to be read first.
     unread = any(r.read is None and (r.asked is not None or r.ask_at is not None) for r in node.rings.values())

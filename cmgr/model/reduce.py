@@ -346,7 +346,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     """Return when a `Tick` can next change anything, or None when only other events can."""
     times: list[datetime | None] = []
     for ring in node.rings.values():
-        times += [ring.ask_at, ring.make_at]
+        times += [ring.ask_at, ring.refused_until, ring.make_at]
         if ring.in_episode:
             times.append(ring.deadline)
             times += _stop_times(node, ring)

@@ -144,9 +144,24 @@ def test_a_refused_reset_does_not_count_and_is_tried_again_later_each_time() -> 
         assert cmgr.ring().deadline is not None
         waits.append((cmgr.ring().deadline - cmgr.now).total_seconds())  # type: ignore[operator]
         cmgr.wait(waits[-1], run=False)
-    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60]
     cmgr.run()
     assert (cmgr.phase(), len(cmgr.ring().resets)) == (Phase.HEALTHY, 1)
+
+
+def test_a_resync_does_not_hasten_the_try_after_a_refusal() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    for _ in range(5):
+        cmgr.run_until(Phase.RESETTING)
+        cmgr.answer(ResetRing, error="somebody has it open", refused=True)
+        again = cmgr.ring().refused_until
+        assert again is not None
+        cmgr.wait((again - cmgr.now).total_seconds() / 2, run=False)
+        cmgr.tell(facts.Resync())
+        cmgr.run()
+        assert (cmgr.phase(), cmgr.ring().refused_until) == (Phase.WAITING, again)
+        cmgr.wait((again - cmgr.now).total_seconds(), run=False)
 
 
 def test_a_failed_reset_counts_and_is_tried_again_later_each_time() -> None:

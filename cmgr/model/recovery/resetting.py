@@ -22,6 +22,9 @@ from cmgr.words import span
 REFUSED = timedelta(seconds=1)
 """How long to wait after the first refusal of the driver; then twice as long each time."""
 
+REFUSED_MOST = timedelta(minutes=1)
+"""The longest such wait. Each try disturbs all chips: a driver may have to let go of them for it."""
+
 BOOT_POLL = timedelta(milliseconds=20)
 
 
@@ -85,8 +88,8 @@ def reset_done(turn: Turn, fact: ResetDone) -> None:
         refusals = ring.refusals + 1
         ring = turn.put_ring(replace(ring, resets=ring.resets[:-1], refusals=refusals))
         ring = turn.enter(ring, Phase.WAITING, f"nothing was reset: {fact.error}")
-        again = turn.at + backed_off(REFUSED, turn.node.policy.reset.backoff_max, refusals)
-        turn.put_ring(replace(ring, ask_at=again, deadline=again))
+        again = turn.at + backed_off(REFUSED, min(REFUSED_MOST, turn.node.policy.reset.backoff_max), refusals)
+        turn.put_ring(replace(ring, refused_until=again, deadline=again))
     elif fact.error:
         reset_failed(turn, ring, fact.error)
     else:

@@ -213,13 +213,14 @@ def _other_rings(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | 
 def require_look(turn: Turn, ring: Ring) -> bool:
     """Return whether lists and a read-out made for this very reset show nobody on the ring; ask for them if need be."""
     if ring.look is None:
-        if ring.ask_at is not None and turn.at < ring.ask_at:
+        waits = [at for at in (ring.ask_at, ring.refused_until) if at is not None]
+        if waits and turn.at < max(waits):
             if ring.free is not None and _on_chips(turn, ring):
                 turn.put_ring(replace(ring, free=None))  # Somebody came: the wait begins anew.
             return False
         # After a look that found somebody the reason stays until the next has an answer.
-        why = ring.reason if ring.ask_at is not None else f"the last look before the reset of {listed(ring.chips)}"
-        ring = turn.put_ring(replace(ring, look=turn.at, ask_at=None, deadline=None, reason=why))
+        why = ring.reason if waits else f"the last look before the reset of {listed(ring.chips)}"
+        ring = turn.put_ring(replace(ring, look=turn.at, ask_at=None, refused_until=None, deadline=None, reason=why))
     look = ring.look
     assert look is not None
     reason = f"before the reset: is anybody on {listed(ring.chips)}?"

@@ -68,6 +68,7 @@ class Ring:
     `look`, since when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`,
     the read-out under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when
     not every chip answers; `ask_at`, when to ask again; `refusals`, resets in a row that the driver refused;
+    `refused_until`, no look before the next reset is taken until then;
     `making`, the order under way to make shares again; `makes`, how many of them there were since the last reset;
     `make_at`, when the next is due.
     """
@@ -103,6 +104,7 @@ class Ring:
     making: ThisLife[CommandId | None] = None
     makes: ThisLife[int] = 0
     make_at: ThisLife[datetime | None] = None
+    refused_until: ThisLife[datetime | None] = None
 
     @property
     def in_episode(self) -> bool:
@@ -112,7 +114,9 @@ class Ring:
 def entered(ring: Ring, phase: Phase, at: datetime, reason: str) -> Ring:
     """Return the ring in another phase."""
     assert (ring.phase, phase) in EDGES, f"ring {ring.id}: no edge {ring.phase} -> {phase}"
-    return replace(ring, phase=phase, since=at, reason=reason, deadline=None, ask_at=None, free=None)
+    return replace(
+        ring, phase=phase, since=at, reason=reason, deadline=None, ask_at=None, refused_until=None, free=None
+    )
 
 
 def resets_within(ring: Ring, at: datetime, window: timedelta) -> tuple[datetime, ...]:
