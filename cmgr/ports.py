@@ -20,6 +20,7 @@ from cmgr.model.values.facts import (
     ContainerSeen,
     FaultReported,
     ReadNeeded,
+    Remarked,
     RuntimeDown,
     RuntimeUp,
 )
@@ -27,7 +28,7 @@ from cmgr.model.values.faults import Assertion
 from cmgr.model.values.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.node import Node
 
-DriverFact = FaultReported | ReadNeeded | ChipsListed
+DriverFact = FaultReported | ReadNeeded | ChipsListed | Remarked
 """Facts that a driver tells on its own."""
 
 RuntimeFact = RuntimeUp | RuntimeDown | ContainerSeen | ContainerRemoved

@@ -13,7 +13,7 @@ alone, because definitions are read before anybody knows whose chips the machine
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from cmgr.model.values.chips import Chip
+from cmgr.ports import Runtime
 
 _DRIVERS = Path(__file__).parent / "drivers"
 
@@ -36,6 +37,10 @@ class Place:
     hint: str = ""
 
 
+OpenUnits = Callable[[Collection[str]], Runtime]
+"""Returns the runtime whose containers are the units of systemd of these names; it need not answer yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Vendor:
     """One make of chips.
@@ -45,8 +50,10 @@ class Vendor:
     levels.json, rules.json, meanings.json, and advice.json with the kinds of advice that meanings name. `settings`: the
     table of the configuration that has the driver's name, a frozen dataclass of settings that all have defaults.
     `sentence`: what that table is for.
-    `open` takes the configuration and returns a `drivers.RealDriver`; it raises `DriverError`. `places` takes the
-    configuration and returns where the library was looked for. Both find their own table in `Config.drivers`.
+    `open` takes the configuration, and how units of systemd are reached, if this one may reset, and returns a
+    `drivers.RealDriver`; it raises `DriverError`. `places` takes the configuration and returns where the library was
+    looked for, `stopped` takes it and returns the units of systemd that are stopped for each reset, those of the
+    setting stop_units. All find their own table in `Config.drivers`.
     """
 
     name: str
@@ -55,8 +62,9 @@ class Vendor:
     tables: Path
     settings: type
     sentence: str
-    open: Callable[[Any], Any]
+    open: Callable[[Any, OpenUnits | None], Any]
     places: Callable[[Any], Iterable[Place]]
+    stopped: Callable[[Any], tuple[str, ...]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)

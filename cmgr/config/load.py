@@ -17,6 +17,7 @@ from cmgr.config.sim import Sim
 from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted
 from cmgr.errors import ConfigError, chain
 from cmgr.model.values.calendar import Exercise
+from cmgr.vendor import vendors
 from cmgr.words import counted
 
 DEFAULT_PATH = "/etc/cmgr/cmgr.toml"
@@ -260,8 +261,18 @@ def _contradictions(config: Config) -> Iterator[str]:
         yield "faults.rules_mode: replace needs the file in faults.rules that replaces the shipped rules"
     yield from of_fleet(config.fleet)
     yield from _of_drills(config.drills)
-    yield from _doubled("systemd.units", [unit.name for unit in config.systemd.units])
+    yield from _of_units(config)
     yield from _of_sim(config.sim)
+
+
+def _of_units(config: Config) -> Iterator[str]:
+    names = [unit.name for unit in config.systemd.units]
+    yield from _doubled("systemd.units", names)
+    for vendor in vendors():
+        key, stopped = f"{vendor.name}.stop_units", vendor.stopped(config)
+        yield from _doubled(key, list(stopped))
+        for name in sorted(set(names) & set(stopped)):
+            yield f"{key}: {name} is under systemd.units too, by which it is stopped and started already"
 
 
 def _of_drills(drills: tuple[DrillSettings, ...]) -> Iterator[str]:

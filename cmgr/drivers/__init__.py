@@ -4,15 +4,17 @@ from typing import TYPE_CHECKING
 
 from cmgr.errors import DriverError, DriverMissing, chain
 from cmgr.ports import ChipDriver
-from cmgr.vendor import Vendor, vendors
+from cmgr.vendor import OpenUnits, Vendor, vendors
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
     from cmgr.drivers.pretending import RealDriver
 
 
-def open_driver(config: "Config") -> ChipDriver:
+def open_driver(config: "Config", units: OpenUnits | None = None) -> ChipDriver:
     """Return the driver that the configuration names. Raises `DriverMissing` or `DriverError`.
+
+    `units`: how units of systemd are reached that keep chips from a reset; None for whoever resets none.
 
     `auto` takes only real chips: simulated ones would look like a machine that is well.
     """
@@ -24,11 +26,11 @@ def open_driver(config: "Config") -> ChipDriver:
         return (MeasuredSim if config.sim.measured else SimDriver)(config.sim, config.sweep)
     if config.driver != "auto":
         (named,) = (vendor for vendor in vendors() if vendor.name == config.driver)
-        return _open_real(named, config)
+        return _open_real(named, config, units)
     refusals, hints = [], []
     for vendor in vendors():
         try:
-            return _open_real(vendor, config)
+            return _open_real(vendor, config, units)
         except DriverError as error:
             refusals.append(f"{vendor.name}: {chain(error)}")
             hints.append(error.hint)
@@ -37,9 +39,9 @@ def open_driver(config: "Config") -> ChipDriver:
     raise DriverMissing(f"cannot find a chip driver ({why})", hint="; ".join(dict.fromkeys(h for h in hints if h)))
 
 
-def _open_real(vendor: Vendor, config: "Config") -> ChipDriver:
+def _open_real(vendor: Vendor, config: "Config", units: OpenUnits | None) -> ChipDriver:
     """Return the driver, one that can pretend faults where the configuration allows that."""
-    real: RealDriver = vendor.open(config)
+    real: RealDriver = vendor.open(config, units)
     if not config.allow_injection:
         return real
     from cmgr.drivers.pretending import PretendingDriver

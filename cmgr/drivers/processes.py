@@ -42,6 +42,16 @@ def _named(cgroups: str) -> str:
     return ""
 
 
+_UNIT = re.compile(r"^[^:]*:[^:]*:/system\.slice/(?:[^/]+\.slice/)*([^/]+\.service)(?:/|$)", re.MULTILINE)
+"""A service of systemd in a line of /proc/PID/cgroup, and so not one of a user's session."""
+
+
+def unit_of(pid: int, proc: Path = Path("/proc")) -> str:
+    """Return the service of systemd that this process is of; nothing where it is of none, or nobody can say."""
+    found = _UNIT.search(_read(proc / str(pid) / "cgroup"))
+    return found[1] if found else ""
+
+
 def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:
     """Return the process with all that /proc tells of it. A process that is gone, or not ours to see, has no name."""
     directory = proc / str(holder.pid)

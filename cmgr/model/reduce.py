@@ -157,7 +157,9 @@ def _told(turn: Turn, fact: _Told) -> None:
             cdi_written(turn, fact)
         case Remarked():
             kind = NoteKind.WARNING if fact.loud else NoteKind.RESULT
-            turn.commands.append(Note(turn.at, kind, fact.text, fact.ring, fact.episode))
+            ring = turn.node.rings.get(fact.ring) if fact.ring is not None else None
+            episode = fact.episode or (ring.episode if ring is not None else 0)
+            turn.commands.append(Note(turn.at, kind, fact.text, fact.ring, episode))
         case TroubleMet():
             turn.remember_trouble(fact.trouble)
         case Tick():

@@ -1,11 +1,12 @@
 """Container runtimes behind one interface (`ports.Runtime`): Docker, containerd, pretended ones, units of systemd."""
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cmgr.config.settings import Config, Containerd, Docker, Systemd
+from cmgr.config.settings import Config, Containerd, Docker, Systemd, Unit
 from cmgr.config.sim import Sim
 from cmgr.errors import ConfigError, RuntimeDown
 from cmgr.ports import Runtime
@@ -60,6 +61,11 @@ def _openers(config: Config, units: Names) -> Mapping[str, Callable[[], Runtime]
         "sim": partial(_sim, config.sim),
         SYSTEMD: partial(_systemd, config.systemd, units),
     }
+
+
+def open_units(config: Config, names: Collection[str]) -> Runtime:
+    """Return the runtime of these units of systemd, which need not be any that the configuration takes care of."""
+    return _systemd(replace(config.systemd, units=tuple(map(Unit, names))), tuple)
 
 
 def _sockets(config: Config) -> Mapping[str, Path]:

@@ -23,7 +23,7 @@ from cmgr.model.values.facts import CalendarRead, Fact, Reconfigured, Restarted,
 from cmgr.model.values.node import Node, known_runtimes, units_known
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, ChipDriver, Runtime
-from cmgr.runtimes import appeared, open_runtimes
+from cmgr.runtimes import appeared, open_runtimes, open_units
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.clock import SteadyClock, history_ends, steadied
 from cmgr.service.desk import Desk
@@ -130,7 +130,7 @@ class Service:
         return store
 
     def _open_driver(self) -> ChipDriver:
-        driver = open_driver(self._config)
+        driver = open_driver(self._config, partial(open_units, self._config))
         self._stack.callback(driver.close)
         return driver
 

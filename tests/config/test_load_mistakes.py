@@ -72,6 +72,12 @@ def test_all_mistakes_of_all_sources_are_told_at_once_each_with_key_value_source
         ('[[sim.script]]\nchip = 3\ncode = "A1"\nafer = "1s"', "did you mean sim.script[1].after?"),
         ('[[sim.script]]\nchip = 3\ncode = "A1"\nmodule = "x"', 'numbers with dots such as "1.0.0.0"'),
         ('[[sim.containers]]\nname = "a"\n[[sim.containers]]\nname = "a"', "a is the name of more than one"),
+        (
+            'nvml.stop_units = ["a.service"]\n[[systemd.units]]\nname = "a.service"',
+            "nvml.stop_units: a.service is under systemd.units too, by which it is stopped and started already",
+        ),
+        ('nvml.stop_units = ["a.service", "a.service"]', "nvml.stop_units: a.service is the name of more than one"),
+        ('nvml.stop_units = ["a"]', "a list, each one the name of a service unit"),
         ('"docker.socket" = "/x"', '"docker.socket" ('),
         ('"\\u001b[31m" = 1', '"\\u001b[31m" ('),
     ],

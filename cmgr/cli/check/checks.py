@@ -48,7 +48,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from _injection(config)
     yield from _runtimes(config, () if isinstance(told, CmgrError) else told["troubles"])
     yield from cdi.findings(config)
-    yield from units(config.systemd)
+    yield from units(config)
     yield from around.findings(config)
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr.drivers.dcmi.settings import Dcmi
-from cmgr.vendor import Place, Vendor
+from cmgr.vendor import OpenUnits, Place, Vendor
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
     from cmgr.drivers.dcmi.driver import DcmiDriver
 
 
-def _open(config: "Config") -> "DcmiDriver":
+def _open(config: "Config", _units: OpenUnits | None) -> "DcmiDriver":
     from cmgr.drivers.dcmi.driver import DcmiDriver
 
     return DcmiDriver(config.drivers.dcmi, config.sweep, config.resync)

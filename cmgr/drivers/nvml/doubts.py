@@ -1,11 +1,15 @@
 """Things of a machine that keep GPUs from being reset, or Xids from being heard: what `cmgr check` warns of."""
 
+import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.holders import monitors, shows_a_console
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.nvml.tool import Tool
+from cmgr.drivers.processes import in_words
 from cmgr.ports import Doubt
 
 DROP_IN = "usr/lib/cmgr/nvidia.conf"
@@ -19,15 +23,24 @@ _LINK = (
 )
 
 
-def doubts(settings: Nvml, modes: Iterable[int], root: Path = Path("/"), *, divided: bool = False) -> Iterator[Doubt]:
-    """Yield them. `modes`: how each GPU is virtual, in the library's numbers. `root`: where the machine's files are.
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The GPUs as the library sees them. `modes`: how each is virtual, in its numbers. `divided`: MIG has made parts.
 
-    `divided`: MIG has made parts of one.
+    `minors`: N of each /dev/nvidiaN.
     """
+
+    modes: tuple[int, ...] = ()
+    minors: tuple[int, ...] = ()
+    divided: bool = False
+
+
+def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt]:
+    """Yield them. `root`: where the machine's files are."""
     weakness = Tool(settings.tool).weakness()
     if weakness:
         yield Doubt(f"GPUs cannot be reset: {settings.tool}: {weakness}", "correct nvml.tool")
-    found = set(modes)
+    found = set(seen.modes)
     if abi.VIRTUAL_GPU in found:
         yield Doubt(
             "this machine has virtual GPUs (vGPU), which cannot be reset from inside of it",
@@ -38,15 +51,29 @@ def doubts(settings: Nvml, modes: Iterable[int], root: Path = Path("/"), *, divi
             "the GPUs are passed through to this virtual machine: in many of these a reset is refused",
             "see that nvidia-smi --gpu-reset works here; if not, the hypervisor has to do it",
         )
-    if divided and not settings.mig_tool:
+    if seen.divided and not settings.mig_tool:
         yield Doubt(
             "GPUs are divided by MIG: they are not reset, and isolated when that would have been needed",
             "set nvml.mig_tool to a program that makes their parts again",
         )
+    yield from _kept_open(settings, seen.minors, root)
     if settings.kernel_log and (root / _UNIT).exists() and not _log_is_shown(root):
         yield Doubt(
             "the unit hides the kernel's log from the service: Xids that only the kernel tells are missed",
             f"type: {_LINK}",
+        )
+
+
+def _kept_open(settings: Nvml, minors: Iterable[int], root: Path) -> Iterator[Doubt]:
+    for process, unit in monitors(minors, root):
+        if unit not in settings.stop_units and unit != "cmgr.service":
+            wanted = json.dumps([*settings.stop_units, unit])
+            text = f"{in_words(process)} of {unit} keeps GPUs open: while it does, no GPU of these is reset"
+            yield Doubt(text, f"have it stopped for resets: nvml.stop_units = {wanted}")
+    if shows_a_console(root):
+        yield Doubt(
+            "the kernel's module nvidia_drm shows a console (modeset): a GPU with a display may be free for no reset",
+            "where no display is needed: options nvidia_drm modeset=0 in a file of /etc/modprobe.d, and a restart",
         )
 
 

@@ -2,22 +2,26 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 from cmgr.drivers import libraries
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller
 from cmgr.drivers.nvml import gauges as nvml_gauges
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.calls import Library
-from cmgr.drivers.nvml.doubts import doubts
+from cmgr.drivers.nvml.doubts import Seen, doubts
 from cmgr.drivers.nvml.kernel_log import KernelLog
 from cmgr.drivers.nvml.library import WANTED
 from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
-from cmgr.drivers.nvml.reset import Resetter
+from cmgr.drivers.nvml.promises import Promised, Promises
+from cmgr.drivers.nvml.reset import LET_GO, Aside, Resetter
 from cmgr.drivers.nvml.session import Session
 from cmgr.drivers.nvml.settings import Nvml
+from cmgr.drivers.nvml.units import Units
 from cmgr.drivers.nvml.watch import Ears, Pace, Watch
 from cmgr.drivers.nvml.xids import Xids
 from cmgr.drivers.processes import process_of
@@ -26,6 +30,7 @@ from cmgr.errors import DriverError, sentence
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, listed
 from cmgr.model.values.faults import Severity
 from cmgr.ports import Doubt, DriverFact
+from cmgr.vendor import OpenUnits
 
 SLICE = 0.5
 """Seconds of one wait for events: a reset, and the end, wait for its end."""
@@ -34,16 +39,26 @@ SAME = 5.0
 """Seconds in which the same Xid of the same GPU is one, told by both sources."""
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The machine around the GPUs. `state`: the directory where promises are kept. `units` reaches systemd.
+
+    `managed` says whether the Fabric Manager runs.
+    """
+
+    state: Path
+    units: OpenUnits | None
+    managed: Callable[[], bool] = fabric_is_managed
+
+
 class NvmlDriver:
-    """Implements `ChipDriver`, `Ailing` and `Gauge`. `managed` says whether the Fabric Manager runs."""
+    """Implements `ChipDriver`, `Ailing` and `Gauge`."""
 
     name = "nvml"
     # A ring whose GPU hangs, and resets, which last minutes, must leave room for others.
     concurrency = 16
 
-    def __init__(
-        self, settings: Nvml, sweep: timedelta, relist: timedelta, managed: Callable[[], bool] = fabric_is_managed
-    ) -> None:
+    def __init__(self, settings: Nvml, sweep: timedelta, relist: timedelta, place: Place) -> None:
         self._settings = settings
         self._seconds = settings.call_timeout.total_seconds()
         self._resets = Resets(settings.settle.total_seconds())
@@ -53,7 +68,7 @@ class NvmlDriver:
         try:
             self._library = self._caller.call("the library", BEGIN * self._seconds, lambda: Library(path))
             self._session = self._caller.call("the library", BEGIN * self._seconds, lambda: Session(self._library))
-            self._machine = Machine(self._library, self._session, self._caller, self._seconds, managed)
+            self._machine = Machine(self._library, self._session, self._caller, self._seconds, place.managed)
             self._version = self._caller.call("the library", self._seconds, self._library.driver_version)
             self._machine.look()
         except DriverError:
@@ -65,7 +80,11 @@ class NvmlDriver:
             self._seconds, SLICE, settings.retry.total_seconds(), SAME, sweep.total_seconds(), relist.total_seconds()
         )
         self._watch = Watch(ears, pace, self._resets.asleep)
-        self._resetter = Resetter(ears, settings)
+        self._promises = Promises(place.state)
+        self._units = Units(settings.stop_units, place.units, self._promises)
+        self._resetter = Resetter(ears, settings, Aside(self._promises, self._units, self._watch.say))
+        self._late: frozenset[ChipId] = frozenset()
+        self._find_late()
 
     def describe(self) -> str:
         """Return the library and the driver's release, for `cmgr check`."""
@@ -73,13 +92,38 @@ class NvmlDriver:
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Return what keeps GPUs from being reset here, or Xids from being heard."""
-        return tuple(doubts(self._settings, self._machine.modes(), divided=self._machine.is_divided()))
+        minors = tuple(chip.logical for chip in self._machine.chips())
+        seen = Seen(self._machine.modes(), minors, self._machine.is_divided())
+        return tuple(doubts(self._settings, seen))
 
     def chips(self) -> tuple[Chip, ...]:
         return self._machine.chips()
 
+    def _find_late(self) -> None:
+        """Ask nothing of GPUs that a program still resets which an earlier life has begun."""
+        resetting = self._promises.all.resetting
+        late = tuple(chip for chip in map(self._machine.at, resetting) if chip is not None)
+        if late and self._promises.is_under_way():
+            self._resets.begin(late)
+            self._late = frozenset(late)
+            with suppress(DriverError):  # Nobody but this thread has asked anything yet.
+                self._session.let_go(resetting, self._seconds + LET_GO)
+
     def watch(self, tell: Callable[[DriverFact], None]) -> None:
+        left = self._promises.all
+        if left != Promised():
+            self._resetter.expect()
+            threading.Thread(target=self._make_good, args=(left,), name="nvml-promises", daemon=True).start()
         self._watch.start(tell)
+
+    def _make_good(self, left: Promised) -> None:
+        """Give back what an earlier life had taken away for resets, once the last of these is over."""
+        late = tuple(self._late)
+        self._promises.wait()
+        self._resetter.take_back(tuple(dict.fromkeys((*left.resetting, *left.persistent))))
+        self._resets.expect_boots(late)
+        self._resets.end(late)
+        self._late -= frozenset(late)
 
     def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
         until = time.monotonic() + READ_SECONDS
@@ -132,6 +176,7 @@ class NvmlDriver:
             self._resetter.last_look(ring, faulty, codes)
             pending = self._resetter.reset(ring)
             if pending is not None:
+                self._late |= frozenset(chips)
                 late = threading.Thread(target=self._wait_for, args=(ring, pending), name="nvml-reset", daemon=True)
                 late.start()
                 limit = self._settings.reset_timeout.total_seconds()
@@ -150,6 +195,7 @@ class NvmlDriver:
             self._divide(ring)
         self._resets.expect_boots(tuple(ring))
         self._resets.end(tuple(ring))
+        self._late -= frozenset(ring)
 
     def _divide(self, ring: Mapping[ChipId, Known]) -> None:
         self._resetter.divide(ring)
@@ -179,11 +225,23 @@ class NvmlDriver:
             return {}
 
     def trouble(self) -> tuple[str, ...]:
-        return (*self._deaf, *self._machine.troubles, *self._watch.trouble())
+        return (
+            *self._deaf,
+            *self._machine.troubles,
+            *self._watch.trouble(),
+            *self._resetter.trouble(),
+            *self._stays_stopped(),
+        )
+
+    def _stays_stopped(self) -> Iterator[str]:
+        units, late = self._promises.all.units, self._late
+        if units and late:
+            yield f"{', '.join(units)} stays stopped until the reset of {listed(sorted(late))} ends, which takes long"
 
     def close(self) -> None:
         self._resets.close()
         self._watch.close()
+        self._units.close()
         self._session.close()
         self._caller.close()
 

@@ -24,6 +24,14 @@ class Nvml:
             form=Form.PATH,
         ),
     ] = ""
+    stop_units: Annotated[
+        tuple[str, ...],
+        Meta(
+            "Units of systemd that keep GPUs open, monitors say: they are stopped before a reset, in this order, and "
+            "started after it.",
+            form=Form.UNIT,
+        ),
+    ] = ()
     kernel_log: Annotated[
         str, Meta("Where the kernel tells of Xids that the library does not tell; empty: nowhere.", form=Form.PATH)
     ] = "/dev/kmsg"

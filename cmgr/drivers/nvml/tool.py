@@ -43,12 +43,13 @@ class Tool:
         self._path = path
         self._setting = setting
 
-    def reset(self, buses: Sequence[str], seconds: float) -> Ended | threading.Event:
+    def reset(self, buses: Sequence[str], seconds: float, inherited: Sequence[int]) -> Ended | threading.Event:
         """Reset these GPUs together. Return how it ended, or, when it has not by then, what is set once it has.
 
-        It is not killed: it may be in the middle of the kernel's work. Raises `DriverError` when it cannot be run.
+        It is not killed: it may be in the middle of the kernel's work. It inherits the descriptors `inherited`.
+        Raises `DriverError` when it cannot be run.
         """
-        return self.run(("--gpu-reset", "-i", ",".join(buses)), seconds)
+        return self.run(("--gpu-reset", "-i", ",".join(buses)), seconds, inherited)
 
     def persist(self, buses: Sequence[str], seconds: float, *, on: bool) -> Ended | threading.Event:
         """Turn the persistence mode on or off. As `reset`."""
@@ -63,7 +64,7 @@ class Tool:
             return f"it cannot be looked at: {error.strerror}"
         return "" if found is None else found.reason
 
-    def run(self, words: Sequence[str], seconds: float) -> Ended | threading.Event:
+    def run(self, words: Sequence[str], seconds: float, inherited: Sequence[int] = ()) -> Ended | threading.Event:
         """Run it with these words. As `reset`."""
         why = self.weakness()
         if why:
@@ -76,6 +77,7 @@ class Tool:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env=_ENVIRONMENT,
+                pass_fds=inherited,
             )
         except OSError as error:
             raise DriverError(f"cannot run {self._path}: {chain(error)}", hint=f"correct {self._setting}") from error

@@ -5,17 +5,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr.drivers.nvml.settings import Nvml
-from cmgr.vendor import Place, Vendor
+from cmgr.vendor import OpenUnits, Place, Vendor
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
     from cmgr.drivers.nvml.driver import NvmlDriver
 
 
-def _open(config: "Config") -> "NvmlDriver":
-    from cmgr.drivers.nvml.driver import NvmlDriver
+def _open(config: "Config", units: OpenUnits | None) -> "NvmlDriver":
+    from cmgr.drivers.nvml import driver
 
-    return NvmlDriver(config.drivers.nvml, config.sweep, config.resync)
+    return driver.NvmlDriver(
+        config.drivers.nvml, config.sweep, config.resync, driver.Place(Path(config.state_dir), units)
+    )
 
 
 def _places(config: "Config") -> Iterable[Place]:
@@ -34,4 +36,5 @@ VENDOR = Vendor(
     sentence="The driver of NVIDIA GPUs.",
     open=_open,
     places=_places,
+    stopped=lambda config: config.drivers.nvml.stop_units,
 )

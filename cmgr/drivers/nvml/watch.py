@@ -176,7 +176,7 @@ class Watch:
         if fresh:
             # Nobody was told of what came before.
             for chip in machine.chips():
-                self._say(ReadNeeded(chip.id))
+                self.say(ReadNeeded(chip.id))
         return registered
 
     def _fail(self, error: Exception, pause: float) -> float:
@@ -211,7 +211,7 @@ class Watch:
             self._take_line(line, fresh=False)
         for chip in self._ears.machine.chips():
             if self._ears.xids.codes(chip.id, None):
-                self._say(ReadNeeded(chip.id))
+                self.say(ReadNeeded(chip.id))
 
     def _read_log(self) -> None:
         assert self._ears.log is not None
@@ -266,7 +266,7 @@ class Watch:
         known = codes.is_known(xid) or not lasts
         code = codes.code_of(xid)
         assertion = Assertion.OCCURRED if lasts else Assertion.ONCE
-        self._say(FaultReported(chip, code, assertion, MODULE if lasts else module, severity if known else None))
+        self.say(FaultReported(chip, code, assertion, MODULE if lasts else module, severity if known else None))
         self._nudged.set()
 
     # Asking.
@@ -304,7 +304,7 @@ class Watch:
             due = [chip for at, chip in self._later if at <= now]
             self._later = [(at, chip) for at, chip in self._later if at > now]
         for chip in due:
-            self._say(ReadNeeded(chip))
+            self.say(ReadNeeded(chip))
         for chip in sorted(asked):
             self._tell_difference(chip)
         if now >= self._sweep_at:
@@ -322,12 +322,12 @@ class Watch:
         before, found = self._swept.get(chip, frozenset()), self._conditions(chip)
         self._swept[chip] = found
         if isinstance(found, Silence) or isinstance(before, Silence):
-            self._say(ReadNeeded(chip))
+            self.say(ReadNeeded(chip))
             return
         for code in sorted(found - before):
-            self._say(FaultReported(chip, code, Assertion.OCCURRED, MODULE, Severity.major))
+            self.say(FaultReported(chip, code, Assertion.OCCURRED, MODULE, Severity.major))
         for code in sorted(before - found):
-            self._say(FaultReported(chip, code, Assertion.CLEARED, MODULE, Severity.major))
+            self.say(FaultReported(chip, code, Assertion.CLEARED, MODULE, Severity.major))
 
     def _sweep(self) -> None:
         asleep = self._asleep()
@@ -339,7 +339,7 @@ class Watch:
             found = self._conditions(chip.id)
             if found != self._swept.get(chip.id, frozenset()):
                 self._swept[chip.id] = found
-                self._say(ReadNeeded(chip.id))
+                self.say(ReadNeeded(chip.id))
 
     def _conditions(self, chip: ChipId) -> frozenset[str] | Silence:
         known, ears = self._ears.machine.find(chip), self._ears
@@ -368,8 +368,9 @@ class Watch:
             return
         self._listless = ""
         if now != known:
-            self._say(ChipsListed(now))
+            self.say(ChipsListed(now))
 
-    def _say(self, fact: DriverFact) -> None:
+    def say(self, fact: DriverFact) -> None:
+        """Tell this, too, unless the end has come. Any thread."""
         if not self._stopped.is_set():
             self._tell(fact)

@@ -1,13 +1,15 @@
 """Things of a machine that keep GPUs from being reset, or Xids from being heard."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.nvml.doubts import DROP_IN, doubts
+from cmgr.drivers.nvml.doubts import DROP_IN, Seen, doubts
 from cmgr.drivers.nvml.driver import NvmlDriver
 from cmgr.drivers.nvml.settings import Nvml
+from tests.drivers.nvml.host import modeset, process
 from tests.drivers.test_vendors import PACKAGE
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
@@ -57,17 +59,42 @@ def test_a_program_that_cannot_be_run_is_told(nvidia: Make, opened: Open) -> Non
     assert doubt.text.startswith("GPUs cannot be reset: /nowhere/nvidia-smi: ")
 
 
+def test_monitors_that_keep_gpus_open_are_told_with_the_setting(nvidia: Make, tmp_path: Path) -> None:
+    settings = Nvml(tool=str(nvidia(hosts.host_h100(1)).tool), kernel_log="")
+    process(tmp_path, 7, "nv-hostengine", "0::/system.slice/nvidia-dcgm.service")
+    process(tmp_path, 8, "python", f"0::/system.slice/docker-{'a' * 64}.scope")
+    process(tmp_path, 9, "nvidia-persiste", "0::/system.slice/nvidia-persistenced.service")
+    process(tmp_path, 10, "python", "0::/user.slice/user-0.slice/user@0.service/app.slice/mine.service")
+    (doubt,) = doubts(settings, Seen(minors=(0,)), tmp_path)
+    assert doubt.text == (
+        "process 7 (nv-hostengine) of nvidia-dcgm.service keeps GPUs open: while it does, no GPU of these is reset"
+    )
+    assert doubt.hint == 'have it stopped for resets: nvml.stop_units = ["nvidia-dcgm.service"]'
+    named = replace(settings, stop_units=("nvidia-dcgm.service",))
+    assert list(doubts(named, Seen(minors=(0,)), tmp_path)) == []
+    assert list(doubts(settings, Seen(minors=(1,)), tmp_path)) == []
+
+
+def test_a_console_on_a_gpu_is_told(nvidia: Make, tmp_path: Path) -> None:
+    settings = Nvml(tool=str(nvidia(hosts.host_h100(1)).tool), kernel_log="")
+    modeset(tmp_path, "N")
+    assert list(doubts(settings, Seen(), tmp_path)) == []
+    modeset(tmp_path, "Y")
+    (doubt,) = doubts(settings, Seen(), tmp_path)
+    assert "nvidia_drm shows a console" in doubt.text
+
+
 def test_the_units_drop_in_is_missed_where_the_unit_is_and_it_is_not(nvidia: Make, installed: Path) -> None:
     settings = Nvml(tool=str(nvidia(hosts.host_h100(1)).tool))
-    (doubt,) = doubts(settings, (), installed)
+    (doubt,) = doubts(settings, Seen(), installed)
     assert "the unit hides the kernel's log" in doubt.text
     assert f"ln -s /{DROP_IN} /etc/systemd/system/cmgr.service.d/" in doubt.hint
     links = installed / "etc/systemd/system/cmgr.service.d"
     links.mkdir(parents=True)
     (links / "nvidia.conf").symlink_to(installed / DROP_IN)
-    assert list(doubts(settings, (), installed)) == []
+    assert list(doubts(settings, Seen(), installed)) == []
     (links / "nvidia.conf").unlink()
-    assert list(doubts(Nvml(tool=settings.tool, kernel_log=""), (), installed)) == []
+    assert list(doubts(Nvml(tool=settings.tool, kernel_log=""), Seen(), installed)) == []
 
 
 def test_both_packages_carry_the_drop_in() -> None:

@@ -10,11 +10,12 @@ import pytest
 
 from cmgr.drivers.nvml import abi
 from cmgr.drivers.nvml.driver import NvmlDriver
-from cmgr.drivers.nvml.reset import holders_of
+from cmgr.drivers.nvml.holders import holders_of, who_holds
 from cmgr.errors import DriverError, ResetRefused, chain
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import Assertion
 from tests.drivers.contract import Told
+from tests.drivers.nvml.host import modeset, process
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import FakeReset, Purpose, Standin
@@ -77,13 +78,18 @@ def test_who_holds_it_open_is_named(machine: Standin, opened: Open) -> None:
     assert not driver.read([FIRST])[0].error
 
 
-def test_holders_are_found_by_the_file_that_they_have_open(tmp_path: Path) -> None:
-    for pid, file in ((7, "/dev/nvidia0"), (8, "/dev/nvidia1"), (9, "/dev/nvidia0")):
-        (tmp_path / str(pid) / "fd").mkdir(parents=True)
-        (tmp_path / str(pid) / "fd" / "3").symlink_to(file)
-        (tmp_path / str(pid) / "comm").write_text(f"holder-{pid}\n")
-    found = sorted(holders_of(0, tmp_path), key=lambda process: process.pid)
-    assert found == [Process(7, "holder-7"), Process(9, "holder-9")]
+def test_holders_are_found_by_the_file_that_they_have_open_and_their_units_named(tmp_path: Path) -> None:
+    process(tmp_path, 7, "nv-hostengine", "0::/system.slice/nvidia-dcgm.service")
+    process(tmp_path, 8, "other", "0::/system.slice/other.service", "/dev/nvidia1")
+    process(tmp_path, 9, "Xorg", "0::/user.slice/user-0.slice/session-1.scope")
+    assert holders_of((0,), tmp_path) == (Process(7, "nv-hostengine"), Process(9, "Xorg"))
+    assert who_holds((0,), tmp_path) == (
+        "process 7 (nv-hostengine) of nvidia-dcgm.service, process 9 (Xorg)",
+        'systemctl stop nvidia-dcgm.service; or have cmgr do that: nvml.stop_units = ["nvidia-dcgm.service"]',
+    )
+    assert who_holds((2,), tmp_path)[0] == "somebody whom cmgr cannot see"
+    modeset(tmp_path, "Y")
+    assert who_holds((2,), tmp_path) == ("the kernel's module nvidia_drm", "modprobe -r nvidia_drm")
 
 
 def test_the_persistence_mode_is_turned_off_if_need_be_and_on_again(machine: Standin, opened: Open) -> None:
@@ -216,4 +222,4 @@ def test_two_rings_can_be_reset_at_a_time(machine: Standin, opened: Open) -> Non
 
 
 def test_the_machines_own_processes_can_be_looked_at() -> None:
-    assert isinstance(holders_of(os.getpid()), tuple)
+    assert isinstance(holders_of((os.getpid(),)), tuple)

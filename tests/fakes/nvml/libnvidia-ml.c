@@ -88,7 +88,7 @@ struct reset {
 struct world {
     pthread_mutex_t lock;
     uint32_t bell;
-    int32_t ready, gpus, lose, twice, mortal, boot_by_hand, persistence_holds, reset_answer, reset_hangs, cures_nothing, wide_records, resets, waits, lost_answers, lists;
+    int32_t ready, gpus, lose, twice, mortal, boot_by_hand, persistence_holds, reset_answer, reset_hangs, hanging_resets, cures_nothing, wide_records, resets, waits, lost_answers, lists;
     uint64_t hanging;
     uint32_t last;
     struct told event[EVENTS];
@@ -778,7 +778,7 @@ static int *number(int gpu, const char *name) {
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},
         {"fabric_summary", &g->fabric_summary}, {"lost_answers", &W->lost_answers},
         {"lose", &W->lose}, {"mortal", &W->mortal}, {"twice", &W->twice}, {"boot_by_hand", &W->boot_by_hand}, {"persistence_holds", &W->persistence_holds},
-        {"reset_answer", &W->reset_answer}, {"reset_hangs", &W->reset_hangs}, {"cures_nothing", &W->cures_nothing},
+        {"reset_answer", &W->reset_answer}, {"reset_hangs", &W->reset_hangs}, {"hanging_resets", &W->hanging_resets}, {"cures_nothing", &W->cures_nothing},
         {"wide_records", &W->wide_records}, {"resets", &W->resets}, {"lists", &W->lists}, {"waits", &W->waits},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -869,8 +869,10 @@ static int refusal(uint64_t gpus) {
 /* Resets these GPUs together, as nvidia-smi has the driver do; returns as an NVML call would. */
 int standin_reset(uint64_t gpus) {
     lock();
+    W->hanging_resets++;
     while (W->reset_hangs || W->hanging & gpus)
         wait_for_bell(0);
+    W->hanging_resets--;
     int said = refusal(gpus);
     if (W->resets < RESETS)
         W->reset[W->resets++] = (struct reset){gpus, said};

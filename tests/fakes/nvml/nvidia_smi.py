@@ -4,6 +4,9 @@ import ctypes
 import pathlib
 import sys
 
+HELD = pathlib.Path(__file__).with_name("held")
+"""As long as this file is there, somebody keeps every GPU open."""
+
 LIBRARY = ctypes.CDLL(str(pathlib.Path(__file__).with_name("libnvidia-ml.so.1")))
 
 WORDS = {
@@ -33,7 +36,7 @@ def main(arguments: list[str]) -> int:
 
 
 def reset(gpus: list[int], buses: list[str]) -> int:
-    answer = LIBRARY.standin_reset(ctypes.c_uint64(sum(1 << gpu for gpu in gpus)))
+    answer = 19 if HELD.exists() else LIBRARY.standin_reset(ctypes.c_uint64(sum(1 << gpu for gpu in gpus)))
     if answer:
         status, words = WORDS[answer]
         sys.stdout.write(words.format(bus=buses[0]) + "\n")

@@ -1,0 +1,106 @@
+"""Units of systemd that keep GPUs open: stopped before a reset, and started when no reset is under way any more."""
+
+import threading
+from collections.abc import Sequence
+
+from cmgr.drivers.nvml.promises import Promised, Promises
+from cmgr.errors import CmgrError, ContainerGone, sentence
+from cmgr.model.values.containers import NO_RESTART
+from cmgr.vendor import OpenUnits
+
+FIRST, LONGEST = 1.0, 30.0
+"""Seconds until a start that failed is tried again: the first time, and at the most."""
+
+
+class Units:
+    """Any thread. `names`: those to be stopped, in this order; they are started the other way round.
+
+    `open_`: None for whoever only looks.
+    """
+
+    def __init__(self, names: Sequence[str], open_: OpenUnits | None, promises: Promises) -> None:
+        self._names = names
+        self._promises = promises
+        wanted = tuple(dict.fromkeys((*names, *promises.all.units)))
+        self._runtime = open_(wanted) if wanted and open_ is not None else None
+        self._turn = threading.Lock()
+        self._resets = 0
+        self._failed: dict[str, str] = {}
+        self._trying: threading.Thread | None = None
+        self._closed = threading.Event()
+
+    def expect(self) -> None:
+        """A reset begins, or is under way already: start none until `start` is called, which has to follow."""
+        with self._turn:
+            self._resets += 1
+
+    def stop(self) -> tuple[str, ...]:
+        """Stop those that run, and return their names. After `expect`.
+
+        Raises `DriverError` when they cannot be promised, `ContainerError` when one cannot be stopped.
+        """
+        with self._turn:
+            if self._runtime is None:
+                return ()
+            there = {unit.name: unit for unit in self._runtime.list() if unit.running}
+            running = [there[name] for name in self._names if name in there]
+            names = tuple(unit.name for unit in running)
+            self._promises.make(Promised(units=names))
+            for unit in running:
+                self._runtime.stop(unit.key, unit.grace)
+            return names
+
+    def start(self) -> tuple[str, ...]:
+        """A reset is over. Start what was stopped if no other is under way, and return the names of those that run.
+
+        Does not raise. A unit that does not start is a trouble, and is tried again until it does.
+        """
+        with self._turn:
+            self._resets -= 1
+            started = self._start()
+            if self._failed and self._trying is None:
+                self._trying = threading.Thread(target=self._try_again, name="nvml-units", daemon=True)
+                self._trying.start()
+            return started
+
+    def _start(self) -> tuple[str, ...]:
+        self._failed = {}
+        if self._runtime is None or self._resets or not self._promises.all.units:
+            return ()
+        try:
+            there = {unit.name: unit.key for unit in self._runtime.list()}
+        except CmgrError as error:
+            self._failed = dict.fromkeys(self._promises.all.units, sentence(error))
+            return ()
+        started = []
+        for name in reversed(self._promises.all.units):
+            try:
+                if name in there:
+                    self._runtime.start(there[name], NO_RESTART)
+                    started.append(name)
+            except ContainerGone:
+                pass
+            except CmgrError as error:
+                self._failed[name] = sentence(error, "start")
+                continue
+            self._promises.keep(Promised(units=(name,)))
+        return tuple(started)
+
+    def _try_again(self) -> None:
+        pause = FIRST
+        while not self._closed.wait(pause):
+            with self._turn:
+                self._start()
+                if not self._failed:
+                    self._trying = None
+                    return
+            pause = min(LONGEST, 2 * pause)
+
+    def trouble(self) -> tuple[str, ...]:
+        failed = self._failed
+        return tuple(f"{name}, stopped for a reset, does not start again: {failed[name]}" for name in sorted(failed))
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._runtime is not None:
+            self._runtime.close()

@@ -1,0 +1,172 @@
+"""All that a reset puts aside is given back: at its end, when it fails, and by the next life."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.drivers.nvml.promises import NAME, Promised, Promises
+from cmgr.errors import DriverError, ResetRefused, chain
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.facts import Remarked
+from cmgr.runtimes.sim.runtime import SimRuntime
+from cmgr.runtimes.sim.world import Pretended
+from tests.drivers.contract import Told
+from tests.fakes.nvml import hosts
+from tests.fakes.nvml.fixtures import Make
+from tests.fakes.nvml.standin import FakeReset, Standin
+from tests.support.waiting import eventually
+
+Open = Callable[..., NvmlDriver]
+
+NO_CODES: frozenset[str] = frozenset()
+FIRST, SECOND = ChipId(0), ChipId(1)
+
+DCGM, NVSM, IDLE = "nvidia-dcgm.service", "nvsm.service", "dcgm-exporter.service"
+NAMES = (NVSM, DCGM, IDLE)
+
+
+@pytest.fixture
+def machine(nvidia: Make) -> Standin:
+    return nvidia(hosts.host_h100(2))
+
+
+def units() -> SimRuntime:
+    """Two that run and one that does not."""
+    return SimRuntime([Pretended(name, claims=frozenset({"all"}), running=name != IDLE) for name in NAMES])
+
+
+def running(systemd: SimRuntime) -> set[str]:
+    return {unit.name for unit in systemd.list() if unit.running}
+
+
+def done(systemd: SimRuntime) -> list[tuple[str, str]]:
+    return [(call.operation, call.name) for call in systemd.calls if call.operation in ("stop", "start")]
+
+
+def promised(machine: Standin) -> dict[str, list[str]]:
+    read: dict[str, list[str]] = json.loads(machine.library.with_name(NAME).read_text())
+    return read
+
+
+def test_units_that_run_are_stopped_before_a_reset_and_started_after_it(machine: Standin, opened: Open) -> None:
+    systemd, told = units(), Told()
+    driver = opened(machine, systemd=systemd, stop_units=NAMES)
+    driver.watch(told)
+    driver.reset([FIRST], [FIRST], NO_CODES)
+    assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
+    assert done(systemd) == [("stop", NVSM), ("stop", DCGM), ("start", DCGM), ("start", NVSM)]
+    assert promised(machine)["units"] == []
+    assert [fact.text for fact in told.facts if isinstance(fact, Remarked)] == [
+        f"{NVSM}, {DCGM} is stopped for the reset of chip 0",
+        f"{DCGM}, {NVSM} is started again",
+    ]
+
+
+@pytest.mark.parametrize("answer", [3, 19])
+def test_they_are_started_after_a_reset_that_failed_or_was_refused(machine: Standin, opened: Open, answer: int) -> None:
+    systemd = units()
+    driver = opened(machine, systemd=systemd, stop_units=NAMES)
+    machine.set("reset_answer", answer)
+    with pytest.raises(DriverError):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    assert running(systemd) == {DCGM, NVSM}
+    assert promised(machine) == {"units": [], "persistent": [], "resetting": []}
+
+
+def test_one_that_cannot_be_stopped_is_in_the_way_and_the_others_run_again(machine: Standin, opened: Open) -> None:
+    systemd = units()
+    systemd.fail_next("stop", name=DCGM)
+    driver = opened(machine, systemd=systemd, stop_units=NAMES)
+    with pytest.raises(ResetRefused, match=r"a unit of nvml\.stop_units is in its way") as caught:
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    assert DCGM in chain(caught.value)
+    assert machine.resets == ()
+    assert running(systemd) == {DCGM, NVSM}
+
+
+def test_one_that_does_not_start_is_a_trouble_until_it_does(machine: Standin, opened: Open) -> None:
+    systemd = units()
+    systemd.fail_next("start", times=1, name=DCGM)
+    driver = opened(machine, systemd=systemd, stop_units=NAMES)
+    driver.reset([FIRST], [FIRST], NO_CODES)
+    (trouble,) = driver.trouble()
+    assert trouble.startswith(f"{DCGM}, stopped for a reset, does not start again: ")
+    assert promised(machine)["units"] == [DCGM]
+    eventually(lambda: driver.trouble() == ())
+    assert running(systemd) == {DCGM, NVSM}
+
+
+def test_the_next_life_starts_what_was_stopped_also_when_no_setting_names_it(machine: Standin, opened: Open) -> None:
+    systemd = units()
+    Promises(machine.library.parent).make(Promised((NVSM, DCGM, "gone.service"), (machine.gpus[1].address,)))
+    for name in (NVSM, DCGM):
+        systemd.kill(name)
+    assert running(systemd) == set()
+    driver = opened(machine, systemd=systemd)
+    # Whoever only looks, as cmgr check does, gives nothing back.
+    assert running(systemd) == set()
+    driver.watch(Told())
+    eventually(lambda: promised(machine) == {"units": [], "persistent": [], "resetting": []})
+    assert running(systemd) == {DCGM, NVSM}
+    assert machine.get("persistent", gpu=1) == 1
+
+
+def test_a_reset_that_an_earlier_life_began_is_waited_for(machine: Standin, opened: Open) -> None:
+    systemd = units()
+    machine.set("persistent", 1)
+    machine.set("reset_hangs", 1)
+    former = opened(machine, systemd=systemd, stop_units=NAMES, reset_timeout=timedelta(milliseconds=200))
+    with pytest.raises(DriverError, match="cannot tell how the reset of chip 0 went"):
+        former.reset([FIRST], [FIRST], NO_CODES)
+    assert any("stays stopped until the reset of chip 0 ends" in text for text in former.trouble())
+    driver = opened(machine, systemd=systemd, stop_units=NAMES)
+    driver.watch(Told())
+    first, second = driver.read([FIRST, SECOND])
+    assert (first.booted, first.error) == (False, "")
+    assert (second.booted, second.error) == (True, "")
+    with pytest.raises(ResetRefused, match="an earlier reset is under way"):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    assert running(systemd) == set()
+    machine.set("reset_hangs", 0)
+    eventually(lambda: driver.read([FIRST])[0].booted)
+    eventually(lambda: running(systemd) == {DCGM, NVSM})
+    eventually(lambda: machine.get("persistent") == 1)
+
+
+def test_a_persistence_mode_that_cannot_be_put_back_is_told_with_what_to_type(machine: Standin, opened: Open) -> None:
+    machine.set("persistent", 1)
+    tool = machine.library.with_name("smi")
+    tool.write_text(f'#!/bin/sh\n[ "$1" = -pm ] && {{ echo Unknown Error; exit 255; }}\nexec {machine.tool} "$@"\n')
+    tool.chmod(0o755)
+    driver = opened(machine, tool=str(tool))
+    driver.reset([FIRST], [FIRST], NO_CODES)
+    address = machine.gpus[0].address
+    said = f"the persistence mode of {address} is not as it was: Unknown Error"
+    assert driver.trouble() == (f"{said} (hint: type: nvidia-smi -pm 1 -i {address})",)
+    assert promised(machine)["persistent"] == [address]
+
+
+def test_nothing_is_taken_away_that_cannot_be_promised(machine: Standin, opened: Open) -> None:
+    systemd = units()
+    driver = opened(machine, systemd=systemd, stop_units=NAMES)
+    machine.library.with_name(NAME).mkdir()
+    with pytest.raises(ResetRefused, match="nothing is taken away that is not promised") as caught:
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    assert "Is a directory" in chain(caught.value)
+    assert (machine.resets, done(systemd)) == ((), [])
+    assert not driver.read([FIRST])[0].error
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"units": 7}'])
+def test_a_file_that_cannot_be_read_is_told_and_used_again(tmp_path: Path, text: str) -> None:
+    (tmp_path / NAME).write_text(text)
+    promises = Promises(tmp_path)
+    assert promises.trouble.startswith("what resets had taken away is not known: ")
+    promises.make(Promised(units=(DCGM,)))
+    assert promises.trouble == ""
+    assert Promises(tmp_path).all == Promised(units=(DCGM,))
