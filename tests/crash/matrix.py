@@ -14,7 +14,10 @@ from tests.crash.worlds import Place
 from tests.support.figures import Figures
 
 EVERY = os.environ.get("CMGR_CRASH_EVERY") == "1"
-"""Whether every point is tried everywhere, and not a sample in the slower worlds."""
+"""Whether every point is tried everywhere, and not a sample."""
+
+MOST = 12
+"""Deaths tried in one world where not all are: each is an episode of a service of its own."""
 
 Ends = tuple[Point, ...]
 
@@ -86,14 +89,14 @@ class Matrix:
 
 def singles(points: Sequence[str], most: int | None = None) -> list[Ends]:
     """Return one death at each of these points, or at so many of them, spread evenly."""
-    if most is None or EVERY or len(points) <= most:
-        return [(point,) for point in points]
-    return [(points[n * len(points) // most],) for n in range(most)]
+    count = len(points) if EVERY else min(len(points), most or MOST, MOST)
+    return [(points[n * len(points) // count],) for n in range(count)]
 
 
 def doubles(points: Sequence[str], count: int, seed: int) -> list[Ends]:
     """Return so many pairs: a death at a point, and another after some of those that the next life passes."""
     draw = random.Random(seed)  # noqa: S311
+    count = count if EVERY else min(count, MOST // 3)
     return [(draw.choice(points), draw.randint(1, len(points) // 2)) for _ in range(count)]
 
 

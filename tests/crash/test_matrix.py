@@ -1,6 +1,6 @@
 """The real service is killed before and after every commit and every command of an episode, and goes on.
 
-CMGR_CRASH_EVERY=1 tries every point in every world; without it all but the simulator and Docker's ring are sampled.
+CMGR_CRASH_EVERY=1 tries every point in every world, as `make reliability` does; without it each world has a sample.
 """
 
 import signal
