@@ -139,6 +139,28 @@ class Scene:
         at = stamp(AT - timedelta(seconds=6.2) + timedelta(seconds=offset))
         return {"at": at, "offset": offset, "kind": kind, "text": text, "chip": chip, "container": key}
 
+    def slots(self) -> list[Doc]:
+        def row(name: str, chips: list[int], home: list[int], reason: str) -> Doc:
+            return {"name": name, "device": f"cmgr.io/slot={name}", "chips": chips, "home": home, "ordered": [],
+                    "since": ago(hours=5), "containers": [f"llm-{name}"], "reason": reason}  # fmt: skip
+
+        return [row("chat", [0, 1], [0, 1], "a person has chosen them"),
+                row("code", [2, 7], [2, 6], f"chip 6 is isolated: {BUDGET}")]  # fmt: skip
+
+    def groups(self) -> list[Doc]:
+        def member(rank: int) -> Doc:
+            return {"name": f"rank{rank}", "called": f"rank{rank}", "chips": [rank], "order": rank,
+                    "running": not self.busy, "held": self.busy, "since": ago(seconds=6),
+                    "reason": "rank1 cannot start yet" if self.busy else ""}  # fmt: skip
+
+        past = {"number": 4, "began": ago(days=3), "ended": stamp(AT - timedelta(days=3) + timedelta(seconds=41)),
+                "cause": "80E24E00 (RestartNPU) on chip 2", "outcome": "recovered"}  # fmt: skip
+        waits = {"phase": "halting", "reason": "rank1 waits: ring 0 is verifying", "down": 4, "round": 5}
+        return [{"name": "tp4", "phase": "running", "round": 4, "began": ago(seconds=6), "cause": past["cause"],
+                 "since": ago(seconds=6), "size": 4, "down": 0, "reason": "", "hint": "cmgr group tp4", "remarks": [],
+                 **(waits if self.busy else {}),
+                 "members": [member(rank) for rank in range(4)], "history": [past]}]  # fmt: skip
+
     def faults(self) -> list[Doc]:
         def row(n: int) -> Doc:
             since = AT - timedelta(days=(n * n) % 83 + 1, hours=n)
@@ -189,6 +211,8 @@ def door(path: Path, scene: Scene) -> ControlServer:
         Route("GET", "/v1/episodes", "episodes", said({"episodes": scene.episodes()}), "", any_),
         Route("GET", "/v1/episodes/{n}", "episode", said(scene.episode()), "", (Arg("n", "integer", ""),)),
         Route("GET", "/v1/faults", "faults", said({"faults": scene.faults()}), "", any_),
+        Route("GET", "/v1/slots", "slots", said({"slots": scene.slots()}), ""),
+        Route("GET", "/v1/groups", "groups", said({"groups": scene.groups()}), ""),
         Route("GET", "/v1/history", "history", said({"notes": lines}), "", any_),
         Route("GET", "/v1/explain/{code}", "explain", said(explained), "", (Arg("code", "string", ""),)),
         Route("GET", "/v1/events", "events", stream, "", kind=LINES),

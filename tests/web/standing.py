@@ -25,7 +25,8 @@ SHOWN: tuple[tuple[str, str, str, int, Scheme, str], ...] = (
 """Each picture of docs/web.md: its file, scene, place, width, colours and language."""
 
 
-MARKS = {"": ".columns .plot", "episodes": "svg.lanes", "history": "tbody tr", "faults": ".plot", "chips": ".title"}
+MARKS = {"": ".columns .plot", "episodes": "svg.lanes", "history": "tbody tr", "faults": ".plot", "chips": ".title",
+         "slots": "tbody tr", "groups": "tbody tr"}  # fmt: skip
 """Found as soon as the view is there."""
 
 

@@ -21,6 +21,9 @@ PLACES = (
     "faults?code=80E24E00&all=true",
     "chips",
     "chips/6",
+    "slots",
+    "groups",
+    "groups/tp4",
 )
 WIDTHS = (320, 768, 1440, 3840)
 
@@ -120,4 +123,20 @@ def test_filters_stand_in_the_address(browser: "Browser") -> None:
             "[...document.querySelectorAll('tbody tr td:nth-child(2)')].every(td => td.innerText === '5')"
         )
         assert told.complaints == []
+        page.context.close()
+
+
+def test_a_slot_that_has_moved_and_a_group_that_waits_are_told(browser: "Browser") -> None:
+    with standing("busy") as web:
+        page = visit(browser, web, "slots", 1200, "light")
+        assert page.locator("tbody tr td[data-name=State]").all_inner_texts() == ["at home", "moved from 2, 6"]
+        page.get_by_label("State").select_option("true")
+        page.wait_for_url("**/#/slots?moved=true")
+        page.wait_for_function("document.querySelectorAll('tbody tr').length === 1")
+        go(page, "groups")
+        cells = page.locator("tbody tr td").all_inner_texts()
+        assert [cell.strip() for cell in cells[:4]] == ["tp4", "halting", "0 of 4", "5"]
+        page.get_by_role("link", name="tp4").click()
+        page.get_by_role("heading", name="Group tp4").wait_for()
+        assert page.locator("tbody tr").count() == 5
         page.context.close()

@@ -9,7 +9,7 @@ import pytest
 import cmgr.web
 
 STATIC = Path(cmgr.web.__file__).parent / "static"
-LIMIT = 93_000
+LIMIT = 98_000
 """Bytes of all of them as files."""
 
 SENT_LIMIT = 40 * 1024
@@ -63,7 +63,8 @@ def test_every_text_that_is_shown_is_there_and_every_one_there_is_shown() -> Non
 
 
 OF_THE_SERVICE = {
-    "recovered", "cleared", "isolated", "observed", "underWay", "critical", "warning", "healthy", "failed",
+    "recovered", "cleared", "isolated", "observed", "underWay", "halting", "again", "resumed",
+    "critical", "warning", "healthy", "failed",
 }  # fmt: skip
 """Words that are the service's own: outcomes, severities, phases."""
 

@@ -7,12 +7,12 @@ import { episodeView } from "./episode.js";
 import { html, nothing, now, setClock, sign, when } from "./parts.js";
 import { lang, t } from "./texts.js";
 import { nowView, verdict } from "./now.js";
-import { chipsView, chipView, faultsView, historyView } from "./tables.js";
+import { chipsView, chipView, faultsView, groupsView, groupView, historyView, slotsView } from "./tables.js";
 
 const HOUR_MS = 3600e3;
 
 const state = {
-  session: null, status: null, away: null, live: false, since: null, episodes: null, faults: null, lines: null,
+  session: null, status: null, away: null, live: false, since: null, episodes: null, faults: null, lines: null, slots: null, groups: null,
   timelines: new Map(), explained: new Map(), measured: null, series: {}, told: false, missing: null, dialog: null, toast: "", entry: null,
   laneWidth: 0, limits: { episodes: 200, lines: 200 },
   render: () => schedule(),
@@ -26,7 +26,7 @@ function routeOf() {
   return { path, query: new URLSearchParams(query || "") };
 }
 
-const VIEWS = [["", "now"], ["history", "history"], ["faults", "faults"], ["chips", "chips"]];
+const VIEWS = ["", "history", "faults", "chips", "slots", "groups"];
 
 function view(route) {
   const [name, id] = route.path.split("/");
@@ -35,6 +35,8 @@ function view(route) {
   if (name === "history") return historyView(state, route);
   if (name === "faults") return faultsView(state, route);
   if (name === "chips") return id ? chipView(state, number) : chipsView(state, route);
+  if (name === "slots") return slotsView(state, route);
+  if (name === "groups") return id ? groupView(state, decodeURIComponent(id)) : groupsView(state, route);
   return nowView(state);
 }
 
@@ -71,8 +73,8 @@ function frame(route, body) {
     <a class="skip" href="#main" @click=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>${t("skip")}</a>
     <header class="top">
       <a class="brand" href="#/"><img src="/static/icon.svg" alt="" width="22" height="22"><span>cmgr</span></a>
-      <nav aria-label=${t("main")}>${VIEWS.map(([path, key]) => html`
-        <a href="#/${path}" aria-current=${current === path ? "page" : nothing}>${t(key)}</a>`)}</nav>
+      <nav aria-label=${t("main")}>${VIEWS.map((path) => html`
+        <a href="#/${path}" aria-current=${current === path ? "page" : nothing}>${t(path || "now")}</a>`)}</nav>
       <div class="right">${liveSign()}
         <a class="lang" href="${other.search}${location.hash}" lang=${lang === "zh" ? "en" : "zh-CN"} title=${t("languageTitle")}>${t("language")}</a>
         <button class="quiet" @click=${async () => { await leave(); state.over(); }}>${t("leave")}</button></div>
@@ -107,7 +109,11 @@ const PATHS = {
   episodes: () => `episodes?limit=${state.limits.episodes}`,
   lines: () => `history?limit=${state.limits.lines}`,
   faults: () => "faults?since=90d",
+  slots: () => "slots",
+  groups: () => "groups",
 };
+// What stands on a view of its own is read while that is looked at.
+const OWN = ["slots", "groups"];
 const asking = new Map();
 
 async function refresh(name) {
@@ -128,6 +134,7 @@ async function needed() {
   const route = routeOf();
   const [name, id] = route.path.split("/");
   if (name === "episodes" && id) await timeline(Number(id));
+  if (OWN.includes(name)) refresh(name);
   if (name === "history" && route.query.get("lines") === "all") refresh("lines");
   if (name === "chips" && id && !state.told) {
     state.told = true;
@@ -174,6 +181,8 @@ const HEARD = {
     state.live = true;
     setClock(told.at);
     if (!before || before.service.since !== told.service.since) for (const name of ["episodes", "faults"]) refresh(name);
+    const [here] = routeOf().path.split("/");
+    if (before && OWN.includes(here)) refresh(here);
   },
   away(told) {
     if (!state.away) state.since = new Date().toISOString();

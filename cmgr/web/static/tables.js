@@ -1,6 +1,6 @@
 // History, faults and chips: tables whose filters stand in the address.
 
-import { badge, card, chipState, empty, html, LEVELS, nothing, now, outcomeBadge, ranges, readings, said, seconds, span, time } from "./parts.js";
+import { advice, badge, card, chipState, empty, html, LEVELS, nothing, now, outcomeBadge, ranges, readings, said, seconds, span, time } from "./parts.js";
 import { orderButtons } from "./orders.js";
 import { faultsPerDay, recoveryTimes, series } from "./plots.js";
 import { t, word } from "./texts.js";
@@ -102,6 +102,47 @@ function explained(told) {
   return card(html`<span class="code">${told.code}</span>`, html`
     ${told.meaning ? html`<p>${said(told.meaning)}</p>` : nothing}
     <h3>${t("does")}</h3><ul class="does">${told.does.map((text) => html`<li>${said(text)}</li>`)}</ul>`, level(told.level || "–"));
+}
+
+export function slotsView(state, route) {
+  const rows = (state.slots || []).filter((slot) => matches(route, { moved: moved(slot) }));
+  return listed("slots", html`
+    ${filters(route, [["moved", t("state"), [["true", t("moved")], ["false", t("atHome")]]]])}
+    ${rows.length ? table(t("slots"), [t("name"), t("state"), t("chips"), t("services"), t("sinceWhen"), t("reason")], rows.map((slot) => [
+      slot.name, moved(slot) ? badge("held", t("movedFrom", { chips: ranges(slot.home) })) : badge("good", t("atHome")),
+      chipLinks(slot.chips), slot.containers.join(", "), time(slot.since), said(slot.reason),
+    ])) : empty(t("noSlots"))}`);
+}
+
+const moved = (slot) => ranges(slot.chips) !== ranges(slot.home);
+const chipLinks = (chips) => chips.map((id, n) => html`${n ? ", " : ""}<a href="#/chips/${id}">${id}</a>`);
+const listed = (name, body) => html`<section class="title"><h1>${t(name)}</h1></section>${card(t(name), body)}`;
+
+export function groupsView(state, route) {
+  const all = state.groups || [];
+  const rows = all.filter((group) => matches(route, { phase: group.phase }));
+  const whole = (group) => group.phase === "running" && !group.down;
+  return html`${listed("groups", html`
+    ${filters(route, [["phase", t("state"), distinct(all.map((group) => group.phase), word)]])}
+    ${rows.length ? table(t("groups"), [t("name"), t("state"), t("members"), t("round"), t("sinceWhen"), t("reason")], rows.map((group) => [
+      html`<a href="#/groups/${encodeURIComponent(group.name)}">${group.name}</a>`,
+      badge(whole(group) ? "good" : group.phase === "running" ? "bad" : "busy", word(group.phase)),
+      `${group.members.length - group.down} ${t("of")} ${group.size || group.members.length}`, group.round || "", time(group.since), said(group.reason),
+    ])) : empty(t("noGroups"))}`)}`;
+}
+
+export function groupView(state, name) {
+  const group = (state.groups || []).find((one) => one.name === name);
+  if (!group) return html`<h1>${t("group", { name })}</h1><p>${t("noGroups")}</p>`;
+  return html`
+    <section class="title"><h1>${t("group", { name })}</h1>${group.reason ? html`<p>${said(group.reason)}</p>` : nothing}
+      ${[group.hint, ...group.remarks].filter(Boolean).map((text) => html`<p class="hint">${advice(text)}</p>`)}</section>
+    ${card(t("members"), table(t("members"), [t("name"), t("state"), t("chips"), t("sinceWhen"), t("reason")], group.members.map((m) => [
+      m.name, m.running ? badge("good", t("running")) : m.held ? badge("held", t("held")) : badge("bad", t("down")), chipLinks(m.chips), time(m.since), said(m.reason),
+    ])))}
+    ${card(t("history"), group.history.length ? table(t("history"), [t("round"), t("began"), t("length"), t("outcome"), t("cause")], group.history.map((r) => [
+      r.number, time(r.began), span((Date.parse(r.ended) - Date.parse(r.began)) / 1000), outcomeBadge(r.outcome, word(r.outcome)), said(r.cause),
+    ])) : empty(t("noRounds")))}`;
 }
 
 export function chipsView(state, route) {
