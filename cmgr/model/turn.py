@@ -10,13 +10,14 @@ from cmgr.model.values.chips import ChipId, ChipReport, RingId
 from cmgr.model.values.commands import (
     Command,
     CommandId,
+    FaultSaid,
     ListContainers,
     Note,
     NoteKind,
     ReadRing,
 )
 from cmgr.model.values.containers import Container, ContainerKey
-from cmgr.model.values.faults import Fault, FaultCode, Isolation
+from cmgr.model.values.faults import Assertion, Fault, FaultCode, Isolation
 from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.groups import Group
 from cmgr.model.values.healing import Healing
@@ -205,7 +206,21 @@ class Turn:
     ) -> None:
         """Say something in the timeline of the ring's episode, or outside of any."""
         ring_id, episode = (ring.id, ring.episode) if ring else (None, 0)
-        self.commands.append(Note(self.at, kind, text, ring_id, episode, chip, container))
+        card, device = self._place(chip)
+        self.commands.append(Note(self.at, kind, text, ring_id, episode, chip, container, card=card, device=device))
+
+    def note_fault(self, fault: Fault, text: str, assertion: Assertion | None = None) -> None:
+        """Say something of a fault: in words, and for programs."""
+        said, ring = FaultSaid(fault.code, fault.level.name, fault.handling.name, assertion), self.ring_of(fault.chip)
+        ring_id, episode = (ring.id, ring.episode) if ring else (None, 0)
+        card, device = self._place(fault.chip)
+        self.commands.append(
+            Note(self.at, NoteKind.FAULT, text, ring_id, episode, fault.chip, card=card, device=device, fault=said)
+        )
+
+    def _place(self, chip: ChipId | None) -> tuple[int | None, int | None]:
+        known = self.node.chips.get(chip) if chip is not None else None
+        return (known.card, known.device) if known is not None else (None, None)
 
     def enter(self, ring: Ring, phase: Phase, reason: str) -> Ring:
         """Move the ring along an edge, and say why."""

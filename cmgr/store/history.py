@@ -10,6 +10,7 @@ from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.commands import (
     Action,
     CommandId,
+    FaultSaid,
     Note,
     NoteKind,
     ResetRing,
@@ -18,7 +19,7 @@ from cmgr.model.values.commands import (
     StopContainer,
 )
 from cmgr.model.values.containers import ContainerKey
-from cmgr.model.values.faults import Fault
+from cmgr.model.values.faults import Assertion, Fault, FaultCode
 from cmgr.model.values.node import Node
 from cmgr.store import rows
 
@@ -54,6 +55,9 @@ class NoteRow:
     chip: ChipId | None
     container: ContainerKey | None
     outcome: str
+    card: int | None = None
+    device: int | None = None
+    fault: FaultSaid | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,12 @@ def note_row(note: Note) -> dict[str, Any]:
         "container": None if key is None else key.id,
         "outcome": note.outcome,
         "text": note.text,
+        "card": note.card,
+        "device": note.device,
+        "code": None if note.fault is None else note.fault.code,
+        "level": None if note.fault is None else note.fault.level,
+        "handling": None if note.fault is None else note.fault.handling,
+        "assertion": None if note.fault is None else note.fault.assertion,
     }
 
 
@@ -161,7 +171,17 @@ def note_of(row: rows.Row) -> NoteRow:
         chip=None if row["chip"] is None else ChipId(row["chip"]),
         container=None if id_ is None else ContainerKey(row["runtime"], row["namespace"], id_),
         outcome=row["outcome"],
+        card=row["card"],
+        device=row["device"],
+        fault=_fault_said(row),
     )
+
+
+def _fault_said(row: rows.Row) -> FaultSaid | None:
+    if row["code"] is None:
+        return None
+    assertion = None if row["assertion"] is None else Assertion(row["assertion"])
+    return FaultSaid(FaultCode(row["code"]), row["level"], row["handling"], assertion)
 
 
 def opened(notes: Iterable[Note]) -> list[EpisodeRow]:

@@ -45,7 +45,7 @@ _KINDS = {"INTEGER": Integer, "TEXT": Text, "BOOLEAN": Boolean}
 def _bring_up_to_date(connection: Connection) -> None:
     """Make the tables and columns that the file has not. A column has in each row what its field has by default."""
     _metadata.create_all(connection)
-    for name, table in TABLES.items():
+    for name, table in _metadata.tables.items():
         there = {column["name"] for column in inspect(connection).get_columns(name)}
         for column in table.columns:
             if column.name not in there:
@@ -106,6 +106,8 @@ notes = Table(
     Column("id", Integer, primary_key=True),
     *(_text("at"), _text("kind"), _int("episode"), Column("ring", Integer), Column("chip", Integer)),
     *(_maybe("runtime"), _maybe("namespace"), _maybe("container"), _text("outcome"), _text("text")),
+    *(Column("card", Integer), Column("device", Integer)),
+    *(_maybe("code"), _maybe("level"), _maybe("handling"), _maybe("assertion")),
     Index("notes_by_episode", "episode"),
     Index("notes_by_at", "at"),
     # A number is never used twice, also after pruning: it names a line for good.

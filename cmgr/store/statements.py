@@ -39,7 +39,11 @@ CLOSE_EPISODE = _put(
 """The same as to put one, but one that is there keeps how it began."""
 
 ADD_NOTE = _insert(
-    "notes", ("at", "kind", "episode", "ring", "chip", "runtime", "namespace", "container", "outcome", "text")
+    "notes",
+    (
+        *("at", "kind", "episode", "ring", "chip", "runtime", "namespace", "container", "outcome", "text"),
+        *("card", "device", "code", "level", "handling", "assertion"),
+    ),
 )
 
 COUNT_OUTCOME = (

@@ -279,6 +279,12 @@ class Said(TypedDict):
     text: Annotated[str, "the line"]
     chip: Annotated[int | None, "the chip that it is about"]
     container: Annotated[Key | None, "the container that it is about"]
+    card: Annotated[int | None, "the chip's card, as its driver numbers it"]
+    device: Annotated[int | None, "the chip's number on that card"]
+    code: Annotated[str | None, "the fault that it is about"]
+    level: Annotated[LevelName | None, "its level then"]
+    handling: Annotated[HandlingName | None, "the word of its table, or of a rule, for that level"]
+    assertion: Annotated[str | None, "what of it: `occurred`, `cleared`, or `once`; null: something else changed"]
 
 
 class TimelineLine(Said):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cmgr.model.values import facts
-from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.commands import FaultSaid, Note, ResetRing
 from cmgr.model.values.faults import Assertion, FaultCode, Level
 from cmgr.model.values.policy import DEFAULT_LEVELS, LevelPolicy, Policy, Strategy
 from cmgr.model.values.rings import Phase
@@ -133,6 +133,18 @@ def test_a_new_table_judges_the_faults_that_are_there() -> None:
     entries = {**CATALOG.entries, FaultCode(MINOR): CATALOG.entries[FaultCode(RESET)]}
     assert names(cmgr.tell(facts.Reconfigured(RING, replace(CATALOG, entries=entries)))) == ["a"]
     assert f"{MINOR} on chip 0 is RestartNPU now; it was NotHandleFault" in cmgr.notes()
+
+
+def test_lines_about_a_fault_say_its_code_and_level_for_programs_too() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0, MINOR)
+    cmgr.clears(0, MINOR)
+    lines = [n for n in cmgr.log if isinstance(n, Note) and n.fault is not None]
+    level = Level.NotHandleFault.name
+    assert [n.fault for n in lines] == [
+        FaultSaid(FaultCode(MINOR), level, level, said) for said in (Assertion.OCCURRED, Assertion.CLEARED)
+    ]
+    assert {(n.chip, n.card, n.device) for n in lines} == {(cmgr.chips[0].id, cmgr.chips[0].card, cmgr.chips[0].device)}
 
 
 def test_a_new_table_that_leaves_a_level_as_it_was_says_nothing() -> None:

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Occasion
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share
-from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.commands import FaultSaid, Note, NoteKind
 from cmgr.model.values.compose import Composed, Condition, Need
 from cmgr.model.values.containers import Container, ContainerKey, Exit
-from cmgr.model.values.faults import Fault, FaultCode, Handling, Isolation, Level, Severity
+from cmgr.model.values.faults import Assertion, Fault, FaultCode, Handling, Isolation, Level, Severity
 from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.groups import GroupPhase
 from cmgr.model.values.healing import Healing
@@ -153,3 +153,9 @@ NOTES = (
     values.note("chip 3: again", NoteKind.OPENED, at=LATER, episode=5),
     Note(LATER, NoteKind.WARNING, "of nothing in particular"),
 )
+
+OF_A_FAULT = Note(
+    LATER, NoteKind.FAULT, "chip 3 reports 80E01801 once", chip=CHIP, card=1, device=1,
+    fault=FaultSaid(FaultCode("80E01801"), "RestartRequest", "RestartRequest", Assertion.ONCE),
+)  # fmt: skip
+"""A line that older cmgrs noted without the fault's code."""

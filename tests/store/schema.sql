@@ -187,7 +187,13 @@ CREATE TABLE notes (
     namespace TEXT,
     container TEXT,
     outcome TEXT NOT NULL,
-    text TEXT NOT NULL
+    text TEXT NOT NULL,
+    card INTEGER,
+    device INTEGER,
+    code TEXT,
+    level TEXT,
+    handling TEXT,
+    assertion TEXT
 );
 CREATE INDEX notes_by_at ON notes (at);
 CREATE INDEX notes_by_episode ON notes (episode);

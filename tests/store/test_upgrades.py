@@ -72,9 +72,12 @@ def test_the_file_that_cmgr_0_1_0_wrote_is_upgraded_and_nothing_of_it_is_lost(pa
         assert [note.text for note in reader.notes(None, 9)] == [note.text for note in sample.NOTES]
         assert [command.id for command in reader.commands()] == ["s77"]
         assert [reset.at for reset in reader.resets(values.NOW)] == [values.NOW, sample.LATER]
-    store.save(replace(OF_0_1_0, holds={}, maintenance=None), [], [])
+    store.save(replace(OF_0_1_0, holds={}, maintenance=None), [], [sample.OF_A_FAULT])
     store.close()
     with open_reader(path) as reader:
+        *older, newest = reader.notes(None, 9)
+        assert (newest.card, newest.device, newest.fault) == (1, 1, sample.OF_A_FAULT.fault)
+        assert {(each.card, each.fault) for each in older} == {(None, None)}
         assert reader.node() == replace(OF_0_1_0, holds={}, maintenance=None)
 
 

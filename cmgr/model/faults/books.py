@@ -118,7 +118,7 @@ def _first_time(turn: Turn, new: Occurrence) -> None:
     )  # fmt: skip
     how = "once" if new.once else "now"
     text = f"chip {chip} reports {code} {how}: level {verdict.handling.name} ({verdict.origin})"
-    turn.note(NoteKind.FAULT, text, turn.ring_of(chip), chip=chip)
+    turn.note_fault(fault, text, Assertion.ONCE if new.once else Assertion.OCCURRED)
     fault = _counted(turn, fault, new.rises)
     _forget_beyond(turn, chip)
     _tell_what_is_only_observed(turn, fault)
@@ -185,8 +185,7 @@ def _cleared_by_event(turn: Turn, chip: ChipId, key: FaultKey) -> None:
 def clear(turn: Turn, fault: Fault) -> None:
     """Book the fault as over."""
     if fault.active and fault.count == 1:  # A flapping one is told of once; its count says the rest.
-        text = f"chip {fault.chip} no longer reports {fault.code}"
-        turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
+        turn.note_fault(fault, f"chip {fault.chip} no longer reports {fault.code}", Assertion.CLEARED)
     turn.put_fault(replace(fault, cleared=fault.cleared or turn.at))
     _went(turn, fault)
     track_clean(turn, fault.chip)
@@ -227,7 +226,7 @@ def _level_again(turn: Turn, fault: Fault) -> None:
     if judged != fault:
         if judged.handling is not fault.handling:
             text = f"{fault.code} on chip {fault.chip} is {judged.handling.name} now; it was {fault.handling.name}"
-            turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
+            turn.note_fault(judged, text)
         fault = judged
         turn.put_fault(fault)
         _tell_what_is_only_observed(turn, fault)

@@ -48,7 +48,7 @@ def lapse_reports(turn: Turn) -> None:
             text = (
                 f"{fault.code} ({fault.module}) on chip {fault.chip} was not reported again in time: it counts as over"
             )
-            turn.note(NoteKind.FAULT, text, turn.ring_of(fault.chip), chip=fault.chip)
+            turn.note_fault(fault, text)
             clear(turn, fault)
 
 

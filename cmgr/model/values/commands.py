@@ -10,6 +10,7 @@ from cmgr.model.values.cdi import Spec
 from cmgr.model.values.chips import ChipId, RingId, Share
 from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.documents import Document
+from cmgr.model.values.faults import Assertion, FaultCode
 
 CommandId = NewType("CommandId", str)
 
@@ -176,11 +177,24 @@ class NoteKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class FaultSaid:
+    """The fault that a line tells of, for programs: its code and level, the word of its table for that, and what of it.
+
+    `assertion`: it occurred, cleared, or was there once; None: it is there, and something else of it has changed.
+    """
+
+    code: FaultCode
+    level: str
+    handling: str
+    assertion: Assertion | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """A line for the timeline and the log, written in the same transaction as the decision it tells of.
 
-    `edge`: the phases that a ring went from and to. `ended`: when the episode that is closed was over, if that came out
-    only later. Neither is stored.
+    `card` and `device`: the chip as its driver numbers it. `edge`: the phases that a ring went from and to. `ended`:
+    when the episode that is closed was over, if that came out only later. The last two are not stored.
     """
 
     at: datetime
@@ -193,6 +207,9 @@ class Note:
     outcome: str = ""
     edge: tuple[str, str] | None = None
     ended: datetime | None = None
+    card: int | None = None
+    device: int | None = None
+    fault: FaultSaid | None = None
 
 
 Action = (

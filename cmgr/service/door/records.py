@@ -76,10 +76,16 @@ def timeline(notes: Iterable[NoteRow], began: datetime) -> "list[shapes.Timeline
 
 
 def _about(note: NoteRow | Note) -> "shapes.Said":
-    key = note.container
+    key, said = note.container, note.fault
     return {
         "kind": str(note.kind),
         "text": one_line(note.text),
         "chip": note.chip,
         "container": None if key is None else {"runtime": key.runtime, "namespace": key.namespace, "id": key.id},
+        "card": note.card,
+        "device": note.device,
+        "code": None if said is None else said.code,
+        "level": None if said is None else said.level,
+        "handling": None if said is None else said.handling,
+        "assertion": None if said is None or said.assertion is None else said.assertion.value,
     }

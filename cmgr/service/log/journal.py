@@ -40,11 +40,17 @@ def fields_of_kind(kind: str) -> dict[str, str]:
 
 def fields_of(note: Note) -> dict[str, str]:
     """Return the fields of a line of the timeline; those that it has nothing to say to are left out."""
-    key = note.container
+    key, fault = note.container, note.fault
     known = {
         "CMGR_RING": note.ring,
         "CMGR_EPISODE": note.episode or None,
         "CMGR_CHIP": note.chip,
+        "CMGR_CARD": note.card,
+        "CMGR_DEVICE": note.device,
+        "CMGR_CODE": fault and fault.code,
+        "CMGR_LEVEL": fault and fault.level,
+        "CMGR_HANDLING": fault and fault.handling,
+        "CMGR_ASSERTION": fault and fault.assertion,
         "CMGR_RUNTIME": key and key.runtime,
         "CMGR_NAMESPACE": key and key.namespace,
         "CMGR_CONTAINER": key and key.id,

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.commands import FaultSaid, Note, NoteKind
 from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.service.log.journal import Journal, encoded, fields_of, message_id, reads
 from cmgr.service.log.writer import Line
 from tests.support.journald import drained, parsed
@@ -155,6 +156,21 @@ def test_a_note_has_the_fields_of_what_it_is_about() -> None:
     }
     bare = replace(note, ring=None, episode=0, chip=None, container=None, outcome="")
     assert set(fields_of(bare)) == {"MESSAGE_ID", "CMGR_KIND"}
+
+
+def test_a_line_about_a_fault_has_its_code_its_level_and_where_the_chip_is() -> None:
+    said = FaultSaid(FaultCode("80E24E00"), "RestartNPU", "RestartNPU", Assertion.CLEARED)
+    note = Note(T0, NoteKind.FAULT, "gone", chip=ChipId(5), card=2, device=1, fault=said)
+    about = {name: value for name, value in fields_of(note).items() if name not in ("MESSAGE_ID", "CMGR_KIND")}
+    assert about == {
+        "CMGR_CHIP": "5",
+        "CMGR_CARD": "2",
+        "CMGR_DEVICE": "1",
+        "CMGR_CODE": "80E24E00",
+        "CMGR_LEVEL": "RestartNPU",
+        "CMGR_HANDLING": "RestartNPU",
+        "CMGR_ASSERTION": "cleared",
+    }
 
 
 def test_a_kind_keeps_its_message_id() -> None:
