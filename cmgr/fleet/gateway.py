@@ -55,10 +55,13 @@ _LIVELY: list[tuple[int, int, int | bytes]] = [
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The way to etcd. `password` is read at each login, so that another one counts at once; it raises `CmgrError`."""
+    """The way to etcd. `tls` is asked at each connection and `password` at each login: another one counts at once.
+
+    Both raise `FleetError`.
+    """
 
     endpoints: tuple[str, ...]
-    tls: ssl.SSLContext | None = None
+    tls: Callable[[], ssl.SSLContext | None] = lambda: None
     user: str = ""
     password: Callable[[], str] = str
 
@@ -271,7 +274,7 @@ class Gateway:
     def _opened(self, endpoint: str, path: str, body: Mapping[str, object], seconds: float) -> Stream:
         until = time.monotonic() + seconds
         token = self._token or self._log_in(endpoint, "", until)
-        line = Line(endpoint, self._access.tls)
+        line = Line(endpoint, self._access.tls())
         stream = None
         try:
             with line.bounded(max(0.01, until - time.monotonic())):
@@ -297,7 +300,7 @@ class Gateway:
                 if line.is_open():
                     return line
                 line.close()
-        return Line(endpoint, self._access.tls)
+        return Line(endpoint, self._access.tls())
 
 
 def _is_final(error: Exception) -> bool:

@@ -243,9 +243,9 @@ def test_tls_counts_only_with_a_certificate_that_is_good_for_the_host(tmp_path: 
     cluster = Cluster(1, Options(tls=certificates))
     try:
         cluster.start()
-        good = opened(Access(cluster.endpoints, trusting(str(certificates.ca))))
+        good = opened(Access(cluster.endpoints, lambda: trusting(str(certificates.ca))))
         assert wire.verdict(good.ask(TXN, put("/g/a", b"1"), 30.0)).done
-        unknown = opened(Access(cluster.endpoints, trusting("")))
+        unknown = opened(Access(cluster.endpoints, lambda: trusting("")))
         with pytest.raises(FleetError, match="its certificate is not good"):
             unknown.ask(TXN, put("/g/a", b"1"), 30.0)
         plain = opened(Access((cluster.endpoints[0].replace("https", "http"),)))
@@ -266,7 +266,7 @@ def test_a_certificate_that_has_ended_or_is_anothers_is_refused(
     cluster = Cluster(1, Options(tls=certificates))
     try:
         cluster.launch()
-        gateway = opened(Access(cluster.endpoints, trusting(str(certificates.ca))))
+        gateway = opened(Access(cluster.endpoints, lambda: trusting(str(certificates.ca))))
 
         def said() -> str:
             with pytest.raises(FleetError) as caught:

@@ -1,0 +1,47 @@
+"""The appliances of a fleet as they show themselves to each other: for people, and nothing is decided by it."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+MOST_AILS = 8
+"""So many troubles of an appliance are shown to the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ail:
+    """Something that is wrong there, and what to type there; that is a command of cmgr, or empty."""
+
+    text: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """The state that an appliance shows. `since`: when its service began. `episodes`: so many rings are in one.
+
+    `isolated`: so many chips are. `more`: so many troubles are not among `ails`.
+    """
+
+    state: str
+    since: datetime
+    episodes: int = 0
+    isolated: int = 0
+    ails: tuple[Ail, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Appliance:
+    """An appliance as another one sees it. `here`: it is this one.
+
+    `life`: how often its cmgr has registered. `presence`: None while it is not seen, and `gone` is when it was last, if
+    this life of ours has seen it. `ahead`: how far its clock is ahead of ours, as far as that is known.
+    """
+
+    name: str
+    here: bool
+    version: str
+    life: int
+    presence: Presence | None = None
+    gone: datetime | None = None
+    ahead: timedelta | None = None

@@ -1,0 +1,93 @@
+"""Appliances of a fleet on an etcd of the tests, and what each of them is told."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+
+from cmgr.fleet.appliance_text import Keys
+from cmgr.fleet.etcd import EtcdFleet, Pace
+from cmgr.fleet.gateway import Access, Gateway
+from cmgr.fleet.registration import Identity
+from cmgr.model.values.documents import Document, Entry, EntryState, Seen
+from cmgr.model.values.fleet_facts import FleetDown, FleetUp, GroupSeen
+from cmgr.model.values.groups import GroupPhase
+from cmgr.ports import FleetFact
+from tests.support.waiting import eventually
+
+QUICK = Pace(pulse=0.1, answer=1.0, resync=0.5, first_delay=0.05, longest_delay=0.2)
+"""Nobody in a test waits as long as in a machine room."""
+
+SLOW = Pace(pulse=3600.0, resync=3600.0, first_delay=0.05, longest_delay=0.2)
+"""Nothing is noticed by looking."""
+
+LEASE = timedelta(seconds=5)
+
+
+def document(round_: int = 1, **names: str) -> Document:
+    """Return a document in which each appliance has one container."""
+    members = {
+        name: Entry(round_, EntryState.RUNNING, why, (f"rank-{name}",)) for name, why in (names or {"a": ""}).items()
+    }
+    return Document(2, round_, GroupPhase.RUNNING, "a", "a test", members=members)
+
+
+class One:
+    """An appliance, and everything that it was told, in order."""
+
+    def __init__(self, fleet: EtcdFleet) -> None:
+        self.fleet = fleet
+        self.told: list[FleetFact] = []
+
+    def begin(self) -> "One":
+        """Watch, and wait until the engine is up."""
+        self.fleet.watch(self.told.append)
+        return self
+
+    def up(self, times: int = 1) -> "One":
+        eventually(lambda: self.ups() >= times, "the fleet is up")
+        return self
+
+    def ups(self) -> int:
+        return sum(isinstance(fact, FleetUp) for fact in self.told)
+
+    def born(self) -> str:
+        return [fact.born for fact in self.told if isinstance(fact, FleetUp)][-1]
+
+    def downs(self) -> list[str]:
+        return [fact.why for fact in self.told if isinstance(fact, FleetDown)]
+
+    def seen(self, group: str) -> list[Seen]:
+        return [fact.seen for fact in self.told if isinstance(fact, GroupSeen) and fact.group == group]
+
+    def sees(self, group: str, document: Document | None) -> Seen:
+        """Wait until this is what was told last of the group."""
+
+        def last() -> Seen | None:
+            seen = self.seen(group)
+            return seen[-1] if seen and seen[-1].document == document and not seen[-1].error else None
+
+        found = eventually(last, f"{self.fleet.name} is told of {group}")
+        assert found is not None
+        return found
+
+
+Make = Callable[..., One]
+
+
+@contextmanager
+def appliances(endpoints: tuple[str, ...]) -> Iterator[Make]:
+    """Yield what makes an appliance of one new fleet there, by its name."""
+    prefix = f"/fleet-{secrets.token_hex(4)}"
+    with ExitStack() as stack:
+
+        def make(
+            name: str = "a", machine: str = "", pace: Pace = QUICK, access: Access | None = None, at: str = prefix
+        ) -> One:
+            word = (machine or name).encode().hex().ljust(32, "0")
+            who = Identity(name, Keys(at), lambda: word, LEASE)
+            one = One(EtcdFleet(who, Gateway(access or Access(endpoints)), pace))
+            stack.callback(one.fleet.close)
+            return one
+
+        yield make
