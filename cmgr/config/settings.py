@@ -91,6 +91,10 @@ class Systemd:
     bus: Annotated[str, Meta("The socket of the D-Bus on which systemd answers.", form=Form.SOCKET)] = (
         "/run/dbus/system_bus_socket"
     )
+    adopt: Annotated[
+        bool,
+        Meta("Whether a container whose client runs in a unit belongs to that unit without the label cmgr.unit, too."),
+    ] = False
     units: Annotated[tuple[Unit, ...], Meta("Units whose processes use chips without any container.")] = ()
 
 

@@ -108,6 +108,9 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     return f"; did you mean {known[close[0]]}?" if close else ""
 
 
+UNIT = r"(?=.{9,255}\Z)[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service"
+
+
 def is_unit(text: str) -> bool:
     """Return whether this can be the name of a service of systemd (systemd.unit(5)); a template needs its instance."""
-    return re.fullmatch(r"(?=.{9,255}\Z)[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]+)?\.service", text) is not None
+    return re.fullmatch(UNIT, text) is not None

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from cmgr.model.containers.agreements import fleet_told
 from cmgr.model.containers.cdi import cdi_written, look_at_files, write_files
+from cmgr.model.containers.covering import cover
 from cmgr.model.containers.groups import couple, forget_groups
 from cmgr.model.containers.healing import tend
 from cmgr.model.containers.holding import (
@@ -187,6 +188,7 @@ def _settle(turn: Turn) -> None:
     for state in list(turn.node.runtimes.values()):
         if state.asked is None and (state.listed is None or state.why_down):
             turn.ask_list(state.name, f"is {state.name} there?", not_older=turn.at)
+    cover(turn)
     lapse_reports(turn)
     escalate(turn)
     release_due(turn)
@@ -222,7 +224,7 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
     node = replace(
         turn.node,
         chips=chips,
-        runtimes={name: RuntimeState(name) for name in fact.runtimes if name not in turn.node.gone},
+        runtimes={n: RuntimeState(n, covering=n in fact.covering) for n in fact.runtimes if n not in turn.node.gone},
         holds={k: _hold_after_restart(h, turn.at + turn.node.policy.retry.settle) for k, h in turn.node.holds.items()},
         faults={c: _not_ahead(known, turn.at) for c, known in turn.node.faults.items() if c in chips},
         past_faults={},

@@ -6,6 +6,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from cmgr.model.lost_shares import lost_share, shares_to_make
+from cmgr.model.units import is_covered, is_left_behind, unit_of
 from cmgr.model.values.calendar import Opening
 from cmgr.model.values.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.chips import ChipId, listed
@@ -160,14 +161,16 @@ def unclear_users(node: Node) -> list[Container]:
 
 def is_spared(node: Node, container: Container) -> bool:
     """Return whether cmgr would stop it but for this: a stop would remove it, and nothing of its own agrees to that."""
-    removed = container.auto_remove and container.strategy is None
+    removed = container.auto_remove and container.strategy is None and unit_of(node, container) is None
     return removed and container.enabled and node.policy.strategy is not Strategy.NEVER
 
 
 def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool:
     """Return whether the scope means that cmgr stops this container of the ring."""
-    if not container.enabled or container.key in ring.theirs:
+    if not container.enabled or container.key in ring.theirs or is_covered(node, container):
         return False
+    if is_left_behind(node, container):
+        return False  # It is stopped whatever the scope (`holding`), once it is sure that it has not ended.
     if container.auto_remove and container.strategy is None:
         return False  # Its runtime would remove it when it is stopped.
     if is_cleared_by_order(node, ring):
@@ -188,7 +191,7 @@ def died_of_it(node: Node, ring: Ring, container: Container, since: datetime | N
     `since`: when that began.
     """
     mine = container.enabled and container.key not in ring.theirs
-    if not mine or strategy_of(node, container) is Strategy.NEVER:
+    if not mine or strategy_of(node, container) is Strategy.NEVER or is_covered(node, container):
         return False
     if container.exit is None or not container.exit.by_itself or since is None:
         return False
@@ -282,8 +285,9 @@ def own_blocker(node: Node, hold: Hold) -> Blocker:
 
 
 def members_of(node: Node, group: str) -> list[Container]:
-    """Return the containers in the books that are members of the group, by name."""
-    return sorted((c for c in node.containers.values() if c.group == group), key=lambda c: (c.name, c.key))
+    """Return the containers in the books that are members of the group, by name; units in the place of theirs."""
+    found = (c for c in node.containers.values() if c.group == group and unit_of(node, c) is None)
+    return sorted(found, key=lambda c: (c.name, c.key))
 
 
 def is_coupled(node: Node, container: Container) -> bool:

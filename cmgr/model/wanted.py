@@ -6,6 +6,7 @@ ended it, it stays wanted: to tell of one too many is better than to call a mach
 it does where its daemon may have ended it, which is no person's wish: then a service that ends well says 0, too.
 """
 
+from cmgr.model.units import is_stood_for
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
@@ -42,8 +43,8 @@ def missing(node: Node) -> tuple[ContainerKey, ...]:
     """Return the wanted containers that do not run, as far as the books know."""
     wanted = {key for key, hold in node.holds.items() if hold.state is not HoldState.RETURNING}
     wanted |= {key for key, container in node.containers.items() if container.wanted}
-    return tuple(key for key in sorted(wanted) if not _runs(node.containers.get(key)))
+    return tuple(key for key in sorted(wanted) if not _runs(node, node.containers.get(key)))
 
 
-def _runs(container: Container | None) -> bool:
-    return container is not None and container.running
+def _runs(node: Node, container: Container | None) -> bool:
+    return container is not None and (container.running or is_stood_for(node, container))

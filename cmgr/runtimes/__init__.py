@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cmgr.config.settings import Config, Containerd, Docker, Systemd, Unit
 from cmgr.config.sim import Sim
 from cmgr.errors import ConfigError, RuntimeDown
+from cmgr.model.values.node import SYSTEMD
 from cmgr.ports import Runtime
 from cmgr.runtimes.sim.world import pretended
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from cmgr.runtimes.systemd.runtime import SystemdRuntime
 
 AUTO = "auto"
-SYSTEMD = "systemd"
 
 Names = Callable[[], Collection[str]]
 
@@ -27,8 +27,8 @@ def open_runtimes(config: Config, known: Collection[str] = (), units: Names = tu
     """Return the runtimes that the configuration names; none need answer yet.
 
     `auto` is each one whose socket is there, and each of the `known`: they were used here before, so that containers
-    of theirs may run although nobody answers just now. systemd is one where it has units to take care of: `units`
-    returns the names of those that the configuration does not name; any thread.
+    of theirs may run although nobody answers just now. systemd is one where it has units to take care of, or may find
+    some: `units` returns the names of those that the configuration does not name; any thread.
     Raises `ConfigError` for a name that is none, and `RuntimeDown` when there is no runtime at all.
     """
     openers = _openers(config, units)
@@ -39,13 +39,23 @@ def open_runtimes(config: Config, known: Collection[str] = (), units: Names = tu
     if AUTO in config.runtimes:
         sockets = _sockets(config)
         wanted += [name for name, path in sockets.items() if name in known or path.is_socket()]
-        if not wanted and not config.systemd.units:
+        if not wanted and not has_units(config):
             nowhere = " or ".join(map(str, sockets.values()))
             hint = 'install or start one, or name the one to wait for: runtimes = ["docker"]'
             raise RuntimeDown(f"cannot find a container runtime: there is no socket at {nowhere}", hint=hint)
-    if config.systemd.units or SYSTEMD in known:
+    if has_units(config) or SYSTEMD in known:
         wanted.append(SYSTEMD)
     return tuple(openers[name]() for name in dict.fromkeys(wanted))
+
+
+def has_units(config: Config) -> bool:
+    """Return whether the configuration wants units to be taken care of, whether a container names one or not."""
+    return bool(config.systemd.units) or config.systemd.adopt
+
+
+def open_systemd(config: Config, units: Names) -> Runtime:
+    """Return systemd as a runtime; `units` as in `open_runtimes`."""
+    return _systemd(config.systemd, units)
 
 
 def appeared(config: Config, opened: Collection[str]) -> tuple[Runtime, ...]:
@@ -65,7 +75,7 @@ def _openers(config: Config, units: Names) -> Mapping[str, Callable[[], Runtime]
 
 def open_units(config: Config, names: Collection[str]) -> Runtime:
     """Return the runtime of these units of systemd, which need not be any that the configuration takes care of."""
-    return _systemd(replace(config.systemd, units=tuple(map(Unit, names))), tuple)
+    return _systemd(replace(config.systemd, units=tuple(map(Unit, names)), adopt=False), tuple)
 
 
 def _sockets(config: Config) -> Mapping[str, Path]:
@@ -92,9 +102,10 @@ def _containerd(settings: Containerd, cdi: str) -> "ContainerdRuntime":
 
 
 def _systemd(settings: Systemd, units: Names) -> "SystemdRuntime":
+    from cmgr.runtimes.systemd import clients
     from cmgr.runtimes.systemd.runtime import SystemdRuntime
 
-    return SystemdRuntime(settings.bus, settings.units, units)
+    return SystemdRuntime(settings.bus, settings.units, units, clients.found if settings.adopt else dict)
 
 
 def _sim(settings: Sim) -> Runtime:

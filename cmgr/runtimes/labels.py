@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 
+from cmgr.config import spelling
 from cmgr.model.values.containers import Container, Heal, Spare
 from cmgr.model.values.policy import Strategy
 from cmgr.vendor import notations
@@ -23,6 +24,7 @@ MIN_CHIPS = "cmgr.min-chips"
 HEAL = "cmgr.heal"
 HEAL_LIMIT = "cmgr.heal-limit"
 HEAL_BACKOFF = "cmgr.heal-backoff"
+UNIT = "cmgr.unit"
 NEEDS_NETWORK = "cmgr.needs-network"
 
 IGNORE = "ignore"
@@ -38,7 +40,7 @@ class Wishes:
 
     `ignored`: the container uses no chip, whatever it could reach. `before_stop`: a command with its arguments.
     `group`: the group that it is a member of, or nothing; `group_size`: how many members that has in all, 0 where
-    nobody says.
+    nobody says. `unit`: the unit of systemd that runs it.
     """
 
     strategy: Strategy | None = None
@@ -53,6 +55,7 @@ class Wishes:
     group_size: int = 0
     spare: Spare | None = None
     min_chips: int = 0
+    unit: str = ""
     warnings: tuple[str, ...] = ()
 
     def of(self, container: Container) -> Container:
@@ -69,6 +72,7 @@ class Wishes:
             group_size=self.group_size,
             spare=self.spare,
             min_chips=self.min_chips,
+            unit=self.unit,
             warnings=container.warnings + self.warnings,
         )
 
@@ -81,11 +85,14 @@ def wished(labels: Mapping[str, str]) -> bool:
 def wishes(labels: Mapping[str, str], *, auto_remove: bool = False, image: Mapping[str, str] | None = None) -> Wishes:
     """Return what the labels wish for. `auto_remove`: the container is removed when it ends.
 
-    `image`: the labels of its image, None where nobody can tell them. Commands of those are not run.
+    `image`: the labels of its image, None where nobody can tell them. Commands of those are not run, and units that
+    they name are not touched.
     """
     warnings: list[str] = []
     said = _said(labels, warnings)
+    unit = _unit(said, image, warnings)
     heals = said.get(HEAL, "false").casefold() == "true"
+    auto_remove = auto_remove and not unit  # Its unit makes it anew.
     if heals and auto_remove:
         warnings.append(f"label {HEAL} has no use: the container is removed when it ends")
     group, size = _group(said, warnings)
@@ -102,6 +109,7 @@ def wishes(labels: Mapping[str, str], *, auto_remove: bool = False, image: Mappi
         needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
         group=group,
         group_size=size,
+        unit=unit,
         warnings=tuple(warnings[:8]),
     )
 
@@ -161,18 +169,34 @@ def _told(said: Mapping[str, object]) -> str:
 
 def _command(said: Mapping[str, str], image: Mapping[str, str] | None, warnings: list[str]) -> tuple[str, ...]:
     """Return the command that the container's maker, and not its image, wishes to be run before the stop."""
-    if BEFORE_STOP not in said:
+    if not _is_its_makers(BEFORE_STOP, said, image, warnings):
         return ()
-    if image is None:
-        warnings.append(f"label {BEFORE_STOP} is not obeyed: whether the image brought it cannot be told")
-    elif image.get(BEFORE_STOP, "").strip() == said[BEFORE_STOP]:
-        warnings.append(f"label {BEFORE_STOP} is not obeyed: the image brought it, and only --label counts")
+    try:
+        return tuple(shlex.split(said[BEFORE_STOP]))
+    except ValueError:
+        warnings.append(f"cannot read label {BEFORE_STOP}={_shown(said[BEFORE_STOP])}: a quotation mark is missing")
+        return ()
+
+
+def _unit(said: Mapping[str, str], image: Mapping[str, str] | None, warnings: list[str]) -> str:
+    """Return the unit that the container's maker, and not its image, says runs it."""
+    if not _is_its_makers(UNIT, said, image, warnings):
+        return ""
+    if re.fullmatch(_NOT_ITS_OWN, said[UNIT]):
+        warnings.append(f"label {UNIT}={said[UNIT]} is not obeyed: that unit runs more than this container")
+        return ""
+    return said[UNIT]
+
+
+def _is_its_makers(label: str, said: Mapping[str, str], image: Mapping[str, str] | None, warnings: list[str]) -> bool:
+    """Return whether the label is there and obeyed: the container's maker, and not its image, has given it."""
+    if label in said and image is None:
+        warnings.append(f"label {label} is not obeyed: whether the image brought it cannot be told")
+    elif label in said and image is not None and image.get(label, "").strip() == said[label]:
+        warnings.append(f"label {label} is not obeyed: the image brought it, and only --label counts")
     else:
-        try:
-            return tuple(shlex.split(said[BEFORE_STOP]))
-        except ValueError:
-            warnings.append(f"cannot read label {BEFORE_STOP}={_shown(said[BEFORE_STOP])}: a quotation mark is missing")
-    return ()
+        return label in said
+    return False
 
 
 def _heal(said: Mapping[str, str]) -> Heal:
@@ -181,6 +205,13 @@ def _heal(said: Mapping[str, str]) -> Heal:
         backoff=timedelta(seconds=int(said[HEAL_BACKOFF])) if HEAL_BACKOFF in said else None,
     )
 
+
+MAKERS_ONLY = frozenset({BEFORE_STOP, UNIT})
+"""The labels that count only where the container's maker, and not its image, has given them."""
+
+_NOT_ITS_OWN = (
+    r"(cmgr|cmgr-web|docker|dockerd|containerd|podman|crio|kubelet|dbus|dbus-broker|user@.*|systemd-.*)\.service"
+)
 
 _NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,62}"
 _NAME_WORDS = "at most 63 letters, digits, dots, dashes and underscores, the first a letter or digit"
@@ -198,6 +229,7 @@ _TAKEN: Mapping[str, tuple[str, str]] = {
     HEAL_BACKOFF: ("[1-9][0-9]{0,5}", "a whole number of seconds from 1"),
     GROUP: (_NAME, _NAME_WORDS),
     GROUP_SIZE: ("[1-9][0-9]{0,3}", "a whole number from 1"),
+    UNIT: (spelling.UNIT, "the name of a service of systemd, such as llm.service"),
     BEFORE_STOP: (r"(?=[^#])[ -~]{1,1000}", "a command with its arguments, at most 1000 plain characters"),
 }
 """Each label of cmgr's own that is read: what it must look like, as a regular expression and in words."""

@@ -20,10 +20,10 @@ from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
 from cmgr.model.containers.cdi import specs_of
 from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.facts import CalendarRead, Fact, Reconfigured, Restarted, Resync, RuntimeFound, TroubleMet
-from cmgr.model.values.node import Node, known_runtimes, units_known
+from cmgr.model.values.node import SYSTEMD, Node, known_runtimes, only_covers, units_known
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, ChipDriver, Runtime
-from cmgr.runtimes import appeared, open_runtimes, open_units
+from cmgr.runtimes import appeared, open_runtimes, open_systemd, open_units
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.clock import SteadyClock, history_ends, steadied
 from cmgr.service.desk import Desk
@@ -43,7 +43,7 @@ from cmgr.service.extras.surroundings import Surroundings
 from cmgr.service.inbox import Inbox
 from cmgr.service.jobs import Jobs
 from cmgr.service.log import setup as logs
-from cmgr.service.loop import Loop
+from cmgr.service.loop import Loop, Step
 from cmgr.service.metrics.page import Metrics, Sources
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
@@ -120,7 +120,7 @@ class Service:
         around = replace(self._around.around, write_cdi=lambda order: self._cdi.write(order.specs))
         self._workers = Workers(self._driver, self._runtimes, self._take, log.bug, around)
         self._loop = Loop(node, self._inbox, self._store, self._workers.submit, self._log)
-        self._loop.observers.append(self._around.observe)
+        self._loop.observers += [self._around.observe, self._meet_units]
         self._metrics = self._open_metrics()
 
     def _open_store(self) -> "SqliteStore":
@@ -136,6 +136,21 @@ class Service:
 
     def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
         return open_runtimes(self._config, known, lambda: units_known(self._loop.node))
+
+    def _meet_units(self, step: Step) -> None:
+        """Take systemd on when a container first names a unit. An observer of the loop."""
+        node = step.after
+        if node.containers is step.before.containers or SYSTEMD in self._runtimes or SYSTEMD in node.gone:
+            return
+        if units_known(node):
+            runtime = open_systemd(self._config, lambda: units_known(self._loop.node))
+            self._runtimes[SYSTEMD] = runtime
+            self._inbox.put(RuntimeFound(SYSTEMD, covering=True))
+            runtime.watch(self._take)
+
+    def _restarted(self) -> Restarted:
+        covering = () if self._config.systemd.units or not only_covers(self._loop.node) else (SYSTEMD,)
+        return Restarted(self._driver.chips(), tuple(self._runtimes), self._timetable.read(), covering=covering)
 
     def _close_runtimes(self) -> None:
         for runtime in tuple(self._runtimes.values()):
@@ -176,16 +191,17 @@ class Service:
         self._loop.observers.append(lambda step: control.tell(step.notes))
         jobs = Jobs(self._put_job, self._config.resync, self._tick(), self._clock.drift)
         self._signals(reloader)
+        opened = tuple(self._runtimes.values())
         # Before any event can come: everything else is decided against what this sets up.
         self._around.begin(self._clock.now())
         self._stack.callback(self._around.close)
-        self._inbox.put(Restarted(self._driver.chips(), tuple(self._runtimes), self._timetable.read()))
+        self._inbox.put(self._restarted())
         if self._damage:
             self._inbox.put(_damaged(self._damage))
         self._loop.step(self._inbox.take(None))
         self._tidy_cdi()
         self._driver.watch(self._inbox.put)
-        for runtime in tuple(self._runtimes.values()):
+        for runtime in opened:
             runtime.watch(self._take)
         control.start()
         self._stack.callback(control.close)

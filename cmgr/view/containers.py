@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.containers.projects import circle
 from cmgr.model.scope import chip_words, grave_faults, halting, is_spared, network_blocker, start_blocker, why_idle
+from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.containers import HEALTHY, Container, ContainerKey
 from cmgr.model.values.holds import Hold, HoldState
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.wanted import missing
 from cmgr.view.advice import called, idle_hint, isolation_hint, name_of
@@ -42,6 +43,8 @@ SPARED = "was started with --rm, so that a stop would remove it: cmgr does not s
 SPARED_HINT = "make it anew without --rm; or, where its loss is none, with the label cmgr.strategy"
 
 FROZEN = "somebody has paused it with its own client, and cmgr leaves it so, or pauses it again after a start"
+
+STARTS = {"docker": "docker start {}", SYSTEMD: "systemctl start {}"}
 
 DOWN: Final = "down"
 """The status of a container that ought to run, does not, and is not held."""
@@ -74,7 +77,9 @@ def _down(node: Node, key: ContainerKey) -> Down:
 
 def containers(node: Node) -> "list[shapes.Container]":
     """Return the running containers that use chips, the held ones, and those that ought to run, by name."""
-    shown = {key for key, c in node.containers.items() if c.running and (c.chips or c.warnings or c.unread or c.heal)}
+    shown = {
+        k for k, c in node.containers.items() if c.running and (c.chips or c.warnings or c.unread or c.heal or c.unit)
+    }
     rows = [_row(node, key) for key in sorted({*shown, *node.holds, *missing(node)})]
     return sorted(rows, key=lambda row: (row["name"], row["runtime"], row["namespace"], row["id"]))
 
@@ -120,8 +125,24 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "hint": hint,
         "project": container.composed.project if container is not None and container.composed is not None else "",
         "service": container.composed.service if container is not None and container.composed is not None else "",
+        "unit": _unit(node, container),
         "warnings": _warnings(node, container),
     }
+
+
+def _unit(node: Node, container: Container | None) -> str:
+    unit = unit_of(node, container) if container is not None else None
+    return unit.name if unit is not None else ""
+
+
+def _without_unit(node: Node, container: Container) -> str:
+    """Return what it means that the unit which is said to run the container is not there; or nothing."""
+    if not container.unit or unit_of(node, container) is not None or is_asked_for(node, container):
+        return ""
+    systemd = node.runtimes.get(SYSTEMD)
+    why = f"systemd does not answer: {systemd.why_down}" if systemd is not None and systemd.why_down else ""
+    why = why or ("systemd is gone for good" if systemd is None else "systemd knows no such unit")
+    return f"its unit {container.unit} is not there ({why}): the container itself is stopped and started"
 
 
 def _warnings(node: Node, container: Container | None) -> list[str]:
@@ -130,7 +151,8 @@ def _warnings(node: Node, container: Container | None) -> list[str]:
     services = circle(node, container)
     circles = [f"depends_on goes round ({' → '.join(services)}): nobody waits along it"] * bool(services)
     unread = [f"cannot be read now: {container.unread}"] * bool(container.unread)
-    return [one_line(warning) for warning in (*unread, *container.warnings, *circles)]
+    units = [why] if (why := _without_unit(node, container)) else []
+    return [one_line(warning) for warning in (*unread, *container.warnings, *units, *circles)]
 
 
 def _status(container: Container | None, hold: Hold | None) -> "shapes.ContainerStatus":
@@ -158,7 +180,7 @@ def _ended(node: Node, container: Container) -> tuple[str, str]:
         how = f"it ended with code {end.code} while {container.key.runtime} was not there to say why, perhaps with it"
     elif end is not None:
         how = f"it ended with code {end.code}, and it is not known who ended it"
-    start = f"docker start {name}" if container.key.runtime == "docker" else "with your client"
+    start = STARTS.get(container.key.runtime, "with your client").format(name)
     hint = f"start it ({start}); or, if it is not to run, type: cmgr forget {name}"
     troubles = _of_chips(node, container.chips)
     return joined([how, *troubles[:1], "cmgr does not hold it"]), hint
@@ -187,7 +209,8 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
     waited_for, how = _waited_for(node, container)
     frozen = FROZEN if container.frozen else ""
     away = joined([words(slot) for slot in of_container(node, container) for words in (moved, fewer)])
-    return joined([f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, away]), hint or how
+    by = f"{unit} is stopped and started in its place" if (unit := _unit(node, container)) else ""
+    return joined([f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, away, by]), hint or how
 
 
 def _waited_for(node: Node, container: Container) -> tuple[str, str]:

@@ -121,7 +121,7 @@ class Heal(TypedDict):
 
 
 class Container(TypedDict):
-    runtime: Annotated[str, "docker, containerd, sim"]
+    runtime: Annotated[str, "docker, containerd, sim; systemd of a unit"]
     namespace: Annotated[str, "containerd's; nothing for the others"]
     id: Annotated[str, "the runtime's id"]
     name: Annotated[str, "its name"]
@@ -144,11 +144,12 @@ class Container(TypedDict):
     hint: Annotated[str, "what to type"]
     project: Annotated[str, "the project of docker compose that it is of, or nothing"]
     service: Annotated[str, "which service of that"]
+    unit: Annotated[str, "the unit of systemd that is stopped and started in its place, or nothing"]
     warnings: Annotated[list[str], "what in its definition could not be read"]
 
 
 class Down(TypedDict):
-    runtime: Annotated[str, "docker, containerd, sim"]
+    runtime: Annotated[str, "docker, containerd, sim; systemd of a unit"]
     namespace: Annotated[str, "containerd's; nothing for the others"]
     id: Annotated[str, "the runtime's id"]
     name: Annotated[str, "its name"]

@@ -174,3 +174,31 @@ def test_a_command_that_cannot_be_read_is_a_warning_and_nothing_is_run(value: st
     wished = wishes({"cmgr.before-stop": value}, image={})
     assert (wished.before_stop, len(wished.warnings)) == ((), 1)
     assert wished.warnings[0].startswith("cannot read label cmgr.before-stop=")
+
+
+UNIT = {"cmgr.unit": "llm@3.service"}
+
+
+def test_the_unit_that_runs_a_container_is_what_its_maker_says() -> None:
+    assert wishes(UNIT, image={}).unit == "llm@3.service"
+    assert wishes({**UNIT, "cmgr.heal": "true"}, image={}, auto_remove=True).heal, "its unit makes it anew"
+
+
+@pytest.mark.parametrize("image", [UNIT, None])
+def test_a_unit_that_the_image_names_or_may_have_named_is_not_touched(image: dict[str, str] | None) -> None:
+    wished = wishes(UNIT, image=image)
+    assert wished.unit == ""
+    assert wished.warnings[0].startswith("label cmgr.unit is not obeyed: ")
+
+
+@pytest.mark.parametrize("value", ["", "llm", "llm.socket", "llm@.service", "../llm.service", "a b.service", "x" * 300])
+def test_what_is_no_name_of_a_service_is_a_warning(value: str) -> None:
+    wished = wishes({"cmgr.unit": value}, image={})
+    assert wished.unit == ""
+    assert wished.warnings[0].startswith("cannot read label cmgr.unit=")
+
+
+@pytest.mark.parametrize("name", ["docker", "containerd", "cmgr", "dbus", "systemd-logind", "user@1000"])
+def test_a_unit_that_runs_more_than_a_container_is_not_touched(name: str) -> None:
+    wished = wishes({"cmgr.unit": f"{name}.service"}, image={})
+    assert (wished.unit, len(wished.warnings)) == ("", 1)

@@ -64,6 +64,9 @@ _container = Container(
     before_stop=("save", "--now"),
     deaf=True,
     min_chips=2,
+    unit="llm@3.service",
+    covers=frozenset({"3"}),
+    runs=frozenset({"web", "db"}),
 )
 _hold = Hold(
     key=KEY,

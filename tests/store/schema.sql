@@ -52,6 +52,9 @@ CREATE TABLE containers (
     "group" TEXT DEFAULT '' NOT NULL,
     spare TEXT,
     min_chips INTEGER DEFAULT 0 NOT NULL,
+    unit TEXT DEFAULT '' NOT NULL,
+    covers TEXT DEFAULT '[]' NOT NULL,
+    runs TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (

@@ -34,7 +34,16 @@ OF_0_1_0 = replace(
     reservations={},
     holds={key: replace(hold, sick=0, inherited=False) for key, hold in sample.NODE.holds.items()},
     containers={
-        key: replace(c, composed=None, before_stop=(), deaf=False, min_chips=0)
+        key: replace(
+            c,
+            composed=None,
+            before_stop=(),
+            deaf=False,
+            min_chips=0,
+            unit="",
+            covers=frozenset[str](),
+            runs=frozenset[str](),
+        )
         for key, c in sample.NODE.containers.items()
     },
 )

@@ -5,7 +5,7 @@ import http.client
 import json
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from cmgr import listener
 from cmgr.cli.check import around, cdi
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.cli.check.rings import rings
-from cmgr.cli.check.units import units
+from cmgr.cli.check.units import clients, units
 from cmgr.cli.source import database_of
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
@@ -35,6 +35,13 @@ SECONDS = 3.0
 RUNNING = ("running", "settling", "pausing")
 
 
+def running_in_units() -> Mapping[str, frozenset[str]]:
+    """Return the containers that units of this machine run."""
+    from cmgr.runtimes.systemd.clients import found
+
+    return found()
+
+
 def findings(config: Config) -> Iterator[Finding]:
     """Yield what is found with this configuration, the service's parts in the order in which it opens them."""
     told = _asked(Path(config.socket))
@@ -49,6 +56,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from _runtimes(config, () if isinstance(told, CmgrError) else told["troubles"])
     yield from cdi.findings(config)
     yield from units(config)
+    yield from clients(config, None if isinstance(told, CmgrError) else rows, running_in_units())
     yield from around.findings(config)
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)

@@ -1,12 +1,18 @@
-"""Checks of the units that the configuration names. Nothing is stopped or started."""
+"""Checks of the units that the configuration names, and of those that run containers. Nothing is stopped or started."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from cmgr.cli.check.finding import OK, WARNING, Finding, of_error
 from cmgr.config.settings import Config, Unit
 from cmgr.errors import CmgrError
 from cmgr.model.values.containers import Container
 from cmgr.vendor import vendors
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+Running = Mapping[str, frozenset[str]]
 
 
 def units(config: Config) -> Iterator[Finding]:
@@ -41,3 +47,26 @@ def _covered(covered: tuple[Unit, ...], found: Mapping[str, Container]) -> Itera
             yield Finding("unit", WARNING, f"{unit.name} has no chips: no fault concerns it", "name its chips")
         else:
             yield Finding("unit", OK, f"{unit.name} {'runs' if found[unit.name].running else 'is down'}")
+
+
+def clients(config: Config, rows: "Sequence[shapes.Container] | None", running: Running) -> Iterator[Finding]:
+    """Yield which units run which containers, and whether they are stopped and started in their place.
+
+    `rows`: the containers that the service knows, None where it does not answer. `running`: the names or ids of those
+    that units were found to run, by unit.
+    """
+    for row in rows or ():
+        if row["unit"]:
+            yield Finding("unit", OK, f"{row['unit']} is stopped and started in the place of {row['name']}")
+    for unit, names in sorted(running.items()):
+        if rows is None:
+            text = f"{unit} runs {', '.join(sorted(names))}"
+            yield Finding("unit", OK, text, "" if config.systemd.adopt else f"if that uses chips: {_hint(unit)}")
+        for row in rows or ():
+            if not row["unit"] and not names.isdisjoint((row["name"], row["id"])):
+                text = f"{unit} runs {row['name']} and starts it again when cmgr stops it"
+                yield Finding("unit", WARNING, text, _hint(unit))
+
+
+def _hint(unit: str) -> str:
+    return f"give the container the label cmgr.unit={unit}; or set systemd.adopt = true"

@@ -101,7 +101,8 @@ def users_of_ring(status: "shapes.Status", chip: int) -> list[str]:
 
 def counts(status: "shapes.Status") -> str:
     """Return how many chips are healthy and how many containers run."""
-    chips, containers = status["chips"], status["containers"]
+    # Of a unit and the containers that it runs the unit counts.
+    chips, containers = status["chips"], [c for c in status["containers"] if not c["unit"]]
     healthy = sum(c["healthy"] for c in chips)
     running = sum(c["status"] in ("running", "settling") for c in containers)
     well = counted(len(chips), "chip")

@@ -13,6 +13,7 @@ from datetime import datetime
 
 from cmgr.model.scope import Block, holds_on, start_blocker, why_idle
 from cmgr.model.turn import Turn
+from cmgr.model.units import is_covered, unit_of
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.healing import Healing, ailment, limit_of, not_ahead, wait_of
@@ -25,7 +26,7 @@ from cmgr.words import counted, span
 def tend(turn: Turn) -> None:
     """Let every container that ails go one step on towards its restart."""
     for container in list(turn.node.containers.values()):
-        if container.heal is not None and container.seen is not None:
+        if container.heal is not None and container.seen is not None and unit_of(turn.node, container) is None:
             _tend(turn, container)
     for healing in list(turn.node.healings.values()):
         if healing.key not in turn.node.containers and healing.key not in turn.node.holds:
@@ -71,7 +72,7 @@ def _was_asked_for(container: Container, hold: Hold) -> bool:
 
 def _is_ours(node: Node, container: Container) -> bool:
     """Return whether restarting the container is up to cmgr now."""
-    if not container.enabled or container.auto_remove:
+    if not container.enabled or container.auto_remove or is_covered(node, container):
         return False
     if container.claims and not container.chips:
         return False  # It asks for chips that are not here.
@@ -210,6 +211,8 @@ def notice_death(turn: Turn, known: Container | None, container: Container) -> N
     """
     end = container.exit
     if container.heal is None or container.running or end is None or not end.by_itself:
+        return
+    if unit_of(turn.node, container) is not None:
         return
     healing = turn.node.healings.get(container.key, Healing(container.key))
     if healing.life == container.run:

@@ -13,7 +13,7 @@ from cmgr.model.containers.cdi import look_at_files
 from cmgr.model.containers.groups import why_coupled
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
 from cmgr.model.containers.ordering import starts_before, stops_before
-from cmgr.model.containers.owners import restarted, wait_before_stop
+from cmgr.model.containers.owners import count_stop, restarted, wait_before_stop
 from cmgr.model.containers.settling import UNHEALTHY_AFTER, let_settle, settle
 from cmgr.model.containers.sightings import (
     container_removed,
@@ -37,6 +37,7 @@ from cmgr.model.scope import (
     start_blocker,
 )
 from cmgr.model.turn import Turn
+from cmgr.model.units import is_left_behind, outlives, unit_of
 from cmgr.model.values.chips import listed
 from cmgr.model.values.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.containers import NO_RESTART, Container
@@ -107,9 +108,25 @@ def _hold_killed_by_isolated(turn: Turn) -> None:
                 _make(turn, ring, container, text)
 
 
+def _hold_left_behind(turn: Turn) -> None:
+    """Hold, to stop it, what runs on though its unit was stopped: its client may have been killed."""
+    if observing(turn.node):
+        return
+    for container in list(turn.node.containers.values()):
+        unit = unit_of(turn.node, container)
+        if unit is None or container.key in turn.node.holds or not container.enabled:
+            continue
+        if is_left_behind(turn.node, container) and outlives(turn.node, container) and count_stop(turn, container):
+            of = turn.node.holds[unit.key]
+            turn.put_hold(hold_on(container, turn.at, of.cause, of.episode))
+            text = f"{container.name} runs on though its unit {unit.name} is down: it is stopped, too"
+            turn.note(NoteKind.WARNING, text, turn.ring_for(container.chips), container=container.key)
+
+
 def look_after(turn: Turn) -> None:
-    """Hold what died of an isolated chip, and look whether what was started stays up."""
+    """Hold what died of an isolated chip or outlived its unit, and look whether what was started stays up."""
     _hold_killed_by_isolated(turn)
+    _hold_left_behind(turn)
     for hold in list(turn.node.holds.values()):
         if hold.command is None and hold.state is HoldState.SETTLING:
             settle(turn, hold)
@@ -166,7 +183,7 @@ def _last_words(turn: Turn, hold: Hold) -> tuple[str, ...]:
 
 def _still_wanted(turn: Turn, hold: Hold) -> bool:
     container = turn.node.containers.get(hold.key)
-    if container is None or not container.running:
+    if container is None or not container.running or is_left_behind(turn.node, container):
         return True
     if hold.cause is Cause.HEAL:
         return is_still_ill(container)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from cmgr.model.containers.spares import in_place_of, to_hand_out
 from cmgr.model.scope import isolated_words, observing, only_isolated
 from cmgr.model.turn import Turn
+from cmgr.model.units import is_covered
 from cmgr.model.values.chips import ChipId, listed, resolve
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container, Spare
@@ -111,6 +112,8 @@ def _hold_users(turn: Turn, slot: str) -> None:
     for container in users_of(turn.node, slot):
         if not container.running or container.key in turn.node.holds or not container.enabled:
             continue
+        if is_covered(turn.node, container):
+            continue  # Its unit asks for the slot, too.
         turn.put_hold(replace(hold_on(container, turn.at, Cause.MOVE), frozen=container.frozen))
         text = f"{container.name} will be stopped, and started again on the other chips of slot {slot}"
         turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)

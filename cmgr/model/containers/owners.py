@@ -60,6 +60,17 @@ def started_again(turn: Turn, hold: Hold, container: Container) -> bool:
     return False
 
 
+def count_stop(turn: Turn, container: Container) -> bool:
+    """Count that a container is stopped which its unit has left behind. Return whether it still is: not without end."""
+    if any(container.key in ring.theirs for ring in turn.rings_of(container.chips)):
+        return False
+    counted = [_count(turn, ring, container) for ring in turn.rings_of(container.chips) if ring.in_episode]
+    for ring in counted:
+        if is_fought_for(ring, container):
+            turn.put_ring(replace(ring, theirs=ring.theirs | {container.key}))
+    return not any(is_fought_for(ring, container) for ring in counted)
+
+
 def look_who_started(turn: Turn, known: Container | None, container: Container) -> None:
     """Look at a container that is not held and has begun a life: was it started again, or one of its name made anew?"""
     if not container.running or (known is not None and known.running and known.run == container.run):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit, left_to_its_unit
 from cmgr.model.containers.healing import notice_death
 from cmgr.model.containers.heirs import heir_started, passed_on
 from cmgr.model.containers.leaving import wait_for_another
@@ -58,12 +59,12 @@ def runtime_told(turn: Turn, fact: RuntimeFound | RuntimeUp | RuntimeDown) -> No
 
 def _runtime_found(turn: Turn, fact: RuntimeFound) -> None:
     if fact.runtime not in turn.node.runtimes and fact.runtime not in turn.node.gone:
-        _take_on(turn, fact.runtime)
+        _take_on(turn, fact.runtime, covering=fact.covering)
 
 
-def _take_on(turn: Turn, runtime: str) -> None:
-    """From now on nothing is decided on who uses a chip before this runtime, too, has said so."""
-    turn.put_runtime(RuntimeState(runtime))
+def _take_on(turn: Turn, runtime: str, *, covering: bool = False) -> None:
+    """From now on nothing is decided on who uses a chip before this runtime, too, has said so, but for `covering`."""
+    turn.put_runtime(RuntimeState(runtime, covering=covering))
     turn.note(NoteKind.WARNING, f"{runtime} is there now: its containers are taken care of, too")
     turn.ask_list(runtime, f"{runtime} is there", not_older=turn.at)
 
@@ -177,13 +178,11 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     if not sure and _is_of_an_earlier_life(turn.node.containers.get(container.key), container):
         turn.ask_list(container.key.runtime, f"does {container.name} run?", not_older=turn.at)
         return
+    container = adopted(turn, as_remembered(turn.node, container))
     hold = turn.node.holds.get(container.key)
     if hold is not None and container.restart_policy not in (NO_RESTART, hold.restart_policy):
         hold = _policy_changed(turn, hold, container.restart_policy)
-    if hold is not None and container.running:
-        container = _seen_running(turn, hold, container, sure)
-    elif hold is not None and sure:
-        _seen_down(turn, hold, container)
+    container = _seen_held(turn, hold, container, sure) if hold is not None else container
     known = turn.node.containers.get(container.key)
     notice_death(turn, known, container)
     asked, warnings = resolve(container.claims, turn.node.chips, chips_of_slots(turn.node))
@@ -206,10 +205,20 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         told_before=was_told_before(known, container),
     )
     turn.put_container(replace(now, wanted=is_wanted(known, now)))
+    fit_to_unit(turn, now, begun=changed and now.running)
     if now.running:
         turn.end_trouble(TroubleKind.LOST, full_name(now.key, now.name))
     if hold is None:
         look_who_started(turn, known, turn.node.containers[container.key])
+
+
+def _seen_held(turn: Turn, hold: Hold, container: Container, sure: bool) -> Container:
+    """Say what it means how a held container is now; return it as it is to be booked."""
+    if container.running:
+        return _seen_running(turn, hold, container, sure)
+    if sure:
+        _seen_down(turn, hold, container)
+    return container
 
 
 def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
@@ -378,6 +387,8 @@ def container_removed(turn: Turn, key: ContainerKey) -> None:
     if hold is not None and not is_held_down(hold):
         text = f"{hold.name} is forgotten: somebody removed it"  # It ran, and was theirs already but for a formality.
         turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=key)
+    elif hold is not None and left_to_its_unit(turn, hold):
+        pass
     elif hold is not None and not passed_on(turn, hold):
         wait_for_another(turn, hold)
         container = turn.node.containers.get(key)
@@ -464,3 +475,4 @@ def stopped(turn: Turn, hold: Hold, run: str) -> None:
     wait = backed_off(retry.backoff, retry.backoff_max, hold.sick) if hold.sick else None
     down = replace(down, told=None, down=turn.at, retry_at=turn.at + wait if wait else None)
     turn.put_hold(down)
+    left_to_its_unit(turn, down)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from cmgr.model.scope import grave_faults, holds_on, observing, on_ring, strategy_of, unclear_users, why_idle
 from cmgr.model.turn import Turn
+from cmgr.model.units import is_covered, tells_of_users
 from cmgr.model.values.calendar import DRILLS, Drill, Exercise, Occasion, Opening
 from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipId, RingId, listed
@@ -32,7 +33,7 @@ def begin_drills(turn: Turn) -> None:
             continue
         chips = _chips(turn.node, drill)
         # It is not known yet who runs there: this is asked again while its time lasts.
-        if any(r.listed is None and not r.why_down for r in turn.node.runtimes.values()) or _unread(turn, chips):
+        if any(r.listed is None and not r.why_down for r in tells_of_users(turn.node)) or _unread(turn, chips):
             continue
         occasion = Occasion(drill.occasion, opening.wall)
         why = next(_against(turn, drill, chips), "")
@@ -73,7 +74,7 @@ def _against(turn: Turn, drill: Drill, chips: list[ChipId]) -> Iterator[str]:
         yield f"no container {drill.container} runs on chips"
     if node.restraint.kept:
         yield "rings are kept back"
-    for state in node.runtimes.values():
+    for state in tells_of_users(node):
         if state.why_down:
             yield f"cannot reach {state.name}: {state.why_down}"
     for ring in turn.rings_of(frozenset(chips)):
@@ -101,6 +102,8 @@ def _trouble(turn: Turn, ring: Ring) -> Iterator[str]:
 
 
 def _unstoppable(node: Node, container: Container) -> str:
+    if is_covered(node, container):
+        return ""  # Its unit is asked instead.
     if container.wanted and not container.running:
         return f"container {container.name} is down"
     spared = container.unclear or not container.enabled or (container.auto_remove and container.strategy is None)

@@ -36,6 +36,7 @@ from cmgr.model.scope import (
     used_chips,
 )
 from cmgr.model.turn import Turn
+from cmgr.model.units import tells_of_users
 from cmgr.model.values.calendar import Opening
 from cmgr.model.values.chips import listed
 from cmgr.model.values.commands import Note, NoteKind
@@ -127,8 +128,8 @@ def _isolated_cause(turn: Turn, ring: Ring) -> str:
 def _listing(turn: Turn, ring: Ring) -> None:
     waits = []
     assert ring.since is not None
-    for name in sorted(turn.node.runtimes):
-        state = turn.node.runtimes[name]
+    for state in list(tells_of_users(turn.node)):
+        name = state.name
         if state.listed is None or state.listed < ring.since:
             turn.ask_list(name, f"who uses {listed(ring.chips)}?", not_older=ring.since)
             waits.append(f"cannot ask {name}: {state.why_down}" if state.why_down else f"{name} is asked who uses it")

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from cmgr.model.scope import Scope, handled_faults, holds_on, in_scope, observing, on_ring
 from cmgr.model.turn import Turn
+from cmgr.model.units import tells_of_users
 from cmgr.model.values.chips import RingId
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.holds import HoldState
@@ -122,4 +123,4 @@ def _would_stop(node: Node, ring: Ring) -> bool:
 
 
 def _heard(node: Node) -> bool:
-    return all(state.listed is not None for state in node.runtimes.values())
+    return all(state.listed is not None for state in tells_of_users(node))

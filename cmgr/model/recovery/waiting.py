@@ -21,12 +21,14 @@ from cmgr.model.scope import (
     why_idle,
 )
 from cmgr.model.turn import Turn
+from cmgr.model.units import is_asked_for, tells_of_users
 from cmgr.model.values.calendar import Opening
 from cmgr.model.values.chips import ChipReport, listed
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Fault, Level
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.policy import NO_TIME, Strategy, look_again_after
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.words import span
@@ -132,7 +134,9 @@ def _backing_off(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | 
 
 
 def _users(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
-    users = [c for c in on_ring(turn.node, ring) if c.running] + unclear_users(turn.node)
+    found = [c for c in on_ring(turn.node, ring) if c.running] + unclear_users(turn.node)
+    units = {c.name for c in found if c.key.runtime == SYSTEMD}
+    users = [c for c in found if c.unit not in units]  # Of a unit and its containers the unit is told.
     if not users:
         return None
     ring = turn.put_ring(replace(ring, blocked=ring.blocked or turn.at))
@@ -168,6 +172,8 @@ def _widens_at(turn: Turn, ring: Ring, users: Sequence[Container]) -> datetime |
 
 def _why_left(turn: Turn, ring: Ring, container: Container) -> str:
     """Say which running container is in the way, and why cmgr does not stop it."""
+    if is_asked_for(turn.node, container):
+        return f"{container.name} (systemd is asked about its unit {container.unit})"
     if container.unclear:
         return f"{container.name} (it can reach every chip, and nobody knows which it uses)"
     if container.key in ring.theirs and is_fought_for(ring, container):
@@ -193,7 +199,7 @@ def _shares(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
 
 
 def _runtimes(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
-    for state in turn.node.runtimes.values():
+    for state in tells_of_users(turn.node):
         if state.why_down:
             return Obstacle(f"cannot ask {state.name} who uses {listed(ring.chips)}: {state.why_down}", state.ask_at)
     return None
@@ -225,9 +231,9 @@ def require_look(turn: Turn, ring: Ring) -> bool:
     assert look is not None
     reason = f"before the reset: is anybody on {listed(ring.chips)}?"
     fresh = True
-    for name, state in sorted(turn.node.runtimes.items()):
+    for state in list(tells_of_users(turn.node)):
         if state.listed is None or state.listed < look:
-            turn.ask_list(name, reason, not_older=look)
+            turn.ask_list(state.name, reason, not_older=look)
             fresh = False
     read = ring.read is not None and ring.read >= look
     if not read and (ring.asked is not None or ring.ask_at is None):

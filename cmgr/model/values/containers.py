@@ -96,6 +96,9 @@ class Container:
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
     `told_before`: it is down, and an earlier life of cmgr has seen this end.
     `min_chips`: with so many chips it may be started where no spare is there; 0: only with all.
+    `unit`: the unit of systemd that runs it, if one does. Of such a unit, which is a container of the runtime systemd,
+    `covers` are the claims of the containers that it runs, part of its own, and `runs` their names where it was found
+    to run them; both are remembered while it is down. `ended`: how the last of them ended in its present life.
     """
 
     key: ContainerKey
@@ -122,6 +125,9 @@ class Container:
     group: str = ""
     spare: Spare | None = None
     min_chips: int = 0
+    unit: str = ""
+    covers: frozenset[str] = frozenset()
+    runs: frozenset[str] = frozenset()
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0
@@ -130,6 +136,7 @@ class Container:
     unread: ThisLife[str] = ""
     frozen: ThisLife[bool] = False
     told_before: ThisLife[bool] = False
+    ended: ThisLife[Exit | None] = None
 
     @property
     def unclear(self) -> bool:

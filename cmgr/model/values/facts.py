@@ -19,12 +19,14 @@ class Restarted:
     """A life of the process begins: the first event of each. Commands of earlier lives are answered by nobody.
 
     `openings` is what the calendar says. `appliance`: this one's name in its fleet; empty where no engine is set.
+    `covering`: those of `runtimes` whose `RuntimeState` says so.
     """
 
     chips: tuple[Chip, ...]
     runtimes: tuple[str, ...]
     openings: tuple[Opening, ...] = ()
     appliance: str = ""
+    covering: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +107,13 @@ class SharesMade:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeFound:
-    """A runtime that was not there when this life began: its socket is there now. Whether it answers, others say."""
+    """A runtime that was not there when this life began: its socket is there now. Whether it answers, others say.
+
+    `covering`: as in `RuntimeState`.
+    """
 
     runtime: str
+    covering: bool = False
 
 
 @dataclass(frozen=True, slots=True)

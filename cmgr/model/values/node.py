@@ -28,6 +28,9 @@ from cmgr.model.values.troubles import Trouble, TroubleKey
 
 ChipFaults = Mapping[FaultKey, Fault]
 
+SYSTEMD = "systemd"
+"""The runtime whose containers are units of systemd."""
+
 
 @dataclass(frozen=True, slots=True)
 class RuntimeState:
@@ -35,7 +38,8 @@ class RuntimeState:
 
     `listed`: when the last good list was asked for. `asked`: the list under way and when it was asked for.
     `again`: another is wanted when that is in. `restarted`: when its daemon came up last. `failures`: lists in a row
-    that failed.
+    that failed. `covering`: whoever of its containers uses a chip does so by containers of other runtimes, so that
+    nobody waits for its word on that.
     """
 
     name: str
@@ -46,6 +50,7 @@ class RuntimeState:
     ask_at: datetime | None = None
     restarted: datetime | None = None
     failures: int = 0
+    covering: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,5 +145,17 @@ def known_runtimes(node: Node) -> frozenset[str]:
 
 
 def units_known(node: Node) -> frozenset[str]:
-    """Return the units of systemd that are to be looked after although no setting names them: those that are held."""
-    return frozenset(key.id for key in node.holds if key.runtime == "systemd")
+    """Return the units of systemd that are to be looked after although no setting names them.
+
+    Those that are held, that containers say run them, and that ought to run: of such a unit no container may be left.
+    """
+    held = {key.id for key in node.holds if key.runtime == SYSTEMD}
+    known = {k.id for k, c in node.containers.items() if k.runtime == SYSTEMD and (c.running or c.wanted)}
+    return frozenset(held | known | {c.unit for c in node.containers.values() if c.unit})
+
+
+def only_covers(node: Node) -> bool:
+    """Return whether all units that are known use chips by containers of other runtimes only."""
+    units = {key for key in (*node.containers, *node.holds) if key.runtime == SYSTEMD}
+    found = [node.containers.get(key) for key in units]
+    return all(unit is not None and unit.claims == unit.covers for unit in found)

@@ -38,9 +38,9 @@ class Described:
 _PRIVILEGED = "is privileged, so it can reach every chip; which it uses cannot be told"
 
 
-def asks_last_words(document: object) -> bool:
+def asks_for_image(document: object) -> bool:
     """Return whether it matters which labels the container's image has."""
-    return labels.BEFORE_STOP in texts(mapping(mapping(document).get("Config")).get("Labels"))
+    return not labels.MAKERS_ONLY.isdisjoint(texts(mapping(mapping(document).get("Config")).get("Labels")))
 
 
 def described(document: object, majors: claims.Majors, image: Mapping[str, str] | None = None) -> Described:

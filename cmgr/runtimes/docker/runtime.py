@@ -17,7 +17,7 @@ from cmgr.runtimes.claims import majors_here, mounted_in
 from cmgr.runtimes.docker import inside
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Watcher
-from cmgr.runtimes.docker.inspect import NAME, Described, asks_last_words, described, restart_policy, unreadable
+from cmgr.runtimes.docker.inspect import NAME, Described, asks_for_image, described, restart_policy, unreadable
 from cmgr.runtimes.docker.known import Known
 from cmgr.runtimes.docker.shims import end_idle_shims
 from cmgr.runtimes.docker.tell import Teller
@@ -206,7 +206,7 @@ class DockerRuntime:
         ticket = self._known.ticket()
         with self._clients.use(f"inspect container {self._known.name(id_)}", seconds or self._limits.look) as client:
             document = client.api.inspect_container(id_)
-        image = self._image_labels(document, seconds or self._limits.look) if asks_last_words(document) else None
+        image = self._image_labels(document, seconds or self._limits.look) if asks_for_image(document) else None
         found = described(document, majors_here(), image)
         if found.concerns and found.container.running and (given := mounted_in(found.pid)):
             found = replace(found, container=replace(found.container, claims=found.container.claims | given))

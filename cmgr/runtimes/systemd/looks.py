@@ -12,27 +12,41 @@ from cmgr.runtimes.following import Limits
 from cmgr.runtimes.systemd.bus import Bus
 from cmgr.runtimes.systemd.unit import Described, described
 
+Clients = Callable[[], Mapping[str, frozenset[str]]]
+
 
 class Looks:
     """Says how units are. Any thread.
 
-    `units`: those of the configuration. `others`: returns the names of more, of those that are held, say.
+    `units`: those of the configuration. `others`: returns the names of more, of those that are held, say. `clients`:
+    returns the containers that units are found to run, by unit.
     """
 
     def __init__(
-        self, path: str, units: Collection[Unit], others: Callable[[], Collection[str]], limits: Limits
+        self,
+        path: str,
+        units: Collection[Unit],
+        others: Callable[[], Collection[str]],
+        limits: Limits,
+        clients: Clients = dict,
     ) -> None:
         self.limits = limits
         self._path = path
         self._units = {unit.name: unit for unit in units}
         self._others = others
+        self._clients = clients
+        self._running: Mapping[str, frozenset[str]] = {}
         self._lock = threading.Lock()
         self._last: dict[str, Described] = {}
         self._stopped: dict[str, str] = {}
 
     def names(self) -> Mapping[str, Unit]:
         """Return the units that are taken care of."""
-        return {**{name: Unit(name) for name in self._others()}, **self._units}
+        return {**{name: Unit(name) for name in (*self._running, *self._others())}, **self._units}
+
+    def find_clients(self) -> None:
+        """Look which units run containers."""
+        self._running = self._clients()
 
     def bus(self, what: str) -> Bus:
         """Return a new connection. Raises `RuntimeDown`."""
@@ -45,7 +59,8 @@ class Looks:
         with self._lock:
             unit = self._completed(found)
             self._note(unit)
-        return unit
+        runs = self._running.get(name, frozenset()) if unit.container.running else frozenset()
+        return replace(unit, container=replace(unit.container, runs=runs))
 
     def heard(self, name: str, told: Mapping[str, Any]) -> None:
         """Note the life of the unit from a signal, `told`: it may be over and forgotten before anybody looks."""

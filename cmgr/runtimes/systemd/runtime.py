@@ -16,7 +16,7 @@ from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.following import Limits
 from cmgr.runtimes.systemd.bus import MANAGER, Bus
 from cmgr.runtimes.systemd.events import Watcher
-from cmgr.runtimes.systemd.looks import Looks
+from cmgr.runtimes.systemd.looks import Clients, Looks
 from cmgr.runtimes.systemd.unit import NAME, Described
 
 _START = 55.0
@@ -34,11 +34,18 @@ class SystemdRuntime:
 
     name = NAME
 
-    def __init__(self, path: str, units: Collection[Unit] = (), others: Callable[[], Collection[str]] = tuple) -> None:
-        self._looks = Looks(path, units, others, Limits())
+    def __init__(
+        self,
+        path: str,
+        units: Collection[Unit] = (),
+        others: Callable[[], Collection[str]] = tuple,
+        clients: Clients = dict,
+    ) -> None:
+        self._looks = Looks(path, units, others, Limits(), clients)
         self._watcher: Watcher | None = None
 
     def list(self) -> tuple[Container, ...]:
+        self._looks.find_clients()
         with self._looks.bus("list units") as bus:
             found = [self._looks.unit(bus, name) for name in self._looks.names()]
         return tuple(unit.container for unit in found if not unit.gone)
@@ -83,8 +90,9 @@ class SystemdRuntime:
             # "fail": never against somebody who stops it this moment.
             result = _result(bus, bus.ask("StartUnit", "ss", key.id, "fail"), _START)
             now = self._looks.unit(bus, key.id)
-        if now.container.running and now.container.run not in ("", unit.container.run):
-            return now.container.run
+        begun = now.container.run not in ("", unit.container.run)
+        if begun and (now.container.running or result == "canceled"):
+            return now.container.run  # Of a start that somebody has stopped its end tells.
         if result is None:
             raise RuntimeAils(f"cannot {what}: it still waits for other units", hint="systemctl list-jobs")
         raise ContainerError(f"cannot {what}: {_why(result, now)}", hint=f"journalctl -u {key.id}")

@@ -7,9 +7,10 @@ from typing import Any
 
 from cmgr.config.settings import Unit
 from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.node import SYSTEMD
 from cmgr.runtimes.labels import LONGEST_GRACE
 
-NAME = "systemd"
+NAME = SYSTEMD
 
 _DOWN = ("inactive", "failed", "maintenance")
 _OWN_DOING = ("oom-kill", "watchdog", "core-dump", "protocol", "resources")

@@ -1,0 +1,164 @@
+"""Covering: what a unit of systemd has from the containers that it runs, and what they have from it.
+
+A unit uses the chips that its containers ask for, and wishes what their labels wish, unless a setting of its own says
+something else. All that is remembered while it is down: its next life brings new containers.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from cmgr.model.scope import is_held_down
+from cmgr.model.turn import Turn
+from cmgr.model.units import is_asked_for, unit_key, unit_of
+from cmgr.model.values.chips import resolve
+from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.containers import HEALTHY, UNHEALTHY, Container, ContainerKey
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.node import SYSTEMD, Node, chips_of_slots
+from cmgr.model.wanted import was_meant
+
+
+def cover(turn: Turn) -> None:
+    """Look at every unit that containers say runs them."""
+    theirs: dict[ContainerKey, list[Container]] = {}
+    for container in turn.node.containers.values():
+        if container.unit:
+            theirs.setdefault(unit_key(container.unit), []).append(container)
+    for key, containers in theirs.items():
+        if any(is_asked_for(turn.node, container) for container in containers) and SYSTEMD in turn.node.runtimes:
+            asked = max(c.since or turn.at for c in containers)
+            turn.ask_list(SYSTEMD, f"is there a unit {key.id}?", not_older=asked)
+        unit = turn.node.containers.get(key)
+        if unit is not None:
+            _fit(turn, unit, [c for c in containers if c.running])
+            _ask_whether_ended(turn, unit, containers)
+
+
+def _fit(turn: Turn, unit: Container, running: list[Container]) -> None:
+    """Have the unit be what those are that it runs now; one that is held keeps what it was, too."""
+    if not running or not unit.running:
+        return
+    hold = turn.node.holds.get(unit.key)
+    own = replace(unit, claims=unit.claims - unit.covers)
+    now = _like(own, running, unit.covers if hold is not None else frozenset())
+    used = unit.used | {chip for c in running for chip in c.used}
+    chips = resolve(now.claims, turn.node.chips, chips_of_slots(turn.node))[0] | used
+    new = not unit.covers and bool(now.covers or now.heal is not None or now.group)
+    now = replace(now, chips=chips, used=used, wanted=(unit.wanted or new) and now.enabled)
+    if now != unit:
+        turn.put_container(now)
+    if hold is not None and not chips <= hold.chips:
+        turn.put_hold(replace(hold, chips=hold.chips | chips))
+
+
+def _like(unit: Container, those: Iterable[Container], more: frozenset[str] = frozenset()) -> Container:
+    """Return the unit with what those claim, besides `more`, and wish."""
+    those = sorted(those, key=lambda c: (c.name, c.key))
+    covers = more.union(*(c.covers or c.claims for c in those))
+    healths, bounds = {c.health for c in those}, [c.says_within for c in those if c.says_within is not None]
+    return replace(
+        unit,
+        claims=unit.claims | covers,
+        covers=covers,
+        strategy=next((c.strategy for c in those if c.strategy is not None), unit.strategy),
+        order=next((c.order for c in those if c.order), unit.order),
+        enabled=all(c.enabled for c in those),
+        needs_network=any(c.needs_network for c in those),
+        group=next((c.group for c in those if c.group), ""),
+        group_size=max((c.group_size for c in those), default=0),
+        spare=next((c.spare for c in those if c.spare is not None), None),
+        heal=next((c.heal for c in those if c.heal is not None), None),
+        health=next((word for word in (UNHEALTHY, "starting", HEALTHY) if word in healths), ""),
+        says_within=max(bounds, default=None),
+    )
+
+
+def as_remembered(node: Node, told: Container) -> Container:
+    """Return a unit as systemd tells of it now with what it has from its containers, which systemd does not know."""
+    known = node.containers.get(told.key)
+    if told.key.runtime != SYSTEMD or known is None:
+        return told
+    unit = replace(told, runs=told.runs if told.running else told.runs or known.runs)
+    running = [c for c in node.containers.values() if c.unit == told.name and c.running] if told.running else []
+    if running:
+        unit = _like(unit, running, known.covers if told.key in node.holds else frozenset())
+    elif known.covers:
+        unit = replace(_like(unit, [known]), health="")
+    end, same = told.exit, known.run == told.run
+    if same and end is not None and end.asked is None and known.ended is not None:
+        # The client of a container that was stopped, or died, ends as that did, and says no more.
+        end = replace(end, asked=known.ended.asked)
+    return replace(unit, exit=end, ended=known.ended if same else None)
+
+
+def adopted(turn: Turn, container: Container) -> Container:
+    """Return the container with the unit that was found to run it, if there is one and no label names another."""
+    if container.unit or container.key.runtime == SYSTEMD or SYSTEMD not in turn.node.runtimes:
+        return container
+    units = [u for k, u in turn.node.containers.items() if k.runtime == SYSTEMD and _runs(u, container)]
+    return replace(container, unit=units[0].name) if len(units) == 1 else container
+
+
+def _runs(unit: Container, container: Container) -> bool:
+    return container.name in unit.runs or container.key.id in unit.runs
+
+
+def fit_to_unit(turn: Turn, container: Container, *, begun: bool) -> None:
+    """Take note of what a container that was just seen says of its unit, or a unit of its containers.
+
+    `begun`: it has begun a life.
+    """
+    if container.runs:
+        _adopt_those_of(turn, container)
+    elif container.unit:
+        _told_of_end(turn, container)
+    elif begun and SYSTEMD in turn.node.runtimes and container.key.runtime != SYSTEMD:
+        turn.ask_list(SYSTEMD, f"which unit runs {container.name}?", not_older=turn.at)
+
+
+def _adopt_those_of(turn: Turn, unit: Container) -> None:
+    """Take note of the containers that the unit was found to run."""
+    for container in [c for c in turn.node.containers.values() if _runs(unit, c) and not c.unit]:
+        found = adopted(turn, container)
+        if found.unit and container.key not in turn.node.holds:
+            turn.put_container(found)
+            text = f"{found.name} is run by {found.unit}: that is stopped and started in its place"
+            turn.note(NoteKind.RESULT, text, turn.ring_for(found.chips), container=found.key)
+
+
+def _told_of_end(turn: Turn, container: Container) -> None:
+    """Take note for its unit of how a container ended: systemd itself only sees how its client did."""
+    unit = unit_of(turn.node, container)
+    if unit is None or container.running or container.exit is None or container.exit.asked is None:
+        return
+    unit, end = replace(unit, ended=container.exit), unit.exit
+    if not unit.running and end is not None and end.asked is None:
+        end = replace(end, asked=container.exit.asked)
+        unit = replace(unit, exit=end, wanted=unit.wanted and not was_meant(end))
+    turn.put_container(unit)
+
+
+def _ask_whether_ended(turn: Turn, unit: Container, containers: Iterable[Container]) -> None:
+    """Have those listed that run still, as far as the books know, though their unit is down."""
+    if unit.running or unit.since is None:
+        return
+    for name in sorted({c.key.runtime for c in containers if c.running} & turn.node.runtimes.keys()):
+        listed = turn.node.runtimes[name].listed
+        if listed is None or listed < unit.since:
+            turn.ask_list(name, f"did what {unit.name} ran end with it?", not_older=unit.since)
+
+
+def left_to_its_unit(turn: Turn, hold: Hold) -> bool:
+    """End the hold on a container, which is down, if its unit is held: that one starts it again, or another like it.
+
+    Return whether it did.
+    """
+    container = turn.node.containers.get(hold.key)
+    unit = unit_of(turn.node, container) if container is not None else None
+    of_unit = turn.node.holds.get(unit.key) if unit is not None else None
+    if of_unit is None or not is_held_down(of_unit):
+        return False
+    text = f"{hold.name} is no longer held: it is down like its unit, which starts it again"
+    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    turn.drop_hold(hold.key)
+    return True

@@ -1,0 +1,72 @@
+"""Units of systemd that run containers of other runtimes: which unit covers a container, and what that means.
+
+While its unit covers a container, orders go to the unit. The container itself is not held, stopped or started, but for
+one that outlives the stop of its unit. A container whose unit is not there is one like any other.
+"""
+
+from collections.abc import Iterator
+
+from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.node import SYSTEMD, Node, RuntimeState
+
+
+def unit_key(name: str) -> ContainerKey:
+    return ContainerKey(SYSTEMD, "", name)
+
+
+def unit_of(node: Node, container: Container) -> Container | None:
+    """Return the unit that runs the container; None where it has none, or systemd knows no such unit."""
+    return node.containers.get(unit_key(container.unit)) if container.unit else None
+
+
+def is_asked_for(node: Node, container: Container) -> bool:
+    """Return whether systemd has yet to say whether the container's unit is there."""
+    if not container.unit or unit_of(node, container) is not None or SYSTEMD in node.gone:
+        return False
+    state = node.runtimes.get(SYSTEMD)
+    if state is None:
+        return True  # The service takes systemd on as soon as a container names a unit.
+    return not state.why_down and (state.listed is None or (container.since is None or state.listed < container.since))
+
+
+def is_covered(node: Node, container: Container) -> bool:
+    """Return whether the container is its unit's business: it is stopped and started by stopping and starting that.
+
+    It is not while it runs and its unit does not: whatever has started it, or left it behind, is not the unit.
+    """
+    unit = unit_of(node, container)
+    return is_asked_for(node, container) if unit is None else unit.running or not container.running
+
+
+def is_left_behind(node: Node, container: Container) -> bool:
+    """Return whether the container runs while its unit is held down: it is stopped, and its unit starts it again."""
+    unit = unit_of(node, container)
+    if unit is None or unit.running or not container.running:
+        return False
+    hold = node.holds.get(unit.key)
+    return hold is not None and hold.state in (HoldState.STOPPING, HoldState.STOPPED, HoldState.STARTING)
+
+
+def outlives(node: Node, container: Container) -> bool:
+    """Return whether it is sure that the container runs on though its unit is down: a list has said so since."""
+    unit, state = unit_of(node, container), node.runtimes.get(container.key.runtime)
+    if unit is None or unit.running or not container.running:
+        return False
+    return state is not None and state.listed is not None and unit.since is not None and state.listed >= unit.since
+
+
+def is_stood_for(node: Node, container: Container) -> bool:
+    """Return whether its unit stands for a container that is down: it is down itself, or runs another in its place."""
+    unit = unit_of(node, container)
+    if unit is None:
+        return False
+    if not unit.running or unit.key in node.holds:
+        return True
+    mates = (c for c in node.containers.values() if c.unit == container.unit and c.running)
+    return any(mate.chips >= container.chips for mate in mates)
+
+
+def tells_of_users(node: Node) -> Iterator[RuntimeState]:
+    """Yield the runtimes of which each must say who uses a chip: all but a systemd whose units only run containers."""
+    yield from (state for _, state in sorted(node.runtimes.items()) if not state.covering)

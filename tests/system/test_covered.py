@@ -1,0 +1,219 @@
+"""Containers that units run: the real service, a real systemd, a real Docker daemon, simulated chips."""
+
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from cmgr.runtimes.systemd.unit import key
+from tests.runtimes.systemd.world import SystemdWorld
+from tests.support.dockerd import IMAGE, OBEYS
+from tests.support.programs import program
+from tests.support.service import LATER, Service, Setting
+from tests.support.systemd import Systemd
+from tests.support.waiting import eventually
+from tests.system.conftest import Install
+from tests.system.containers import Containers
+
+pytestmark = pytest.mark.docker
+
+LLM = "llm@0.service"
+WAITS = {"levels.RestartRequest.reset_after": "1h"}
+
+Serve = Callable[..., Service]
+
+
+@pytest.fixture
+def world(systemd: Systemd) -> Iterator[SystemdWorld]:
+    world = SystemdWorld(systemd)
+    yield world
+    world.close()
+
+
+@pytest.fixture
+def serve(on_docker: Install, containers: Containers, world: SystemdWorld) -> Serve:
+    """Install a service, and an instance of a template unit that runs a container on chip 0.
+
+    `more`: options of `docker run` beside its name; `unit`: settings of the unit.
+    """
+
+    def made(more: str = "--label cmgr.unit=%n", *, unit: dict[str, str] | None = None, **settings: Setting) -> Service:
+        service = on_docker({"systemd.bus": world.systemd.socket, **settings})
+        world.systemd.define("llm@.service", ExecStart=run(containers, more), **(unit or {}))
+        world.start(key(LLM))
+        eventually(lambda: alive(containers), why="its container runs")
+        return service
+
+    return made
+
+
+def run(containers: Containers, more: str) -> str:
+    docker = f"{program('docker')} --host unix://{containers.dockerd.socket}"
+    # Doubled, so that systemd does not take it for a variable of its own.
+    command = shlex.quote(OBEYS[-1].replace("$", "$$"))
+    words = f"run --rm --name llm --network none --env ASCEND_VISIBLE_DEVICES=0 {more} {IMAGE} /bin/sh -c {command}"
+    return f"{docker} {words}"
+
+
+def alive(containers: Containers) -> list[str]:
+    """Return the id of the container that the unit runs, once that has begun its work."""
+    with closing(containers.dockerd.client()) as client:
+        found = client.containers(filters={"name": "^/llm$"})
+        return [str(row["Id"]) for row in found if client.logs(row["Id"])]
+
+
+def row(service: Service, name: str) -> dict[str, Any]:
+    return service.container(name) or {}
+
+
+def warned(service: Service) -> str:
+    return " ".join(row(service, "llm").get("warnings", []))
+
+
+def knows(service: Service) -> None:
+    eventually(
+        lambda: row(service, "llm").get("unit") == LLM and row(service, LLM).get("chips") == [0], why="it is covered"
+    )
+
+
+def test_the_unit_is_stopped_and_started_and_its_container_is_another_one_then(
+    serve: Serve, containers: Containers, world: SystemdWorld
+) -> None:
+    service = serve(unit={"Restart": "always", "RestartSec": "0"})
+    (before,) = alive(containers)
+    service.start()
+    knows(service)
+    assert f"{LLM} is stopped and started in its place" in " ".join(service.cmgr("status").out.split())
+    service.inject(0)
+    service.until_said("is over: recovered")
+    service.until_over()
+    texts = [note.text for note in service.notes(1)]
+    assert [t for t in texts if t.startswith(("stop ", "start "))] == [f"stop {LLM} (grace 90 s)", f"start {LLM}"]
+    eventually(lambda: alive(containers) not in ([], [before]), why="the unit has made it anew")
+    assert world.running(key(LLM))
+    eventually(lambda: row(service, "llm").get("unit") == LLM, why="the new one is covered, too")
+    assert "all is well" in service.cmgr("status").out
+
+
+def test_the_hold_survives_that_the_container_is_gone_and_cmgr_is_killed(
+    serve: Serve, containers: Containers, world: SystemdWorld
+) -> None:
+    service = serve(unit={"Restart": "always", "RestartSec": "0"}, **WAITS)
+    service.start()
+    knows(service)
+    service.inject(0, LATER)
+    eventually(lambda: not world.running(key(LLM)), why="the unit is down")
+    service.until_reason("RestartRequest")
+    assert alive(containers) == []
+    service.kill9()
+    service.start()
+    eventually(lambda: row(service, LLM).get("status") == "paused", why="it is held")
+    assert row(service, LLM)["chips"] == [0]
+    service.inject(0, LATER, assertion="cleared")
+    service.until_over()
+    eventually(lambda: alive(containers), why="its container runs again")
+
+
+def test_a_container_whose_client_was_killed_is_stopped_before_the_reset(
+    serve: Serve, containers: Containers, world: SystemdWorld
+) -> None:
+    service = serve(unit={"KillSignal": "SIGKILL", "ExecStartPre": "-" + remove(containers)})
+    (before,) = alive(containers)
+    service.start()
+    knows(service)
+    service.inject(0)
+    service.until_said("runs on though its unit")
+    service.until_said("is over: recovered")
+    assert [r.outcome for r in service.resets()] == ["taken"]
+    eventually(lambda: alive(containers) not in ([], [before]), why="the unit has made it anew")
+
+
+def remove(containers: Containers) -> str:
+    return f"{program('docker')} --host unix://{containers.dockerd.socket} rm --force llm"
+
+
+def test_a_unit_that_a_person_stops_is_not_started(serve: Serve, containers: Containers, world: SystemdWorld) -> None:
+    service = serve(**WAITS)
+    service.start()
+    knows(service)
+    world.stop(key(LLM))
+    eventually(lambda: not row(service, LLM), why="it is not cmgr's any more")
+    service.inject(0, LATER)
+    service.until_reason("RestartRequest")
+    service.inject(0, LATER, assertion="cleared")
+    service.until_over()
+    assert not world.running(key(LLM))
+    assert "all is well" in service.cmgr("status").out
+
+
+def test_a_unit_whose_container_crashes_in_the_fault_is_started_again(
+    serve: Serve, containers: Containers, world: SystemdWorld
+) -> None:
+    service = serve(**WAITS)
+    service.start()
+    knows(service)
+    containers.crash("llm")
+    eventually(lambda: not world.running(key(LLM)), why="the unit failed")
+    service.inject(0)
+    service.until_said("is over: recovered")
+    eventually(lambda: alive(containers), why="its container runs again")
+
+
+def test_a_label_that_names_no_unit_is_told_and_the_container_is_stopped_itself(
+    on_docker: Install, containers: Containers, world: SystemdWorld
+) -> None:
+    service = on_docker({"systemd.bus": world.systemd.socket})
+    labelled(containers, "nowhere.service")
+    service.start()
+    eventually(
+        lambda: "systemd knows no such unit" in " ".join(row(service, "llm").get("warnings", [])), why="it is told"
+    )
+    service.inject(0)
+    service.until_said("is over: recovered")
+    assert containers.count("llm", "start") == 1
+
+
+def test_without_systemd_the_label_is_a_warning_and_no_ring_waits_for_it(
+    on_docker: Install, containers: Containers
+) -> None:
+    service = on_docker({"systemd.bus": "/nonexistent/bus"})
+    labelled(containers, "llm.service")
+    service.start()
+    eventually(lambda: "systemd does not answer" in warned(service), why="it is told")
+    service.inject(0)
+    service.until_said("is over: recovered")
+    assert containers.count("llm", "start") == 1
+
+
+def labelled(containers: Containers, unit: str) -> None:
+    with closing(containers.dockerd.client()) as client:
+        config = client.create_host_config(network_mode="none")
+        environment = ["ASCEND_VISIBLE_DEVICES=0"]
+        made = client.create_container(
+            IMAGE, list(OBEYS), name="llm", host_config=config, environment=environment, labels={"cmgr.unit": unit}
+        )
+        client.start(made["Id"])
+    containers.names.append("llm")
+    containers.mark()
+
+
+def test_a_unit_is_found_by_its_client_and_adopted_if_that_is_set(
+    serve: Serve, containers: Containers, world: SystemdWorld
+) -> None:
+    service = serve("", unit={"Restart": "always", "RestartSec": "0"})
+    service.start()
+    eventually(lambda: row(service, "llm"), why="it is known")
+    assert row(service, "llm")["unit"] == ""
+    assert f"{LLM} runs llm and starts it again when cmgr stops it" in " ".join(service.cmgr("check").out.split())
+    service.terminate()
+    service.configure({"systemd.adopt": True})
+    service.start()
+    knows(service)
+    assert f"{LLM} is stopped and started in the place of llm" in " ".join(service.cmgr("check").out.split())
+    service.inject(0)
+    service.until_said("is over: recovered")
+    service.until_said(f"{LLM} is stopped")
+    eventually(lambda: alive(containers), why="its container runs again")
+    eventually(lambda: row(service, "llm").get("unit") == LLM, why="the new one is found, too")
