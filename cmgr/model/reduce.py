@@ -30,6 +30,7 @@ from cmgr.model.containers.sightings import (
     runtime_told,
     users_seen,
 )
+from cmgr.model.containers.spanning import agree
 from cmgr.model.faults.arrivals import chips_listed, refitted
 from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.faults.isolation import release_at, release_due
@@ -200,6 +201,7 @@ def _settle(turn: Turn) -> None:
         rounds += 1
     let_go(turn)
     write_files(turn)
+    agree(turn)
 
 
 def _moves(turn: Turn) -> bool:
@@ -363,6 +365,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     times += lapses(node)
     times += [o.lapses for o in node.reset_orders.values() if not o.done]
     times.append(node.cdi.retry_at)
+    times += [g.retry_at for g in node.fleet_groups.values() if g.asked is None]
     times += [kept.until for kept in node.reservations.values()]
     times.append(node.maintenance.until if node.maintenance is not None else None)
     # A deadline that is past and still there waits for something other than time.

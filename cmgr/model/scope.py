@@ -12,6 +12,7 @@ from cmgr.model.values.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
+from cmgr.model.values.fleet import gate
 from cmgr.model.values.groups import Group, GroupPhase
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
@@ -247,10 +248,15 @@ class Blocker(NamedTuple):
 def start_blocker(node: Node, hold: Hold) -> Blocker:
     """Return what keeps cmgr from starting the held container now, in words."""
     own = own_blocker(node, hold)
-    group = halting(node, hold.key) if own.kind is not Block.CHIP else None
+    group = in_round(node, hold.key) if own.kind is not Block.CHIP else None
     if group is None:
         return own
-    found = group_obstacle(node, group)
+    found = group_obstacle(node, group) if group.phase is GroupPhase.HALTING else None
+    if found is None and (why := gate(node.engine, node.fleet_groups.get(group.name))):
+        # The other appliances may take long: no episode waits for them.
+        return Blocker(Block.CHIP, group_waits(group, why))
+    if group.phase is GroupPhase.STARTING:
+        return own
     # That the last of them can be started, and the round goes on, is seen within the same turn.
     return Blocker(found.kind if found else Block.ANSWER, group_waits(group, found.why if found else ""))
 
@@ -308,12 +314,17 @@ def is_held_down(hold: Hold) -> bool:
     return hold.state in (HoldState.STOPPING, HoldState.STOPPED, HoldState.STARTING)
 
 
-def halting(node: Node, key: ContainerKey) -> Group | None:
-    """Return the group whose round keeps this member down."""
+def in_round(node: Node, key: ContainerKey) -> Group | None:
+    """Return the group of whose round the container is a member."""
     container = node.containers.get(key)
     group = node.groups.get(container.group) if container is not None and container.group else None
-    waits = group is not None and group.phase is GroupPhase.HALTING and key in group.members
-    return group if waits else None
+    return group if group is not None and group.in_round and key in group.members else None
+
+
+def halting(node: Node, key: ContainerKey) -> Group | None:
+    """Return the group whose round keeps this member down."""
+    group = in_round(node, key)
+    return group if group is not None and group.phase is GroupPhase.HALTING else None
 
 
 def group_obstacle(node: Node, group: Group, at: datetime | None = None) -> Blocker | None:

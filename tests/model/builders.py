@@ -119,6 +119,7 @@ def stored(node: Node) -> Node:
         containers={k: reborn(c) for k, c in node.containers.items()},
         tallies={k: reborn(t) for k, t in node.tallies.items()},
         holds={k: reborn(h) for k, h in node.holds.items()},
+        fleet_groups={n: reborn(g) for n, g in node.fleet_groups.items()},
     )
 
 
@@ -137,8 +138,10 @@ class Cmgr:
         runtimes: tuple[str, ...] = ("docker",),
         catalog: Catalog = CATALOG,
         settle: float = 0,
+        appliance: str = "",
     ) -> None:
         self.now = T0
+        self.appliance = appliance
         self.chips = topology(chips, ring)
         self.runtimes = runtimes
         self.truth = {c.key: c for c in containers}
@@ -163,7 +166,7 @@ class Cmgr:
         """Let a life of the process begin, with what is stored."""
         self.node = replace(stored(self.node), policy=self.policy, catalog=self.catalog)
         self.pending = []
-        self.tell(facts.Restarted(self.chips, self.runtimes))
+        self.tell(facts.Restarted(self.chips, self.runtimes, appliance=self.appliance))
 
     def tell(self, fact: facts.Fact) -> list[Command]:
         """Let cmgr take in one fact, and return what it decided."""

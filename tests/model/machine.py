@@ -102,6 +102,7 @@ class Real:
     full: int = 0
     share: str = ""
     group: str = ""
+    group_size: int = 0
     begun: datetime = T0
     by_others: bool = False
 
@@ -133,6 +134,7 @@ class Real:
             frozen=self.running and self.frozen,
             needs_network=self.needs_network,
             group=self.group,
+            group_size=self.group_size,
             min_chips=self.min_chips,
         )
 
@@ -192,6 +194,7 @@ class Machine:
         if self.plan.grouped and self.rng.random() < self.plan.grouped:
             real.group = self.rng.choice(["tp4", "decode"])
             real.chips = () if self.rng.random() < 0.15 else real.chips
+            real.full = len(real.chips)
         if self.plan.composed and self.rng.random() < self.plan.composed:
             real.composed = self._composed(number)
         self.truth[key] = real

@@ -67,7 +67,7 @@ class World:
     deaths: int = 0
 
     def __post_init__(self) -> None:
-        self.machine = Machine(self.seed, self.plan)
+        self.machine = self.make()
         self.rng = self.machine.rng
         self.windows = [*self.policy.windows(), MAINTENANCE_WINDOWS] if self.policy.windows() else []
         self.windows += [drill.occasion for drill in self.policy.drills]
@@ -85,12 +85,19 @@ class World:
             self.answer()
         self.machine.calm = calm
 
+    def make(self) -> Machine:
+        return Machine(self.seed, self.plan)
+
+    def appliance(self) -> str:
+        """Return its name in a fleet: this one is in none."""
+        return ""
+
     def topology(self) -> tuple[Chip, ...]:
         return topology(self.plan.chips, self.plan.ring)
 
     def begin(self) -> None:
         self.node = self.saved = replace(self.load(), policy=self.policy, catalog=self.catalog())
-        self.step(facts.Restarted(self.topology(), self.plan.runtimes, self.openings()))
+        self.step(facts.Restarted(self.topology(), self.plan.runtimes, self.openings(), self.appliance()))
 
     def openings(self) -> tuple[Opening, ...]:
         """Return what the calendar says; when a window changes next, nobody knows."""

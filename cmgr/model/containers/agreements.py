@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from cmgr.model.turn import Turn
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.documents import Document, Outcome, Seen
-from cmgr.model.values.fleet import NEVER, FleetGroup
+from cmgr.model.values.fleet import NEVER, FleetGroup, seen_at, starts_here
 from cmgr.model.values.fleet_facts import FleetDown, FleetTold, FleetUp, GroupRead, GroupSeen, GroupWritten
 from cmgr.model.values.policy import backed_off
 
@@ -30,7 +30,7 @@ def fleet_told(turn: Turn, fact: FleetTold) -> None:
         case GroupSeen():
             group = turn.node.fleet_groups.get(fact.group)
             if group is not None and (group.seen is NEVER or fact.seen.revision > group.seen.revision):
-                turn.put_fleet_group(_knows(group, fact.seen, turn.at))
+                turn.put_fleet_group(_knows(group, fact.seen, turn.at, asked=False))
         case GroupWritten() | GroupRead():
             group = turn.node.fleet_groups.get(fact.group)
             if group is not None and group.asked is not None and group.asked[0] == fact.command:
@@ -71,13 +71,14 @@ def _answered(turn: Turn, group: FleetGroup, fact: GroupWritten | GroupRead) -> 
     return group if fact.outcome is Outcome.DONE else replace(group, seen=NEVER)
 
 
-def _knows(group: FleetGroup, seen: Seen, at: datetime) -> FleetGroup:
+def _knows(group: FleetGroup, seen: Seen, at: datetime, *, asked: bool = True) -> FleetGroup:
+    """Return the group with its document seen. `asked`: it is an answer, so that it is no older than the question."""
     document = seen.document
     since = _since(group, document, at)
     if document is None:
         return replace(group, seen=seen, since=since)
-    whole = 0 < document.size <= document.known
-    return replace(group, seen=seen, whole=whole, since=since)
+    group = replace(seen_at(group, document), seen=seen, since=since)
+    return replace(group, looked=group.held) if asked and starts_here(group) else group
 
 
 def _since(group: FleetGroup, document: Document | None, at: datetime) -> Mapping[str, datetime]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from cmgr.model.containers.healing import begin_anew, confirm
+from cmgr.model.containers.spanning import call
 from cmgr.model.scope import (
     Block,
     blocks_its_group,
@@ -28,6 +29,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import Container, ContainerKey, full_name
 from cmgr.model.values.facts import GroupRestartOrdered, GroupResumeOrdered
+from cmgr.model.values.fleet import gate, left_out, starts_here
 from cmgr.model.values.groups import Group, GroupPhase, over
 from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
 from cmgr.model.values.node import Node
@@ -40,6 +42,7 @@ def couple(turn: Turn) -> None:
         return
     held = (turn.node.containers.get(key) for key in turn.node.holds)
     names = {c.group for c in held if c is not None and c.group}
+    names |= {name for name in turn.node.fleet_groups if call(turn.node, name) is not None}
     for name in sorted(names | {g.name for g in turn.node.groups.values() if g.in_round}):
         _couple(turn, turn.node.groups.get(name) or Group(name))
 
@@ -47,6 +50,7 @@ def couple(turn: Turn) -> None:
 def _couple(turn: Turn, group: Group) -> None:
     left = group.out & turn.node.containers.keys()
     group = replace(group, out=left if group.in_round else _still_down(turn, left))
+    group = _called(turn, group)
     if group.phase is GroupPhase.STARTING:
         group = _starting(turn, group)
     elif group.phase is GroupPhase.RUNNING:
@@ -55,6 +59,22 @@ def _couple(turn: Turn, group: Group) -> None:
         group = _halting(turn, group)
     if group.in_round or group.name in turn.node.groups:
         turn.put_group(group)
+
+
+def _called(turn: Turn, group: Group) -> Group:
+    """Follow the round that the appliances of the fleet have agreed on, if the members here are not held for it yet."""
+    document = call(turn.node, group.name)
+    if document is None:
+        return group
+    if group.phase is GroupPhase.HALTING:
+        group = replace(group, round=document.round)
+    else:
+        group = begin(turn, group, f"{document.by}: {document.cause}", number=document.round)
+    known = turn.node.fleet_groups[group.name]
+    turn.put_fleet_group(replace(known, held=document.round, alone=False, looked=0))
+    if document.ordered and document.by != turn.node.engine.name:
+        group = _take_in(turn, group)
+    return group
 
 
 def _still_down(turn: Turn, keys: Iterable[ContainerKey]) -> frozenset[ContainerKey]:
@@ -95,16 +115,20 @@ def _why_held(turn: Turn, hold: Hold) -> str:
     return f"{hold.name} stops for {what}" if hold.episode else f"{hold.name} is held"
 
 
-def begin(turn: Turn, group: Group, cause: str, hold: Hold | None = None) -> Group:
-    """Begin a round; one that is on ends with it."""
+def begin(turn: Turn, group: Group, cause: str, hold: Hold | None = None, *, number: int = 0) -> Group:
+    """Begin a round; one that is on ends with it. `number`: the one that the fleet has given it, if it has."""
     if group.in_round:
         group = over(group, turn.at, "again")
+    known = turn.node.fleet_groups.get(group.name)
+    if known is not None and not number:
+        turn.put_fleet_group(replace(known, held=0, alone=False))  # It is this appliance's own, until all agree.
+    number = number or max(group.round, known.round if known is not None else 0) + 1
     ring = turn.ring_for(hold.chips) if hold is not None else None
-    turn.note(NoteKind.HOLD, f"group {group.name}: round {group.round + 1} begins, all members stop: {cause}", ring)
+    turn.note(NoteKind.HOLD, f"group {group.name}: round {number} begins, all members stop: {cause}", ring)
     return Group(
         group.name,
         GroupPhase.HALTING,
-        group.round + 1,
+        number,
         since=turn.at,
         began=turn.at,
         cause=cause,
@@ -121,10 +145,15 @@ def _halting(turn: Turn, group: Group) -> Group:
     keys = frozenset(c.key for c in found if c.key not in group.out and is_coupled(turn.node, c))
     back = {full_name(c.key, c.name) for c in found}
     group = replace(group, members=_still_down(turn, keys), missing=group.missing - back)
-    if not group.members:
+    known, obstacle = turn.node.fleet_groups.get(group.name), group_obstacle(turn.node, group, turn.at)
+    if not group.members and (known is None or obstacle is None):
         turn.note(NoteKind.HOLD, f"group {group.name}: round {group.round} is over: no member is held any more")
         return over(group, turn.at, "given back")
-    if group_obstacle(turn.node, group, turn.at) is not None:
+    if obstacle is not None:
+        if known is not None and starts_here(known) and obstacle.kind is Block.CHIP:
+            return _halting(turn, begin(turn, group, obstacle.why))  # The others start by now: all have to stop again.
+        return group
+    if gate(turn.node.engine, known):
         return group
     turn.note(NoteKind.HOLD, f"group {group.name}: all members are down and can be started")
     return replace(group, phase=GroupPhase.STARTING, since=turn.at, up=frozenset())
@@ -208,6 +237,15 @@ def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
     if not members:
         return
     group = begin(turn, turn.node.groups.get(fact.group) or Group(fact.group), f"ordered by {fact.who}{said}")
+    known = turn.node.fleet_groups.get(fact.group)
+    if known is not None and (known.whole or left_out(known)):
+        turn.put_fleet_group(replace(turn.node.fleet_groups[fact.group], restart=known.round + 1))
+    turn.put_group(_halting(turn, _take_in(turn, group)))
+
+
+def _take_in(turn: Turn, group: Group) -> Group:
+    """Take all existing members into the round, also those that are down: a person has ordered it."""
+    members = [c for c in members_of(turn.node, group.name) if is_coupled(turn.node, c) and not blocks_its_group(c)]
     for container in members:
         hold = turn.node.holds.get(container.key)
         begin_anew(turn, container.key)
@@ -215,13 +253,21 @@ def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
             turn.put_hold(_tried_anew(hold))
         elif not container.running and hold is None:
             turn.put_hold(replace(_made(turn, container, container.restart_policy), tries=0))
-    turn.put_group(_halting(turn, replace(group, out=frozenset())))
+    return replace(group, out=frozenset())
 
 
 def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
-    """Try again what was given up, and start what can be started now without waiting for the rest."""
-    group = turn.node.groups.get(fact.group)
-    turn.note(NoteKind.ACTION, f"{fact.who} ordered that group {fact.group} waits for nobody")
+    """Try again what was given up, and start what can be started now without waiting for the rest.
+
+    In a group over appliances that is about the members here: the other appliances are waited for, unless the order
+    says not to.
+    """
+    group, known = turn.node.groups.get(fact.group), turn.node.fleet_groups.get(fact.group)
+    for_whom = ", ".join(sorted(fact.without)) or ("any other appliance" if fact.alone else "nobody")
+    turn.note(NoteKind.ACTION, f"{fact.who} ordered that group {fact.group} waits for {for_whom}")
+    if known is not None and fact.without:
+        turn.put_fleet_group(replace(known, without=known.without | fact.without))
+        return
     for container in members_of(turn.node, fact.group):
         hold = turn.node.holds.get(container.key)
         if hold is not None and is_held_down(hold) and (hold.failed or hold.retry_at is not None):
@@ -230,13 +276,15 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
     if group is None or group.phase is not GroupPhase.HALTING or observing(turn.node):
         return
     rest = frozenset(k for k in group.members if not can_start(turn.node, turn.node.holds.get(k)))
-    members, out = group.members - rest, group.out | rest
-    turn.put_group(
-        replace(
-            group, phase=GroupPhase.STARTING, since=turn.at, members=members, up=frozenset(), out=out,
-            missing=frozenset(),
-        )
-    )  # fmt: skip
+    group = replace(group, members=group.members - rest, out=group.out | rest, missing=frozenset())
+    if known is not None and fact.alone:
+        known = turn.put_fleet_group(replace(known, alone=True))
+    if gate(turn.node.engine, known):
+        left = {c.key for c in members_of(turn.node, group.name) if c.running and c.key not in group.members}
+        group = replace(group, out=group.out | left)
+    else:
+        group = replace(group, phase=GroupPhase.STARTING, since=turn.at, up=frozenset())
+    turn.put_group(group)
 
 
 def can_start(node: Node, hold: Hold | None) -> bool:

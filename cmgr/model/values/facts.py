@@ -309,10 +309,16 @@ class GroupRestartOrdered:
 
 @dataclass(frozen=True, slots=True)
 class GroupResumeOrdered:
-    """A person wants those members of a group started that can be, without waiting for the others."""
+    """A person wants those members of a group started that can be, without waiting for the others.
+
+    Where it spans appliances: `alone`: not for other appliances either; `without`: not for these, whose members are
+    left as they are by all, and the members here wait for the rest.
+    """
 
     group: str
     who: str
+    alone: bool = False
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """The fleet as this appliance knows it: its engine, and its own part in the groups that span appliances."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from cmgr.model.values.commands import CommandId
-from cmgr.model.values.documents import Document, Seen
+from cmgr.model.values.documents import Document, Entry, EntryState, Seen
 from cmgr.model.values.groups import GroupPhase
 from cmgr.model.values.life import ThisLife
 
@@ -61,3 +61,78 @@ class FleetGroup:
     @property
     def document(self) -> Document | None:
         return self.seen.document
+
+
+_FAR = (GroupPhase.HALTING, GroupPhase.STARTING, GroupPhase.RUNNING)
+"""The phases of one round, in their order."""
+
+
+def is_behind(document: Document, group: FleetGroup) -> bool:
+    """Return whether the document says less than it did once: the engine has forgotten, or was put back."""
+    return (document.round, _FAR.index(document.phase)) < (group.round, _FAR.index(group.phase))
+
+
+def seen_at(group: FleetGroup, document: Document) -> FleetGroup:
+    """Return the group when this document is what was seen last, with what is remembered of it beyond this life."""
+    told = {n for n in group.without if document.phase is GroupPhase.RUNNING or n not in document.members}
+    told |= {n for n, entry in document.members.items() if entry.state is EntryState.OUT}
+    brought = document.ordered and document.round >= group.restart
+    return replace(
+        group,
+        round=group.round if is_behind(document, group) else document.round,
+        phase=group.phase if is_behind(document, group) else document.phase,
+        whole=0 < document.size <= document.known,
+        restart=0 if brought else group.restart,
+        without=group.without - told,
+    )
+
+
+def is_out(engine: Engine, group: FleetGroup) -> bool:
+    """Return whether a person has the others go on without this appliance."""
+    entry = group.document.members.get(engine.name) if group.document is not None else None
+    return entry is not None and entry.state is EntryState.OUT
+
+
+def left_out(group: FleetGroup) -> list[str]:
+    """Return the appliances that a person has had left out, by name."""
+    members = group.document.members if group.document is not None else {}
+    return sorted(name for name, entry in members.items() if entry.state is EntryState.OUT)
+
+
+def waited_for(document: Document) -> list[tuple[str, Entry]]:
+    """Return the appliances, by name, whose part in the document's phase is not done."""
+    state = {GroupPhase.HALTING: EntryState.READY, GroupPhase.STARTING: EntryState.RUNNING}.get(document.phase)
+    parts = [(name, e) for name, e in sorted(document.members.items()) if e.state is not EntryState.OUT]
+    done = (document.round, state)
+    return [(name, entry) for name, entry in parts if state is not None and (entry.round, entry.state) != done]
+
+
+def is_over(document: Document) -> bool:
+    """Return whether every appliance has done its part in the document's phase."""
+    return document.phase is not GroupPhase.RUNNING and bool(document.members) and not waited_for(document)
+
+
+def starts_here(group: FleetGroup) -> bool:
+    """Return whether its document says that the round of which the members here are held starts."""
+    document = group.document
+    return document is not None and document.phase is GroupPhase.STARTING and document.round == group.held
+
+
+def gate(engine: Engine, group: FleetGroup | None) -> str:
+    """Return why the members here must not be started, though nothing here keeps them; nothing where they may be."""
+    if group is None or group.alone or (not group.whole and not group.held):
+        return ""
+    if not engine.up:
+        return f"the fleet's engine is away: {engine.why_down or 'it has not answered yet'}"
+    document = group.document
+    if document is None:
+        return f"its document cannot be read: {group.seen.error or group.error}".removesuffix(": ")
+    if is_out(engine, group):
+        return "this appliance was left out of it"
+    if starts_here(group):
+        return "" if group.looked == document.round else "the last look before the start is not back yet"
+    if document.phase is not GroupPhase.HALTING or document.round != group.held:
+        return "the others are told that it stops"
+    others = [(name, entry) for name, entry in waited_for(document) if name != engine.name]
+    told = "; ".join(f"{name}: {entry.why or 'is ' + entry.state}" for name, entry in others)
+    return told or "its start is being agreed on"
