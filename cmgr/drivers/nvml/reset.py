@@ -171,9 +171,7 @@ class Resetter:
         self._transient = self._persist(buses, on=True)
         back = () if self._transient else persistent
         self._aside.promises.keep(Promised(persistent=back, resetting=tuple(buses)))
-        started = self._aside.units.start()
-        if started:
-            self._say(f"{', '.join(started)} is started again", buses)
+        self._aside.units.start(lambda names: self._say(f"{', '.join(names)} is started again", buses))
 
     def trouble(self) -> tuple[str, ...]:
         """Return what was not given back."""

@@ -1,7 +1,7 @@
 """Units of systemd that keep GPUs open: stopped before a reset, and started when no reset is under way any more."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cmgr.drivers.nvml.promises import Promised, Promises
 from cmgr.errors import CmgrError, ContainerGone, sentence
@@ -23,15 +23,16 @@ class Units:
         self._promises = promises
         wanted = tuple(dict.fromkeys((*names, *promises.all.units)))
         self._runtime = open_(wanted) if wanted and open_ is not None else None
-        self._turn = threading.Lock()
+        self._turn = threading.Lock()  # To stop and to start.
+        self._lock = threading.Lock()  # For what stands below.
         self._resets = 0
         self._failed: dict[str, str] = {}
-        self._trying: threading.Thread | None = None
+        self._starting = False
         self._closed = threading.Event()
 
     def expect(self) -> None:
         """A reset begins, or is under way already: start none until `start` is called, which has to follow."""
-        with self._turn:
+        with self._lock:
             self._resets += 1
 
     def stop(self) -> tuple[str, ...]:
@@ -50,30 +51,46 @@ class Units:
                 self._runtime.stop(unit.key, unit.grace)
             return names
 
-    def start(self) -> tuple[str, ...]:
-        """A reset is over. Start what was stopped if no other is under way, and return the names of those that run.
+    def start(self, tell: Callable[[tuple[str, ...]], None]) -> None:
+        """A reset is over. Have what was stopped started once no other is under way, and tell the names of those.
 
-        Does not raise. A unit that does not start is a trouble, and is tried again until it does.
+        Nobody waits for that. A unit that does not start is a trouble, and is tried again until it does.
         """
-        with self._turn:
+        with self._lock:
             self._resets -= 1
-            started = self._start()
-            if self._failed and self._trying is None:
-                self._trying = threading.Thread(target=self._try_again, name="nvml-units", daemon=True)
-                self._trying.start()
-            return started
+            if self._starting or self._resets or self._runtime is None or not self._promises.all.units:
+                return
+            self._starting = True
+        threading.Thread(target=self._start_all, args=(tell,), name="nvml-units", daemon=True).start()
+
+    def _start_all(self, tell: Callable[[tuple[str, ...]], None]) -> None:
+        pause = FIRST
+        while self._goes_on():
+            with self._turn:
+                started = self._start()
+            if started:
+                tell(started)
+            if self._failed and self._closed.wait(pause):
+                return
+            pause = min(LONGEST, 2 * pause)
+
+    def _goes_on(self) -> bool:
+        """Return whether there is anything to be started, and no reset under way; else nobody tries any more."""
+        with self._lock:
+            self._starting = bool(self._promises.all.units) and not self._resets
+            return self._starting
 
     def _start(self) -> tuple[str, ...]:
-        self._failed = {}
-        if self._runtime is None or self._resets or not self._promises.all.units:
-            return ()
+        assert self._runtime is not None
+        failed, started = dict[str, str](), []
         try:
             there = {unit.name: unit.key for unit in self._runtime.list()}
         except CmgrError as error:
             self._failed = dict.fromkeys(self._promises.all.units, sentence(error))
             return ()
-        started = []
         for name in reversed(self._promises.all.units):
+            if self._resets:
+                break  # Another has begun, and waits for its turn.
             try:
                 if name in there:
                     self._runtime.start(there[name], NO_RESTART)
@@ -81,20 +98,11 @@ class Units:
             except ContainerGone:
                 pass
             except CmgrError as error:
-                self._failed[name] = sentence(error, "start")
+                failed[name] = sentence(error, "start")
                 continue
             self._promises.keep(Promised(units=(name,)))
+        self._failed = failed
         return tuple(started)
-
-    def _try_again(self) -> None:
-        pause = FIRST
-        while not self._closed.wait(pause):
-            with self._turn:
-                self._start()
-                if not self._failed:
-                    self._trying = None
-                    return
-            pause = min(LONGEST, 2 * pause)
 
     def trouble(self) -> tuple[str, ...]:
         failed = self._failed

@@ -1,6 +1,7 @@
 """All that a reset puts aside is given back: at its end, when it fails, and by the next life."""
 
 import json
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -59,12 +60,10 @@ def test_units_that_run_are_stopped_before_a_reset_and_started_after_it(machine:
     driver.watch(told)
     driver.reset([FIRST], [FIRST], NO_CODES)
     assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
+    said = [f"{NVSM}, {DCGM} is stopped for the reset of chip 0", f"{DCGM}, {NVSM} is started again"]
+    eventually(lambda: [fact.text for fact in told.facts if isinstance(fact, Remarked)] == said)
     assert done(systemd) == [("stop", NVSM), ("stop", DCGM), ("start", DCGM), ("start", NVSM)]
     assert promised(machine)["units"] == []
-    assert [fact.text for fact in told.facts if isinstance(fact, Remarked)] == [
-        f"{NVSM}, {DCGM} is stopped for the reset of chip 0",
-        f"{DCGM}, {NVSM} is started again",
-    ]
 
 
 @pytest.mark.parametrize("answer", [3, 19])
@@ -74,8 +73,8 @@ def test_they_are_started_after_a_reset_that_failed_or_was_refused(machine: Stan
     machine.set("reset_answer", answer)
     with pytest.raises(DriverError):
         driver.reset([FIRST], [FIRST], NO_CODES)
+    eventually(lambda: promised(machine) == {"units": [], "persistent": [], "resetting": []})
     assert running(systemd) == {DCGM, NVSM}
-    assert promised(machine) == {"units": [], "persistent": [], "resetting": []}
 
 
 def test_one_that_cannot_be_stopped_is_in_the_way_and_the_others_run_again(machine: Standin, opened: Open) -> None:
@@ -86,7 +85,7 @@ def test_one_that_cannot_be_stopped_is_in_the_way_and_the_others_run_again(machi
         driver.reset([FIRST], [FIRST], NO_CODES)
     assert DCGM in chain(caught.value)
     assert machine.resets == ()
-    assert running(systemd) == {DCGM, NVSM}
+    eventually(lambda: running(systemd) == {DCGM, NVSM})
 
 
 def test_one_that_does_not_start_is_a_trouble_until_it_does(machine: Standin, opened: Open) -> None:
@@ -94,11 +93,26 @@ def test_one_that_does_not_start_is_a_trouble_until_it_does(machine: Standin, op
     systemd.fail_next("start", times=1, name=DCGM)
     driver = opened(machine, systemd=systemd, stop_units=NAMES)
     driver.reset([FIRST], [FIRST], NO_CODES)
-    (trouble,) = driver.trouble()
+    (trouble,) = eventually(driver.trouble)
     assert trouble.startswith(f"{DCGM}, stopped for a reset, does not start again: ")
     assert promised(machine)["units"] == [DCGM]
     eventually(lambda: driver.trouble() == ())
     assert running(systemd) == {DCGM, NVSM}
+
+
+def test_of_two_resets_at_a_time_the_last_starts_them(machine: Standin, opened: Open) -> None:
+    systemd = units()
+    driver = opened(machine, systemd=systemd, stop_units=NAMES)
+    machine.hang_resets(1 << 0)
+    first = threading.Thread(target=driver.reset, args=([FIRST], [FIRST], NO_CODES))
+    first.start()
+    eventually(lambda: machine.get("hanging_resets"))
+    driver.reset([SECOND], [SECOND], NO_CODES)
+    assert (len(machine.resets), running(systemd)) == (1, set())
+    machine.hang_resets(0)
+    first.join()
+    eventually(lambda: running(systemd) == {DCGM, NVSM})
+    assert [what for what, _ in done(systemd)] == ["stop", "stop", "start", "start"]
 
 
 def test_the_next_life_starts_what_was_stopped_also_when_no_setting_names_it(machine: Standin, opened: Open) -> None:

@@ -57,9 +57,8 @@ def test_a_unit_that_keeps_gpus_open_is_stopped_for_the_reset_and_runs_again(
     eventually(lambda: world.running(key(DCGM)))
     assert life(world, DCGM) != before
     assert life(world, OTHER) == other
-    told = service.cmgr("history", "1").out
-    assert f"{DCGM} is stopped for the reset of chip 1" in told
-    assert f"{DCGM} is started again" in told
+    service.until_said(f"{DCGM} is started again")
+    assert f"{DCGM} is stopped for the reset of chip 1" in service.cmgr("history", "1").out
 
 
 def test_killed_in_the_middle_of_a_reset_the_next_life_starts_it_once_that_is_over(
