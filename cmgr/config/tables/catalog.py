@@ -99,18 +99,12 @@ def _told(entry: Entry, english: Words, chinese: Words) -> Entry:
 
 
 def _meanings(vendor: Vendor) -> dict[FaultCode, tuple[Words, Words]]:
-    """Return what the codes mean, in English and in Chinese: a text in English alone, or with a kind of advice."""
-    read, found = _shipped(vendor, "meanings.json"), dict[FaultCode, tuple[Words, Words]]()
-    advice = _shipped(vendor, "advice.json") if (vendor.tables / "advice.json").exists() else {}
-    for key, told in read.items():
-        code = normal_code(key)
-        if code is None:
-            continue
-        if isinstance(told, str):
-            found[code] = Words(told), Words()
-        else:
-            todo = advice[told["advice"]]
-            found[code] = Words(told["en"], todo["en"]), Words(told.get("zh", ""), todo.get("zh", ""))
+    """Return what the codes mean and what to do about each, in English and in Chinese."""
+    advice, found = _shipped(vendor, "advice.json"), dict[FaultCode, tuple[Words, Words]]()
+    for key, told in _shipped(vendor, "meanings.json").items():
+        code, todo = normal_code(key), advice[told["advice"]]
+        if code is not None:
+            found[code] = Words(told["en"], todo["en"]), Words(told["zh"], todo["zh"])
     return found
 
 
