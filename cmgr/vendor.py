@@ -72,16 +72,18 @@ class Notation:
     """How the definitions of containers ask for chips of one make.
 
     `variable`: the one of a container's environment that lists chips. `parts_if`: a variable and a word; where that
-    variable has this word, the numbers in the list are those of parts of chips, which say no chip.
+    variable has this word, the numbers in the list are those of parts of chips.
     `given_by`: the names of the OCI runtimes and hooks that give out what `variable` lists. Without one of them in its
     definition the variable means nothing, and images have it all the same; None: it always means what it says.
     `items`: what an item of a list looks like, besides numbers, ranges and bus ids, which every make has. The first
-    group is the chip, a number or a name that its driver gives it. A list with an item of `none` is empty.
+    group is the chip, a number or a name that its driver gives it, or a part of one (`0:1`); or the group `part` is
+    a part's number, and `chip` its chip. A list with an item of `none` is empty.
     `all_if`: two variables; an image that has the first and not the second asks for every chip where `variable` is not
     set. `mounts`: the directory inside the container where files that are mounted are such items.
     `node`: the device file of a chip, its number the first group. That is the chip's own number, or, where `file` is
-    given, not always: then the claim is that path with the number. `part`: the device file of a part, which says no
-    chip. `majors`: the names that `/proc/devices` has for the driver of those files.
+    given, not always: then the claim is that path with the number. `parts`: how the device files of parts begin; the
+    number of the part follows, and the claim is that file. `majors`: the names that `/proc/devices` has for the driver
+    of those files.
     `cdi`: the vendors in the names of CDI devices. `requests`: the drivers, and `capabilities`: what else Docker takes
     for this make in a device request; such a request sets `variable` anew at each start.
     `jobs`: how the labels begin with which the maker's own software says what job a container is a member of, and
@@ -97,7 +99,7 @@ class Notation:
     none: frozenset[str] = frozenset()
     all_if: tuple[str, str] | None = None
     mounts: str = ""
-    part: re.Pattern[str] | None = None
+    parts: str = ""
     given_by: re.Pattern[str] | None = None
     parts_if: tuple[str, str] | None = None
     requests: frozenset[str] = frozenset()

@@ -2,14 +2,15 @@
 
 Pure, but for `majors_here` and `mounted_in`. The same for every runtime and every make of chips; how one make is asked
 for, its `vendor.Notation` says. A claim is what `chips.resolve` takes: a physical id in decimal digits,
-`chips.ALL_CHIPS`, a slot's name, or a serial, uuid, bus id or device file. An unreadable item becomes a warning that
+`chips.ALL_CHIPS`, a slot's name, a share (`0:1`), or a serial, uuid, bus id or device file, the share's too. An
+unreadable item becomes a warning that
 names where it stands; it never hides the other claims and is never taken for chip 0.
 """
 
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cmgr.model.values.chips import ALL_CHIPS, SLOT, UNCLEAR
@@ -97,11 +98,11 @@ def _of_variables(notation: Notation, environment: Sequence[str]) -> Claims:
         return Claims(frozenset({ALL_CHIPS}) if has and not lacks else frozenset())
     if notation.parts_if is None or not _has_word(environment, *notation.parts_if):
         return from_list(name, asked)
-    names = [item.strip() for item in asked.split(",")]
-    numbered = [item for item in names if _NUMBER.fullmatch(item) or _RANGE.fullmatch(item)]
-    named = from_list(name, ",".join(item for item in names if item not in numbered))
-    warnings = [f"uses {item}, a part of a chip that cannot be told" for item in numbered]
-    return joined([named, Claims(frozenset({UNCLEAR} if numbered else ()), _few(warnings, name))])
+    items = [item.strip() for item in asked.split(",")]
+    numbers = [item for item in items if _NUMBER.fullmatch(item) or _RANGE.fullmatch(item)]
+    parts = from_list(name, ",".join(numbers))
+    named = from_list(name, ",".join(item for item in items if item not in numbers))
+    return joined([named, replace(parts, chips=frozenset(f"{notation.parts}{number}" for number in parts.chips))])
 
 
 def _has_word(environment: Sequence[str], variable: str, word: str) -> bool:
@@ -142,10 +143,21 @@ def _item(item: str) -> frozenset[str] | None:
         return _numbers(span[1], span[2])
     if bus := _BUS.fullmatch(item):
         return frozenset({bus[1].lower()})
+    if part := _part(item):
+        return part
     named = _first(item, (pattern for notation in notations() for pattern in notation.items))
     if named is None:
         return None
     return _numbers(named[1], named[1]) if _NUMBER.fullmatch(named[1]) else frozenset({named[1]})
+
+
+def _part(item: str) -> frozenset[str]:
+    """Return the place of the part that an item names together with its chip; nothing where it does not."""
+    for notation in notations():
+        named = _first(item, (pattern for pattern in notation.items if "part" in pattern.groupindex))
+        if named is not None:
+            return frozenset({f"{int(named['chip'])}:{int(named['part'])}"})
+    return frozenset()
 
 
 def _first(text: str, patterns: Iterable[re.Pattern[str] | None]) -> re.Match[str] | None:
@@ -167,9 +179,8 @@ def from_devices(paths: Iterable[str]) -> Claims:
         path = "/" + posixpath.normpath(given).lstrip("/")
         if node := _node(path):
             chips.add(node)
-        elif _first(path, (notation.part for notation in notations())):
-            chips.add(UNCLEAR)
-            warnings.append(f"uses {_shown(path)}, a part of a chip that cannot be told")
+        elif part := _part_file(path):
+            chips.add(part)
         elif path == "/dev":
             chips.add(UNCLEAR)
             warnings.append("is given all of /dev, so it can reach every chip; which it uses cannot be told")
@@ -180,6 +191,13 @@ def _node(path: str) -> str:
     """Return the claim that a chip's device file is; nothing for other files."""
     found = ((notation.file, notation.node.fullmatch(path)) for notation in notations())
     return next((f"{file}{int(node[1])}" for file, node in found if node), "")
+
+
+def _part_file(path: str) -> str:
+    """Return the claim that the device file of a part is; nothing for other files."""
+    starts = [notation.parts for notation in notations() if notation.parts and path.startswith(notation.parts)]
+    numbers = [path.removeprefix(start) for start in starts]
+    return next((f"{start}{int(n)}" for start, n in zip(starts, numbers, strict=True) if _NUMBER.fullmatch(n)), "")
 
 
 def from_mounts(places: Iterable[str]) -> Claims:

@@ -4,8 +4,9 @@ import shlex
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from cmgr.model.lost_shares import lost_share
 from cmgr.model.scope import handled_faults, holds_on, is_spared, is_starting, observing, on_ring, shut, unclear_users
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId, listed, lost_shares
 from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.holds import Hold, HoldState, one_word
 from cmgr.model.values.node import Node
@@ -158,6 +159,18 @@ def isolation_hint(node: Node, chips: list[ChipId]) -> str:
     if all(node.isolations[chip].by == "operator" for chip in chips):
         return f"when the work on {listed(chips)} is done, type: {releases}"
     return f"replace or repair {listed(chips)}, then type: {releases}"
+
+
+def share_hint(node: Node, container: Container | None) -> str:
+    """Return what to do for a container whose share a reset took; nothing where that is not what it lacks."""
+    if (lost := lost_share(node, container)) is None:
+        return ""
+    chip, share = lost
+    if share not in lost_shares(chip):
+        there = ", ".join(one_line(other.id) for other in chip.shares if other.there)
+        return f"make the container anew: chip {chip.id} has {there} now"
+    how = f": {one_line(share.by_hand)}" if share.by_hand else ""
+    return f"make {one_line(share.title)} of chip {chip.id} again, and it starts by itself{how}"
 
 
 def ring_hint(node: Node, ring: Ring) -> str:

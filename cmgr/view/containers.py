@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.containers.projects import circle
-from cmgr.model.scope import chip_words, grave_faults, halting, is_spared, network_blocker, start_blocker, why_idle
+from cmgr.model.scope import (
+    chip_words,
+    grave_faults,
+    halting,
+    is_spared,
+    network_blocker,
+    share_blocker,
+    start_blocker,
+    why_idle,
+)
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.containers import HEALTHY, Container, ContainerKey
@@ -15,7 +24,7 @@ from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.wanted import missing
-from cmgr.view.advice import called, idle_hint, isolation_hint, name_of
+from cmgr.view.advice import called, idle_hint, isolation_hint, name_of, share_hint
 from cmgr.view.heals import heal, health, of_held, of_running
 from cmgr.view.slots import fewer, moved, of_container
 from cmgr.words import counted, joined, one_line, stamp, stamp_or_none, times
@@ -270,6 +279,8 @@ def _waits_for(node: Node, hold: Hold, status: str) -> str:
     troubles = _of_chips(node, hold.chips)
     troubles += [f"chip {chip} is not there" for chip in sorted(hold.chips) if chip not in node.chips]
     troubles += [why for why in (network_blocker(node, hold),) if why]
+    lack = share_blocker(node, hold)
+    troubles += [lack.why] if lack is not None else []
     if troubles:
         return troubles[0]
     runtime = node.runtimes.get(hold.key.runtime)
@@ -284,7 +295,7 @@ def _waits_for(node: Node, hold: Hold, status: str) -> str:
 
 def _hint(node: Node, hold: Hold) -> str:
     isolated = [c for c in sorted(hold.chips) if c in node.isolations]
-    return isolation_hint(node, isolated) or idle_hint(node)
+    return isolation_hint(node, isolated) or idle_hint(node) or share_hint(node, node.containers.get(hold.key))
 
 
 def _of_chips(node: Node, chips: frozenset[ChipId]) -> list[str]:

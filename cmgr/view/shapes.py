@@ -178,6 +178,16 @@ class Process(TypedDict):
     name: Annotated[str, "its name"]
     memory: Annotated[int, "bytes of the chip's memory"]
     container: NotRequired[Annotated[str, "the id of the container that it is in, where the driver can tell"]]
+    share: NotRequired[Annotated[str, "the id of the share that it is on, where the driver can tell"]]
+
+
+class Share(TypedDict):
+    id: Annotated[str, "what the driver calls it: the number of a vNPU, the UUID of an instance of MIG"]
+    template: Annotated[str, "what it was made as, in the driver's words; nothing where that is not told"]
+    there: Annotated[bool, "the driver lists it; if not, a reset took it, and it is to be there again"]
+    containers: Annotated[list[str], "the containers that ask for it by name, or have a process on it, by name"]
+    why: Annotated[str, "why it could not be made again"]
+    hint: Annotated[str, "what to type to make it; nothing when it is there"]
 
 
 class Chip(TypedDict):
@@ -195,6 +205,7 @@ class Chip(TypedDict):
     faults: Annotated[list[Fault], "its active faults, the gravest first"]
     containers: Annotated[list[str], "the containers that use it, by name"]
     processes: Annotated[list[Process], "the processes on it, as the driver says"]
+    shares: Annotated[list[Share], "the parts that containers are given ([shares.md](shares.md)); often none"]
     available: Annotated[bool, "healthy, not pre-isolated, and used by nobody"]
     hint: Annotated[str, "what to type when it is isolated"]
     measured: NotRequired[

@@ -12,7 +12,7 @@ from cmgr.model.containers.spares import free_chips
 from cmgr.model.faults.isolation import release_at
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.calendar import DRILLS, Drill
-from cmgr.model.values.chips import ChipId, Process
+from cmgr.model.values.chips import Chip, ChipId, Process, Share, lost_names
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
@@ -203,6 +203,7 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chi
         "faults": [_fault(node, f) for f in active_faults(node, chip)],
         "containers": sorted(users),
         "processes": [_process(p) for p in processes],
+        "shares": [_share(node, share, known, processes) for share in known.shares],
         "available": free,
         "hint": isolation_hint(node, [chip]) if isolation is not None else "",
     }
@@ -212,7 +213,23 @@ def _process(process: Process) -> "shapes.Process":
     told: shapes.Process = {"pid": process.pid, "name": one_line(process.name), "memory": process.memory}
     if process.container:  # Only some drivers can tell.
         told["container"] = one_line(process.container)
+    if process.share:
+        told["share"] = one_line(process.share)
     return told
+
+
+def _share(node: Node, share: Share, chip: Chip, processes: Iterable[Process]) -> "shapes.Share":
+    inside = {process.container for process in processes if process.share == share.id and process.container}
+    lost = not share.there and any(name in share.aliases for name in lost_names(chip))
+    users = {c.name for c in node.containers.values() if c.key.id in inside or (c.wanted and c.claims & share.aliases)}
+    return {
+        "id": one_line(share.id),
+        "template": one_line(share.template),
+        "there": share.there,
+        "containers": sorted(map(one_line, users)),
+        "why": one_line(share.why),
+        "hint": one_line(share.by_hand) if lost else "",
+    }
 
 
 def healthy(node: Node, chip: ChipId) -> bool:

@@ -25,7 +25,8 @@ from tests.support.figures import Figures
 VARIABLES = [name for notation in notations() for name in notation.variables]
 MAJORS = {195: "/dev/nvidia", 236: ""}
 NAMED = re.compile(
-    r"[0-9]{1,4}|all|[?]|(MIG-)?(GPU-)?[0-9a-fA-F-]{4,68}|[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
+    r"[0-9]{1,4}(:[0-9]{1,4})?|/dev/vdavinci[0-9]{1,4}|all|[?]|"
+    r"(MIG-)?(GPU-)?[0-9a-fA-F-]{4,68}|[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]"
 )
 MOST_WARNINGS = 64
 LONGEST_WARNING = 400

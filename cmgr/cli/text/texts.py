@@ -191,9 +191,20 @@ def _bad_chips(told: "shapes.Status", page: Page) -> list[str]:
 
 
 def chips(told: "shapes.Chips", page: Page) -> list[str]:
-    """Return one row for each chip."""
+    """Return one row for each chip, and one for each share of those that are divided."""
     head = ("CHIP", "RING", "MODEL", "HEALTH", "USED BY", "FAULTS AND WHY")
-    return render.table(head, [_chip(c) for c in told["chips"]], page.width)
+    lines = render.table(head, [_chip(c) for c in told["chips"]], page.width)
+    shares = [_share(chip["id"], share) for chip in told["chips"] for share in chip["shares"]]
+    if shares:
+        lines += ["", *render.table(("CHIP", "SHARE", "TEMPLATE", "USED BY", "WHY"), shares, page.width)]
+    return lines
+
+
+def _share(chip: int, share: "shapes.Share") -> tuple[str, ...]:
+    lost = "" if share["there"] else "not there since the reset"
+    how = f"to make it: {share['hint']}" if share["hint"] else ""
+    why = "\n".join(filter(None, [f"{lost}: {share['why']}" if share["why"] else lost, how]))
+    return (str(chip), share["id"], share["template"] or "-", ", ".join(share["containers"]) or "-", why)
 
 
 def _chip(chip: "shapes.Chip") -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import ctypes
 from collections.abc import Mapping
 from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_uint8, c_uint16, c_uint32, c_uint64
 from ctypes import c_ulong as ulong
+from ctypes import c_void_p as pointer
 from typing import Any, NamedTuple
 
 LIBRARY = "libdcmi.so"
@@ -15,12 +16,15 @@ LIBRARY = "libdcmi.so"
 NOT_READY = -8012
 """Not ready, try again. From the health call it means that the card dropped."""
 
+NOT_PERMITTED = -8002
+"""No permission. From a reset it can also mean that the chip is divided into vNPUs."""
+
 OCCUPIED = -8020
 UNSUPPORTED = -8255
 
 WORDS: Mapping[int, str] = {
     -8001: "wrong parameter",
-    -8002: "no permission",
+    NOT_PERMITTED: "no permission",
     -8003: "memory interface failed",
     -8004: "secure function failed",
     -8005: "internal error",
@@ -163,6 +167,55 @@ class DieId(Structure):
     _fields_ = (("words", c_uint32 * 5),)
 
 
+_RESOURCES = c_uint64 * 27
+"""`dcmi_base_resource`, `dcmi_computing_resource` and `dcmi_media_resource` in a row, which nobody here looks at."""
+
+
+class Vdevices(Structure):
+    """`dcmi_soc_total_resource`: which vNPUs a chip has."""
+
+    _fields_ = (
+        ("vdev_num", c_uint32),
+        ("vdev_id", c_uint32 * 32),
+        ("vfg_num", c_uint32),
+        ("vfg_bitmap", c_uint32),
+        ("resources", _RESOURCES),
+    )
+
+
+class Vdevice(Structure):
+    """`dcmi_vdev_query_stru`: one vNPU. `vdev_id` is to be set before; `name` is that of its template."""
+
+    _fields_ = (
+        ("vdev_id", c_uint32),
+        ("padding", c_uint32),
+        ("name", c_char * 16),
+        *((name, c_uint32) for name in ("status", "is_container_used", "vfid", "vfg_id")),
+        ("container_id", c_uint64),
+        ("resources", _RESOURCES),
+    )
+
+
+class VdeviceWish(Structure):
+    """`dcmi_create_vdev_res_stru`. An id, or a group, of `UNREAD` leaves it to the driver."""
+
+    _fields_ = (
+        ("vdev_id", c_uint32),
+        ("vfg_id", c_uint32),
+        ("template_name", c_char * 32),
+        ("reserved", c_uint8 * 64),
+    )
+
+
+class VdeviceMade(Structure):
+    """`dcmi_create_vdev_out`."""
+
+    _fields_ = (
+        *((name, c_uint32) for name in ("vdev_id", "pcie_bus", "pcie_device", "pcie_func", "vfg_id")),
+        ("reserved", c_uint8 * 32),
+    )
+
+
 FaultCallback = ctypes.CFUNCTYPE(None, POINTER(Event))
 """The function that the library calls, on a thread of its own. The event is valid during the call only."""
 
@@ -235,6 +288,14 @@ ABOUT_CHIP: Mapping[str, Function] = {
         "dcmiv2_get_device_utilization_rate",
         (c_int, _UINT),
     ),
+    "info": Function(
+        "read its vNPUs",
+        "dcmi_get_device_info",
+        "dcmiv2_get_device_info",
+        (c_int, c_uint32, pointer, _UINT),
+    ),
+    "make vNPU": Function("make the vNPU", "dcmi_create_vdevice", "", (POINTER(VdeviceWish), POINTER(VdeviceMade))),
+    "destroy vNPU": Function("destroy the vNPU", "dcmi_set_destroy_vdevice", "", (c_uint32,)),
     "ecc": Function(
         "read the error counters", "dcmi_get_device_ecc_info", "dcmiv2_get_device_ecc_info", (c_int, POINTER(EccInfo))
     ),
@@ -260,3 +321,5 @@ ABOUT_MACHINE: Mapping[str, Types] = {
 UTILISATION: Mapping[str, int] = {"aicore": 2, "hbm_bandwidth": 6, "vector": 12, "overall": 13, "cube": 14}
 ECC_MEMORY: Mapping[str, int] = {"ddr": 0, "sram": 1, "hbm": 2, "npu": 3}
 VIRTUAL_DIE = 1
+ABOUT_VDEVICES, ONE_VDEVICE, EVERY_VDEVICE = 52, 0, 1
+"""A main command of `dcmi_get_device_info` and two of its sub commands."""

@@ -183,6 +183,30 @@ class Library:
         there = found[: max(0, min(count.value, len(found)))]
         return tuple(Holder(p.proc_id, p.proc_mem_usage) for p in there)
 
+    def vdevices(self, place: Location) -> tuple[int, ...]:
+        """Return the ids of the vNPUs that the chip is divided into."""
+        found = abi.Vdevices()
+        self._about_vdevices(place, abi.EVERY_VDEVICE, found)
+        return tuple(found.vdev_id[: min(found.vdev_num, len(found.vdev_id))])
+
+    def vdevice(self, place: Location, number: int) -> tuple[str, int]:
+        """Return the template that the vNPU was made from, and its group."""
+        found = abi.Vdevice(vdev_id=number)
+        self._about_vdevices(place, abi.ONE_VDEVICE, found)
+        return _text(found.name), found.vfg_id
+
+    def _about_vdevices(self, place: Location, command: int, into: ctypes.Structure) -> None:
+        size = c_uint32(ctypes.sizeof(into))
+        self._ask("info", place, abi.ABOUT_VDEVICES, command, byref(into), byref(size))
+
+    def make_vdevice(self, place: Location, number: int, template: str, group: int | None) -> None:
+        """Make a vNPU of that id."""
+        wish = abi.VdeviceWish(number, abi.UNREAD if group is None else group, template.encode()[:31])
+        self._ask("make vNPU", place, byref(wish), byref(abi.VdeviceMade()))
+
+    def destroy_vdevice(self, place: Location, number: int) -> None:
+        self._ask("destroy vNPU", place, number)
+
     def boot_status(self, place: Location) -> int:
         value = c_int(-1)
         self._ask("boot", place, byref(value))

@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from cmgr.drivers import libraries
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller, Hangs
 from cmgr.drivers.dcmi import gauges as dcmi_gauges
 from cmgr.drivers.dcmi import read as dcmi_read
-from cmgr.drivers.dcmi.calls import Library
+from cmgr.drivers.dcmi import vdevices
+from cmgr.drivers.dcmi.calls import Library, Location
 from cmgr.drivers.dcmi.library import WANTED
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
 from cmgr.drivers.dcmi.reset import Resetter
@@ -17,12 +19,12 @@ from cmgr.drivers.dcmi.watch import Pace, Watch
 from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, of_one_ring
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, listed
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share
 from cmgr.ports import Doubt, DriverFact
 
 
 class DcmiDriver:
-    """Implements `ChipDriver`, `Ailing` and `Gauge`."""
+    """Implements `ChipDriver`, `Ailing`, `Dividing` and `Gauge`."""
 
     name = "dcmi"
     # A ring whose chip hangs, and resets, which last minutes, must leave room for others.
@@ -97,22 +99,24 @@ class DcmiDriver:
         self._watch.has_read(chip, lost)
         self._resets.is_up(chip, sleep)
         faults = tuple(Reported(code, self._watch.severity(chip, code)) for code in reading.codes)
-        return ChipReport(chip, True, faults, tuple(map(process_of, reading.holders)))
+        return ChipReport(chip, True, faults, tuple(map(process_of, reading.holders)), shares=reading.shares)
 
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> dcmi_read.Reading:
         place, finished = known.location, self._settings.booted
-        return self._caller.call(
-            owner_of(place),
-            seconds,
-            lambda: dcmi_read.read(self._library, place, finished, after_reset=after_reset),
-        )
+
+        def ask() -> dcmi_read.Reading:
+            found = dcmi_read.read(self._library, place, finished, after_reset=after_reset)
+            shares = vdevices.shares(self._library, place, known.place.physical) if found.booted else None
+            return replace(found, shares=shares)
+
+        return self._caller.call(owner_of(place), seconds, ask)
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         known = of_one_ring(chips, self._machine.find, self._machine.chips)
         self._resets.begin(chips)
         try:
             target = self._resetter.last_look(known, faulty, codes)
-            self._resetter.reset(known[target], self._machine.kind, listed(chips))
+            self._resetter.reset(known[target], self._machine.kind, known)
             self._resets.expect_boots(chips)
         except DriverError as error:
             if isinstance(error.__cause__, Hangs):
@@ -120,6 +124,23 @@ class DcmiDriver:
             raise
         finally:
             self._resets.end(chips)
+
+    def make_shares(self, shares: Mapping[ChipId, Sequence[Share]]) -> None:
+        failed = []
+        for chip, wanted in shares.items():
+            known = self._machine.find(chip)
+            try:
+                if known is None:
+                    raise DriverError(f"cannot make shares of chip {chip} again: there is no such chip")
+                self._make(known.location, wanted)
+            except DriverError as error:
+                failed.append(error.message)
+        if failed:
+            raise DriverError("; ".join(failed))
+
+    def _make(self, place: Location, wanted: Sequence[Share]) -> None:
+        seconds = self._settings.reset_timeout.total_seconds()
+        self._caller.call(owner_of(place), seconds, lambda: vdevices.make(self._library, place, wanted))
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         until = time.monotonic() + MEASURE_SECONDS

@@ -11,11 +11,11 @@ from functools import partial
 from typing import TypeVar
 
 from cmgr.drivers.caller import Caller, Hangs
-from cmgr.drivers.dcmi import topology
+from cmgr.drivers.dcmi import topology, vdevices
 from cmgr.drivers.dcmi.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.topology import Place, Type
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import Chip, ChipId, RingId, listed
+from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
 
 STRANGER = 10_000
 """Added to a logical id that nobody knows: a number that is no chip's, and never chip 0."""
@@ -33,6 +33,7 @@ class Known:
     bus: str = ""
     serial: str = ""
     here: bool = True
+    shares: tuple[Share, ...] = ()
 
     @property
     def location(self) -> Location:
@@ -152,7 +153,7 @@ class Machine:
     def _described(self, physical: ChipId, location: Location) -> Known:
         before = self._known.get(physical)
         if before is not None and before.location == location and before.place.name:
-            return replace(before, here=True)
+            return replace(before, here=True, shares=self._shares(physical, location, before.shares))
         library = self._library
         product = _or_default(lambda: library.product(location), "")
         place = Place(
@@ -166,7 +167,12 @@ class Machine:
             _or_default(lambda: library.brother(location), None),
         )
         bus = _or_default(lambda: library.bus(location), "")
-        return Known(place, bus, _or_default(lambda: library.die(location), ""))
+        die = _or_default(lambda: library.die(location), "")
+        return Known(place, bus, die, shares=self._shares(physical, location, ()))
+
+    def _shares(self, chip: ChipId, location: Location, before: tuple[Share, ...]) -> tuple[Share, ...]:
+        found = vdevices.shares(self._library, location, chip)
+        return before if found is None else found
 
 
 def _or_default(ask: Callable[[], T], default: T) -> T:
@@ -181,4 +187,7 @@ def _or_default(ask: Callable[[], T], default: T) -> T:
 
 def _chip(known: Known, ring: RingId) -> Chip:
     place = known.place
-    return Chip(place.physical, ring, place.logical, place.card, place.device, place.name, known.bus, known.serial)
+    return Chip(
+        place.physical, ring, place.logical, place.card, place.device, place.name, known.bus, known.serial,
+        aliases=vdevices.usual_names(place.physical), shares=known.shares,
+    )  # fmt: skip

@@ -6,15 +6,18 @@ from cmgr.vendor import Notation
 
 NOTATION = Notation(
     variable="ASCEND_VISIBLE_DEVICES",
-    # With this option the numbers are those of vNPUs; their names say which chip they are a part of.
+    # With this option the numbers are those of vNPUs.
     parts_if=("ASCEND_RUNTIME_OPTIONS", "VIRTUAL"),
     items=(
         re.compile(r"(?:ascend[0-9a-z]*|npu)-([0-9]{1,4})", re.IGNORECASE),
         # A vNPU: type, template, its own number, and the chip that it is a part of: "Ascend910-2c-100-0".
-        re.compile(r"(?:ascend[0-9a-z]*|npu)-(?:vir)?[0-9]{1,2}c?[0-9a-z._]*-[0-9]{1,4}-([0-9]{1,4})", re.IGNORECASE),
+        re.compile(
+            r"(?:ascend[0-9a-z]*|npu)-(?:vir)?[0-9]{1,2}c?[0-9a-z._]*-(?P<part>[0-9]{1,4})-(?P<chip>[0-9]{1,4})",
+            re.IGNORECASE,
+        ),
     ),
     node=re.compile(r"/dev/davinci([0-9]{1,4})"),
-    part=re.compile(r"/dev/vdavinci[0-9]+"),
+    parts="/dev/vdavinci",
     majors=frozenset({"devdrv-cdev"}),
     cdi=frozenset({"huawei.com"}),
     jobs="huawei.com/job",

@@ -7,17 +7,19 @@ from typing import TypeVar
 from cmgr.drivers.dcmi import abi
 from cmgr.drivers.dcmi.calls import Library, Location, Refused
 from cmgr.drivers.processes import Holder
+from cmgr.model.values.chips import Share
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The answer. With `booted` false nothing else was asked."""
+    """The answer. With `booted` false nothing else was asked. `shares`: None where they were not told."""
 
     booted: bool
     codes: tuple[str, ...] = ()
     holders: tuple[Holder, ...] = ()
+    shares: tuple[Share, ...] | None = None
 
 
 def read(library: Library, place: Location, finished: int, *, after_reset: bool) -> Reading:

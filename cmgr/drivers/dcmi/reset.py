@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from cmgr.drivers.caller import Caller
-from cmgr.drivers.dcmi import abi
+from cmgr.drivers.dcmi import abi, vdevices
 from cmgr.drivers.dcmi import read as dcmi_read
 from cmgr.drivers.dcmi.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.machine import Known, owner_of
@@ -66,12 +66,11 @@ class Resetter:
         place = known.location
         return self._caller.call(owner_of(place), self._settings.call_timeout.total_seconds(), lambda: function(place))
 
-    def reset(self, target: Known, kind: Type | None, ring: str) -> None:
+    def reset(self, target: Known, kind: Type | None, chips: Mapping[ChipId, Known]) -> None:
         """Reset the chip, and with it its ring. Raises `DriverError`; `ResetRefused` when the library refuses."""
-        place = _addressed(target, kind)
-        seconds = self._settings.reset_timeout.total_seconds()
+        place, ring = _addressed(target, kind), listed(chips)
         try:
-            self._caller.call(owner_of(place), seconds, lambda: self._library.reset(place, abi.IN_BAND))
+            self._in_band(place, chips)
         except Refused as refused:
             if refused.code == abi.OCCUPIED:
                 raise ResetRefused(f"cannot reset {ring}: the driver says that a chip of it is in use") from refused
@@ -80,6 +79,28 @@ class Resetter:
             self._out_of_band(place, ring, refused)
         except DriverError as error:
             raise DriverError(f"cannot tell how the reset of {ring} went") from error
+
+    def _in_band(self, place: Location, chips: Mapping[ChipId, Known]) -> None:
+        seconds = self._settings.reset_timeout.total_seconds()
+
+        def reset() -> None:
+            self._caller.call(owner_of(place), seconds, lambda: self._library.reset(place, abi.IN_BAND))
+
+        try:
+            reset()
+        except Refused as refused:
+            # A driver may reset no divided chip. Nobody is on the vNPUs, and it is stored which are to be made again.
+            divided = [self._undivided(k) for k in chips.values()] if refused.code == abi.NOT_PERMITTED else []
+            if not any(divided):
+                raise
+            reset()
+
+    def _undivided(self, known: Known) -> bool:
+        place, seconds = known.location, self._settings.call_timeout.total_seconds()
+        try:
+            return self._caller.call(owner_of(place), seconds, lambda: vdevices.destroy(self._library, place))
+        except Refused:
+            return False
 
     def _out_of_band(self, place: Location, ring: str, refused: Refused) -> None:
         seconds = self._settings.reset_timeout.total_seconds()

@@ -14,12 +14,12 @@ NOTATION = Notation(
     items=(
         re.compile(rf"(GPU-{_UUID})"),
         # Parts: by index ("0:1"), by the uuid of the GPU, or by a uuid of its own, which does not say the GPU.
-        re.compile(r"([0-9]{1,4}):[0-9]{1,4}"),
+        re.compile(r"([0-9]{1,4}:[0-9]{1,4})"),
         re.compile(rf"MIG-(GPU-{_UUID})/[0-9]{{1,4}}/[0-9]{{1,4}}"),
         re.compile(rf"(MIG-{_UUID})"),
         # CDI names of the strategy type-index.
         re.compile(r"gpu([0-9]{1,4})"),
-        re.compile(r"mig([0-9]{1,4}):[0-9]{1,4}"),
+        re.compile(r"mig([0-9]{1,4}:[0-9]{1,4})"),
     ),
     # NVIDIA's container toolkit, internal/config/image: these, the images of old CUDA, and the list of volumes.
     none=frozenset({"none", "void"}),

@@ -52,6 +52,21 @@ LAYOUT: dict[type[ctypes.Structure], tuple[int, int, dict[str, int]]] = {
         },
     ),
     abi.DieId: (20, 4, {"words": 0}),
+    abi.Vdevices: (360, 8, {"vdev_num": 0, "vdev_id": 4, "vfg_num": 132, "vfg_bitmap": 136, "resources": 144}),
+    abi.Vdevice: (
+        264,
+        8,
+        {
+            "vdev_id": 0, "padding": 4, "name": 8, "status": 24, "is_container_used": 28, "vfid": 32, "vfg_id": 36,
+            "container_id": 40, "resources": 48,
+        },
+    ),
+    abi.VdeviceWish: (104, 4, {"vdev_id": 0, "vfg_id": 4, "template_name": 8, "reserved": 40}),
+    abi.VdeviceMade: (
+        52,
+        4,
+        {"vdev_id": 0, "pcie_bus": 4, "pcie_device": 8, "pcie_func": 12, "vfg_id": 16, "reserved": 20},
+    ),
 }  # fmt: skip
 
 

@@ -27,18 +27,25 @@
 #define PROCESSES 32
 #define EVENTS 4096
 #define RESETS 256
+#define VDEVICES 16
+#define VDEVICE_COMMANDS 52
 #define BY_HAND (-1)
 #define BOOTED 16
 
 enum purpose {
     INIT, LIST, IDS, INFO, BOARD, PRODUCT, BROTHER, CODES, HEALTH, PROCESS, RESET, BOOT, SUBSCRIBE, GAUGE, CHANNEL,
-    PRE_RESET, RESCAN, PURPOSES
+    PRE_RESET, RESCAN, VDEVICE, MAKE_VDEVICE, PURPOSES
 };
 
 struct fault {
     uint32_t code;
     int32_t severity, incurable, curing;
     uint8_t module[4];
+};
+
+struct vdevice {
+    uint32_t id, group;
+    char template[16];
 };
 
 struct chip {
@@ -53,6 +60,8 @@ struct chip {
     int32_t hangs[PURPOSES];
     int32_t temperature, power;
     uint32_t health;
+    int32_t vdevices;
+    struct vdevice vdevice[VDEVICES];
 };
 
 struct told {
@@ -70,6 +79,7 @@ struct world {
     uint32_t bell;
     int32_t ready, chips, reset_ms, boot_ms, boot_by_hand, fail_resets, fail_with, refuse_subscriptions, subscriptions;
     int32_t lose, twice, channel, finished, mortal, calls, resets, storm_chip, storm_left, storm_rate, storm_distinct, storm_at;
+    int32_t keep_vdevices, vdevices_block, made_vdevices; /* A reset leaves them; is refused while there are any. */
     int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
     _Atomic int32_t inside, most_inside;
     uint32_t first, last; /* The events from `first` up to but not `last` wait to be told. */
@@ -171,6 +181,8 @@ static void begin_boot(const struct chip *chip) {
         struct chip *c = &W->chip[i];
         if (c->group != chip->group)
             continue;
+        if (!W->keep_vdevices)
+            c->vdevices = 0;
         c->boot_at = W->boot_by_hand ? BY_HAND : now() + (int64_t)W->boot_ms * 1000000;
         for (int f = 0; f < c->faults; f++)
             c->fault[f].curing = !c->fault[f].incurable;
@@ -349,6 +361,9 @@ static int reset(int chip, int channel) {
         if (W->chip[i].group == c->group && W->chip[i].processes)
             answer = DCMI_OCCUPIED;
     }
+    for (int i = 0; W->vdevices_block && i < W->chips; i++)
+        if (W->chip[i].group == c->group && W->chip[i].vdevices)
+            answer = DCMI_NOT_PERMITTED;
     if (c->reset_with != c->device)
         answer = DCMI_WRONG_PARAMETER;
     if (!answer && channel == 1 && W->fail_resets) {
@@ -396,6 +411,74 @@ static int subscribe(int chip, struct event_filter filter, fault_callback call) 
     unlock();
     return answer;
 }
+
+static int find_vdevice(const struct chip *c, uint32_t id) {
+    for (int v = 0; v < c->vdevices; v++)
+        if (c->vdevice[v].id == id)
+            return v;
+    return -1;
+}
+
+static int put_vdevice(struct chip *c, uint32_t id, uint32_t group, const char *template) {
+    uint32_t first = 100 + 16 * c->physical;
+    if (id < first || id >= first + VDEVICES || find_vdevice(c, id) >= 0 || !*template)
+        return DCMI_WRONG_PARAMETER;
+    if (c->vdevices == VDEVICES)
+        return DCMI_OCCUPIED;
+    struct vdevice *made = &c->vdevice[c->vdevices++];
+    made->id = id;
+    made->group = group;
+    put_text((uint8_t *)made->template, sizeof made->template, template);
+    return 0;
+}
+
+static int device_info(int chip, int command, uint32_t about, void *buffer, uint32_t *size) {
+    CALL(chip, VDEVICE);
+    if (command != VDEVICE_COMMANDS)
+        return leave(DCMI_UNSUPPORTED);
+    if (c->boot_at)
+        return leave(DCMI_NOT_READY);
+    if (about == 1 && *size == sizeof(struct soc_total_resource)) {
+        struct soc_total_resource *total = buffer;
+        memset(total, 0, sizeof *total);
+        total->vdev_num = (uint32_t)c->vdevices;
+        for (int v = 0; v < c->vdevices; v++)
+            total->vdev_id[v] = c->vdevice[v].id;
+        return leave(0);
+    }
+    if (about == 0 && *size == sizeof(struct vdev_query)) {
+        struct vdev_query *query = buffer;
+        int v = find_vdevice(c, query->vdev_id);
+        if (v < 0)
+            return leave(DCMI_NO_DEVICE);
+        memcpy(query->name, c->vdevice[v].template, sizeof query->name);
+        query->vfg_id = c->vdevice[v].group;
+        return leave(0);
+    }
+    return leave(DCMI_WRONG_PARAMETER);
+}
+
+#ifdef ONE
+static int make_vdevice(int chip, const struct create_vdev_res *wish, struct create_vdev_out *made) {
+    CALL(chip, MAKE_VDEVICE);
+    if (c->boot_at)
+        return leave(DCMI_NOT_READY);
+    answer = put_vdevice(c, wish->vdev_id, wish->vfg_id, wish->template_name);
+    W->made_vdevices += !answer;
+    memset(made, 0, sizeof *made);
+    made->vdev_id = wish->vdev_id;
+    return leave(answer);
+}
+
+static int destroy_vdevice(int chip, uint32_t id) {
+    CALL(chip, VDEVICE);
+    int v = find_vdevice(c, id);
+    if (v < 0)
+        return leave(DCMI_NO_DEVICE);
+    c->vdevice[v] = c->vdevice[--c->vdevices];
+    return leave(0);
+}
+#endif
 
 static int temperature(int chip, int *value) {
     CALL(chip, GAUGE);
@@ -564,6 +647,9 @@ int dcmi_get_device_memory_info_v3(int k, int d, struct memory_info_v3 *i) { ret
 int dcmi_get_device_utilization_rate(int k, int d, int t, unsigned *v) { return utilisation(at(k, d), t, v); }
 int dcmi_get_device_ecc_info(int k, int d, int t, struct ecc_info *i) { return ecc(at(k, d), t, i); }
 int dcmi_get_device_pcie_info_v2(int k, int d, struct pcie_info_all *i) { return bus(at(k, d), i); }
+int dcmi_get_device_info(int k, int d, int m, unsigned s, void *b, unsigned *n) { return device_info(at(k, d), m, s, b, n); }
+int dcmi_create_vdevice(int k, int d, struct create_vdev_res *w, struct create_vdev_out *o) { return make_vdevice(at(k, d), w, o); }
+int dcmi_set_destroy_vdevice(int k, int d, unsigned id) { return destroy_vdevice(at(k, d), id); }
 int dcmi_get_device_die_v2(int k, int d, int t, struct die_id *i) { return die(at(k, d), t, i); }
 
 int dcmi_subscribe_fault_event(int card, int device, struct event_filter filter, fault_callback call) {
@@ -610,6 +696,7 @@ int dcmiv2_get_device_hbm_info(int d, struct hbm_info *i) { return hbm(d, i); }
 int dcmiv2_get_device_utilization_rate(int d, int t, unsigned *v) { return utilisation(d, t, v); }
 int dcmiv2_get_device_ecc_info(int d, int t, struct ecc_info *i) { return ecc(d, t, i); }
 int dcmiv2_get_device_pcie_info(int d, struct pcie_info_all *i) { return bus(d, i); }
+int dcmiv2_get_device_info(int d, int m, unsigned s, void *b, unsigned *n) { return device_info(d, m, s, b, n); }
 int dcmiv2_get_device_die_id(int d, int t, struct die_id *i) { return die(d, t, i); }
 
 int dcmiv2_subscribe_fault_event(int d, struct event_filter filter, fault_callback call) {
@@ -689,6 +776,30 @@ int standin_process(int i, int pid, unsigned long bytes) { /* No bytes: it ends.
     return 0;
 }
 
+int standin_vdevice(int i, unsigned id, unsigned group, const char *template) { /* No template: it is destroyed. */
+    lock();
+    struct chip *c = &W->chip[i];
+    int v = find_vdevice(c, id), answer = 0;
+    if (*template)
+        answer = put_vdevice(c, id, group, template);
+    else if (v >= 0)
+        c->vdevice[v] = c->vdevice[--c->vdevices];
+    unlock();
+    return answer;
+}
+
+int standin_vdevice_at(int i, int n, unsigned *id, char *template) {
+    lock();
+    const struct chip *c = &W->chip[i];
+    int there = n < c->vdevices;
+    if (there) {
+        *id = c->vdevice[n].id;
+        memcpy(template, c->vdevice[n].template, sizeof c->vdevice[n].template);
+    }
+    unlock();
+    return there ? 0 : -1;
+}
+
 int standin_answer(int i, int purpose, int answer) {
     lock();
     W->chip[i].answer[purpose] = answer;
@@ -751,7 +862,8 @@ static int32_t *setting(const char *name) {
         {"refuse_subscriptions", &W->refuse_subscriptions}, {"channel", &W->channel}, {"finished", &W->finished},
         {"subscriptions", &W->subscriptions}, {"calls", &W->calls}, {"resets", &W->resets},
         {"storm_left", &W->storm_left}, {"storm_code", &W->storm_code}, {"storm_flaps", &W->storm_flaps},
-        {"mortal", &W->mortal}, {"most_inside", (int32_t *)&W->most_inside},
+        {"keep_vdevices", &W->keep_vdevices}, {"vdevices_block", &W->vdevices_block},
+        {"made_vdevices", &W->made_vdevices}, {"mortal", &W->mortal}, {"most_inside", (int32_t *)&W->most_inside},
     };
     for (size_t n = 0; n < sizeof all / sizeof *all; n++)
         if (!strcmp(all[n].name, name))

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define DCMI_WRONG_PARAMETER (-8001)
+#define DCMI_NOT_PERMITTED (-8002)
 #define DCMI_NO_DEVICE (-8008)
 #define DCMI_NOT_READY (-8012)
 #define DCMI_RESET_FAILED (-8015)
@@ -96,6 +97,35 @@ struct die_id {
     uint32_t words[5];
 };
 
+/* dcmi_base_resource (64 bytes), dcmi_computing_resource (96) and dcmi_media_resource (56) in a row. */
+struct resources {
+    uint64_t words[27];
+};
+
+struct soc_total_resource {
+    uint32_t vdev_num, vdev_id[32], vfg_num, vfg_bitmap;
+    struct resources resources;
+};
+
+struct vdev_query {
+    uint32_t vdev_id, padding;
+    char name[16];
+    uint32_t status, is_container_used, vfid, vfg_id;
+    uint64_t container_id;
+    struct resources resources;
+};
+
+struct create_vdev_res {
+    uint32_t vdev_id, vfg_id;
+    char template_name[32];
+    uint8_t reserved[64];
+};
+
+struct create_vdev_out {
+    uint32_t vdev_id, pcie_bus, pcie_device, pcie_func, vfg_id;
+    uint8_t reserved[32];
+};
+
 typedef void (*fault_callback)(struct event *);
 
 #define SIZE(name, size, align) \
@@ -167,5 +197,25 @@ AT(pcie_info_all, dev, 24);
 AT(pcie_info_all, func, 28);
 AT(pcie_info_all, reserve, 32);
 SIZE(die_id, 20, 4);
+SIZE(soc_total_resource, 360, 8);
+AT(soc_total_resource, vdev_id, 4);
+AT(soc_total_resource, vfg_num, 132);
+AT(soc_total_resource, vfg_bitmap, 136);
+AT(soc_total_resource, resources, 144);
+SIZE(vdev_query, 264, 8);
+AT(vdev_query, name, 8);
+AT(vdev_query, status, 24);
+AT(vdev_query, is_container_used, 28);
+AT(vdev_query, vfid, 32);
+AT(vdev_query, vfg_id, 36);
+AT(vdev_query, container_id, 40);
+AT(vdev_query, resources, 48);
+SIZE(create_vdev_res, 104, 4);
+AT(create_vdev_res, vfg_id, 4);
+AT(create_vdev_res, template_name, 8);
+AT(create_vdev_res, reserved, 40);
+SIZE(create_vdev_out, 52, 4);
+AT(create_vdev_out, vfg_id, 16);
+AT(create_vdev_out, reserved, 20);
 
 #endif

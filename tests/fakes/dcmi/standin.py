@@ -36,6 +36,8 @@ class Purpose(IntEnum):
     CHANNEL = 14
     PRE_RESET = 15
     RESCAN = 16
+    VDEVICE = 17
+    MAKE_VDEVICE = 18
 
 
 SILENT = (Purpose.CODES, Purpose.HEALTH, Purpose.PROCESS, Purpose.BOOT)
@@ -108,6 +110,24 @@ class Standin:
     def process(self, chip: int, pid: int, memory: int = 1 << 20) -> None:
         """Put a process on the chip; with no memory it ends."""
         self._do("process", chip, pid, ctypes.c_ulong(memory))
+
+    def divide(self, chip: int, **templates: str) -> None:
+        """Make vNPUs: `v100="vir04"`."""
+        for name, template in templates.items():
+            number = ctypes.c_uint(int(name.removeprefix("v")))
+            assert self._do("vdevice", chip, number, ctypes.c_uint(0), template.encode()) == 0, name
+
+    def destroy(self, chip: int, number: int) -> None:
+        """Destroy a vNPU."""
+        self._do("vdevice", chip, ctypes.c_uint(number), ctypes.c_uint(0), b"")
+
+    def vdevices(self, chip: int) -> dict[int, str]:
+        """Return the template of each vNPU that the chip has."""
+        found: dict[int, str] = {}
+        number, template = ctypes.c_uint(), ctypes.create_string_buffer(16)
+        while self._do("vdevice_at", chip, len(found), ctypes.byref(number), template) == 0:
+            found[number.value] = template.value.decode()
+        return dict(sorted(found.items()))
 
     def answer(self, chip: int, purpose: Purpose, code: int) -> None:
         """Let calls for that purpose return this code; 0: what they should."""

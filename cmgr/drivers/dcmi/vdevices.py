@@ -1,0 +1,61 @@
+"""The vNPUs of an Ascend chip: which there are, as shares of the chip, and making them again."""
+
+from collections.abc import Iterable
+
+from cmgr.drivers.dcmi.calls import Library, Location, Refused
+from cmgr.drivers.dcmi.notation import NOTATION
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import ChipId, Share
+
+_FIRST, _APART = 100, 16
+"""The ids of a chip's vNPUs begin with 100 + 16 times its physical id: the vendor's pages about npu-smi."""
+
+_ANY_GROUP = 0xFFFFFFFF
+
+
+def usual_names(chip: ChipId) -> frozenset[str]:
+    """Return the device files of the vNPUs that the chip can have, whether or not it has them now."""
+    first = _FIRST + _APART * chip
+    return frozenset(f"{NOTATION.parts}{number}" for number in range(first, first + _APART))
+
+
+def shares(library: Library, place: Location, chip: ChipId) -> tuple[Share, ...] | None:
+    """Return the vNPUs of the chip at this place; None where it does not say which it has."""
+    try:
+        return tuple(_share(library, place, chip, number) for number in library.vdevices(place))
+    except Refused as refused:
+        return () if refused.unsupported else None
+
+
+def _share(library: Library, place: Location, chip: ChipId, number: int) -> Share:
+    aliases = frozenset({f"{NOTATION.parts}{number}", f"{chip}:{number}"})
+    try:
+        template, group = library.vdevice(place, number)
+    except Refused:
+        return Share(str(number), aliases=aliases)  # That it is there is known all the same.
+    words = f"npu-smi set -t create-vnpu -i {place.card} -c {place.device} -f {template} -v {number}"
+    if group == _ANY_GROUP:
+        return Share(str(number), template, None, aliases, words)
+    return Share(str(number), template, group, aliases, f"{words} -g {group}")
+
+
+def make(library: Library, place: Location, wanted: Iterable[Share]) -> None:
+    """Make those of these that the chip lacks, under their ids. Raises `DriverError`."""
+    there, failed = set(library.vdevices(place)), []
+    for share in wanted:
+        if int(share.id) in there:
+            continue
+        try:
+            library.make_vdevice(place, int(share.id), share.template, share.group)
+        except Refused as refused:
+            failed.append(f"cannot make {share.title} again: {refused.message}")
+    if failed:
+        raise DriverError("; ".join(failed))
+
+
+def destroy(library: Library, place: Location) -> bool:
+    """Destroy all vNPUs of the chip. Return whether there were any. Raises `Refused`."""
+    there = library.vdevices(place)
+    for number in there:
+        library.destroy_vdevice(place, number)
+    return bool(there)

@@ -1,0 +1,113 @@
+"""vNPUs: which a chip has, what a reset does to them, and making them again."""
+
+from collections.abc import Callable
+
+import pytest
+
+from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import ChipId, Share, resolve
+from tests.drivers.contract import CODE
+from tests.fakes.dcmi import hosts
+from tests.fakes.dcmi.fixtures import Make
+from tests.fakes.dcmi.standin import Purpose, Standin
+from tests.support.waiting import eventually
+
+Open = Callable[..., DcmiDriver]
+
+
+@pytest.fixture
+def machine(ascend: Make) -> Standin:
+    made = ascend(hosts.host_single("310P3", 2))
+    made.divide(1, v116="vir04", v117="vir02_1c")
+    return made
+
+
+def shares(driver: DcmiDriver, chip: int = 1) -> tuple[Share, ...]:
+    (report,) = driver.read([ChipId(chip)])
+    assert report.shares is not None, report
+    return report.shares
+
+
+def test_a_chip_tells_its_vnpus_with_the_command_that_makes_them(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    assert [(s.id, s.template, s.group) for s in shares(driver)] == [("116", "vir04", 0), ("117", "vir02_1c", 0)]
+    assert shares(driver)[0].by_hand == "npu-smi set -t create-vnpu -i 1 -c 0 -f vir04 -v 116 -g 0"
+    assert shares(driver, 0) == ()
+    assert [chip.shares for chip in driver.chips()] == [(), shares(driver)]
+
+
+def test_both_families_tell_them(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_950(2), "two")
+    machine.divide(0, v100="vir10_3c_16g")
+    assert [share.id for share in shares(opened(machine), 0)] == ["100"]
+
+
+def test_a_container_s_vnpu_is_its_chip_s_also_one_that_is_not_there(machine: Standin, opened: Open) -> None:
+    chips = {chip.id: chip for chip in opened(machine).chips()}
+    assert resolve({"/dev/vdavinci117"}, chips, {})[0] == {1}
+    assert resolve({"/dev/vdavinci131"}, chips, {})[0] == {1}
+    assert resolve({"/dev/vdavinci132"}, chips, {}) == (
+        frozenset(),
+        ("asks for chip /dev/vdavinci132, which this machine does not have",),
+    )
+
+
+def test_a_chip_that_does_not_say_which_it_has_is_no_worse_for_it(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.answer(1, Purpose.VDEVICE, -8255)
+    assert shares(driver) == ()
+    machine.answer(1, Purpose.VDEVICE, -8013)
+    (report,) = driver.read([ChipId(1)])
+    assert (report.error, report.shares) == ("", None)
+
+
+def test_a_reset_takes_them_and_they_are_made_again_under_their_ids(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    before = shares(driver)
+    machine.fault(1, CODE)
+    driver.reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
+    eventually(lambda: driver.read([ChipId(1)])[0].booted)
+    assert machine.vdevices(1) == {}
+    driver.make_shares({ChipId(1): before})
+    assert machine.vdevices(1) == {116: "vir04", 117: "vir02_1c"}
+    assert shares(driver) == before
+    # Once more is harmless.
+    driver.make_shares({ChipId(1): before})
+    assert machine.get("made_vdevices") == 2
+
+
+def test_a_driver_that_resets_no_divided_chip_has_its_vnpus_destroyed_first(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.set("vdevices_block", 1)
+    machine.fault(1, CODE)
+    driver.reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
+    assert [reset.answer for reset in machine.resets] == [-8002, 0]
+
+
+def test_a_reset_that_is_not_permitted_for_another_reason_fails_once(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_single("310P3", 2))
+    machine.fault(1, CODE)
+    machine.answer(1, Purpose.RESET, -8002)
+    with pytest.raises(DriverError, match=r"cannot reset chip 1$"):
+        opened(machine).reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
+
+
+def test_what_cannot_be_made_is_told_and_the_rest_is_made(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    before = shares(driver)
+    machine.destroy(1, 117)
+    wanted = (Share("300", "vir01"), *before)
+    with pytest.raises(DriverError) as told:
+        driver.make_shares({ChipId(1): wanted, ChipId(7): before})
+    assert told.value.message == (
+        "cannot make share 300 (vir01) again: cannot make the vNPU: libdcmi says -8001 (wrong parameter); "
+        "cannot make shares of chip 7 again: there is no such chip"
+    )
+    assert machine.vdevices(1) == {116: "vir04", 117: "vir02_1c"}
+
+
+def test_a_library_that_cannot_make_any_says_so(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_950(2), "two")
+    with pytest.raises(DriverError, match="it has no such function"):
+        opened(machine).make_shares({ChipId(0): (Share("100", "vir04"),)})
