@@ -15,7 +15,7 @@ from datetime import timedelta
 from cmgr.errors import FleetError, Unsure, sentence
 from cmgr.fleet import document_text
 from cmgr.fleet import etcd_wire as wire
-from cmgr.fleet.gateway import Gateway, Stream
+from cmgr.fleet.gateway import Away, Gateway, Stream
 from cmgr.fleet.registration import RANGE, TXN, Identity, Registration
 from cmgr.fleet.roll import Roll
 from cmgr.fleet.sign import Sign
@@ -68,7 +68,8 @@ class EtcdFleet:
         self._owed: dict[str, int] = {}
         """The changes that a reading has found before the watch told them."""
         self._stream: Stream | None = None
-        self._flows = False
+        self._flows = self._is_down = False
+        self._why_down = ""
         self._over = threading.Event()
         self._tell: Callable[[FleetFact], None] = lambda fact: None
         names = {"fleet-watch": self._watch, "fleet-pulse": self._pulse}
@@ -131,20 +132,27 @@ class EtcdFleet:
         self._gateway.close()
 
     def _watch(self) -> None:
-        failures, is_down = 0, False
+        failures = 0
         while not self._over.is_set():
             began, self._flows = time.monotonic(), False
             try:
                 self._follow()
             except (FleetError, Unsure) as error:
                 failures = 0 if self._flows and time.monotonic() - began > _SHORT_LIFE else failures + 1
-                is_down = is_down and not self._flows
                 # A line that breaks is opened anew: only when that cannot be done is the engine away.
-                if (failures > 2 or not self._flows) and not is_down:
-                    self._say(FleetDown(sentence(error)))
-                    is_down = True
+                if failures > 2 or not self._flows:
+                    self._say_down(error)
                 if failures:
                     self._over.wait(self._delay(failures))
+
+    def _say_down(self, error: FleetError | Unsure) -> None:
+        """Tell it once; anew only when a person has something else to do."""
+        why = sentence(error)
+        is_silence = isinstance(error, Unsure) or type(error) is Away
+        if self._is_down and (why == self._why_down or is_silence):
+            return
+        self._is_down, self._why_down = True, why
+        self._say(FleetDown(why))
 
     def _delay(self, failures: int) -> float:
         first, most = timedelta(seconds=self._pace.first_delay), timedelta(seconds=self._pace.longest_delay)
@@ -190,7 +198,7 @@ class EtcdFleet:
         seen = {name: key for key in keys for kind, name in (self._keys.split(key.name),) if kind == "groups"}
         with self._telling:
             gone = self._told.keys() - seen.keys()
-            self._told, self._owed, self._flows = {}, {}, True
+            self._told, self._owed, self._flows, self._is_down = {}, {}, True, False
             self._tell(FleetUp(born))
             for name in gone:
                 self._tell(GroupSeen(name, NOTHING))

@@ -70,6 +70,10 @@ class Away(FleetError):
     """The node was not reached: it never got the request."""
 
 
+class Untrusted(Away):
+    """The certificate of the node, or ours, is not good."""
+
+
 class Line:
     """One connection to a node, whose calls end in time, and which any thread can cut. One thread at a time calls."""
 
@@ -107,20 +111,27 @@ class Line:
             yield
         except _FOREIGN as error:
             why = _plainly(error) if guard.is_alive() else _SLOW
-            kind = Unsure if self._asked else Away
+            kind = Unsure if self._asked else Untrusted if _is_about_trust(error) else Away
             raise kind(f"cannot ask {self.endpoint}: {why}") from None
         finally:
             guard.cancel()
 
-    def post(self, path: str, body: bytes, headers: Mapping[str, str], seconds: float) -> urllib3.BaseHTTPResponse:
-        """Return the answer, of which the head is there. Raises what urllib3 does."""
+    def send(
+        self, path: str, body: bytes | None, headers: Mapping[str, str], seconds: float
+    ) -> urllib3.BaseHTTPResponse:
+        """Post the body, or get what is there without one. Return the answer, of which the head is there.
+
+        Raises what urllib3 does.
+        """
         self._asked = False
         self._connection.timeout = seconds
         if self._connection.sock is None:
             self._connection.connect()
         self._connection.sock.settimeout(seconds)
         self._asked = True
-        self._connection.request("POST", path, body, headers, preload_content=False, decode_content=False)
+        self._connection.request(
+            "POST" if body is not None else "GET", path, body, headers, preload_content=False, decode_content=False
+        )
         return self._connection.getresponse()
 
     def be_patient(self) -> None:
@@ -197,6 +208,11 @@ class Gateway:
                 raise
         return self._asked(endpoint, path, body, self._log_in(endpoint, token, until), until)
 
+    def fetch_at(self, endpoint: str, path: str, seconds: float = PATIENCE) -> bytes:
+        """Return the page that the node has there; nothing where there is none. Raises as `ask`."""
+        status, data = self._carried(endpoint, path, None, self._token, time.monotonic() + seconds)
+        return data if status == 200 else b""
+
     def suspect(self, endpoint: str) -> None:
         """Ask another node first from now on, if it is this one."""
         if self._first == endpoint:
@@ -228,7 +244,9 @@ class Gateway:
             if not perhaps or until - time.monotonic() < _PAUSE:
                 break
             threading.Event().wait(_PAUSE)
-        raise (Unsure if perhaps else FleetError)(last.message, hint=last.hint)
+        if perhaps and not isinstance(last, Unsure):
+            raise Unsure(last.message, hint=last.hint)
+        raise last
 
     def _log_in(self, endpoint: str, old: str, until: float) -> str:
         """Return a token that is not `old`; nothing where etcd has no users."""
@@ -253,6 +271,9 @@ class Gateway:
         return self._token
 
     def _asked(self, endpoint: str, path: str, body: Mapping[str, object], token: str, until: float) -> object:
+        return _judged(endpoint, *self._carried(endpoint, path, json.dumps(body).encode(), token, until))
+
+    def _carried(self, endpoint: str, path: str, body: bytes | None, token: str, until: float) -> tuple[int, bytes]:
         line = self._line(endpoint)
         seconds = until - time.monotonic()
         if seconds <= 0:
@@ -260,7 +281,7 @@ class Gateway:
         kept = False
         try:
             with line.bounded(seconds):
-                response = line.post(path, json.dumps(body).encode(), _headers(token), seconds)
+                response = line.send(path, body, _headers(token), seconds)
                 data = _whole(response)
             self.heard[endpoint] = time.time(), response.headers.get("Date", "")
             kept = line.is_open() and len(self._free[endpoint]) < _SPARE
@@ -269,7 +290,7 @@ class Gateway:
                 self._free[endpoint].append(line)
             else:
                 line.close()
-        return _judged(endpoint, response.status, data)
+        return response.status, data
 
     def _opened(self, endpoint: str, path: str, body: Mapping[str, object], seconds: float) -> Stream:
         until = time.monotonic() + seconds
@@ -280,7 +301,7 @@ class Gateway:
             with line.bounded(max(0.01, until - time.monotonic())):
                 # https://github.com/etcd-io/etcd/blob/main/server/etcdserver/api/v3rpc/interceptor.go: requireLeader.
                 headers = {**_headers(token), "Grpc-Metadata-hasleader": "true"}
-                response = line.post(path, json.dumps(body).encode(), headers, seconds)
+                response = line.send(path, json.dumps(body).encode(), headers, seconds)
                 if response.status == 200:
                     line.be_patient()
                     stream = Stream(line, response)
@@ -335,6 +356,10 @@ def _judged(endpoint: str, status: int, data: bytes) -> object:
     if status != 200:
         raise wire.refused(told, status)
     return told
+
+
+def _is_about_trust(error: BaseException) -> bool:
+    return isinstance(error, ssl.SSLError) or (error.__cause__ is not None and _is_about_trust(error.__cause__))
 
 
 def _plainly(error: BaseException) -> str:

@@ -60,8 +60,11 @@ class Registration:
         self._life = 0
 
     def made(self) -> Registered:
-        """Return the registration, which is made unless it stands there. Raises `Overtaken`, `FleetError`, `Unsure`."""
-        self.now, self._machine = None, self._whose()
+        """Return the registration, which is made unless it stands there. Raises `Overtaken`, `FleetError`, `Unsure`.
+
+        Until then that of before is compared: where it does not stand any more, nothing is written.
+        """
+        self._machine = self._whose()
         for _ in range(_TRIES):
             born = self._read(self._keys.born)
             if born is None:
@@ -69,7 +72,11 @@ class Registration:
                 continue
             word = text.born(born)
             there = self._read(self._key)
-            ours = self._ours(there)
+            try:
+                ours = self._ours(there)
+            except Overtaken:
+                self.now = None
+                raise
             same: dict[str, bytes | None] = {self._keys.born: born}
             if ours == there or self._put(self._key, ours, {**same, self._key: there}):
                 self._life = text.claim(ours).life

@@ -1,6 +1,5 @@
 """The promises of the port `Fleet`, kept by etcd: documents, revisions, and who may write."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -8,17 +7,11 @@ import pytest
 from cmgr.errors import FleetError
 from cmgr.model.values.documents import NOTHING, Document, Outcome, Written
 from cmgr.model.values.fleet_facts import FleetUp, GroupSeen
-from tests.fleet.world import Make, appliances, document
+from tests.fleet.world import Make, document
 from tests.support.etcd import Cluster
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.etcd
-
-
-@pytest.fixture
-def make(etcd: Cluster) -> Iterator[Make]:
-    with appliances(etcd.endpoints) as make:
-        yield make
 
 
 def test_a_document_that_was_written_is_read_and_told_to_all(make: Make) -> None:

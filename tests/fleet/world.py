@@ -3,15 +3,19 @@
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
+import pytest
+
+from cmgr.errors import FleetError
 from cmgr.fleet.appliance_text import Keys
 from cmgr.fleet.etcd import EtcdFleet, Pace
 from cmgr.fleet.gateway import Access, Gateway
 from cmgr.fleet.registration import Identity
-from cmgr.model.values.documents import Document, Entry, EntryState, Seen
+from cmgr.model.values.documents import Document, Entry, EntryState, Outcome, Seen
 from cmgr.model.values.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.groups import GroupPhase
+from cmgr.model.values.presence import Presence
 from cmgr.ports import FleetFact
 from tests.support.waiting import eventually
 
@@ -70,6 +74,48 @@ class One:
         found = eventually(last, f"{self.fleet.name} is told of {group}")
         assert found is not None
         return found
+
+
+def show(one: One) -> None:
+    """Let the appliance show that it is well."""
+    one.fleet.show(Presence("ready", datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+def down(one: One, words: str) -> str:
+    """Wait until the appliance is told that the engine is away for such a reason."""
+
+    def found() -> str:
+        return next((why for why in one.downs() if words in why), "")
+
+    try:
+        return eventually(found)
+    except AssertionError:
+        raise AssertionError(f"{one.fleet.name} is not told of: {words}; but of: {one.downs()}") from None
+
+
+def written(one: One, round_: int, revision: int, group: str = "tp4") -> int:
+    """Write a document as soon as that goes. Return its revision."""
+
+    def done() -> int:
+        try:
+            told = one.fleet.write(group, document(round_), revision)
+        except FleetError:
+            return 0
+        if told.outcome is Outcome.UNKNOWN:
+            return 0
+        assert told.outcome is Outcome.DONE
+        return told.revision
+
+    return eventually(done, f"{one.fleet.name} writes round {round_}")
+
+
+def refused(one: One, why: str) -> None:
+    with pytest.raises(FleetError, match=why):
+        one.fleet.write("tp4", document(99), 0)
+
+
+def reborn(one: One, before: str) -> bool:
+    return one.born() != before
 
 
 Make = Callable[..., One]

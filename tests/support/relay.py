@@ -20,6 +20,16 @@ class Way(Enum):
     """The connection ends when they come. Of answers: after the request had passed."""
 
 
+class _Pair:
+    """One connection through the relay: the line of the client, the one to the server, how it began."""
+
+    def __init__(self, client: socket.socket, server: socket.socket) -> None:
+        self.client = client
+        self.server = server
+        self.first = b""
+        self.deaf = False
+
+
 class Relay:
     """Listens on `port`. `there` and `back`: the fate of requests and of answers from now on.
 
@@ -35,7 +45,7 @@ class Relay:
         self._there = self._back = Way.PASS
         self._changed = threading.Condition()
         self._closed = False
-        self._open: set[socket.socket] = set()
+        self._open: set[_Pair] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, name="relay", daemon=True).start()
@@ -71,9 +81,16 @@ class Relay:
         """End every connection; nobody gets in while it is `away`."""
         self.away = away
         with self._changed:
-            lines = tuple(self._open)
-        for line in lines:
-            _end(line)
+            pairs = tuple(self._open)
+        for pair in pairs:
+            _end(pair.client)
+            _end(pair.server)
+
+    def deafen(self, began: bytes) -> None:
+        """Let no answer come back any more on the connections that are open now and began so."""
+        with self._changed:
+            for pair in self._open:
+                pair.deaf = pair.deaf or pair.first.startswith(began)
 
     def heal(self) -> None:
         """Let everything pass again."""
@@ -103,26 +120,29 @@ class Relay:
                 client.close()
                 continue
             server.settimeout(None)
+            pair = _Pair(client, server)
             with self._changed:
-                self._open |= {client, server}
-            for source, sink, is_request in ((client, server, True), (server, client, False)):
-                threading.Thread(target=self._carry, args=(source, sink, is_request), daemon=True).start()
+                self._open.add(pair)
+            for is_request in (True, False):
+                threading.Thread(target=self._carry, args=(pair, is_request), daemon=True).start()
 
-    def _carry(self, source: socket.socket, sink: socket.socket, is_request: bool) -> None:
+    def _carry(self, pair: _Pair, is_request: bool) -> None:
+        source, sink = (pair.client, pair.server) if is_request else (pair.server, pair.client)
         with suppress(OSError):
             while data := source.recv(65536):
+                pair.first = pair.first or data
                 if self.delay:
                     threading.Event().wait(self.delay)
                 way = self._when_it_may_pass(is_request)
                 if way is Way.CUT:
                     break
-                if way is Way.PASS:
+                if way is Way.PASS and (is_request or not pair.deaf):
                     self.passed += is_request
                     sink.sendall(data)
         for line in (source, sink):
             _end(line)
         with self._changed:
-            self._open.discard(source)
+            self._open.discard(pair)
         source.close()
 
     def _when_it_may_pass(self, is_request: bool) -> Way:
