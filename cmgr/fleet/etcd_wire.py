@@ -227,12 +227,15 @@ def members(told: object) -> dict[int, str]:
     return {_number(each, "ID"): plain(each.get("name", "")) for each in _rows(_table(told), "members")}
 
 
-def state(told: object) -> tuple[str, int, tuple[str, ...]]:
-    """Take a node's state apart: its version, the number of the leader or 0, and what it complains of."""
+def is_full(told: object) -> bool:
+    """Take the list of alarms apart: whether a node has no room for writes. Raises `Malformed`."""
+    return any(each.get("alarm") == "NOSPACE" for each in _rows(_table(told), "alarms"))
+
+
+def state(told: object) -> tuple[str, int]:
+    """Take a node's state apart: its version, and the number of the leader or 0. Raises `Malformed`."""
     answer = _table(told)
-    complaints = answer.get("errors", [])
-    listed = complaints if isinstance(complaints, list) else []
-    return plain(answer.get("version", "")), _number(answer, "leader"), tuple(plain(each) for each in listed[:8])
+    return plain(answer.get("version", "")), _number(answer, "leader")
 
 
 def refused(told: object, status: int) -> Refused:

@@ -113,7 +113,17 @@ def test_an_endless_line_is_given_up() -> None:
 
 @given(told=ANSWERS)
 def test_no_answer_however_odd_brings_anything_but_a_refusal_to_believe_it(told: Any) -> None:
-    takers = (wire.page, wire.verdict, wire.lease, wire.left, wire.token, wire.term, wire.members, wire.state)
+    takers = (
+        wire.page,
+        wire.verdict,
+        wire.lease,
+        wire.left,
+        wire.token,
+        wire.term,
+        wire.members,
+        wire.state,
+        wire.is_full,
+    )
     for take in (*takers, lambda told: wire.news(json.dumps(told).encode())):
         with suppress(FleetError):
             take(told)

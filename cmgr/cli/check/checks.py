@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr import listener
-from cmgr.cli.check import around, cdi
+from cmgr.cli.check import around, cdi, fleet
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.cli.check.rings import rings
 from cmgr.cli.check.units import clients, units
@@ -57,6 +57,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from cdi.findings(config)
     yield from units(config)
     yield from clients(config, None if isinstance(told, CmgrError) else rows, running_in_units())
+    yield from fleet.findings(config)
     yield from around.findings(config)
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)

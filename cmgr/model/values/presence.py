@@ -45,3 +45,19 @@ class Appliance:
     presence: Presence | None = None
     gone: datetime | None = None
     ahead: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EngineNode:
+    """A node of the engine. `error`: why it does not answer; then nothing else is known.
+
+    `ahead`: how far its clock is ahead of ours, by whole seconds. `is_full`: it takes no writes.
+    """
+
+    endpoint: str
+    name: str = ""
+    version: str = ""
+    leads: bool = False
+    is_full: bool = False
+    ahead: timedelta | None = None
+    error: str = ""
