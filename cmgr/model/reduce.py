@@ -12,7 +12,7 @@ from cmgr.model.containers.agreements import fleet_told
 from cmgr.model.containers.cdi import cdi_written, look_at_files, write_files
 from cmgr.model.containers.covering import cover
 from cmgr.model.containers.groups import couple, forget_groups
-from cmgr.model.containers.healing import tend
+from cmgr.model.containers.healing import hangs_seen, tend
 from cmgr.model.containers.holding import (
     container_started,
     container_stopped,
@@ -61,6 +61,7 @@ from cmgr.model.values.facts import (
     Fact,
     FaultPretended,
     FaultReported,
+    HangsSeen,
     Ordered,
     OutputRead,
     ReadNeeded,
@@ -142,7 +143,7 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             assert_never(fact)
 
 
-_Told = CalendarRead | FaultPretended | Tick | Remarked | TroubleMet | CdiWritten | OutputRead | SharesMade
+_Told = CalendarRead | FaultPretended | Tick | Remarked | TroubleMet | HangsSeen | CdiWritten | OutputRead | SharesMade
 
 
 def _told(turn: Turn, fact: _Told) -> None:
@@ -164,6 +165,8 @@ def _told(turn: Turn, fact: _Told) -> None:
             turn.commands.append(Note(turn.at, kind, fact.text, fact.ring, episode))
         case TroubleMet():
             turn.remember_trouble(fact.trouble)
+        case HangsSeen():
+            hangs_seen(turn, fact.hangs)
         case Tick():
             pass  # Nothing follows from it: whatever is due is found by looking.
 

@@ -10,10 +10,11 @@ from cmgr.model.units import is_covered, is_left_behind, unit_of
 from cmgr.model.values.calendar import Opening
 from cmgr.model.values.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.containers import HEALTHY, Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.fleet import gate
 from cmgr.model.values.groups import Group, GroupPhase
+from cmgr.model.values.healing import Hang
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import OnIsolate, ResetPolicy, Strategy
@@ -89,6 +90,14 @@ def stop_due(node: Node, fault: Fault) -> datetime | None:
     """Return when the containers of this fault are to be stopped, or None when never."""
     policy = node.policy.levels[fault.level]
     return fault.risen + policy.stop_after if policy.stop else None
+
+
+def hang_of(node: Node, container: Container) -> Hang | None:
+    """Return that the container hangs, unless a check of its own knows better."""
+    hang = node.hangs.get(container.key)
+    if hang is None or not container.running or hang.run != container.run or container.health in (HEALTHY, "starting"):
+        return None
+    return hang
 
 
 def observing(node: Node) -> bool:

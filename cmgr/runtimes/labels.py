@@ -26,6 +26,7 @@ HEAL_LIMIT = "cmgr.heal-limit"
 HEAL_BACKOFF = "cmgr.heal-backoff"
 UNIT = "cmgr.unit"
 NEEDS_NETWORK = "cmgr.needs-network"
+HANG = "cmgr.hang"
 
 IGNORE = "ignore"
 """The value of `ENABLE` for a container that can reach chips and uses none."""
@@ -56,6 +57,7 @@ class Wishes:
     spare: Spare | None = None
     min_chips: int = 0
     unit: str = ""
+    hang: timedelta | None = None
     warnings: tuple[str, ...] = ()
 
     def of(self, container: Container) -> Container:
@@ -73,6 +75,7 @@ class Wishes:
             spare=self.spare,
             min_chips=self.min_chips,
             unit=self.unit,
+            hang=self.hang,
             warnings=container.warnings + self.warnings,
         )
 
@@ -105,6 +108,7 @@ def wishes(labels: Mapping[str, str], *, auto_remove: bool = False, image: Mappi
         heal=_heal(said) if heals and not auto_remove else None,
         spare=Spare(said[SPARE]) if SPARE in said else None,
         min_chips=int(said.get(MIN_CHIPS, "0")),
+        hang=timedelta(minutes=int(said[HANG].rstrip("mM"))) if HANG in said else None,
         before_stop=_command(said, image, warnings),
         needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
         group=group,
@@ -226,6 +230,7 @@ _TAKEN: Mapping[str, tuple[str, str]] = {
     HEAL: ("true|false", "true or false"),
     HEAL_LIMIT: ("[1-9][0-9]{0,3}", "a whole number from 1"),
     NEEDS_NETWORK: ("true|false", "true or false"),
+    HANG: ("[1-9][0-9]{0,3}[mM]", "a whole number of minutes, such as 10m"),
     HEAL_BACKOFF: ("[1-9][0-9]{0,5}", "a whole number of seconds from 1"),
     GROUP: (_NAME, _NAME_WORDS),
     GROUP_SIZE: ("[1-9][0-9]{0,3}", "a whole number from 1"),

@@ -40,10 +40,12 @@ from cmgr.service.door.sessions import Sessions
 from cmgr.service.exports import Exports
 from cmgr.service.extras import bundle_parts
 from cmgr.service.extras.surroundings import Surroundings
+from cmgr.service.hangs import Hangs
 from cmgr.service.inbox import Inbox
 from cmgr.service.jobs import Jobs
 from cmgr.service.log import setup as logs
 from cmgr.service.loop import Loop, Step
+from cmgr.service.metrics.chips import Measuring
 from cmgr.service.metrics.page import Metrics, Sources
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
@@ -211,6 +213,7 @@ class Service:
         if self._metrics is not None:
             self._metrics.start()
             self._stack.callback(self._metrics.close)
+        self._look_for_hangs()
         self._exports.start()
         self._stack.callback(self._exports.close)
         self._loop.observers.append(lambda step: self._exports.nudge() if step.notes else None)
@@ -222,6 +225,11 @@ class Service:
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
         self._loop.run(self._clock, lambda: self._after_each(reloader), self._prune)
+
+    def _look_for_hangs(self) -> None:
+        hangs = Hangs(lambda: self._loop.node, Measuring(self._driver), self._inbox.put, self._clock.now)
+        hangs.start()
+        self._stack.callback(hangs.close)
 
     def _tidy_cdi(self) -> None:
         """Take away files of an earlier life that nothing decides on any more."""

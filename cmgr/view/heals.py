@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cmgr.model.scope import why_idle
+from cmgr.model.scope import hang_of, why_idle
 from cmgr.model.values.containers import UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.healing import Healing, ailment, limit_of
 from cmgr.model.values.holds import Cause, Hold, HoldState
@@ -64,7 +64,8 @@ def of_held(node: Node, hold: Hold) -> str:
 
 def _counted(node: Node, key: ContainerKey, healing: Healing, hold: Hold | None = None) -> str:
     container = node.containers.get(key)
-    what = (ailment(container, healing) if container is not None else "") or UNHEALTHY
+    hangs = container is not None and hang_of(node, container) is not None
+    what = (ailment(container, healing, hangs=hangs) if container is not None else "") or UNHEALTHY
     spent, limit = len(healing.times), limit_of(node.policy.heal, container.heal if container is not None else None)
     within = span(node.policy.heal.window)
     if healing.given_up is not None:

@@ -11,6 +11,7 @@ from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.scope import (
     grave_faults,
     handled_faults,
+    hang_of,
     holds_on,
     is_spared,
     on_ring,
@@ -20,6 +21,7 @@ from cmgr.model.scope import (
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import FaultClass, FaultCode
+from cmgr.model.values.healing import HANGS
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import REBOOTING, Ring
@@ -50,6 +52,7 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *_short(node),
         *_failed(node),
         *_ailing(node),
+        *_hanging(node),
         *_down(node),
         *_runtimes(node),
     ]
@@ -240,8 +243,8 @@ def _ailing(node: Node) -> Iterator[Trouble]:
         container, hold = node.containers.get(key), node.holds.get(key)
         if not healing.ails or container is None or (hold.failed if hold is not None else not container.running):
             continue
-        ailment = container.health if container.running else ""
-        text = f"container {titled(node, key)} is {ailment or 'to be restarted'}"
+        ailment = f"is {container.health}" if container.running and container.health else "is to be restarted"
+        text = f"container {titled(node, key)} {HANGS if hang_of(node, container) is not None else ailment}"
         about, chips, names = "/".join(key), tuple(sorted(container.chips)), (container.name,)
         if healing.given_up is None:
             yield Trouble(TroubleKind.AILING, about, text, since=healing.since, chips=chips, containers=names)
@@ -250,6 +253,26 @@ def _ailing(node: Node) -> Iterator[Trouble]:
         yield Trouble(
             TroubleKind.GIVEN_UP, about, text, why, _resume(node, key), healing.given_up, chips=chips, containers=names
         )
+
+
+def _hanging(node: Node) -> Iterator[Trouble]:
+    for key, container in sorted(node.containers.items()):
+        hang = hang_of(node, container)
+        healing = node.healings.get(key)
+        if hang is not None and not (healing is not None and healing.ails):
+            text, about = f"container {titled(node, key)} {HANGS}", "/".join(key)
+            hint = "look at its log, and restart it; label cmgr.heal=true lets cmgr do that"
+            chips = tuple(sorted(container.chips))
+            yield Trouble(
+                TroubleKind.HANGING,
+                about,
+                text,
+                hang.words,
+                hint,
+                hang.since,
+                chips=chips,
+                containers=(container.name,),
+            )
 
 
 def _down(node: Node) -> Iterator[Trouble]:

@@ -27,6 +27,7 @@ from cmgr.model.values.commands import (
 from cmgr.model.values.containers import Exit
 from cmgr.model.values.documents import Seen
 from cmgr.model.values.faults import Assertion, FaultCode
+from cmgr.model.values.healing import Hang
 from cmgr.model.values.node import known_faults
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Phase
@@ -185,6 +186,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "trouble met: a damaged database": lambda _: facts.TroubleMet(
         Trouble(TroubleKind.DAMAGE, "database", "the database was damaged", stays=True)
     ),
+    "hangs seen: a": lambda cmgr: facts.HangsSeen((Hang(key("a"), "life 1", cmgr.now, "it rests"),)),
     "remarked: a hook ended": lambda _: facts.Remarked("hook before_stop ended well", RingId(0), 1),
     "tick: 70 s later": lambda _: facts.Tick(),
     "resync": lambda _: facts.Resync(),

@@ -35,6 +35,10 @@ def test_how_few_chips_are_enough_is_read() -> None:
     assert wishes({"cmgr.min-chips": " 2 "}) == Wishes(min_chips=2)
 
 
+def test_how_long_nothing_may_change_is_read() -> None:
+    assert wishes({"cmgr.hang": " 10m "}) == Wishes(hang=timedelta(minutes=10))
+
+
 def test_an_endless_grace_is_cut() -> None:
     assert wishes({"cmgr.stop-timeout": "999999999"}).grace == LONGEST_GRACE
     assert wishes({"cmgr.stop-timeout": "0"}).grace == timedelta()
@@ -55,6 +59,8 @@ def test_an_endless_grace_is_cut() -> None:
         ("cmgr.enable", "$(reboot)"),
         ("cmgr.min-chips", "0"),
         ("cmgr.min-chips", "few"),
+        ("cmgr.hang", "10"),
+        ("cmgr.hang", "0m"),
         ("cmgr.heal", "yes"),
         ("cmgr.heal-limit", "0"),
         ("cmgr.heal-limit", "-1"),

@@ -8,15 +8,16 @@ Rules:
 3. A restart counts when its start is ordered, once, so that no crash of cmgr adds one to the limit.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from cmgr.model.scope import Block, holds_on, start_blocker, why_idle
+from cmgr.model.scope import Block, hang_of, holds_on, start_blocker, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
-from cmgr.model.values.healing import Healing, ailment, limit_of, not_ahead, wait_of
+from cmgr.model.values.healing import HANGS, Hang, Healing, ailment, limit_of, not_ahead, wait_of
 from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
@@ -36,7 +37,7 @@ def tend(turn: Turn) -> None:
 def _tend(turn: Turn, container: Container) -> None:
     hold = turn.node.holds.get(container.key)
     healing = _within(turn, turn.node.healings.get(container.key, Healing(container.key)))
-    what = ailment(container, healing)
+    what = ailment(container, healing, hangs=hang_of(turn.node, container) is not None)
     if hold is not None:
         turn.put_healing(healing)
         if _was_asked_for(container, hold):
@@ -53,6 +54,18 @@ def _tend(turn: Turn, container: Container) -> None:
     turn.put_healing(healing)
     if _is_ours(turn.node, container):
         _go_on(turn, container, healing, what)
+
+
+def hangs_seen(turn: Turn, hangs: Sequence[Hang]) -> None:
+    """Take in which containers hang now; `tend` restarts those that wish to be healed."""
+    before = turn.node.hangs
+    turn.node = replace(turn.node, hangs={hang.key: hang for hang in hangs})
+    for hang in hangs:
+        container, known = turn.node.containers.get(hang.key), before.get(hang.key)
+        is_new = known is None or known.run != hang.run
+        if container is not None and is_new and hang_of(turn.node, container) is not None:
+            text = f"{container.name} hangs: {hang.words}"
+            turn.note(NoteKind.WARNING, text, turn.ring_for(container.chips), container=hang.key)
 
 
 def _within(turn: Turn, healing: Healing) -> Healing:
@@ -148,9 +161,9 @@ def confirm(turn: Turn, hold: Hold) -> bool:
     return False
 
 
-def is_still_ill(container: Container) -> bool:
+def is_still_ill(node: Node, container: Container) -> bool:
     """Return whether a running container that is held to be healed still needs that."""
-    return container.health == UNHEALTHY
+    return container.health == UNHEALTHY or hang_of(node, container) is not None
 
 
 def count(turn: Turn, hold: Hold) -> None:
@@ -168,7 +181,8 @@ def why_restarted(turn: Turn, hold: Hold) -> str:
     spent = len(healing.times) if healing is not None else 0
     limit = limit_of(turn.node.policy.heal, container.heal if container is not None else None)
     before = spent - (healing is not None and healing.counted)
-    return f"it {'exited by itself' if hold.died else 'is unhealthy'}: restart {before + 1} of {limit}"
+    ill = HANGS if container is not None and hang_of(turn.node, container) is not None else "is unhealthy"
+    return f"it {'exited by itself' if hold.died else ill}: restart {before + 1} of {limit}"
 
 
 def adopt(turn: Turn, ring: Ring) -> None:

@@ -186,12 +186,12 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
     if container is None or not container.running or is_left_behind(turn.node, container):
         return True
     if hold.cause is Cause.HEAL:
-        return is_still_ill(container)
+        return is_still_ill(turn.node, container)
     if halting(turn.node, hold.key) is not None:
         return True
     if hold.cause is Cause.MOVE:
         return any(slot.wish for name in slots_of(container) if (slot := turn.node.slots.get(name)) is not None)
-    if hold.sick and is_still_ill(container):
+    if hold.sick and is_still_ill(turn.node, container):
         return True
     return _is_in_scope(turn, hold, container)
 

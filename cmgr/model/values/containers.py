@@ -95,6 +95,7 @@ class Container:
     `deaf`: it has been told that its first process does not take its stop signal.
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
     `told_before`: it is down, and an earlier life of cmgr has seen this end.
+    `hang`: it hangs when it and its chips have done nothing else for so long; None: nobody looks.
     `min_chips`: with so many chips it may be started where no spare is there; 0: only with all.
     `unit`: the unit of systemd that runs it, if one does. Of such a unit, which is a container of the runtime systemd,
     `covers` are the claims of the containers that it runs, part of its own, and `runs` their names where it was found
@@ -137,6 +138,7 @@ class Container:
     frozen: ThisLife[bool] = False
     told_before: ThisLife[bool] = False
     ended: ThisLife[Exit | None] = None
+    hang: ThisLife[timedelta | None] = None
 
     @property
     def unclear(self) -> bool:

@@ -10,6 +10,7 @@ from cmgr.model.values.commands import CommandId
 from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.fleet_facts import FleetTold, GroupRead, GroupWritten
+from cmgr.model.values.healing import Hang
 from cmgr.model.values.policy import Packing, Policy
 from cmgr.model.values.troubles import Trouble
 
@@ -243,6 +244,13 @@ class Remarked:
 
 
 @dataclass(frozen=True, slots=True)
+class HangsSeen:
+    """All containers that hang, of those that wish it to be looked at. Told when these are others than before."""
+
+    hangs: tuple[Hang, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TroubleMet:
     """Something beside the recovery went wrong that nobody can see any more later: it is remembered."""
 
@@ -460,6 +468,7 @@ Fact = (
     | Ordered
     | Remarked
     | TroubleMet
+    | HangsSeen
     | Tick
     | Resync
     | Answer

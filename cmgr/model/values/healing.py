@@ -42,7 +42,23 @@ class Healing:
         return Healing(self.key, self.times)
 
 
-def ailment(container: Container, healing: Healing) -> str:
+HANGS = "hangs"
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """A container that does nothing any more, as far as its chips and processes show: in this life of it, since then.
+
+    `words`: what was measured, and has stayed as it was.
+    """
+
+    key: ContainerKey
+    run: str
+    since: datetime
+    words: str
+
+
+def ailment(container: Container, healing: Healing, *, hangs: bool = False) -> str:
     """Return what ails the container, in words, or nothing.
 
     That it died counts only if it was noticed when it did: one that has been down for long may be meant to be.
@@ -50,7 +66,7 @@ def ailment(container: Container, healing: Healing) -> str:
     if healing.spared and healing.life == container.run:
         return ""
     if container.running:
-        return UNHEALTHY if container.health == UNHEALTHY else ""
+        return UNHEALTHY if container.health == UNHEALTHY else HANGS if hangs else ""
     end = container.exit
     if end is None or not end.by_itself or healing.life != container.run:
         return ""

@@ -16,7 +16,7 @@ from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation
 from cmgr.model.values.fleet import Engine, FleetGroup
 from cmgr.model.values.groups import Group
-from cmgr.model.values.healing import Healing
+from cmgr.model.values.healing import Hang, Healing
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.policy import Policy
@@ -108,6 +108,7 @@ class Node:
     isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
     holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
     healings: Mapping[ContainerKey, Healing] = field(default_factory=dict)
+    hangs: ThisLife[Mapping[ContainerKey, Hang]] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     fleet_groups: Mapping[str, FleetGroup] = field(default_factory=dict)
     restraint: Restraint = Restraint()
