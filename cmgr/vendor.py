@@ -73,6 +73,7 @@ class Notation:
 
     `variable`: the one of a container's environment that lists chips. `parts_if`: a variable and a word; where that
     variable has this word, the numbers in the list are those of parts of chips.
+    `instead` returns variables that count in its stead where any of them is set; it may look at a file of the machine.
     `given_by`: the names of the OCI runtimes and hooks that give out what `variable` lists. Without one of them in its
     definition the variable means nothing, and images have it all the same; None: it always means what it says.
     `items`: what an item of a list looks like, besides numbers, ranges and bus ids, which every make has. The first
@@ -96,6 +97,7 @@ class Notation:
     majors: frozenset[str]
     cdi: frozenset[str]
     file: str = ""
+    instead: Callable[[], tuple[str, ...]] = tuple
     none: frozenset[str] = frozenset()
     all_if: tuple[str, str] | None = None
     mounts: str = ""
@@ -109,7 +111,7 @@ class Notation:
     @property
     def variables(self) -> tuple[str, ...]:
         """Return every variable of a container's environment that concerns its chips."""
-        return (self.variable, *((self.parts_if[0],) if self.parts_if else ()))
+        return (self.variable, *self.instead(), *((self.parts_if[0],) if self.parts_if else ()))
 
 
 Edits = Mapping[str, Any]

@@ -1,10 +1,10 @@
 """Which chips a container asks for, read from everything in its definition that can say so.
 
-Pure, but for `majors_here` and `mounted_in`. The same for every runtime and every make of chips; how one make is asked
-for, its `vendor.Notation` says. A claim is what `chips.resolve` takes: a physical id in decimal digits,
-`chips.ALL_CHIPS`, a slot's name, a share (`0:1`), or a serial, uuid, bus id or device file, the share's too. An
-unreadable item becomes a warning that
-names where it stands; it never hides the other claims and is never taken for chip 0.
+Pure, but for `majors_here`, `mounted_in`, and what a notation looks up. The same for every runtime and every make of
+chips; how one make is asked for, its `vendor.Notation` says. A claim is what `chips.resolve` takes: a physical id in
+decimal digits, `chips.ALL_CHIPS`, a slot's name, a share (`0:1`), or a serial, uuid, bus id or device file, the share's
+too. An unreadable item becomes a warning that names where it stands; it never hides the other claims and is never taken
+for chip 0.
 """
 
 import posixpath
@@ -89,8 +89,7 @@ def _is_given(notation: Notation, programs: Sequence[str] | None) -> bool:
 
 
 def _of_variables(notation: Notation, environment: Sequence[str]) -> Claims:
-    name = notation.variable
-    asked = _assigned(environment, name)
+    name, asked = _listed(notation, environment)
     if notation.none & {item.strip().casefold() for item in asked.split(",")}:
         return Claims()
     if notation.all_if is not None and not asked:
@@ -103,6 +102,15 @@ def _of_variables(notation: Notation, environment: Sequence[str]) -> Claims:
     parts = from_list(name, ",".join(numbers))
     named = from_list(name, ",".join(item for item in items if item not in numbers))
     return joined([named, replace(parts, chips=frozenset(f"{notation.parts}{number}" for number in parts.chips))])
+
+
+def _listed(notation: Notation, environment: Sequence[str]) -> tuple[str, str]:
+    """Return the list of chips in the variables of this make, and the variable that has it."""
+    others = {name: _assigned(environment, name) for name in notation.instead()}
+    set_ = [name for name, text in others.items() if text]
+    if set_:
+        return set_[0], ",".join(others[name] for name in set_)
+    return notation.variable, _assigned(environment, notation.variable)
 
 
 def _has_word(environment: Sequence[str], variable: str, word: str) -> bool:

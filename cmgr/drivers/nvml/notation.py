@@ -2,12 +2,14 @@
 
 import re
 
+from cmgr.drivers.nvml.toolkit import swarm_resources
 from cmgr.vendor import Notation
 
 _UUID = r"[0-9a-fA-F][0-9a-fA-F-]{3,63}"
 
 NOTATION = Notation(
     variable="NVIDIA_VISIBLE_DEVICES",
+    instead=swarm_resources,
     # Images of CUDA have the variable with "all". Runtimes are called nvidia, nvidia-cdi, nvidia-container-runtime.cdi,
     # hooks nvidia-container-runtime-hook and nvidia-container-toolkit: NVIDIA's container toolkit, internal/config.
     given_by=re.compile(r"nvidia(?:[.-].*)?"),
