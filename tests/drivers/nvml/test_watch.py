@@ -164,6 +164,35 @@ def test_a_library_that_tells_of_no_faults_is_a_trouble_until_it_does(machine: S
     told.has(ChipId(0), Assertion.ONCE, "Xid 13")
 
 
+def test_a_driver_that_was_loaded_anew_is_begun_with_again_by_itself(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.xid(0, 13)
+    told.has(ChipId(0), Assertion.ONCE, "Xid 13")
+    machine.reload()
+    eventually(lambda: not any(report.error for report in driver.read([ChipId(0), ChipId(1), ChipId(2)])))
+    eventually(lambda: driver.trouble() == ())
+    machine.xid(2, 31)
+    told.has(ChipId(2), Assertion.ONCE, "Xid 31")
+    # Nobody was told of what happened meanwhile: every GPU is read.
+    told.asks(ChipId(1), 2)
+
+
+@pytest.mark.parametrize("code", [abi.UNINITIALIZED, abi.DRIVER_NOT_LOADED])
+def test_as_long_as_the_driver_is_away_it_is_tried_again(machine: Standin, opened: Open, code: int) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.answer(0, Purpose.INIT, code)
+    machine.reload()
+    eventually(lambda: any("NVML tells of no faults" in text for text in driver.trouble()))
+    assert driver.read([ChipId(1)])[0].error
+    machine.answer(0, Purpose.INIT, 0)
+    eventually(lambda: driver.trouble() == ())
+    eventually(lambda: not driver.read([ChipId(1)])[0].error)
+    machine.xid(1, 13)
+    told.has(ChipId(1), Assertion.ONCE, "Xid 13")
+
+
 def test_a_gpu_that_cannot_be_registered_keeps_no_other_from_being_heard(machine: Standin, opened: Open) -> None:
     machine.answer(0, Purpose.REGISTER, 999)
     driver, told = opened(machine), Told()

@@ -670,6 +670,8 @@ int nvmlEventSetWait_v2(struct set *set, struct event_data *data, unsigned int m
     lock();
     W->waits++;
     for (;;) {
+        if (!Inits)
+            return leave(UNINITIALIZED);
         for (int i = 0; i < W->gpus; i++) {
             const struct gpu *g = &W->gpu[i];
             if (!set->mask[i] || set->registration[i] != g->registrations)
@@ -812,6 +814,18 @@ int standin_answer(int gpu, int purpose, int code) {
 int standin_hang(int gpu, int purpose, int hangs) {
     lock();
     W->gpu[gpu].hangs[purpose] = hangs;
+    ring_the_bell();
+    return leave(0);
+}
+
+/* Lets the driver's module be loaded anew: this process's library has to be begun with again. */
+int standin_reload(void) {
+    lock();
+    Inits = 0;
+    Epoch++;
+    detach_all();
+    for (int i = 0; i < W->gpus; i++)
+        W->gpu[i].registrations++;
     ring_the_bell();
     return leave(0);
 }

@@ -167,6 +167,10 @@ class Standin:
     def finish_boots(self) -> None:
         self._do("finish_boots")
 
+    def reload(self) -> None:
+        """Load the driver anew: what this process had of it is void."""
+        self._do("reload")
+
     @property
     def resets(self) -> tuple[FakeReset, ...]:
         """Every reset that was asked for."""
