@@ -346,6 +346,18 @@ def test_a_database_with_much_to_tell_is_told(home: Home) -> None:
     assert "cmgr release 2" in told.out
 
 
+@pytest.mark.parametrize("code", ["79", "xid 79", "Xid 79"])
+def test_an_xid_is_explained_on_a_machine_without_chips_and_without_a_service(
+    home: Home, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CMGR_DRIVER", "auto")
+    told = home.here("explain", code)
+    assert told.code == 0
+    assert told.out.startswith("code     Xid 79\nmeaning  the GPU does not answer on PCIe any more\n")
+    assert "NVIDIA says RESTART_BM" in told.out
+    assert "掉卡" in home.here("explain", code, "--lang", "zh").out
+
+
 @pytest.mark.usefixtures("database")
 def test_a_meaning_is_told_in_chinese_where_that_is_wished(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
