@@ -49,6 +49,7 @@ GROUPED_TOO = Plan(
 )
 
 DIVIDED = Plan(chips=8, ring=2, containers=16, labels=True, used=0.8, divided=0.8)
+COMPOSED_GROUPS = replace(COMPOSED, grouped=0.6, healed=0.2)
 
 SOON = timedelta(seconds=2)
 
@@ -117,6 +118,7 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
         RULES,
     ),
     "composed": (Policy(strategy=Strategy.RING), COMPOSED),
+    "composed-and-grouped": (Policy(strategy=Strategy.SINGLE, retry=RetryPolicy(starts=3)), COMPOSED_GROUPS),
     "composed-alone": (Policy(strategy=Strategy.SINGLE), replace(COMPOSED, ring=4)),
     "idle": (
         Policy(strategy=Strategy.RING, levels={lv: replace(p, idle=SOON) for lv, p in DEFAULT_LEVELS.items()}),
