@@ -120,6 +120,7 @@ def stored(node: Node) -> Node:
         tallies={k: reborn(t) for k, t in node.tallies.items()},
         holds={k: reborn(h) for k, h in node.holds.items()},
         fleet_groups={n: reborn(g) for n, g in node.fleet_groups.items()},
+        occasions={k: reborn(o) for k, o in node.occasions.items()},
     )
 
 

@@ -82,6 +82,31 @@ def test_one_that_is_cut_short_is_finished_and_not_begun_again() -> None:
     assert "drill saturday is over: recovered" in cmgr.notes(NoteKind.RESULT)
 
 
+def test_one_that_is_cut_short_before_its_fault_was_there_is_told_of_and_no_later_episode_is_its() -> None:
+    cmgr = drilled(FAULT)
+    told = due(cmgr)
+    assert cmgr.sent(PretendFault)
+    cmgr.begin()
+    cmgr.tell(told)
+    cmgr.wait(10)
+    assert len(cmgr.sent(PretendFault)) == 1, "it is not begun again"
+    (warning,) = cmgr.notes(NoteKind.WARNING)
+    assert warning == "drill saturday is left out: cmgr ended before its fault was pretended"
+    cmgr.fault(0)
+    cmgr.wait(10)
+    assert not [text for text in cmgr.notes() if "drill saturday is over" in text]
+
+
+def test_one_whose_fault_was_there_already_goes_on_in_the_next_life() -> None:
+    cmgr = drilled(FAULT)
+    told = due(cmgr)
+    cmgr.faults[0].add(RESET)
+    cmgr.begin()
+    cmgr.tell(told)
+    cmgr.wait(10)
+    assert "drill saturday is over: recovered" in cmgr.notes(NoteKind.RESULT)
+
+
 def test_its_time_is_over() -> None:
     cmgr = drilled()
     opening = Opening("drills.saturday", open=True, until=cmgr.now, wall=cmgr.now)

@@ -7,7 +7,16 @@ time of a drill is stored with what it begins: one that is cut short by a restar
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cmgr.model.scope import grave_faults, holds_on, observing, on_ring, strategy_of, unclear_users, why_idle
+from cmgr.model.scope import (
+    grave_faults,
+    handled_faults,
+    holds_on,
+    observing,
+    on_ring,
+    strategy_of,
+    unclear_users,
+    why_idle,
+)
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, tells_of_users
 from cmgr.model.values.calendar import DRILLS, Drill, Exercise, Occasion, Opening
@@ -24,6 +33,7 @@ from cmgr.model.values.standing import ResetOrder
 
 def begin_drills(turn: Turn) -> None:
     """Begin each drill whose time has come, or say why it is left out."""
+    _tell_of_those_cut_off(turn)
     for drill in turn.node.policy.drills:
         opening = turn.node.calendar.get(drill.occasion)
         known = turn.node.occasions.get(drill.occasion)
@@ -41,9 +51,25 @@ def begin_drills(turn: Turn) -> None:
             turn.note(NoteKind.WARNING, f"drill {drill.name} is left out: {why}")
         else:
             rings = frozenset(ring.id for ring in turn.rings_of(frozenset(chips)))
-            occasion = replace(occasion, rings=rings)
+            occasion = replace(occasion, rings=rings, in_this_life=True)
             _begin(turn, drill, chips)
         _put(turn, occasion)
+
+
+def _tell_of_those_cut_off(turn: Turn) -> None:
+    """Let go of drills of an earlier life, which ended before the fault was there: another's episode is not theirs."""
+    for occasion in list(turn.node.occasions.values()):
+        if occasion.in_this_life:
+            continue
+        for ring in [turn.ring(id_) for id_ in occasion.rings if id_ in turn.node.rings]:
+            begun = ring.in_episode or ring.id in turn.node.reset_orders or handled_faults(turn.node, ring)
+            if ring.read is not None and not begun:
+                name = occasion.name.removeprefix(DRILLS)
+                turn.note(
+                    NoteKind.WARNING, f"drill {name} is left out: cmgr ended before its fault was pretended", ring
+                )
+                occasion = replace(occasion, rings=occasion.rings - {ring.id})
+                _put(turn, occasion)
 
 
 def _is_due(turn: Turn, opening: Opening) -> bool:

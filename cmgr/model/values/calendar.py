@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cmgr.model.values.chips import RingId
+from cmgr.model.values.life import ThisLife
 
 MAINTENANCE_WINDOWS = "maintenance.windows"
 RESET_WINDOWS = "reset.window_hours"
@@ -53,12 +54,13 @@ class Opening:
 class Occasion:
     """The last time that something of the calendar was begun. `due`: the system's time that tells it from others.
 
-    `rings`: those whose episode is a drill's, until it is over.
+    `rings`: those whose episode is a drill's, until it is over. `in_this_life`: it was begun in this life of cmgr.
     """
 
     name: str
     due: datetime
     rings: frozenset[RingId] = frozenset()
+    in_this_life: ThisLife[bool] = False
 
 
 class Exercise(StrEnum):
