@@ -58,6 +58,36 @@ def test_the_hold_goes_on_to_the_successor_and_that_is_told() -> None:
     assert not cmgr.node.troubles
 
 
+@pytest.mark.parametrize("command", [StopContainer, StartContainer])
+def test_one_that_was_made_anew_while_cmgr_was_not_there_is_not_lost(
+    command: type[StopContainer | StartContainer],
+) -> None:
+    cmgr = Cmgr(web())
+    cmgr.fault(0)
+    if command is StartContainer:
+        cmgr.run_until(Phase.RESUMING)
+        cmgr.run(ListContainers)
+    del cmgr.truth[key("web")]
+    cmgr.truth[key("1234_web")] = heir()
+    if command is StopContainer:
+        cmgr.begin()
+    cmgr.answer(command, gone=True)
+    assert cmgr.held() == ["web"], "only a list tells whether it has an heir"
+    cmgr.wait(60)
+    assert [c.key.id for c in cmgr.sent(StartContainer)][-1:] == ["1234_web"]
+    assert (cmgr.held(), cmgr.phase(), cmgr.node.troubles) == ([], Phase.HEALTHY, {})
+
+
+def test_one_of_a_project_that_is_gone_without_an_heir_is_lost_as_soon_as_a_list_says_so() -> None:
+    cmgr = Cmgr(web())
+    cmgr.fault(0)
+    del cmgr.truth[key("web")]
+    cmgr.answer(StopContainer, gone=True)
+    cmgr.run(ListContainers)
+    assert cmgr.held() == []
+    assert any(t.kind is TroubleKind.LOST for t in cmgr.node.troubles.values())
+
+
 def test_it_wishes_what_its_own_labels_say() -> None:
     cmgr = held()
     recreates(cmgr, heir(grace=timedelta(seconds=3), order=7, restart_policy="always:0"))

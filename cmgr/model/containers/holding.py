@@ -264,9 +264,19 @@ def _take_answer(turn: Turn, fact: ContainerStopped | ContainerStarted | Restart
     if hold is None or hold.command != fact.command:
         return None
     if fact.gone:
-        container_removed(turn, fact.key)
+        _is_gone(turn, hold)
         return None
     return hold
+
+
+def _is_gone(turn: Turn, hold: Hold) -> None:
+    container = turn.node.containers.get(hold.key)
+    if container is None or container.composed is None:
+        container_removed(turn, hold.key)
+        return
+    # Compose may have made it anew while cmgr was not there, or did not hear: the list has its heir, and then it goes.
+    turn.put_hold(retried(turn, hold, hold.error, counts=False))
+    turn.ask_list(hold.key.runtime, f"{hold.name} is gone: has compose made it anew?", not_older=turn.at)
 
 
 def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
