@@ -39,14 +39,25 @@ def each_held_runs_again_once(trial: Trial, happenings: Sequence[Happening]) -> 
     for name in held:
         mine = [h for h in happenings if h.name == name]
         before, after = ([h.action for h in mine if (h.at > cured) is later] for later in (False, True))
+        if place.layout.group:
+            before, after = [h.action for h in mine if h.action == "die"], [h.action for h in mine[1:]]
         if place.stock.meddles and policy_of(name) == "always":
             # A pass of containerd's restart monitor that began before the stop starts it again; it is stopped again.
             before = before[-1:]
         assert (before, after) == (["die"], ["start"]), f"{name}: {happenings}, reset {cured}"
+    if place.layout.group:
+        none_starts_before_all_can(happenings, cured)
     running = place.stock.running(trial.service)
     assert all(running.values()), running
     for name in held:
         assert place.stock.is_armed(trial.service, name), f"{name} has its restart policy back"
+
+
+def none_starts_before_all_can(happenings: Sequence[Happening], cured: float) -> None:
+    """Of a group none was started before all were down and the ring was reset."""
+    first = min(h.at for h in happenings if h.action == "start")
+    last = max(h.at for h in happenings if h.action == "die")
+    assert max(cured, last) <= first, happenings
 
 
 def ordered_resets(trial: Trial) -> list[float]:
@@ -61,7 +72,7 @@ def resets_were_few_and_safe(trial: Trial, happenings: Sequence[Happening]) -> N
     assert trial.place.chips.resets(trial.service) == trial.place.chips.expected
     ordered = ordered_resets(trial)
     for at in ordered:
-        for name in trial.place.held:
+        for name in trial.place.on_the_ring:
             before = [h.action for h in happenings if h.name == name and h.at <= at]
             assert before[-1:] == ["die"], f"{name} at the reset of {at}: {happenings}"
     with open_reader(trial.service.database) as reader:
@@ -89,7 +100,10 @@ def the_timeline_is_true(trial: Trial) -> None:
     assert set(steps) <= set(EDGES), steps
     assert [before for _, before in steps[:-1]] == [after for after, _ in steps[1:]], steps
     assert (steps[0][0], steps[-1][1]) == (Phase.HEALTHY, Phase.HEALTHY)
-    texts = [note.text for note in notes]
+    # Of the members of a group on other rings the episode says nothing.
+    texts = [note.text for note in (trial.service.notes() if trial.place.layout.group else notes)]
+    for text in trial.place.chips.told:
+        assert texts.count(text) == 1, texts
     for name in trial.place.held:
         for ways in (STOPPED, STARTED):
             told = sum(texts.count(f"{name} {way}") for way in ways)

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -11,12 +11,14 @@ import pytest
 from tests.crash.matrix import Matrix
 from tests.crash.trial import Trial
 from tests.crash.worlds import PLACES, Chips, Layout, Place, Simulated, Stock
+from tests.fakes.clock.wallclock import CannotBuild, WallClock
 from tests.fakes.dcmi.fixtures import ascend, workshop
 from tests.fakes.nvml.fixtures import gpu_workshop, nvidia
 
 __all__ = ["ascend", "gpu_workshop", "nvidia", "workshop"]
 
 Field = Callable[..., Matrix]
+Clocks = Callable[[int], WallClock]
 
 
 @pytest.fixture
@@ -44,3 +46,19 @@ def field(folder: Path) -> Iterator[Field]:
             return Matrix(places, folder, make)
 
         yield laid_out
+
+
+@pytest.fixture
+def clocks(tmp_path: Path) -> Iterator[Clocks]:
+    """Give each place a clock of its own."""
+    with ExitStack() as stack:
+
+        def made(place: int) -> WallClock:
+            folder = tmp_path / f"clock-{place}"
+            folder.mkdir()
+            try:
+                return stack.enter_context(closing(WallClock(folder)))
+            except CannotBuild as why:
+                pytest.skip(str(why))
+
+        yield made

@@ -8,10 +8,23 @@ from functools import partial
 
 import pytest
 
-from tests.crash.conftest import Field
+from tests.crash.conftest import Clocks, Field
 from tests.crash.matrix import doubles, singles, tell
 from tests.crash.trial import Trial
-from tests.crash.worlds import GROUP, RING, SINGLE, Ascend, Containerds, Docker, Layout, Nvidia, Pretended, Simulated
+from tests.crash.worlds import (
+    GROUP,
+    RING,
+    SINGLE,
+    Ascend,
+    Containerds,
+    Docker,
+    Drilled,
+    Layout,
+    Nvidia,
+    Pretended,
+    Simulated,
+    Windowed,
+)
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.nvml.fixtures import Make as MakeGpus
 from tests.support.containerd import Containerd
@@ -33,7 +46,21 @@ def test_killed_anywhere_on_a_simulated_machine_nothing_is_lost(field: Field, fi
 
 def test_killed_anywhere_in_the_round_of_a_group_nothing_is_lost(field: Field, figures: Figures) -> None:
     matrix = field(GROUP, Pretended)
-    tell(figures, "simulator, a group", matrix.run(singles(matrix.points(), 40)))
+    tell(figures, "simulator, a group over two rings", matrix.run(singles(matrix.points(), 40)))
+
+
+def test_killed_anywhere_while_a_fault_waits_for_its_window_nothing_is_lost(
+    field: Field, figures: Figures, clocks: Clocks
+) -> None:
+    matrix = field(RING, Pretended, lambda layout, place: Windowed(clocks(place), layout, place))
+    tell(figures, "simulator, a fault that waits for its window", matrix.run(singles(matrix.points(), 12)))
+
+
+def test_killed_anywhere_in_a_drill_nothing_is_lost_and_it_is_held_once(
+    field: Field, figures: Figures, clocks: Clocks
+) -> None:
+    matrix = field(RING, Pretended, lambda layout, place: Drilled(clocks(place), layout, place))
+    tell(figures, "simulator, a drill", matrix.run(singles(matrix.points(), 12)))
 
 
 def test_killed_anywhere_while_the_first_reset_fails_nothing_is_lost(field: Field, figures: Figures) -> None:

@@ -2,7 +2,7 @@
 
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,10 +45,10 @@ class Trial:
         self._looks = 0
 
     def play(self, *ends: Point) -> None:
-        """Let a fault come; let the first lives end so, and then one live on until the episode is over."""
+        """Let a fault or a drill come; let the first lives end so, and then one live on until the episode is over."""
         self.place.stock.furnish(self.service)
-        self.place.chips.furnish(self.place.stock)
-        self.service.start(ENVIRONMENT, self._program(ends[0] if ends else None))
+        self.place.chips.furnish(self.service, self.place.stock)
+        self.service.start(self._environment, self._program(ends[0] if ends else None))
         eventually(self._knows_all, "all containers are known")
         # It may die of this before it answers.
         with suppress(CmgrError):
@@ -61,7 +61,7 @@ class Trial:
         while eventually(self._state, f"the episode ends in {self.service.folder}") == DEAD:
             assert self.service.code == (0 if self._how is signal.SIGTERM else -self._how), self.service.said()[-3000:]
             self.deaths.append(Death(self._last_point(), self._phase()))
-            self.service.launch(ENVIRONMENT, self._program(left.pop(0) if left else None))
+            self.service.launch(self._environment, self._program(left.pop(0) if left else None))
         if self.service.running():
             self.service.kill9()
 
@@ -70,8 +70,12 @@ class Trial:
         shutil.copytree(copy, self.service.folder, dirs_exist_ok=True)
         self.place.stock.furnish(self.service)
         self.deaths.append(Death(POWER_LOSS, self._phase()))
-        self.service.launch(ENVIRONMENT, self._program(None))
+        self.service.launch(self._environment, self._program(None))
         self.go_on()
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        return {**ENVIRONMENT, **self.place.chips.environment}
 
     def _program(self, end: Point) -> Sequence[str]:
         folder = self.service.folder

@@ -5,10 +5,14 @@ Several trials go on side by side in one world, each in a place of its own: ring
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Protocol
 
+from cmgr.errors import CmgrError
 from cmgr.runtimes.sim import world as sim_world
+from tests.fakes.clock.wallclock import WallClock
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Standin
@@ -17,6 +21,7 @@ from tests.fakes.nvml.fixtures import Make as MakeGpus
 from tests.support.containerd import Containerd
 from tests.support.dockerd import Dockerd
 from tests.support.service import NOW, Service, Setting
+from tests.support.waiting import eventually
 from tests.system.containers import Containers, Happening, Spec
 from tests.system.tasks import POLICY, Tasks
 
@@ -26,9 +31,10 @@ PLACES = 3
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A ring and who is on it. `held`: the containers that a fault of its first chip stops, and their chips.
+    """The rings of a place and who is on them. `held`: who is stopped by a fault of the first chip, and their chips.
 
-    `group`: they are stopped because they are members of it, a group of each place's own.
+    `group`: they are stopped because they are members of it, a group of each place's own. `rings`: how many of them
+    there are.
     """
 
     name: str
@@ -36,14 +42,20 @@ class Layout:
     strategy: str
     held: Mapping[str, int]
     group: str = ""
+    rings: int = 1
 
     def chip(self, place: int, offset: int = 0) -> int:
-        return place * self.ring + offset
+        return place * self.rings * self.ring + offset
 
     @property
     def chips(self) -> int:
-        """One ring more than there are places, for the containers that no fault concerns."""
-        return (PLACES + 1) * self.ring
+        """One ring more than the places have, for the containers that no fault concerns."""
+        return (PLACES * self.rings + 1) * self.ring
+
+    @property
+    def of_the_ring(self) -> list[str]:
+        """The held ones on the ring that is reset."""
+        return [name for name, chip in self.held.items() if chip < self.ring]
 
     def specs(self, place: int) -> tuple[Spec, ...]:
         short = {"cmgr.stop-timeout": "3", **({"cmgr.group": f"{self.group}-{place}"} if self.group else {})}
@@ -59,7 +71,7 @@ def policy_of(name: str) -> str:
 
 
 SINGLE = Layout("single", 1, "singleRecover", {"keen": 0})
-GROUP = Layout("group", 2, "singleRecover", {"keen": 0, "mate": 1}, group="tp")
+GROUP = Layout("group", 2, "singleRecover", {"keen": 0, "near": 1, "mate": 2}, group="tp", rings=2)
 RING = Layout("ring", 4, "ringRecover", {"quick": 0, "calm": 1, "keen": 2})
 
 
@@ -192,14 +204,20 @@ class Chips(Protocol):
     """The chips of one place."""
 
     settings: Mapping[str, Setting]
+    environment: Mapping[str, str]
+    """Variables that the service is started with."""
+
     expected: list[str]
     """The outcomes that the resets of one episode must have."""
 
-    def furnish(self, stock: Stock) -> None:
+    told: Sequence[str]
+    """What the timeline must say once, beside what every episode's says."""
+
+    def furnish(self, service: Service, stock: Stock) -> None:
         """Make them ready for a service."""
 
     def fault(self, service: Service) -> None:
-        """Let the first chip of the ring have a fault that a reset cures."""
+        """Have the first ring recovered: mostly by a fault of its first chip, which a reset cures."""
 
     def resets(self, service: Service) -> list[str]:
         """Return what became of each reset that was ordered of them, as their own record has it."""
@@ -207,6 +225,9 @@ class Chips(Protocol):
 
 class Simulated:
     """Simulated chips, which outlive the service in a file. The first resets fail, if so many are to."""
+
+    environment: Mapping[str, str] = {}
+    told: Sequence[str] = ()
 
     def __init__(self, layout: Layout, place: int, failing: int = 0) -> None:
         self.expected = ["failed"] * failing + ["taken"]
@@ -220,7 +241,7 @@ class Simulated:
         }
         self._chip = layout.chip(place)
 
-    def furnish(self, stock: Stock) -> None:
+    def furnish(self, service: Service, stock: Stock) -> None:
         pass
 
     def fault(self, service: Service) -> None:
@@ -230,8 +251,60 @@ class Simulated:
         return [reset.outcome for reset in service.resets()]
 
 
+class Windowed(Simulated):
+    """Simulated chips whose fault waits for its window, which opens once that has been said, or cmgr has died."""
+
+    def __init__(self, clock: WallClock, layout: Layout, place: int) -> None:
+        super().__init__(layout, place)
+        self._clock = clock
+        self.environment = clock.environment
+        self.settings = {**self.settings, "time_zone": "UTC", "levels.RestartNPU.window": ["03:00-04:00"]}
+
+    def furnish(self, service: Service, stock: Stock) -> None:
+        # A clock that is set ahead in one life has orders of that life lapse in the next, if by 10 min or more.
+        self._shows("02:57:00")
+
+    def fault(self, service: Service) -> None:
+        with suppress(CmgrError):
+            super().fault(service)
+        eventually(lambda: not service.running() or self._waits(service), why="it waits for its window")
+        self._shows("02:59:59")
+
+    def _waits(self, service: Service) -> bool:
+        with suppress(CmgrError):
+            return any("waits for its window" in ring["reason"] for ring in service.status()["rings"])
+        return False
+
+    def _shows(self, time: str) -> None:
+        now = datetime.now(UTC)
+        hours, minutes, seconds = map(int, time.split(":"))
+        self._clock.set(now.replace(hour=hours, minute=minutes, second=seconds) - now)
+
+
+class Drilled(Windowed):
+    """Simulated chips on which a drill is held as soon as its time has come."""
+
+    told = ("drill practice is over: recovered",)
+
+    def __init__(self, clock: WallClock, layout: Layout, place: int) -> None:
+        super().__init__(clock, layout, place)
+        self.settings = {name: value for name, value in self.settings.items() if not name.startswith("levels.")}
+
+    def furnish(self, service: Service, stock: Stock) -> None:
+        super().furnish(service, stock)
+        drill = f'name = "practice"\nwhen = "03:00"\nwhat = "fault"\ncode = "{NOW}"\nchips = [{self._chip}]'
+        service.more += f"\n[[drills]]\n{drill}"
+        service.configure({})
+
+    def fault(self, service: Service) -> None:
+        self._shows("03:00:00")
+
+
 class Ascend:
     """Chips behind the stand-in for libdcmi.so. A container's process is on its chip while it lives."""
+
+    environment: Mapping[str, str] = {}
+    told: Sequence[str] = ()
 
     def __init__(self, ascend: Make, layout: Layout, place: int) -> None:
         make = hosts.host_910a if layout.ring == 4 else hosts.host_910b_infer
@@ -248,7 +321,7 @@ class Ascend:
             "dcmi.poll": "100ms",
         }
 
-    def furnish(self, stock: Stock) -> None:
+    def furnish(self, service: Service, stock: Stock) -> None:
         self._before = len(self._machine.resets)
         if isinstance(stock, Docker):
             for name, chip in self._layout.held.items():
@@ -264,6 +337,9 @@ class Ascend:
 
 class Nvidia:
     """GPUs behind the stand-in for libnvidia-ml.so.1, and its nvidia-smi. A container's process is on its GPU."""
+
+    environment: Mapping[str, str] = {}
+    told: Sequence[str] = ()
 
     def __init__(self, nvidia: MakeGpus, layout: Layout, place: int) -> None:
         gpus = (
@@ -283,7 +359,7 @@ class Nvidia:
             "nvml.kernel_log": str(self._machine.kernel_log),
         }
 
-    def furnish(self, stock: Stock) -> None:
+    def furnish(self, service: Service, stock: Stock) -> None:
         self._before = len(self._machine.resets)
         if isinstance(stock, Docker):
             for name, chip in self._layout.held.items():
@@ -313,6 +389,10 @@ class Place:
     @property
     def held(self) -> list[str]:
         return sorted(f"{name}-{self.number}" for name in self.layout.held)
+
+    @property
+    def on_the_ring(self) -> list[str]:
+        return [f"{name}-{self.number}" for name in self.layout.of_the_ring]
 
 
 def witnessed(service: Service) -> list[Mapping[str, object]]:
