@@ -211,7 +211,7 @@ class Chips(Protocol):
     """The outcomes that the resets of one episode must have."""
 
     told: Sequence[str]
-    """What the timeline must say once, beside what every episode's says."""
+    """Texts that the timeline must have once, beside those of every episode."""
 
     def furnish(self, service: Service, stock: Stock) -> None:
         """Make them ready for a service."""

@@ -1,4 +1,4 @@
-"""What `cmgr migrate` reads in unit files is what a real systemd reads in them (docs/decisions/011)."""
+"""`cmgr migrate` reads in unit files the same as a real systemd does (docs/decisions/011)."""
 
 from pathlib import Path
 from typing import Any

@@ -43,7 +43,7 @@ def couple(turn: Turn) -> None:
     held = (turn.node.containers.get(key) for key in turn.node.holds)
     names = {c.group for c in held if c is not None and c.group}
     names |= {name for name in turn.node.fleet_groups if call(turn.node, name) is not None}
-    # One that was left behind is a member again as soon as it runs: not only when its next stop is being looked at.
+    # A member that was left behind is one again as soon as it runs, and not only when its next stop is looked at.
     for name in sorted(names | {g.name for g in turn.node.groups.values() if g.in_round or g.out}):
         _couple(turn, turn.node.groups.get(name) or Group(name))
 
