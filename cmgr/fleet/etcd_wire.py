@@ -251,7 +251,7 @@ def refused(told: object, status: int) -> Refused:
 
 
 _HINTS = {
-    _DENIED: "its user needs the right to read and write all keys of the prefix: docs/fleet.md",
+    _DENIED: "its user lacks a right below fleet.prefix: docs/fleet.md",
     _FULL: "etcd is full: etcdctl compact, defrag, then alarm disarm: docs/fleet.md",
 }
 

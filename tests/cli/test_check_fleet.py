@@ -130,7 +130,7 @@ def test_rights_that_are_not_there_are_an_error(home: Home, guarded: Cluster, pa
     fleet(home, *at(guarded, "/other"), *who)
     ((state, text, hint),) = told(home, "fleet prefix")
     assert (state, text) == ("error", "etcd says: permission denied")
-    assert "read and write all keys of the prefix" in hint
+    assert "lacks a right below fleet.prefix" in hint
     # To read alone is not enough.
     guarded.ctl("role", "grant-permission", "hall", "read", "--prefix=true", "/other/")
     fleet(home, *at(guarded, "/other"), *who)

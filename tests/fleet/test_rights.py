@@ -57,7 +57,7 @@ def test_a_user_without_the_right_to_the_prefix_is_told_which_right(guarded: Clu
     with appliances(guarded.endpoints) as make:
         access = Access(guarded.endpoints, user="hall", password=lambda: "secret")
         one = make(access=access, at="/hall-2").begin()
-        assert "read and write all keys of the prefix" in down(one, "permission denied")
+        assert "lacks a right below fleet.prefix" in down(one, "permission denied")
 
 
 def test_a_certificate_that_has_ended_is_said_and_a_renewed_one_taken(tmp_path: Path) -> None:
