@@ -1,5 +1,6 @@
 """A trial of a fleet's engine that changes nothing: the rights, the names, and what stands below the prefix."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cmgr.errors import FleetError
@@ -8,19 +9,20 @@ from cmgr.fleet import document_text
 from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.gateway import Gateway
 from cmgr.fleet.registration import RANGE, TXN, Identity
+from cmgr.model.values.presence import Presence
 
 LOGIN = "/v3/auth/authenticate"
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """The keys below the prefix. `owner`: who has our name, None: nobody. `odd`: keys that cmgr cannot read.
+    """The keys below the prefix. `claims`: who has which name. `shown`: the state that those who are seen show.
 
-    `appliances`: so many are registered, and `groups` so many have a document.
+    `groups`: so many have a document. `odd`: keys that cmgr cannot read.
     """
 
-    owner: text.Claim | None
-    appliances: int
+    claims: Mapping[str, text.Claim]
+    shown: Mapping[str, Presence]
     groups: int
     odd: tuple[str, ...]
 
@@ -44,29 +46,24 @@ def writes(gateway: Gateway, who: Identity) -> None:
 def prefix(gateway: Gateway, who: Identity) -> Prefix:
     """Read what is there, one page of it. Raises `FleetError`, `Unsure`."""
     page = wire.page(gateway.ask(RANGE, wire.range_asked(*wire.below(who.keys.whole))))
-    owner = None
-    kinds: list[str] = []
-    odd: list[str] = []
+    claims: dict[str, text.Claim] = {}
+    shown: dict[str, Presence] = {}
+    groups, odd = 0, list[str]()
     for key in page.keys:
         kind, name = who.keys.split(key.name)
         try:
-            _read(kind, key.value)
-            if (kind, name) == ("appliances", who.name):
-                owner = text.claim(key.value)
-            kinds.append(kind)
+            match kind:
+                case "groups":
+                    document_text.parse(key.value)
+                    groups += 1
+                case "appliances":
+                    claims[name] = text.claim(key.value)
+                case "alive":
+                    shown[name], _ = text.presence(key.value)
+                case "born":
+                    text.born(key.value)
+                case _:
+                    odd.append(wire.plain(key.name))
         except FleetError:
             odd.append(wire.plain(key.name))
-    return Prefix(owner, kinds.count("appliances"), kinds.count("groups"), tuple(odd))
-
-
-def _read(kind: str, value: bytes) -> None:
-    if kind == "groups":
-        document_text.parse(value)
-    elif kind == "appliances":
-        text.claim(value)
-    elif kind == "alive":
-        text.presence(value)
-    elif kind == "born":
-        text.born(value)
-    else:
-        raise FleetError("cannot tell what this key is")
+    return Prefix(claims, shown, groups, tuple(odd))

@@ -4,12 +4,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from cmgr.fleet.access import machine
-from cmgr.fleet.appliance_text import Claim, claim_text
+from cmgr.fleet.appliance_text import Claim, claim_text, presence_text
+from cmgr.model.values.presence import Ail, Presence
 from tests.cli.conftest import Home
 from tests.support.certificates import Certificates
 from tests.support.etcd import Cluster, Options, free_ports
@@ -145,6 +148,26 @@ def test_another_machine_of_our_name_is_an_error_and_this_one_is_not(home: Home,
     assert "etcdctl del /named/appliances/a" in hint
     etcd.ctl("put", "/named/appliances/a", claim_text(Claim(machine(), 3, "0" * 16, "1.0")).decode())
     assert told(home, "fleet name") == [("ok", "this machine is a, registered 3 times", "")]
+
+
+def test_the_other_appliances_are_told_with_what_to_type_there(home: Home, etcd: Cluster) -> None:
+    fleet(home, *at(etcd, "/others"))
+    for name in "abcd":
+        etcd.ctl("put", f"/others/appliances/{name}", claim_text(Claim(machine(), 1, "0" * 16, "1.0")).decode())
+    well, now = Presence("ready", datetime(2026, 1, 1, tzinfo=UTC)), datetime.now(UTC)
+    ill = replace(well, ails=(Ail("ring 0 is kept back", "cmgr resume --all"), Ail("odd", "reboot")))
+    etcd.ctl("put", "/others/alive/b", presence_text(well, now).decode())
+    etcd.ctl("put", "/others/alive/c", presence_text(ill, now).decode())
+    assert told(home, "fleet appliances") == [
+        ("ok", "b is seen: cmgr 1.0, ready", ""),
+        ("warning", "c: ring 0 is kept back", "on c: cmgr resume --all"),
+        ("warning", "c: odd", "on c: cmgr status"),
+        (
+            "warning",
+            "d is not seen",
+            "does cmgr run there? when it is gone for good: etcdctl del /others/appliances/d",
+        ),
+    ]
 
 
 def test_keys_of_others_below_the_prefix_are_a_warning(home: Home, etcd: Cluster) -> None:

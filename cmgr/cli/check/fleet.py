@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cmgr.fleet.trial import Prefix
     from cmgr.model.values.presence import EngineNode
 
-WHAT, PREFIX, NAME, NODE = "fleet", "fleet prefix", "fleet name", "etcd"
+WHAT, PREFIX, NAME, OTHERS, NODE = "fleet", "fleet prefix", "fleet name", "fleet appliances", "etcd"
 OLDEST = (3, 4)
 """Older ones have no gateway below /v3/."""
 
@@ -72,22 +72,39 @@ def _rights(gateway: "Gateway", who: "Identity", has_user: bool) -> Iterator[Fin
         return
     found = trial.prefix(gateway, who)
     trial.writes(gateway, who)
-    there = f"{counted(found.appliances, 'appliance')} and {counted(found.groups, 'group')} are there"
+    there = f"{counted(len(found.claims), 'appliance')} and {counted(found.groups, 'group')} are there"
     yield Finding(PREFIX, OK, f"may read and write below {who.keys.prefix}: {there}")
     if found.odd:
         names = ", ".join(found.odd[:3])
         text = f"{counted(len(found.odd), 'key')} below {who.keys.prefix} cannot be read: {names}"
         yield Finding(PREFIX, WARNING, text, "does something else write there? set another fleet.prefix")
     yield _name(who, found)
+    yield from _others(who, found)
 
 
 def _name(who: "Identity", found: "Prefix") -> Finding:
-    if found.owner is None:
+    owner = found.claims.get(who.name)
+    if owner is None:
         return Finding(NAME, OK, f"the name {who.name} is free; the service takes it")
-    if found.owner.machine != who.machine():
+    if owner.machine != who.machine():
         hint = f"set fleet.name; or, if that machine is gone for good: etcdctl del {who.keys.appliance(who.name)}"
         return Finding(NAME, ERROR, f"another machine is {who.name} in this fleet", hint)
-    return Finding(NAME, OK, f"this machine is {who.name}, registered {counted(found.owner.life, 'time')}")
+    return Finding(NAME, OK, f"this machine is {who.name}, registered {counted(owner.life, 'time')}")
+
+
+def _others(who: "Identity", found: "Prefix") -> Iterator[Finding]:
+    """Yield the other appliances, and what they say is wrong with them."""
+    for name, claim in sorted(found.claims.items()):
+        shown = found.shown.get(name)
+        if name == who.name:
+            continue
+        if shown is None:
+            hint = f"does cmgr run there? when it is gone for good: etcdctl del {who.keys.appliance(name)}"
+            yield Finding(OTHERS, WARNING, f"{name} is not seen", hint)
+        elif not shown.ails:
+            yield Finding(OTHERS, OK, f"{name} is seen: cmgr {claim.version}, {shown.state}")
+        for ail in shown.ails if shown is not None else ():
+            yield Finding(OTHERS, WARNING, f"{name}: {ail.text}", f"on {name}: {ail.hint or 'cmgr status'}")
 
 
 def _nodes(found: "Sequence[EngineNode]") -> Iterator[Finding]:
