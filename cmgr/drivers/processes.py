@@ -12,10 +12,11 @@ _ID = re.compile(r"(?:^|[/:-])(?:docker-|cri-containerd-|nerdctl-|libpod-)?([0-9
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process on a chip, as the driver numbers it. `memory` in bytes."""
+    """A process on a chip, as the driver numbers it. `memory` in bytes; `share`: the one that it is on, if told."""
 
     pid: int
     memory: int
+    share: str = ""
 
 
 def container_of(cgroups: str) -> str:
@@ -56,13 +57,14 @@ def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:
     """Return the process with all that /proc tells of it. A process that is gone, or not ours to see, has no name."""
     directory = proc / str(holder.pid)
     name, cgroups = _read(directory / "comm"), _read(directory / "cgroup")
-    return Process(holder.pid, name.strip(), holder.memory, container_of(cgroups))
+    return Process(holder.pid, name.strip(), holder.memory, container_of(cgroups), holder.share)
 
 
 def in_words(process: Process) -> str:
     """Return the process as a reason names it."""
     inside = f", container {process.container[:12]}" if process.container else ""
-    return f"process {process.pid} ({process.name or 'no name'}{inside})"
+    share = f", share {process.share}" if process.share else ""
+    return f"process {process.pid} ({process.name or 'no name'}{inside}{share})"
 
 
 def _read(path: Path) -> str:

@@ -33,6 +33,7 @@ class Spec:
     check: str = ""
     slot: str = ""
     image: str = IMAGE
+    environment: Sequence[str] = ()
 
 
 def deaf(name: str, chips: str, grace: int = 1) -> Spec:
@@ -86,7 +87,7 @@ class Containers:
                 list(spec.command),
                 name=spec.name,
                 host_config=config,
-                environment=[f"ASCEND_VISIBLE_DEVICES={spec.chips}"] if spec.chips else [],
+                environment=[*spec.environment, *([f"ASCEND_VISIBLE_DEVICES={spec.chips}"] if spec.chips else [])],
                 labels=dict(spec.labels),
                 healthcheck=_check(spec.check) if spec.check else None,
             )

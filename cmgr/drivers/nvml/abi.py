@@ -167,6 +167,21 @@ class MemoryV2(Structure):
     _fields_ = (("version", c_uint32), *((name, c_uint64) for name in ("total", "reserved", "free", "used")))
 
 
+class Attributes(Structure):
+    """Of an instance of MIG. R450. `memorySizeMB` is less than the profile's name says, by what is reserved."""
+
+    _fields_ = (
+        *(
+            (name, c_uint32)
+            for name in (
+                "multiprocessorCount", "sharedCopyEngineCount", "sharedDecoderCount", "sharedEncoderCount",
+                "sharedJpegCount", "sharedOfaCount", "gpuInstanceSliceCount", "computeInstanceSliceCount",
+            )
+        ),
+        ("memorySizeMB", c_uint64),
+    )  # fmt: skip
+
+
 class Utilization(Structure):
     """In percent."""
 
@@ -271,6 +286,9 @@ OFFERED: Mapping[str, Types] = {
     "nvmlDeviceGetMigMode": (_DEVICE, _UINT, _UINT),
     "nvmlDeviceGetMaxMigDeviceCount": _NUMBER,
     "nvmlDeviceGetMigDeviceHandleByIndex": (_DEVICE, c_uint, POINTER(_DEVICE)),
+    "nvmlDeviceGetGpuInstanceId": _NUMBER,
+    "nvmlDeviceGetComputeInstanceId": _NUMBER,
+    "nvmlDeviceGetAttributes_v2": (_DEVICE, POINTER(Attributes)),
     "nvmlDeviceGetNvLinkState": (_DEVICE, c_uint, _UINT),
     "nvmlDeviceGetNvLinkRemoteDeviceType": (_DEVICE, c_uint, _UINT),
     "nvmlDeviceGetNvLinkRemotePciInfo_v2": (_DEVICE, c_uint, POINTER(PciInfo)),

@@ -4,6 +4,7 @@ Nothing here limits how long a call takes or when it may be made: `drivers.calle
 """
 
 import ctypes
+import math
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import byref, c_uint, c_uint64, c_void_p, create_string_buffer, sizeof
 from dataclasses import dataclass
@@ -58,6 +59,16 @@ class Fabric:
     state: int
     status: int
     summary: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An instance of MIG: the numbers of its GPU instance and compute instance, and its profile, such as `1g.10gb`."""
+
+    index: int
+    uuid: str
+    instances: tuple[int, int]
+    profile: str
 
 
 class Library:
@@ -221,24 +232,28 @@ class Library:
     def holders(self, handle: Handle) -> tuple[Holder, ...]:
         """Return the processes with a context on the GPU: of compute, of graphics, and clients of MPS."""
         found: dict[int, Holder] = {}
-        for kind in ("Compute", "Graphics", "MPSCompute"):
-            for holder in self._listed(kind, handle):
-                found.setdefault(holder.pid, holder)
+        opened = self._opened_parts(handle)
+        names = {part.instances: part.uuid for _, part in opened}
+        # The GPU tells of all its parts to a privileged caller only.
+        for asked in (handle, *(part for part, _ in opened)):
+            for kind in ("Compute", "Graphics", "MPSCompute"):
+                for holder in self._listed(kind, asked, names):
+                    found.setdefault(holder.pid, holder)
         return tuple(found[pid] for pid in sorted(found))
 
-    def _listed(self, kind: str, handle: Handle) -> tuple[Holder, ...]:
+    def _listed(self, kind: str, handle: Handle, names: Mapping[tuple[int, int], str]) -> tuple[Holder, ...]:
         try:
-            found = self._records(f"nvmlDeviceGet{kind}RunningProcesses_v3", handle)
+            found = self._records(f"nvmlDeviceGet{kind}RunningProcesses_v3", handle, names)
             if any(holder.pid in (0, abi.WHOLE_GPU) for holder in found):
                 # Early R535 writes records of another size there; the older function is right.
-                found = self._records(f"nvmlDeviceGet{kind}RunningProcesses_v2", handle)
+                found = self._records(f"nvmlDeviceGet{kind}RunningProcesses_v2", handle, names)
         except Refused as refused:
             if refused.code == abi.NOT_SUPPORTED and kind != "Compute":
                 return ()  # A GPU without graphics, or without MPS, has no users of that kind.
             raise
         return found
 
-    def _records(self, symbol: str, handle: Handle) -> tuple[Holder, ...]:
+    def _records(self, symbol: str, handle: Handle, names: Mapping[tuple[int, int], str]) -> tuple[Holder, ...]:
         room = 32
         while True:
             # Their number may grow between two calls.
@@ -252,7 +267,7 @@ class Library:
                 continue
             size = sizeof(abi.ProcessInfo)
             infos = (abi.ProcessInfo.from_buffer_copy(records, n * size) for n in range(min(count.value, room)))
-            return tuple(Holder(i.pid, 0 if i.usedGpuMemory == abi.UNKNOWN_MEMORY else i.usedGpuMemory) for i in infos)
+            return tuple(_holder(info, names) for info in infos)
 
     def is_divided(self, handle: Handle) -> bool:
         """Return whether MIG is on: the GPU is used in parts."""
@@ -265,18 +280,44 @@ class Library:
             raise
         return bool(current.value)
 
-    def parts(self, handle: Handle) -> frozenset[str]:
-        """Return the UUIDs of the parts that MIG divides the GPU into; none where it is not divided."""
+    def parts(self, handle: Handle) -> tuple[Part, ...]:
+        """Return the parts that MIG divides the GPU into; none where it is not divided, or cannot be."""
+        return tuple(part for _, part in self._opened_parts(handle))
+
+    def _opened_parts(self, handle: Handle) -> tuple[tuple[Handle, Part], ...]:
         if not self.is_divided(handle):
-            return frozenset()
-        found, what = set(), "list the parts"
-        for number in range(self._number(what, "nvmlDeviceGetMaxMigDeviceCount", handle)):
-            try:
-                found.add(self.uuid(self._opened(what, "nvmlDeviceGetMigDeviceHandleByIndex", handle, number)))
-            except Refused as refused:
-                if refused.code not in (abi.NOT_FOUND, abi.INVALID_ARGUMENT):  # Of a place that is empty.
-                    raise
-        return frozenset(found)
+            return ()
+        what = "list the parts"
+        places = range(self._number(what, "nvmlDeviceGetMaxMigDeviceCount", handle))
+        found = ((index, self._opened_part(handle, index)) for index in places)
+        return tuple((part, self._part(part, index)) for index, part in found if part is not None)
+
+    def _opened_part(self, handle: Handle, index: int) -> Handle | None:
+        try:
+            return self._opened("list the parts", "nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
+        except Refused as refused:
+            if refused.code in (abi.NOT_FOUND, abi.INVALID_ARGUMENT):
+                return None  # An empty place.
+            raise
+
+    def _part(self, part: Handle, index: int) -> Part:
+        what = "read the numbers of a part"
+        numbers = (
+            self._number(what, "nvmlDeviceGetGpuInstanceId", part),
+            self._number(what, "nvmlDeviceGetComputeInstanceId", part),
+        )
+        return Part(index, self.uuid(part), numbers, self._profile(part))
+
+    def _profile(self, part: Handle) -> str:
+        said = abi.Attributes()
+        try:
+            self._run("read what a part is", "nvmlDeviceGetAttributes_v2", part, byref(said))
+        except Refused as refused:
+            if not refused.unsupported:
+                raise
+            return ""
+        gpu, compute = said.gpuInstanceSliceCount, said.computeInstanceSliceCount
+        return f"{f'{compute}c.' if compute != gpu else ''}{gpu}g.{math.ceil(said.memorySizeMB / 1024)}gb"
 
     def measure(self, symbol: str, handle: Handle, into: Any, *before: int) -> None:
         """Fill `into` with what the function of that name measures."""
@@ -318,6 +359,11 @@ class Library:
         value = c_uint()
         self._run(what, symbol, *args, byref(value))
         return value.value
+
+
+def _holder(info: abi.ProcessInfo, names: Mapping[tuple[int, int], str]) -> Holder:
+    memory = 0 if info.usedGpuMemory == abi.UNKNOWN_MEMORY else info.usedGpuMemory
+    return Holder(info.pid, memory, names.get((info.gpuInstanceId, info.computeInstanceId), ""))
 
 
 def _bus(info: abi.PciInfo) -> str:

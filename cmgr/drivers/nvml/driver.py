@@ -27,7 +27,7 @@ from cmgr.drivers.nvml.xids import Xids
 from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, Sleep, of_one_ring
 from cmgr.errors import DriverError, sentence
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, listed
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share, listed
 from cmgr.model.values.faults import Severity
 from cmgr.ports import Doubt, DriverFact
 from cmgr.vendor import OpenUnits
@@ -52,7 +52,7 @@ class Place:
 
 
 class NvmlDriver:
-    """Implements `ChipDriver`, `Ailing` and `Gauge`."""
+    """Implements `ChipDriver`, `Ailing`, `Dividing` and `Gauge`."""
 
     name = "nvml"
     # A ring whose GPU hangs, and resets, which last minutes, must leave room for others.
@@ -152,7 +152,8 @@ class NvmlDriver:
             self._is_up(chip, known, sleep)
         codes = (*reading.conditions, *self._xids.codes(chip, reading.action))
         faults = tuple(Reported(code, Severity.major) for code in codes)
-        return ChipReport(chip, True, faults, tuple(map(process_of, reading.holders)))
+        shares = None if reading.parts is None else known.shares(reading.parts)
+        return ChipReport(chip, True, faults, tuple(map(process_of, reading.holders)), shares=shares)
 
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> nvml_read.Reading:
         def ask() -> nvml_read.Reading:
@@ -182,7 +183,6 @@ class NvmlDriver:
                 limit = self._settings.reset_timeout.total_seconds()
                 raise DriverError(f"cannot tell how the reset of {listed(chips)} went: it has lasted {limit:g} s")
             self._resets.expect_boots(chips)
-            self._divide(ring)
         finally:
             if pending is None:
                 self._resets.end(chips)
@@ -191,14 +191,13 @@ class NvmlDriver:
         """Take the GPUs back once the program that resets them has ended after all."""
         over.wait()
         self._resetter.take_back([known.bus for known in ring.values()])
-        with suppress(DriverError):  # Containers of parts that are not there cannot start, and that is told.
-            self._divide(ring)
         self._resets.expect_boots(tuple(ring))
         self._resets.end(tuple(ring))
         self._late -= frozenset(ring)
 
-    def _divide(self, ring: Mapping[ChipId, Known]) -> None:
-        self._resetter.divide(ring)
+    def make_shares(self, shares: Mapping[ChipId, Sequence[Share]]) -> None:
+        found = {chip: self._machine.find(chip) for chip in shares}
+        self._resetter.divide({chip: known for chip, known in found.items() if known is not None})
         self._watch.look_soon()  # New parts may have other UUIDs.
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:

@@ -6,7 +6,7 @@ it was, too.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,12 +14,12 @@ from pathlib import Path
 
 from cmgr.drivers.caller import Caller
 from cmgr.drivers.nvml import topology
-from cmgr.drivers.nvml.calls import Handle, Library, Refused
+from cmgr.drivers.nvml.calls import Handle, Library, Part, Refused
 from cmgr.drivers.nvml.notation import NOTATION
 from cmgr.drivers.nvml.session import InReset, Session
 from cmgr.drivers.nvml.topology import Wired
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import Chip, ChipId, RingId, listed
+from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
 
 _FABRIC_MANAGER = "nv-fabricmanage"
 """The name of its process, of which the kernel keeps 15 letters."""
@@ -29,7 +29,7 @@ _FABRIC_MANAGER = "nv-fabricmanage"
 class Known:
     """A GPU as it was seen first. `minor`: N of /dev/nvidiaN.
 
-    `here`: the driver lists it now. `parts`: the UUIDs of those that MIG divides it into now.
+    `here`: the driver lists it now. `parts`: those that MIG divides it into now.
     """
 
     wired: Wired
@@ -37,7 +37,7 @@ class Known:
     name: str
     minor: int
     here: bool = True
-    parts: frozenset[str] = frozenset()
+    parts: tuple[Part, ...] = ()
 
     @property
     def bus(self) -> str:
@@ -46,7 +46,20 @@ class Known:
     @property
     def aliases(self) -> frozenset[str]:
         """Return what containers call it besides its number, UUID and bus id."""
-        return self.parts | {f"{NOTATION.file}{self.minor}"}
+        return frozenset({f"{NOTATION.file}{self.minor}"})
+
+    def shares(self, parts: Iterable[Part]) -> tuple[Share, ...]:
+        """Return these parts of it as shares."""
+        return tuple(
+            Share(
+                part.uuid,
+                part.profile,
+                part.instances[0],
+                frozenset({part.uuid, f"{self.wired.chip}:{part.index}"}),
+                f"nvidia-smi mig -i {self.bus} -cgi {part.profile} -C" if part.profile else "",
+            )
+            for part in parts
+        )
 
 
 def fabric_is_managed(proc: Path = Path("/proc")) -> bool:
@@ -108,6 +121,7 @@ class Machine:
                 bus=known[chip].bus,
                 serial=known[chip].uuid,
                 aliases=known[chip].aliases,
+                shares=known[chip].shares(known[chip].parts),
             )
             for chip in sorted(known)
         )
@@ -151,13 +165,13 @@ class Machine:
                 return replace(self._known[chip], here=True, parts=self._parts(handle))
             return self._described(index, bus, handle)
 
-    def _parts(self, handle: Handle) -> frozenset[str]:
+    def _parts(self, handle: Handle) -> tuple[Part, ...]:
         try:
             return self._library.parts(handle)
         except Refused as refused:
             if not refused.unsupported:
                 raise
-            return frozenset()
+            return ()
 
     def _described(self, index: int, bus: str, handle: Handle) -> Known:
         library = self._library

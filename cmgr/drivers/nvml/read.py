@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from cmgr.drivers.nvml import abi, codes
-from cmgr.drivers.nvml.calls import Handle, Library, Refused
+from cmgr.drivers.nvml.calls import Handle, Library, Part, Refused
 from cmgr.drivers.processes import Holder
 
 _FIELDS = (abi.ACTION_FIELD, abi.REMAP_PENDING_FIELD, abi.REMAP_FAILED_FIELD, abi.PAGES_PENDING_FIELD)
@@ -15,12 +15,16 @@ _NOT_YET = frozenset({abi.GPU_IS_LOST, abi.RESET_REQUIRED, abi.NOT_READY, abi.NO
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The answer. `action`: what the driver asks for; None where it does not say. With `booted` false nothing else."""
+    """The answer. With `booted` false there is nothing else in it.
+
+    `action`: what the driver asks for; None where it does not say. `parts`: those of MIG; None where it was not asked.
+    """
 
     booted: bool = True
     conditions: tuple[str, ...] = ()
     action: int | None = None
     holders: tuple[Holder, ...] = ()
+    parts: tuple[Part, ...] | None = None
 
 
 def read(library: Library, opened: Callable[[], Handle], *, after_reset: bool) -> Reading:
@@ -37,11 +41,18 @@ def read(library: Library, opened: Callable[[], Handle], *, after_reset: bool) -
         handle = opened()
         if after_reset and _joins_fabric(library, handle):
             return Reading(booted=False)
-        return Reading(True, found.conditions, found.action, library.holders(handle))
+        return Reading(True, found.conditions, found.action, library.holders(handle), _parts(library, handle))
     except Refused as refused:
         if after_reset and refused.code in _NOT_YET:
             return Reading(booted=False)
         raise
+
+
+def _parts(library: Library, handle: Handle) -> tuple[Part, ...] | None:
+    try:
+        return library.parts(handle)
+    except Refused as refused:
+        return () if refused.unsupported else None
 
 
 def conditions(library: Library, opened: Callable[[], Handle]) -> Reading:

@@ -43,7 +43,6 @@ class Resetter:
         self._aside = aside
         self._tool = Tool(settings.tool)
         self._divider = Tool(settings.mig_tool, "nvml.mig_tool") if settings.mig_tool else None
-        self._divided: set[str] = set()
         self._call_seconds = settings.call_timeout.total_seconds()
         self._reset_seconds = settings.reset_timeout.total_seconds()
         self._root = root
@@ -60,7 +59,6 @@ class Resetter:
             why = f"{listed(divided)} is divided by MIG, and a reset would destroy the parts"
             hint = "set nvml.mig_tool to a program that makes them again, or reset it and make them by hand"
             raise DriverError(f"cannot reset {listed(ring)}: {why}", hint=hint)
-        self._divided.update(ring[chip].bus for chip in divided)
         wanted = {normal_code(code) for code in codes}
         if codes and not any(wanted & self._codes(chip, ring) for chip in faulty if chip in ring):
             reported = ", ".join(sorted(codes))
@@ -147,18 +145,15 @@ class Resetter:
         self._aside.remark(Remarked(text, ring))
 
     def divide(self, ring: Mapping[ChipId, Known]) -> None:
-        """Have the parts made again that the reset of these GPUs has destroyed. Raises `DriverError`."""
-        buses = sorted(self._divided.intersection(known.bus for known in ring.values()))
-        if not buses or self._divider is None:
-            return
-        ended = self._divider.run(buses, self._reset_seconds)
+        """Have the parts of these GPUs made again. Raises `DriverError`."""
+        what = f"cannot make the parts of {listed(ring)} again"
+        if self._divider is None:
+            raise DriverError(f"{what}: nvml.mig_tool names no program for that")
+        ended = self._divider.run(sorted(known.bus for known in ring.values()), self._reset_seconds)
         if isinstance(ended, threading.Event):
-            how = f"nvml.mig_tool has not ended within {self._reset_seconds:g} s"
-        else:
-            how = f"nvml.mig_tool ended with {ended.status}: {ended.first_line}" if ended.status != DONE else ""
-        if how:
-            raise DriverError(f"cannot make the parts of {listed(ring)} again, which were reset: {how}")
-        self._divided.difference_update(buses)
+            raise DriverError(f"{what}: nvml.mig_tool has not ended within {self._reset_seconds:g} s")
+        if ended.status != DONE:
+            raise DriverError(f"{what}: nvml.mig_tool ended with {ended.status}: {ended.first_line}")
 
     def expect(self) -> None:
         """A reset that was begun before is under way; `take_back` has to follow."""

@@ -18,6 +18,7 @@ STRUCTURES: dict[type[ctypes.Structure], str] = {
     abi.PciInfo: "nvmlPciInfo_t",
     abi.MemoryV2: "c_nvmlMemory_v2_t",
     abi.Utilization: "c_nvmlUtilization_t",
+    abi.Attributes: "c_nvmlDeviceAttributes",
     abi.FabricInfo: "c_nvmlGpuFabricInfo_t",
     abi.FabricInfoV2: "c_nvmlGpuFabricInfo_v2_t",
     abi.FabricInfoV3: "c_nvmlGpuFabricInfo_v3_t",

@@ -71,10 +71,26 @@ def test_the_parts_that_mig_makes_are_known_by_their_uuids_as_long_as_they_are_t
     driver.watch(told)
     parts = [f"MIG-{n}-{machine.gpus[1].uuid[4:]}" for n in range(3)]
     assert resolve(parts, {chip.id: chip for chip in driver.chips()}, {})[0] == {1}
-    assert driver.chips()[1].aliases == {"/dev/nvidia1", *parts[:2]}
+    assert [(s.id, s.template, set(s.aliases)) for s in driver.chips()[1].shares] == [
+        (parts[n], "1g.10gb", {parts[n], f"1:{n}"}) for n in range(2)
+    ]
+    assert driver.chips()[1].shares[0].by_hand == f"nvidia-smi mig -i {machine.gpus[1].address} -cgi 1g.10gb -C"
+    assert driver.read([ChipId(1)])[0].shares == driver.chips()[1].shares
     machine.set("instances", 3, gpu=1)
     machine.event(1, abi.MIG_CHANGED)
-    eventually(lambda: any(isinstance(f, ChipsListed) and parts[2] in f.chips[1].aliases for f in told.facts))
+    eventually(lambda: any(isinstance(f, ChipsListed) and len(f.chips[1].shares) == 3 for f in told.facts))
+
+
+def test_a_process_on_a_part_is_told_with_it(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_h100(2))
+    machine.set("mig", 1)
+    machine.set("instances", 2)
+    machine.process(0, 10, instance=1)
+    machine.process(0, 11)
+    driver = opened(machine)
+    (report,) = driver.read([ChipId(0)])
+    uuid = f"MIG-1-{machine.gpus[0].uuid[4:]}"
+    assert [(process.pid, process.share) for process in report.processes] == [(10, uuid), (11, "")]
 
 
 def test_no_gpus_are_no_error_and_a_trouble(nvidia: Make, opened: Open) -> None:

@@ -152,19 +152,26 @@ def divider(machine: Standin, status: int) -> Path:
 def test_parts_are_made_again_by_the_program_that_the_operator_names(machine: Standin, opened: Open) -> None:
     driver = opened(machine, mig_tool=str(divider(machine, 0)))
     machine.set("mig", 1)
+    machine.set("instances", 2)
+    before = driver.read([FIRST])[0].shares
     driver.reset([FIRST], [FIRST], NO_CODES)
     assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
-    assert machine.library.with_name("made").read_text() == f"{machine.gpus[0].address}\n"
-    driver.reset([SECOND], [SECOND], NO_CODES)
+    assert driver.read([FIRST])[0].shares == ()
+    assert before is not None
+    driver.make_shares({FIRST: before})
     assert machine.library.with_name("made").read_text() == f"{machine.gpus[0].address}\n"
 
 
 def test_parts_that_cannot_be_made_again_are_told(machine: Standin, opened: Open) -> None:
     driver = opened(machine, mig_tool=str(divider(machine, 3)))
-    machine.set("mig", 1)
-    with pytest.raises(DriverError, match="cannot make the parts of chip 0 again, which were reset"):
-        driver.reset([FIRST], [FIRST], NO_CODES)
+    with pytest.raises(DriverError, match=r"cannot make the parts of chip 0 again: nvml\.mig_tool ended with 3"):
+        driver.make_shares({FIRST: ()})
     assert not driver.read([FIRST])[0].error
+
+
+def test_without_a_program_parts_are_not_made(machine: Standin, opened: Open) -> None:
+    with pytest.raises(DriverError, match=r"nvml\.mig_tool names no program for that"):
+        opened(machine).make_shares({FIRST: ()})
 
 
 def test_a_tool_that_is_not_there_is_told_and_the_gpu_is_asked_again(machine: Standin, opened: Open) -> None:

@@ -59,7 +59,7 @@ struct client {
 };
 
 struct gpu {
-    int32_t listed, lost, booting, registered, mig, instances, group, persistent, virtual;
+    int32_t listed, lost, booting, registered, mig, instances, generation, renames, no_parts, group, persistent, virtual;
     uint32_t minor, architecture, domain, bus, slot;
     char uuid[80], name[64], serial[30];
     int32_t fields, processes;
@@ -366,7 +366,7 @@ static const char *uuid_of(const struct gpu *g, device handle) {
     static __thread char text[96];
     if (instance_of(handle) < 0)
         return g->uuid;
-    snprintf(text, sizeof text, "MIG-%d-%.80s", instance_of(handle), g->uuid + 4);
+    snprintf(text, sizeof text, "MIG-%d-%.80s", instance_of(handle) + 16 * g->generation, g->uuid + 4);
     return text;
 }
 
@@ -442,6 +442,19 @@ int nvmlDeviceGetMigDeviceHandleByIndex(device handle, unsigned int index, devic
         said = NOT_FOUND;
     if (!said)
         *part = handle_of((int)(g - W->gpu), (int)index);
+    return leave(said);
+}
+
+NUMBER(nvmlDeviceGetGpuInstanceId, INFO, uint32_t, (uint32_t)instance_of(handle))
+NUMBER(nvmlDeviceGetComputeInstanceId, INFO, uint32_t, (uint32_t)instance_of(handle))
+
+int nvmlDeviceGetAttributes_v2(device handle, struct attributes *attributes) {
+    struct gpu *g = NULL;
+    int said = enter(handle, INFO, &g);
+    if (!said && instance_of(handle) < 0)
+        said = INVALID;
+    if (!said)
+        *attributes = (struct attributes){16, 1, 1, 0, 1, 0, 1, 1, 9728};
     return leave(said);
 }
 
@@ -774,7 +787,7 @@ static int *number(int gpu, const char *name) {
         const char *name;
         void *at;
     } all[] = {
-        {"lost", &g->lost}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"virtual", &g->virtual},
+        {"lost", &g->lost}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
         {"instances", &g->instances}, {"persistent", &g->persistent}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},
@@ -896,6 +909,7 @@ int standin_reset(uint64_t gpus) {
             continue;
         g->registrations++;
         g->instances = 0;
+        g->generation += g->renames; /* What is made after it has other UUIDs. */
         g->persistent = 0;
         g->booting = W->boot_by_hand;
         if (W->cures_nothing)

@@ -95,6 +95,12 @@ struct repair {
 };
 SIZE(repair, 12, 4);
 
+struct attributes {
+    uint32_t multiprocessors, copy, decoder, encoder, jpeg, ofa, gpu_slices, compute_slices;
+    uint64_t megabytes;
+};
+SIZE(attributes, 40, 8);
+
 struct unrepairable {
     uint32_t flag;
 };
