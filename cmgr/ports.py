@@ -108,6 +108,9 @@ class Dividing(Protocol):
         Blocks for minutes. Safe to repeat. Raises `DriverError` when some could not be made.
         """
 
+    def share_obstacle(self) -> str:
+        """Return why none can be made here, in words; nothing when they can. Any thread; does not block or raise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Doubt:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.cli.check.rings import rings
+from cmgr.cli.check.rings import divided, rings
 from cmgr.config.settings import Config
-from cmgr.model.values.chips import UNCLEAR, Chip, ChipId, RingId
+from cmgr.model.values.chips import UNCLEAR, Chip, ChipId, RingId, Share
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import Policy, Strategy
 from cmgr.store import open_store
@@ -393,3 +393,13 @@ def test_a_folder_that_others_can_write_is_told(home: Home) -> None:
     ]
     odd.chmod(0o1777)
     assert found(home)["directories"]["state"] == "ok"
+
+
+def test_what_a_reset_does_to_shares_is_told_beforehand() -> None:
+    shares = (Share("116", "vir04"), Share("117"), Share("118", there=False))
+    chips = [Chip(ChipId(0), RingId(0), 0), Chip(ChipId(1), RingId(1), 1, shares=shares)]
+    what = "chip 1 has share 116 (vir04), share 117: a reset takes them, and they are"
+    assert [(f.what, f.state, f.text) for f in divided(chips, "")] == [("shares", "ok", f"{what} made again after it")]
+    (told,) = divided(chips, "no program does it")
+    assert (told.state, told.text) == ("warning", f"{what} not made again: no program does it")
+    assert not list(divided(chips[:1], ""))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cmgr import listener
 from cmgr.cli.check import around, cdi, fleet
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
-from cmgr.cli.check.rings import rings
+from cmgr.cli.check.rings import divided, rings
 from cmgr.cli.check.units import clients, units
 from cmgr.cli.source import database_of
 from cmgr.config.settings import Config
@@ -21,7 +21,7 @@ from cmgr.config.tables.catalog import load_levels, load_rules
 from cmgr.errors import CmgrError, ServiceDown, StoreError, chain
 from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rules import RuleKind
-from cmgr.ports import Ailing, Describing
+from cmgr.ports import Ailing, Describing, Dividing
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
 from cmgr.view.containers import SPARED, SPARED_HINT, UNCLEAR, UNCLEAR_HINT
@@ -120,6 +120,7 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
             ails = driver.trouble() if isinstance(driver, Ailing) else ()
             how = f" ({driver.describe()})" if isinstance(driver, Describing) else ""
             doubts = driver.doubts() if isinstance(driver, Describing) else ()
+            obstacle = driver.share_obstacle() if isinstance(driver, Dividing) else ""
         finally:
             driver.close()
     except CmgrError as error:
@@ -134,6 +135,7 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
     yield from (Finding("driver", WARNING, doubt.text, doubt.hint) for doubt in doubts)
     yield from _others(config, driver.name)
     yield from rings(config, chips, users)
+    yield from divided(chips, obstacle)
 
 
 def _others(config: Config, taken: str) -> Iterator[Finding]:

@@ -29,6 +29,18 @@ def rings(config: Config, chips: Iterable[Chip], users: Sequence[Collection[int]
             yield Finding(WHAT, OK, text)
 
 
+def divided(chips: Iterable[Chip], obstacle: str) -> Iterator[Finding]:
+    """Yield what a reset does to the shares of chips. `obstacle`: why the driver cannot make any; nothing if it can."""
+    shares = {chip.id: [share for share in chip.shares if share.there] for chip in chips}
+    named = {chip: ", ".join(share.title for share in found) for chip, found in shares.items() if found}
+    what = "; ".join(f"chip {chip} has {titles}" for chip, titles in named.items())
+    if named and obstacle:
+        hint = "containers on them wait after a reset until they are made by hand (docs/shares.md)"
+        yield Finding("shares", WARNING, f"{what}: a reset takes them, and they are not made again: {obstacle}", hint)
+    elif named:
+        yield Finding("shares", OK, f"{what}: a reset takes them, and they are made again after it")
+
+
 def _meaning(strategy: Strategy, size: int, ring: str, widen_after: timedelta | None) -> str:
     alone = "(each is a ring of its own)"
     if strategy is Strategy.NEVER and size == 1:

@@ -204,6 +204,12 @@ class Library:
         wish = abi.VdeviceWish(number, abi.UNREAD if group is None else group, template.encode()[:31])
         self._ask("make vNPU", place, byref(wish), byref(abi.VdeviceMade()))
 
+    @property
+    def makes_vdevices(self) -> bool:
+        """Whether the library has a function that makes vNPUs."""
+        made = abi.ABOUT_CHIP["make vNPU"]
+        return self._function(made.one if self.family == 1 else made.two, None) is not None
+
     def destroy_vdevice(self, place: Location, number: int) -> None:
         self._ask("destroy vNPU", place, number)
 

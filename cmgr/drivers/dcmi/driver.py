@@ -138,6 +138,9 @@ class DcmiDriver:
         if failed:
             raise DriverError("; ".join(failed))
 
+    def share_obstacle(self) -> str:
+        return "" if self._library.makes_vdevices else "this library has no function for that"
+
     def _make(self, place: Location, wanted: Sequence[Share]) -> None:
         seconds = self._settings.reset_timeout.total_seconds()
         self._caller.call(owner_of(place), seconds, lambda: vdevices.make(self._library, place, wanted))

@@ -200,6 +200,9 @@ class NvmlDriver:
         self._resetter.divide({chip: known for chip, known in found.items() if known is not None})
         self._watch.look_soon()  # New parts may have other UUIDs.
 
+    def share_obstacle(self) -> str:
+        return "" if self._settings.mig_tool else "nvml.mig_tool names no program for that"
+
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         until = time.monotonic() + MEASURE_SECONDS
         found: dict[ChipId, Mapping[str, float | str]] = {}

@@ -31,6 +31,7 @@ def shares(driver: DcmiDriver, chip: int = 1) -> tuple[Share, ...]:
 
 def test_a_chip_tells_its_vnpus_with_the_command_that_makes_them(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
+    assert driver.share_obstacle() == ""
     assert [(s.id, s.template, s.group) for s in shares(driver)] == [("116", "vir04", 0), ("117", "vir02_1c", 0)]
     assert shares(driver)[0].by_hand == "npu-smi set -t create-vnpu -i 1 -c 0 -f vir04 -v 116 -g 0"
     assert shares(driver, 0) == ()
@@ -109,5 +110,7 @@ def test_what_cannot_be_made_is_told_and_the_rest_is_made(machine: Standin, open
 
 def test_a_library_that_cannot_make_any_says_so(ascend: Make, opened: Open) -> None:
     machine = ascend(hosts.host_950(2), "two")
+    driver = opened(machine)
+    assert driver.share_obstacle() == "this library has no function for that"
     with pytest.raises(DriverError, match="it has no such function"):
-        opened(machine).make_shares({ChipId(0): (Share("100", "vir04"),)})
+        driver.make_shares({ChipId(0): (Share("100", "vir04"),)})

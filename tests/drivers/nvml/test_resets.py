@@ -170,8 +170,10 @@ def test_parts_that_cannot_be_made_again_are_told(machine: Standin, opened: Open
 
 
 def test_without_a_program_parts_are_not_made(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
     with pytest.raises(DriverError, match=r"nvml\.mig_tool names no program for that"):
-        opened(machine).make_shares({FIRST: ()})
+        driver.make_shares({FIRST: ()})
+    assert driver.share_obstacle() == "nvml.mig_tool names no program for that"
 
 
 def test_a_tool_that_is_not_there_is_told_and_the_gpu_is_asked_again(machine: Standin, opened: Open) -> None:
