@@ -44,6 +44,7 @@ class Plan:
     a project of compose, with needs at random.
     `slots`: each of them is on a slot of its own. `grouped`: the share that are members of one of two groups, some of
     them without chips. `divided`: the share of chips that have shares, of which each of its containers is on one.
+    `united`: the share that units of systemd run (`tests/model/united.py`).
     """
 
     chips: int = 8
@@ -59,6 +60,7 @@ class Plan:
     slots: bool = False
     grouped: float = 0.0
     divided: float = 0.0
+    united: float = 0.0
 
 
 @dataclass
@@ -71,7 +73,7 @@ class Real:
     `slot`: what it asks for; then its chips are those that the slot's file said when it was started, `min_chips` of
     `full` at least.
     `share`: the share of its chip that it asks for; without that it cannot be started.
-    `begun`: when this life began, and `by_others`: not by cmgr.
+    `unit`: the unit that runs it. `begun`: when this life began, and `by_others`: not by cmgr.
     """
 
     key: ContainerKey
@@ -103,6 +105,7 @@ class Real:
     share: str = ""
     group: str = ""
     group_size: int = 0
+    unit: str = ""
     begun: datetime = T0
     by_others: bool = False
 
@@ -136,6 +139,7 @@ class Real:
             group=self.group,
             group_size=self.group_size,
             min_chips=self.min_chips,
+            unit=self.unit,
         )
 
 
@@ -160,6 +164,7 @@ class Machine:
     files: tuple[Spec, ...] = ()
     ever: list[Real] = field(default_factory=list)
     ordered: set[str] = field(default_factory=set)
+    knows: Callable[[str], bool] = lambda _: True
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)  # noqa: S311 - a test's dice, not a secret

@@ -235,6 +235,7 @@ def test_a_unit_whose_container_died_of_the_fault_is_started_again_whatever_its_
     for step in steps if unit_first else reversed(steps):
         step()
     assert missing(cmgr.node) == (unit_key(UNIT),), "one row tells of it"
+    assert units_known(cmgr.node) == {UNIT}, "it is looked after, though no container names it any more"
     cmgr.fault(0)
     cmgr.run()
     assert names(cmgr.sent(StartContainer), StartContainer) == [UNIT]
@@ -321,3 +322,18 @@ def test_nothing_is_reset_under_a_container_whose_unit_is_on_other_chips() -> No
     cmgr.node = replace(cmgr.node, containers={**cmgr.node.containers, stray.key: stray})
     order = ResetRing("reset-1", "", 0, (0,), (0,), frozenset())  # type: ignore[arg-type]
     assert "llm runs on ring 0" in unsafe(cmgr.node, order)
+
+
+def test_a_hold_from_before_the_unit_was_known_gives_way_to_that_of_the_unit() -> None:
+    first = container("llm", 0, unit=UNIT, auto_remove=True, strategy=Strategy.RING)
+    cmgr = Machine(first, container("last", 1, order=1), runtimes=("docker",))
+    cmgr.tell(facts.RuntimeFound("systemd", covering=True))
+    cmgr.answer(ListContainers, error="nobody answers on /run/dbus")
+    cmgr.fault(0, REQUEST)
+    assert (cmgr.held(), names(cmgr.sent(StopContainer))) == (["last", "llm"], ["last"])
+    cmgr.truth[unit_key(UNIT)] = unit()
+    cmgr.tell(facts.RuntimeUp("systemd"))
+    cmgr.run()
+    assert names(cmgr.sent(StopContainer)) == ["last", UNIT]
+    cmgr.wait(70)
+    assert (cmgr.held(), cmgr.phase()) == ([], Phase.HEALTHY)

@@ -51,6 +51,9 @@ GROUPED_TOO = Plan(
 DIVIDED = Plan(chips=8, ring=2, containers=16, labels=True, used=0.8, divided=0.8)
 COMPOSED_GROUPS = replace(COMPOSED, grouped=0.6, healed=0.2)
 
+UNITED = Plan(runtimes=("docker", "systemd"), ring=2, faulty=4, labels=True, used=0.7, united=0.7)
+UNITED_TOO = Plan(runtimes=("docker", "systemd"), containers=8, united=0.8, grouped=0.3)
+
 SOON = timedelta(seconds=2)
 
 ANY = (window("Sat"),)
@@ -120,6 +123,8 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
     "composed": (Policy(strategy=Strategy.RING), COMPOSED),
     "composed-and-grouped": (Policy(strategy=Strategy.SINGLE, retry=RetryPolicy(starts=3)), COMPOSED_GROUPS),
     "composed-alone": (Policy(strategy=Strategy.SINGLE), replace(COMPOSED, ring=4)),
+    "united": (Policy(strategy=Strategy.SINGLE), UNITED),
+    "united-rings": (Policy(strategy=Strategy.RING, retry=RetryPolicy(starts=3)), UNITED_TOO),
     "idle": (
         Policy(strategy=Strategy.RING, levels={lv: replace(p, idle=SOON) for lv, p in DEFAULT_LEVELS.items()}),
         HALF_USED,

@@ -21,7 +21,7 @@ from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.groups import GroupPhase
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import SYSTEMD, Node, units_known
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rules import RuleKind, Rules
 from cmgr.model.wanted import missing
@@ -29,6 +29,7 @@ from cmgr.service.loop import unwritten
 from cmgr.service.workers import failed
 from tests.model.builders import stored, topology
 from tests.model.machine import Machine, Plan
+from tests.model.united import United
 
 LINK_DOWN = FaultCode("81078603")
 REPORTED = FaultCode("220001001")
@@ -68,6 +69,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.machine = self.make()
+        self.machine.knows = lambda unit: unit in units_known(self.node)
         self.rng = self.machine.rng
         self.windows = [*self.policy.windows(), MAINTENANCE_WINDOWS] if self.policy.windows() else []
         self.windows += [drill.occasion for drill in self.policy.drills]
@@ -86,7 +88,7 @@ class World:
         self.machine.calm = calm
 
     def make(self) -> Machine:
-        return Machine(self.seed, self.plan)
+        return (United if self.plan.united else Machine)(self.seed, self.plan)
 
     def appliance(self) -> str:
         """Return its name in a fleet: this one is in none."""
@@ -97,7 +99,8 @@ class World:
 
     def begin(self) -> None:
         self.node = self.saved = replace(self.load(), policy=self.policy, catalog=self.catalog())
-        self.step(facts.Restarted(self.topology(), self.plan.runtimes, self.openings(), self.appliance()))
+        covering = (SYSTEMD,) if self.plan.united else ()
+        self.step(facts.Restarted(self.topology(), self.plan.runtimes, self.openings(), self.appliance(), covering))
 
     def openings(self) -> tuple[Opening, ...]:
         """Return what the calendar says; when a window changes next, nobody knows."""
@@ -149,6 +152,7 @@ class World:
             for action in actions:
                 self._check_network(action)
                 self._check_barrier(action)
+                self._check_unit(action)
                 assert not unsafe(self.node, action), f"seed {self.seed}: {action}: {unsafe(self.node, action)}"
             commands += actions
             notes += [c for c in decided if isinstance(c, Note)]
@@ -167,6 +171,15 @@ class World:
         if real is not None and real.needs_network:
             faults = [f for c in real.chips for f in self.node.faults.get(ChipId(c), {}).values()]
             assert LINK_DOWN not in {f.code for f in faults}, f"seed {self.seed}: {action} with {faults}"
+
+    def _check_unit(self, action: Action) -> None:
+        """While its unit runs, as far as cmgr knows, a container is stopped by nobody but that."""
+        real = self.machine.truth.get(action.key) if isinstance(action, StopContainer) else None
+        unit = self.node.containers.get(ContainerKey(SYSTEMD, "", real.unit)) if real is not None else None
+        hold = self.node.holds.get(action.key) if unit is not None and isinstance(action, StopContainer) else None
+        # What was told to stop before the unit was known is told so until it is answered.
+        if unit is not None and hold is not None and not hold.tries:
+            assert not unit.running, f"seed {self.seed}: {action}, and {unit} runs"
 
     def _check_barrier(self, action: Action) -> None:
         """In a round no member is started before all are down; what somebody else has started since is not cmgr's."""
@@ -241,7 +254,8 @@ class World:
         for real in self.machine.truth.values():
             booked = self.node.containers.get(real.key)
             if booked is not None and booked.running and real.running and booked.run == f"life {real.life}":
-                if real.enabled and real.spared != real.life:
+                # Of a unit its containers say what it uses, and of those that end with it it is told.
+                if real.enabled and real.spared != real.life and not real.unit and booked.claims:
                     real.wanted = True
             elif real.wanted and not real.running and (booked is None or not booked.running):
                 assert real.key in told, f"seed {self.seed}: {real} is down, and nobody is told: {booked}"

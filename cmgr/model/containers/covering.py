@@ -66,6 +66,7 @@ def _like(unit: Container, those: Iterable[Container], more: frozenset[str] = fr
         needs_network=any(c.needs_network for c in those),
         group=next((c.group for c in those if c.group), ""),
         group_size=max((c.group_size for c in those), default=0),
+        min_chips=max((c.min_chips for c in those), default=0),
         spare=next((c.spare for c in those if c.spare is not None), None),
         heal=next((c.heal for c in those if c.heal is not None), None),
         health=next((word for word in (UNHEALTHY, "starting", HEALTHY) if word in healths), ""),

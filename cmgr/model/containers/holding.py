@@ -37,7 +37,7 @@ from cmgr.model.scope import (
     start_blocker,
 )
 from cmgr.model.turn import Turn
-from cmgr.model.units import is_left_behind, outlives, unit_of
+from cmgr.model.units import is_covered, is_left_behind, outlives, unit_of
 from cmgr.model.values.chips import listed
 from cmgr.model.values.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.containers import NO_RESTART, Container
@@ -185,6 +185,8 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
     container = turn.node.containers.get(hold.key)
     if container is None or not container.running or is_left_behind(turn.node, container):
         return True
+    if is_covered(turn.node, container):
+        return False  # Its unit, which was not known when the hold was made, is stopped in its place.
     if hold.cause is Cause.HEAL:
         return is_still_ill(turn.node, container)
     if halting(turn.node, hold.key) is not None:
