@@ -11,10 +11,12 @@ import pytest
 from tests.crash.conftest import Clocks, Field
 from tests.crash.matrix import doubles, singles, tell
 from tests.crash.trial import Trial
+from tests.crash.units import Units
 from tests.crash.worlds import (
     GROUP,
     RING,
     SINGLE,
+    UNITS,
     Ascend,
     Containerds,
     Docker,
@@ -30,6 +32,7 @@ from tests.fakes.nvml.fixtures import Make as MakeGpus
 from tests.support.containerd import Containerd
 from tests.support.dockerd import Dockerd
 from tests.support.figures import Figures
+from tests.support.systemd import Systemd
 
 pytestmark = pytest.mark.timeout(1800)
 
@@ -90,6 +93,14 @@ def test_killed_anywhere_with_docker_nothing_is_lost(
     points = matrix.points()
     tell(figures, f"Docker, {layout.name}", matrix.run(singles(points, most)))
     tell(figures, f"Docker, {layout.name}, and once more", matrix.run(doubles(points, 4, seed=layout.ring)))
+
+
+@pytest.mark.docker
+def test_killed_anywhere_while_units_are_stopped_in_the_place_of_their_containers_nothing_is_lost(
+    field: Field, figures: Figures, dockerd: Dockerd, systemd: Systemd
+) -> None:
+    matrix = field(UNITS, partial(Units, dockerd, systemd))
+    tell(figures, "systemd and Docker, units", matrix.run(singles(matrix.points(), 12)))
 
 
 @pytest.mark.containerd

@@ -83,7 +83,7 @@ class Trial:
 
     def _knows_all(self) -> bool:
         known = {c["name"] for c in self.service.status()["containers"] if c["status"] == "running"}
-        return known >= {*self.place.held, f"beside-{self.place.number}"}
+        return known >= {*self.place.held, self.place.beside}
 
     def _state(self) -> str:
         if not self.service.running():

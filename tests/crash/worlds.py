@@ -34,7 +34,7 @@ class Layout:
     """The rings of a place and who is on them. `held`: who is stopped by a fault of the first chip, and their chips.
 
     `group`: they are stopped because they are members of it, a group of each place's own. `rings`: how many of them
-    there are.
+    there are. `unit`: how the name of the unit ends that each of them is run by.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Layout:
     held: Mapping[str, int]
     group: str = ""
     rings: int = 1
+    unit: str = ""
 
     def chip(self, place: int, offset: int = 0) -> int:
         return place * self.rings * self.ring + offset
@@ -73,6 +74,7 @@ def policy_of(name: str) -> str:
 SINGLE = Layout("single", 1, "singleRecover", {"keen": 0})
 GROUP = Layout("group", 2, "singleRecover", {"keen": 0, "near": 1, "mate": 2}, group="tp", rings=2)
 RING = Layout("ring", 4, "ringRecover", {"quick": 0, "calm": 1, "keen": 2})
+UNITS = Layout("units", 2, "ringRecover", {"calm": 0, "keen": 1}, unit=".service")
 
 
 class Stock(Protocol):
@@ -388,7 +390,11 @@ class Place:
 
     @property
     def held(self) -> list[str]:
-        return sorted(f"{name}-{self.number}" for name in self.layout.held)
+        return sorted(f"{name}-{self.number}{self.layout.unit}" for name in self.layout.held)
+
+    @property
+    def beside(self) -> str:
+        return f"beside-{self.number}{self.layout.unit}"
 
     @property
     def on_the_ring(self) -> list[str]:

@@ -14,7 +14,7 @@ from tests.model.machine import Machine, Real
 
 
 class Unit(Real):
-    """A unit as it really is. What its container is and wishes systemd does not know."""
+    """A unit as it really is. Of its container systemd knows nothing."""
 
     def told(self, now: object) -> Container:
         end = None if self.running or self.exit is None else replace(self.exit, asked=self.exit.asked or None)

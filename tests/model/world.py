@@ -177,7 +177,7 @@ class World:
         real = self.machine.truth.get(action.key) if isinstance(action, StopContainer) else None
         unit = self.node.containers.get(ContainerKey(SYSTEMD, "", real.unit)) if real is not None else None
         hold = self.node.holds.get(action.key) if unit is not None and isinstance(action, StopContainer) else None
-        # What was told to stop before the unit was known is told so until it is answered.
+        # A stop that was ordered before the unit was known is ordered until it is answered.
         if unit is not None and hold is not None and not hold.tries:
             assert not unit.running, f"seed {self.seed}: {action}, and {unit} runs"
 

@@ -227,6 +227,7 @@ def install(plan: Plan) -> None:
     opening: Mapping[str, Callable[..., Any]] = {
         "open_store": lambda made: wrap_store(made, points, plan),
         "open_driver": lambda made: wrap_driver(made, points),
+        "open_systemd": lambda made: wrap_runtime(made, points),
         "open_runtimes": lambda made: tuple(wrap_runtime(runtime, points) for runtime in made),
     }
     for name, wrap in opening.items():
