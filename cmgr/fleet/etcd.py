@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import FleetError, Unsure, sentence
 from cmgr.fleet import document_text
@@ -77,6 +77,7 @@ class EtcdFleet:
 
     def watch(self, tell: Callable[[FleetFact], None]) -> None:
         self._tell = tell
+        self.show(Presence("ready", datetime.now(UTC)))
         for thread in self._threads:
             thread.start()
 
@@ -117,9 +118,11 @@ class EtcdFleet:
         return _seen(page.keys[0].value, page.keys[0].mod) if page.keys else NOTHING
 
     def show(self, presence: Presence) -> None:
+        """Show this to the others from the next pulse on. Any thread; does not block or raise."""
         self._sign.show(presence)
 
     def appliances(self) -> tuple[Appliance, ...]:
+        """Return the appliances as they show themselves, by name. Any thread; does not block or raise."""
         return self._roll.appliances()
 
     def close(self) -> None:

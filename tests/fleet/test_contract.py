@@ -133,3 +133,14 @@ def test_closing_is_safe_to_repeat_and_nothing_is_told_after(make: Make) -> None
 
 def test_one_that_was_never_begun_is_closed(make: Make) -> None:
     make().fleet.close()
+
+
+def test_an_appliance_that_watches_is_seen_by_the_others(make: Make) -> None:
+    make("a").begin().up()
+    b = make("b").begin().up()
+
+    def seen() -> bool:
+        return [each.presence is not None for each in b.fleet.appliances()] == [True, True]
+
+    eventually(seen)
+    assert [(each.name, each.here, each.life) for each in b.fleet.appliances()] == [("a", False, 1), ("b", True, 1)]
