@@ -182,7 +182,7 @@ class Process(TypedDict):
 
 
 class Share(TypedDict):
-    id: Annotated[str, "what the driver calls it: the number of a vNPU, the UUID of an instance of MIG"]
+    id: Annotated[str, "what the driver calls it: a number, or a UUID"]
     template: Annotated[str, "what it was made as, in the driver's words; nothing where that is not told"]
     there: Annotated[bool, "the driver lists it; if not, a reset took it, and it is to be there again"]
     containers: Annotated[list[str], "the containers that ask for it by name, or have a process on it, by name"]

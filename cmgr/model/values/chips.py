@@ -24,7 +24,7 @@ UNCLEAR = "?"
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A part of a chip that a container can be given: a vNPU, or an instance of MIG.
+    """A part of a chip that a container can be given, as each maker has them under a name of its own.
 
     `id`: what the driver calls it. `template`: what it was made as, in the driver's words, where that is told; `group`:
     where in the chip, as a number of the driver's. `aliases`: what a claim may call it. `by_hand`: the command by which
