@@ -232,6 +232,18 @@ class Executing(Protocol):
         """
 
 
+@runtime_checkable
+class Placing(Protocol):
+    """A runtime that can give a container other chips than it was made for: those with `Container.tied` empty."""
+
+    def place(self, key: ContainerKey, placing: Sequence[tuple[Chip, Chip | None]]) -> None:
+        """Have its definition give the second chip of each pair in the place of the first, which it was made for.
+
+        None stands for no chip. Each to itself: as it was made. A container that runs is left as it is, for whoever
+        orders this starts it then. Blocks up to 30 s. Safe to repeat. Raises as `stop`.
+        """
+
+
 class Fleet(Protocol):
     """The engine by which the appliances of a fleet agree on the documents of groups, one document for each group.
 

@@ -76,9 +76,9 @@ class Notation:
     `instead` returns variables that count in its stead where any of them is set; it may look at a file of the machine.
     `given_by`: the names of the OCI runtimes and hooks that give out what `variable` lists. Without one of them in its
     definition the variable means nothing, and images have it all the same; None: it always means what it says.
-    `items`: what an item of a list looks like, besides numbers, ranges and bus ids, which every make has. The first
-    group is the chip, a number or a name that its driver gives it, or a part of one (`0:1`); or the group `part` is
-    a part's number, and `chip` its chip. A list with an item of `none` is empty.
+    `items`: what an item of a list looks like, whole chips first, besides numbers, ranges and bus ids, which every make
+    has. The first group is the chip, a number or a name that its driver gives it, or a part of one (`0:1`); or the
+    group `part` is a part's number, and `chip` its chip. A list with an item of `none` is empty.
     `all_if`: two variables; an image that has the first and not the second asks for every chip where `variable` is not
     set. `mounts`: the directory inside the container where files that are mounted are such items.
     `node`: the device file of a chip, its number the first group. That is the chip's own number, or, where `file` is
@@ -124,6 +124,12 @@ def edits(nodes: Sequence[str], files: Sequence[str]) -> Edits:
         "deviceNodes": [{"path": path, "permissions": "rw"} for path in nodes],
         "mounts": [{"hostPath": p, "containerPath": p, "options": ["ro", "nosuid", "nodev", "bind"]} for p in files],
     }
+
+
+def counts(chips: Sequence[Chip], full: int) -> list[str]:
+    """Return the variables that tell a container which chips it has, how many, and how many these are to be."""
+    ids = ",".join(str(chip.id) for chip in chips)
+    return [f"CMGR_CHIPS={ids}", f"CMGR_CHIP_COUNT={len(chips)}", f"CMGR_CHIP_COUNT_FULL={full}"]
 
 
 @dataclass(frozen=True, slots=True)

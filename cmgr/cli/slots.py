@@ -29,9 +29,9 @@ class SlotOptions(Showing):
         SlotDeed | None,
         typer.Argument(metavar="create|assign|remove|adopt", help="What to do; without it all are shown."),
     ] = None
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The slot's name; with adopt a container's.")] = (
-        None
-    )
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The slot's name; with adopt, and assign, also a container's.")
+    ] = None
     chips: Annotated[str | None, typer.Argument(metavar="CHIPS", help="Its chips: 4,5 or 0-3.")] = None
     count: Annotated[
         int | None, typer.Option("--count", min=1, metavar="N", help="With create: so many free chips.")

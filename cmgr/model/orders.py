@@ -8,6 +8,7 @@ from cmgr.model.containers import healing as heals
 from cmgr.model.containers.groups import group_restart_ordered, group_resume_ordered
 from cmgr.model.containers.leaving import taken
 from cmgr.model.containers.moves import reserve_ordered, slot_ordered, slot_remove_ordered
+from cmgr.model.containers.placing import move_ordered
 from cmgr.model.containers.sightings import hand_back, runtime_forgotten
 from cmgr.model.faults import escalation
 from cmgr.model.faults.books import escalate
@@ -26,6 +27,7 @@ from cmgr.model.values.facts import (
     GroupResumeOrdered,
     IsolateOrdered,
     MaintenanceOrdered,
+    MoveOrdered,
     Ordered,
     ReleaseOrdered,
     ReportOrdered,
@@ -64,6 +66,8 @@ def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a 
             runtime_forgotten(turn, fact)
         case MaintenanceOrdered():
             maintenance_ordered(turn, fact)
+        case MoveOrdered():
+            move_ordered(turn, fact)
         case SlotOrdered():
             slot_ordered(turn, fact)
         case ReserveOrdered():

@@ -22,6 +22,7 @@ from cmgr.model.containers.holding import (
 )
 from cmgr.model.containers.moves import lapse_reservations, move
 from cmgr.model.containers.ordering import order_times
+from cmgr.model.containers.placing import place
 from cmgr.model.containers.settling import output_read
 from cmgr.model.containers.sightings import (
     container_removed,
@@ -213,7 +214,9 @@ def _moves(turn: Turn) -> bool:
     for ring in rings:
         advance(turn, turn.ring(ring))
     # Only when no ring goes on is it known which are done with. A slot that gives fewer could be started on before.
-    move(turn, only_short=turn.node.rings is not rings)
+    only_short = turn.node.rings is not rings
+    move(turn, only_short=only_short)
+    place(turn, only_short=only_short)
     tend(turn)
     look_after(turn)
     couple(turn)  # Once all holds are made that this turn makes: a start that it decides on then is of this round.

@@ -9,7 +9,7 @@ for chip 0.
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -166,6 +166,32 @@ def _part(item: str) -> frozenset[str]:
         if named is not None:
             return frozenset({f"{int(named['chip'])}:{int(named['part'])}"})
     return frozenset()
+
+
+def renamed(text: str, name: Callable[[str], str | None]) -> str:
+    """Return a list of chips with each called as `name` says, which is asked by its claim; None: it is left out."""
+    found: list[str | None] = []
+    for item in (part.strip() for part in text.split(",")):
+        span, bus = _RANGE.fullmatch(item), _BUS.fullmatch(item)
+        if _NUMBER.fullmatch(item):
+            found.append(name(str(int(item))))
+        elif span:
+            asked = [str(number) for number in range(int(span[1]), int(span[2]) + 1)]
+            fresh = [name(claim) for claim in asked]
+            found += [item] if fresh == asked else fresh
+        elif bus:
+            found.append(name(bus[1].lower()))
+        else:
+            found.append(_renamed(item, name))
+    return ",".join(item for item in found if item is not None)
+
+
+def _renamed(item: str, name: Callable[[str], str | None]) -> str | None:
+    named = _first(item, (pattern for notation in notations() for pattern in notation.items))
+    if named is None:
+        return item
+    fresh = name(str(int(named[1])) if _NUMBER.fullmatch(named[1]) else named[1])
+    return None if fresh is None else f"{item[: named.start(1)]}{fresh}{item[named.end(1) :]}"
 
 
 def _first(text: str, patterns: Iterable[re.Pattern[str] | None]) -> re.Match[str] | None:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, cast
 from cmgr import atomic
 from cmgr.errors import CmgrError
 from cmgr.model.values.cdi import EVERY_CHIP, Device, Spec
-from cmgr.model.values.chips import Chip
-from cmgr.vendor import Edits, Giving
+from cmgr.vendor import Edits, Giving, counts
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -56,12 +55,6 @@ def _edits(device: Device, kind: str, giving: Giving, by_variable: bool) -> Edit
         return giving.devices(device.chips)
     edits = {"env": [giving.variable(device.chips)]} if by_variable else giving.devices(device.chips)
     return {**edits, "env": [*edits.get("env", ()), f"CMGR_SLOT={device.name}", *counts(device.chips, device.full)]}
-
-
-def counts(chips: Sequence[Chip], full: int) -> list[str]:
-    """Return the variables that tell a container which chips it has, how many, and how many these are to be."""
-    ids = ",".join(str(chip.id) for chip in chips)
-    return [f"CMGR_CHIPS={ids}", f"CMGR_CHIP_COUNT={len(chips)}", f"CMGR_CHIP_COUNT_FULL={full}"]
 
 
 def refusing(why: str) -> str:

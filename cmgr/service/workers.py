@@ -50,7 +50,7 @@ from cmgr.model.values.facts import (
 )
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.fleet_facts import GroupRead, GroupWritten
-from cmgr.ports import ChipDriver, Diagnosing, Dividing, Injector, Runtime
+from cmgr.ports import ChipDriver, Diagnosing, Dividing, Injector, Placing, Runtime
 from cmgr.service.around import Around
 from cmgr.service.last_words import last_words
 from cmgr.service.pool import Pool
@@ -155,9 +155,7 @@ class Workers:
                 self._around.before_stop(action)
                 return self._stop(action)
             case StartContainer():
-                runtime = self._runtimes[action.key.runtime]
-                run = runtime.start(action.key, action.restart_policy, frozen=action.frozen)
-                return ContainerStarted(action.id, action.key, run)
+                return self._start(action)
             case SetRestartPolicy():
                 self._runtimes[action.key.runtime].set_restart_policy(action.key, action.restart_policy)
                 return RestartPolicySet(action.id, action.key)
@@ -171,6 +169,15 @@ class Workers:
                 return self._around.agree(action)
             case _:
                 assert_never(action)
+
+    def _start(self, action: StartContainer) -> ContainerStarted:
+        runtime = self._runtimes[action.key.runtime]
+        if action.placing:
+            # The model gives such an order only to a runtime whose containers say that it can do this.
+            assert isinstance(runtime, Placing)
+            runtime.place(action.key, action.placing)
+        run = runtime.start(action.key, action.restart_policy, frozen=action.frozen)
+        return ContainerStarted(action.id, action.key, run)
 
     def _stop(self, action: StopContainer) -> ContainerStopped:
         runtime = self._runtimes[action.key.runtime]

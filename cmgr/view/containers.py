@@ -19,14 +19,15 @@ from cmgr.model.scope import (
 )
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.containers import HEALTHY, Container, ContainerKey
+from cmgr.model.values.containers import HEALTHY, Container, ContainerKey, Spare
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.slots import slots_of
 from cmgr.model.wanted import missing
 from cmgr.view.advice import called, idle_hint, isolation_hint, name_of, share_hint
 from cmgr.view.heals import heal, health, of_held, of_running
-from cmgr.view.slots import fewer, moved, of_container
+from cmgr.view.slots import away, fewer, moved, of_container
 from cmgr.words import counted, joined, one_line, stamp, stamp_or_none, times
 
 if TYPE_CHECKING:
@@ -217,9 +218,11 @@ def _running(node: Node, container: Container | None) -> tuple[str, str]:
     ailing, hint = of_running(node, container)
     waited_for, how = _waited_for(node, container)
     frozen = FROZEN if container.frozen else ""
-    away = joined([words(slot) for slot in of_container(node, container) for words in (moved, fewer)])
+    elsewhere = [words(slot) for slot in of_container(node, container) for words in (moved, fewer)]
+    elsewhere.append(away(node, container))
     by = f"{unit} is stopped and started in its place" if (unit := _unit(node, container)) else ""
-    return joined([f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, away, by]), hint or how
+    told = [f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, *elsewhere, by]
+    return joined(told), hint or how
 
 
 def _waited_for(node: Node, container: Container) -> tuple[str, str]:
@@ -271,7 +274,10 @@ def _waits_for(node: Node, hold: Hold, status: str) -> str:
     """Return what keeps the container from being started, or why it is being stopped."""
     isolated = next((c for c in sorted(hold.chips) if c in node.isolations), None)
     if isolated is not None and status == "paused":
-        short = [slot.short for slot in of_container(node, node.containers.get(hold.key))]
+        container = node.containers.get(hold.key)
+        short = [hold.short, *(slot.short for slot in of_container(node, container))]
+        if container is not None and container.spare is Spare.AUTO and not slots_of(container):
+            short.append(f"it cannot be moved: it {container.tied}" if container.tied else "")
         return joined([chip_words(node, isolated, ()), *short])
     for ring in _rings(node, hold.chips):
         if ring.in_episode:

@@ -3,12 +3,13 @@
 from typing import TYPE_CHECKING
 
 from cmgr.model.containers.moves import users_of
+from cmgr.model.containers.placing import home_of
 from cmgr.model.values.chips import SLOT, ChipId, listed
 from cmgr.model.values.containers import Container
 from cmgr.model.values.node import Node
 from cmgr.model.values.slots import Slot, slots_of
 from cmgr.view.advice import called
-from cmgr.words import one_line, stamp
+from cmgr.words import joined, one_line, stamp
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -45,6 +46,17 @@ def fewer(slot: Slot) -> str:
     if not slot.without:
         return ""
     return f"on {len(slot.given)} of its {len(slot.chips)} chips, without {_numbers(slot.without)}"
+
+
+def away(node: Node, container: Container) -> str:
+    """Return in words that a container on no slot has other chips than it was made for, or fewer; else nothing."""
+    home = home_of(node, container) if container.made_for else container.chips
+    if container.chips == home:
+        return ""
+    lacks, instead = home - container.chips, container.chips - home
+    moved_to = f"moved from {_numbers(lacks)} to {_numbers(instead)}" if instead else ""
+    count = f"on {len(container.chips)} of its {len(home)} chips, without {_numbers(lacks)}"
+    return joined([moved_to, count if len(container.chips) < len(home) else ""])
 
 
 def _numbers(chips: frozenset[ChipId]) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cmgr.model.containers.moves import users_of, whole_with
+from cmgr.model.containers.moves import NO_SPARE, users_of, whole_with
 from cmgr.model.containers.owners import is_fought_for
+from cmgr.model.containers.placing import home_of, whole_for
 from cmgr.model.scope import (
     grave_faults,
     handled_faults,
@@ -29,7 +30,7 @@ from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.view.advice import called, isolation_hint, ring_hint, runtime_hint, titled
 from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
 from cmgr.view.groups import troubles as of_groups
-from cmgr.view.slots import fewer
+from cmgr.view.slots import away, fewer
 from cmgr.words import counted, one_line, stamp_or_none, times
 
 if TYPE_CHECKING:
@@ -223,6 +224,23 @@ def _short(node: Node) -> Iterator[Trouble]:
             why = "; ".join(filter(None, (slot.reason, slot.short)))
             about, chips = f"slot {name}", tuple(sorted(slot.chips))
             yield Trouble(TroubleKind.FEWER_CHIPS, about, text, why, hint, slot.since, chips=chips, containers=names)
+    for key, container in sorted(node.containers.items()):
+        if container.running and container.made_for and len(container.chips) < len(home_of(node, container)):
+            name, words = called(node, key), away(node, container)
+            whole = ",".join(map(str, sorted(whole_for(node, container))))
+            hint = f"cmgr slot assign {name} {whole} --stop stops it, and starts it on all" if whole else "cmgr chips"
+            text, names = f"container {titled(node, key)} runs {words}", (container.name,)
+            chips = tuple(sorted(container.chips))
+            yield Trouble(
+                TroubleKind.FEWER_CHIPS,
+                "/".join(key),
+                text,
+                NO_SPARE,
+                hint,
+                container.since,
+                chips=chips,
+                containers=names,
+            )
 
 
 def _failed(node: Node) -> Iterator[Trouble]:

@@ -39,8 +39,8 @@ def tasks(containerd: Containerd) -> Iterator[Tasks]:
 class Move:
     """One container on a slot, whose chip is isolated while its service dies at a point, or nowhere."""
 
-    def __init__(self, tasks: Tasks, folder: Path, number: int) -> None:
-        self.tasks = tasks
+    def __init__(self, tasks: Tasks, folder: Path, number: int, *, slot: bool = True) -> None:
+        self.tasks, self.slot = tasks, slot
         self.key = ContainerKey("containerd", tasks.containerd.namespaces[0], f"chat-{number}")
         address = tasks.containerd.socket
         folder.mkdir()
@@ -51,9 +51,12 @@ class Move:
     def play(self, end: Point) -> None:
         service, world = self.service, self.tasks.world
         service.start(ENVIRONMENT, self._program(end))
-        assert service.cmgr("slot", "create", "chat", "--chips", str(HOME)).code == 0
-        given = [word for line in ("CMGR_SLOT=chat", f"CMGR_CHIPS={HOME}") for word in ("--env", line)]
-        world.run(self.key, *OBEYS, chips="", options=("--log-uri", f"file://{world.log(self.key)}", *given))
+        if self.slot:
+            assert service.cmgr("slot", "create", "chat", "--chips", str(HOME)).code == 0
+            given = [word for line in ("CMGR_SLOT=chat", f"CMGR_CHIPS={HOME}") for word in ("--env", line)]
+            world.run(self.key, *OBEYS, chips="", options=("--log-uri", f"file://{world.log(self.key)}", *given))
+        else:
+            world.run(self.key, *OBEYS, chips=str(HOME), labels={"cmgr.spare": "auto"})
         world.ready(self.key, 0)
         eventually(lambda: service.runs(self.key.id), why="cmgr knows it")
         self.tasks.mark()
@@ -87,13 +90,17 @@ class Move:
         with open_reader(self.service.database) as reader:
             node, commands = reader.node(), reader.commands()
         assert (dict(node.holds), commands) == ({}, ())
-        slot = node.slots["chat"]
-        assert slot.home == frozenset({ChipId(HOME)})
+        if self.slot:
+            assert node.slots["chat"].home == frozenset({ChipId(HOME)})
+            chips, variable = node.slots["chat"].chips, "CMGR_CHIPS"
+        else:
+            assert node.containers[self.key].made_for == frozenset({str(HOME)})
+            chips, variable = node.containers[self.key].chips, "ASCEND_VISIBLE_DEVICES"
         # Which one is free depends on how far its own ring is by then.
-        assert slot.chips.isdisjoint(node.isolations)
-        (chip,) = slot.chips
+        assert chips.isdisjoint(node.isolations)
+        (chip,) = chips
         pid = self.tasks.world.task(self.key)[0]
-        assert f"CMGR_CHIPS={chip}" in Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+        assert f"{variable}={chip}" in Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
         told = (self.tasks.count(self.key.id, "start"), self.tasks.count(self.key.id, "die"))
         assert told == (1, 1), "it was stopped and started once"
 
@@ -101,20 +108,25 @@ class Move:
         return (self.service.folder / "trace").read_text().splitlines()
 
 
+@pytest.mark.parametrize("slot", [True, False], ids=["on a slot", "on none"])
 def test_killed_anywhere_in_a_move_the_service_ends_on_the_spare(
-    tasks: Tasks, tmp_path_factory: pytest.TempPathFactory, figures: Figures
+    tasks: Tasks, tmp_path_factory: pytest.TempPathFactory, figures: Figures, slot: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("m")
-    alive = Move(tasks, folder / "alive", 0)
+    alive = Move(tasks, folder / "alive", 0, slot=slot)
     alive.play(None)
     ends = singles(alive.passed(), 14)
     deaths = 0
     for number, (end,) in enumerate(ends, 1):
-        move = Move(tasks, folder / str(number), number)
+        move = Move(tasks, folder / str(number), number, slot=slot)
         try:
             move.play(end)
         finally:
             move.service.close()
         deaths += move.deaths
     assert deaths >= len(ends) - 2, "hardly a point was missed"
-    figures.add("Crash matrix", "points killed at, a move to a spare chip", deaths)
+    figures.add(
+        "Crash matrix",
+        "points killed at, a move to a spare chip" if slot else "points killed at, a move of one on no slot",
+        deaths,
+    )

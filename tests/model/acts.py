@@ -71,6 +71,14 @@ def _a_person_moves_a_slot(world: World) -> None:
         world.step(facts.SlotOrdered(name, "a", chips, stop=world.rng.random() < 0.5))
 
 
+def _a_person_moves_a_container(world: World) -> None:
+    found = [real for real in world.machine.truth.values() if real.made_for]
+    if found:
+        real = world.rng.choice(found)
+        chips = frozenset(ChipId(chip) for chip in world.rng.sample(range(world.plan.chips), real.full))
+        world.step(facts.MoveOrdered(real.key, chips, "a", stop=world.rng.random() < 0.5))
+
+
 def _a_person_forgets(world: World) -> None:
     if world.node.holds:
         key = world.rng.choice(sorted(world.node.holds))
@@ -162,8 +170,8 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
 )
 
 
-SLOT_ACTS = (*ACTS, (_a_person_moves_a_slot, 4, 2))
-"""The same where there are slots."""
+SLOT_ACTS = (*ACTS, (_a_person_moves_a_slot, 4, 2), (_a_person_moves_a_container, 4, 2))
+"""The same where containers can be moved to other chips."""
 
 
 def heal(world: World) -> None:

@@ -111,6 +111,15 @@ def _answer(command: Action) -> facts.Answer:  # noqa: C901 - a flat table, a li
             return GroupRead(command.id, command.group)
 
 
+def placed(known: Container, command: StartContainer) -> Container:
+    """Return the container with the definition that the order to start it wants."""
+    if not command.placing:
+        return known
+    home = known.made_for or known.claims
+    now = frozenset(str(new.id) for _, new in command.placing if new is not None)
+    return replace(known, claims=now, made_for=frozenset() if now == home else home)
+
+
 def stored(node: Node) -> Node:
     """Return what a store keeps of a node."""
     return replace(
@@ -281,6 +290,7 @@ class Cmgr:
                 run = known.run if known.running else f"start {len(self.sent(StartContainer))}"
                 policy = command.restart_policy or known.restart_policy
                 frozen = known.frozen or command.frozen
+                known = known if known.running else placed(known, command)
                 now = replace(known, running=True, run=run, exit=None, restart_policy=policy, frozen=frozen)
                 self.truth[command.key] = now if known.running else replace(now, health="")
                 return {"run": run}

@@ -29,7 +29,7 @@ from cmgr.model.values.commands import (
     WriteGroup,
 )
 from cmgr.model.values.compose import Composed, Condition, Need
-from cmgr.model.values.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit, Heal
+from cmgr.model.values.containers import HEALTHY, TIED, UNHEALTHY, Container, ContainerKey, Exit, Heal, Spare
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.policy import Strategy
 from tests.model.builders import T0, answered
@@ -42,8 +42,9 @@ class Plan:
     `containers`: how many there can be; the last use two rings each. `healed`: the share that wish to be healed.
     `checked`: the share that have a check of their own, which may fail after a start. `composed`: the share that are of
     a project of compose, with needs at random.
-    `slots`: each of them is on a slot of its own. `grouped`: the share that are members of one of two groups, some of
-    them without chips. `divided`: the share of chips that have shares, of which each of its containers is on one.
+    `slots`: each of them is on a slot of its own. `placed`: each can be given other chips by its runtime, and wants
+    that. `grouped`: the share that are members of one of two groups, some of them without chips. `divided`: the share
+    of chips that have shares, of which each of its containers is on one.
     `united`: the share that units of systemd run (`tests/model/united.py`).
     """
 
@@ -58,6 +59,7 @@ class Plan:
     checked: float = 0.0
     composed: float = 0.0
     slots: bool = False
+    placed: bool = False
     grouped: float = 0.0
     divided: float = 0.0
     united: float = 0.0
@@ -73,6 +75,7 @@ class Real:
     `slot`: what it asks for; then its chips are those that the slot's file said when it was started, `min_chips` of
     `full` at least.
     `share`: the share of its chip that it asks for; without that it cannot be started.
+    `made_for`: the chips of its definition as it was made; None where its runtime gives no others.
     `unit`: the unit that runs it. `begun`: when this life began, and `by_others`: not by cmgr.
     """
 
@@ -103,6 +106,7 @@ class Real:
     min_chips: int = 0
     full: int = 0
     share: str = ""
+    made_for: tuple[int, ...] | None = None
     group: str = ""
     group_size: int = 0
     unit: str = ""
@@ -140,6 +144,9 @@ class Real:
             group_size=self.group_size,
             min_chips=self.min_chips,
             unit=self.unit,
+            spare=Spare.AUTO if self.made_for is not None else None,
+            made_for=frozenset(map(str, self.made_for or ())) if self.made_for != self.chips else frozenset(),
+            tied=TIED if self.made_for is None else "",
         )
 
 
@@ -193,8 +200,11 @@ class Machine:
         if len(chips) == 1 and self.rng.random() < self.plan.divided:
             real.share = f"{first}/{number}"
             self.shares.setdefault(first, set()).add(real.share)
+        if self.plan.placed:
+            real.made_for = chips
         if self.plan.slots:
             real.slot = f"slot-{number}"
+        if self.plan.slots or self.plan.placed:
             real.min_chips = self.rng.choice([0, 1, 2])
         if self.plan.grouped and self.rng.random() < self.plan.grouped:
             real.group = self.rng.choice(["tp4", "decode"])
@@ -314,7 +324,7 @@ class Machine:
     def _may_be_touched(self, real: Real) -> None:
         where = f"seed {self.seed}: {real}"
         assert real.enabled, f"{where} is not enabled"
-        if real.ailed or real.slot or any(mate.ailed for mate in self.mates(real)):
+        if real.ailed or real.slot or real.made_for or any(mate.ailed for mate in self.mates(real)):
             return  # It may be on any ring by now.
         cleared = bool(self.emptied & self.rings_of(real))
         assert cleared or real.strategy is not Strategy.NEVER, f"{where} is never to be recovered"
@@ -337,7 +347,7 @@ class Machine:
     def _start(self, real: Real, command: StartContainer, fails: bool) -> dict[str, Any]:
         if fails and self.rng.random() < 0.5:
             return {"error": "no"}
-        given = self.given(real)
+        given = self._placed(real, command) if command.placing else self.given(real)
         if not real.running and given is None:
             return {"error": "unresolvable CDI devices"}
         if not real.running and real.share:
@@ -348,6 +358,8 @@ class Machine:
             assert len(given) >= min(real.min_chips or real.full, real.full), f"seed {self.seed}: {real} gets {given}"
             real.chips = given
             self._has_them_alone(real)
+            if fails and command.placing and self.rng.random() < 0.5:
+                return {"error": "its definition was changed, and it was not started"}
             assert real.will is not False, f"seed {self.seed}: {real} was started against a person's will"
             assert all(self._booted(c) for c in real.chips), f"seed {self.seed}: {real} was started in a reset"
             self.starts(real, by_others=False)
@@ -367,8 +379,18 @@ class Machine:
         devices = [d for s in self.files for d in s.devices if d.name == real.slot]
         return tuple(c.id for c in devices[0].chips) if devices and not devices[0].refusal else None
 
+    def _placed(self, real: Real, command: StartContainer) -> tuple[int, ...]:
+        made_for = {old.id for old, _ in command.placing}
+        assert real.made_for is not None, f"seed {self.seed}: {command} for {real}"
+        assert made_for == set(real.made_for), f"seed {self.seed}: {command} for {real}"
+        return tuple(new.id for _, new in command.placing if new is not None)
+
     def _has_them_alone(self, real: Real) -> None:
         for other in self.truth.values():
+            if real.made_for and other.running and not other.by_others and other.key != real.key:
+                moved = set(real.chips) - set(real.made_for) | set(other.chips) - set(other.made_for or ())
+                shared = set(real.chips) & set(other.chips) & moved
+                assert not shared, f"seed {self.seed}: {real} and {other} on {shared}"
             if real.slot and other.slot and other.running and other.key != real.key:
                 shared = set(real.chips) & set(other.chips)
                 assert not shared, f"seed {self.seed}: {real} and {other} on {shared}"

@@ -176,6 +176,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "group restart ordered: nobody is in it": lambda _: facts.GroupRestartOrdered("g", "uid 0"),
     "group resume ordered: nobody is in it": lambda _: facts.GroupResumeOrdered("g", "uid 0"),
     "maintenance ordered: on": lambda _: facts.MaintenanceOrdered(on=True, who="uid 0"),
+    "move ordered: chip 5": lambda _: facts.MoveOrdered(key("a"), frozenset({ChipId(5)}), "uid 0", stop=True),
     "slot ordered: chip 5": lambda _: facts.SlotOrdered("chat", "uid 0", frozenset({ChipId(5)})),
     "reserve ordered: 9 chips": lambda cmgr: facts.ReserveOrdered("word", "uid 0", 9, cmgr.now + seconds(60)),
     "slot remove ordered: there is none": lambda _: facts.SlotRemoveOrdered("chat", "uid 0"),

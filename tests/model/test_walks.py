@@ -43,6 +43,7 @@ COMPOSED = Plan(chips=8, ring=2, composed=0.8, checked=0.4, used=0.8)
 HEALED_TOO = Plan(runtimes=("docker", "containerd"), faulty=4, healed=0.5)
 
 SLOTS = Plan(containers=4, slots=True)
+PLACED = Plan(containers=4, placed=True, runtimes=("containerd",))
 GROUPED = Plan(chips=8, ring=2, faulty=4, containers=12, labels=True, used=0.8, grouped=0.7)
 GROUPED_TOO = Plan(
     chips=8, ring=2, runtimes=("docker", "containerd"), faulty=4, used=0.9, healed=0.5, checked=0.2, grouped=0.6
@@ -120,6 +121,12 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
         replace(SLOTS, ring=2),
         RULES,
     ),
+    "placed": (
+        Policy(strategy=Strategy.SINGLE, isolation=IsolationPolicy(on_isolate=OnIsolate.STOP)),
+        PLACED,
+        RULES,
+    ),
+    "placed-of-rings": (Policy(strategy=Strategy.RING), replace(PLACED, ring=2), RULES),
     "composed": (Policy(strategy=Strategy.RING), COMPOSED),
     "composed-and-grouped": (Policy(strategy=Strategy.SINGLE, retry=RetryPolicy(starts=3)), COMPOSED_GROUPS),
     "composed-alone": (Policy(strategy=Strategy.SINGLE), replace(COMPOSED, ring=4)),
@@ -133,7 +140,7 @@ KINDS: dict[str, tuple[Policy, Plan] | tuple[Policy, Plan, Rules]] = {
 
 
 def walk(world: World) -> None:
-    acts, busy, quiet = zip(*(SLOT_ACTS if world.plan.slots else ACTS), strict=True)
+    acts, busy, quiet = zip(*(SLOT_ACTS if world.plan.slots or world.plan.placed else ACTS), strict=True)
     for act in world.rng.choices(acts, quiet if world.seed % 2 else busy, k=STEPS):
         act(world)
 

@@ -67,6 +67,8 @@ _container = Container(
     unit="llm@3.service",
     covers=frozenset({"3"}),
     runs=frozenset({"web", "db"}),
+    made_for=frozenset({"3"}),
+    tied="has a hook",
 )
 _hold = Hold(
     key=KEY,
@@ -88,6 +90,8 @@ _hold = Hold(
     cause=Cause.HEAL,
     sick=2,
     inherited=True,
+    wish=frozenset({ChipId(6)}),
+    short="no spare",
 )
 _healing = Healing(KEY, (NOW, LATER), "life 1", NOW, LATER, True, True, LATER)
 _fault = Fault(

@@ -55,6 +55,8 @@ CREATE TABLE containers (
     unit TEXT DEFAULT '' NOT NULL,
     covers TEXT DEFAULT '[]' NOT NULL,
     runs TEXT DEFAULT '[]' NOT NULL,
+    made_for TEXT DEFAULT '[]' NOT NULL,
+    tied TEXT DEFAULT 'was given its chips for good by its runtime: one on a slot could be moved' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (
@@ -154,6 +156,8 @@ CREATE TABLE holds (
     frozen BOOLEAN DEFAULT 0 NOT NULL,
     sick INTEGER DEFAULT 0 NOT NULL,
     inherited BOOLEAN DEFAULT 0 NOT NULL,
+    wish TEXT DEFAULT '[]' NOT NULL,
+    short TEXT DEFAULT '' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE isolations (

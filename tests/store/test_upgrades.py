@@ -15,6 +15,7 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import StoreError, chain
 from cmgr.model.reduce import reduce
 from cmgr.model.scope import pre_isolating
+from cmgr.model.values.containers import TIED
 from cmgr.model.values.facts import Event, Restarted
 from cmgr.model.values.healing import Healing
 from cmgr.store import files, open_store, schema
@@ -32,7 +33,10 @@ OF_0_1_0 = replace(
     occasions={},
     slots={},
     reservations={},
-    holds={key: replace(hold, sick=0, inherited=False) for key, hold in sample.NODE.holds.items()},
+    holds={
+        key: replace(hold, sick=0, inherited=False, wish=frozenset(), short="")
+        for key, hold in sample.NODE.holds.items()
+    },
     containers={
         key: replace(
             c,
@@ -40,6 +44,8 @@ OF_0_1_0 = replace(
             before_stop=(),
             deaf=False,
             min_chips=0,
+            made_for=frozenset[str](),
+            tied=TIED,
             unit="",
             covers=frozenset[str](),
             runs=frozenset[str](),

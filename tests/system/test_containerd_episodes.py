@@ -4,7 +4,7 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -317,3 +317,37 @@ def test_a_container_on_a_slot_moves_off_an_isolated_chip(on_containerd: Install
     assert (row["chips"], row["slots"], row["reason"]) == ([0], ["chat"], "moved from 3 to 0")
     environment = Path(f"/proc/{tasks.world.task(key)[0]}/environ").read_bytes().split(b"\0")
     assert {b"CMGR_CHIPS=0", b"SIM_CHIPS=0"} <= set(environment)
+
+
+def test_a_container_without_a_slot_moves_off_an_isolated_chip_and_back(on_containerd: Install, tasks: Tasks) -> None:
+    service = on_containerd({"strategy": "singleRecover", "isolation.on_isolate": "stop"})
+    service.start()
+    tasks.run(Spec("plain", "3", labels={"cmgr.spare": "auto"}), Spec("fixed", "3"))
+    eventually(lambda: service.runs("plain"), why="cmgr knows it")
+    order(service.socket, "isolate", chip=3, reason="its fan is loud")
+    service.until_said("plain runs again")
+    row = service.container("plain")
+    assert row is not None
+    assert (row["chips"], row["reason"]) == ([0], "moved from 3 to 0")
+    assert b"ASCEND_VISIBLE_DEVICES=0" in _environment(tasks, "plain")
+    waits = service.container("fixed")
+    assert waits is not None
+    assert (waits["status"], waits["chips"]) == ("paused", [3])
+    assert service.cmgr("release", "3").code == 0
+    eventually(lambda: service.runs("fixed"), why="fixed runs again")
+    assert "--stop" in service.cmgr("slot", "assign", "plain", "4").err
+    assert service.cmgr("slot", "assign", "plain", "4", "--stop").out.startswith("slot plain: chips 4")
+    eventually(lambda: b"ASCEND_VISIBLE_DEVICES=4" in _environment(tasks, "plain"), why="it is on chip 4")
+    service.kill9()
+    service.start()
+    eventually(lambda: service.runs("plain"), why="cmgr knows it")
+    row = service.container("plain")
+    assert row is not None
+    assert (row["chips"], row["reason"]) == ([4], "moved from 3 to 4")
+
+
+def _environment(tasks: Tasks, name: str) -> list[bytes]:
+    pid = tasks.world.task(tasks.keys[name])[0]
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0") if pid else []
+    return []

@@ -14,6 +14,7 @@ from cmgr.model.containers.groups import why_coupled
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
 from cmgr.model.containers.ordering import starts_before, stops_before
 from cmgr.model.containers.owners import count_stop, restarted, wait_before_stop
+from cmgr.model.containers.placing import placing
 from cmgr.model.containers.settling import UNHEALTHY_AFTER, let_settle, settle
 from cmgr.model.containers.sightings import (
     container_removed,
@@ -164,7 +165,7 @@ def _stop(turn: Turn, hold: Hold) -> None:
     of = listed(ring.chips) if ring else "a chip that is gone"
     sick = f"episode {hold.episode}: {UNHEALTHY_AFTER}" if hold.sick else ""
     reason = why_restarted(turn, hold) or why_coupled(turn, hold) or sick or f"episode {hold.episode}: {what} of {of}"
-    reason = "its slot gets other chips" if hold.cause is Cause.MOVE else reason
+    reason = "it gets other chips" if hold.cause is Cause.MOVE else reason
     before = _last_words(turn, hold)
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)
     turn.put_hold(replace(hold, command=command.id, retry_at=None, told=hold.told or turn.at))
@@ -192,7 +193,9 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
     if halting(turn.node, hold.key) is not None:
         return True
     if hold.cause is Cause.MOVE:
-        return any(slot.wish for name in slots_of(container) if (slot := turn.node.slots.get(name)) is not None)
+        return bool(hold.wish) or any(
+            slot.wish for name in slots_of(container) if (slot := turn.node.slots.get(name)) is not None
+        )
     if hold.sick and is_still_ill(turn.node, container):
         return True
     return _is_in_scope(turn, hold, container)
@@ -222,7 +225,10 @@ def _start(turn: Turn, hold: Hold) -> None:
     ring = turn.ring_for(hold.chips)
     count(turn, hold)
     reason = why_restarted(turn, hold) or why_coupled(turn, hold) or _why_started(hold)
-    command = StartContainer(turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy, hold.frozen)
+    given = placing(turn.node, hold)
+    command = StartContainer(
+        turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy, hold.frozen, given
+    )
     told = hold.told if hold.state is HoldState.STARTING or hold.tries else None
     turn.put_hold(replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None, told=told or turn.at))
     turn.commands.append(command)
@@ -235,7 +241,7 @@ def _start(turn: Turn, hold: Hold) -> None:
 
 def _why_started(hold: Hold) -> str:
     if hold.cause is Cause.MOVE:
-        return "its slot has other chips"
+        return "it has other chips"
     return f"episode {hold.episode} is over" if hold.episode else "its chips are in use again"
 
 

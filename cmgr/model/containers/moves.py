@@ -15,9 +15,9 @@ from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered
 from cmgr.model.values.chips import ChipId, listed, resolve
 from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.containers import Container, Spare
+from cmgr.model.values.containers import Container, ContainerKey, Spare
 from cmgr.model.values.facts import ReserveOrdered, SlotOrdered, SlotRemoveOrdered
-from cmgr.model.values.holds import Cause, HoldState, hold_on
+from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
 from cmgr.model.values.node import Node, chips_of_slots
 from cmgr.model.values.slots import NAME, Reservation, Slot, slots_of
 from cmgr.words import span
@@ -33,8 +33,8 @@ def users_of(node: Node, slot: str) -> list[Container]:
     return sorted(found, key=lambda container: (container.name, container.key))
 
 
-def why_not(node: Node, name: str, chips: Chips) -> str:
-    """Return why a slot of this name cannot have these chips, in words."""
+def why_not(node: Node, name: str, chips: Chips, key: ContainerKey | None = None) -> str:
+    """Return why a slot of this name, or this container without one, cannot have these chips, in words."""
     absent = sorted(chips - node.chips.keys())
     if absent or not chips:
         return f"there is no chip {absent[0]}" if absent else "it would have no chips"
@@ -48,9 +48,19 @@ def why_not(node: Node, name: str, chips: Chips) -> str:
         return isolated_words(node, bad[0])
     for container in node.containers.values():
         on = container.chips & chips
-        if container.running and on and name not in slots_of(container):
+        if container.running and on and container.key != key and name not in slots_of(container):
             return f"{container.name} runs on {listed(on)}"
+    for hold in node.holds.values():
+        on = (hold.chips | hold.wish) & chips
+        theirs = hold.state is HoldState.RETURNING or hold.key == key
+        if on and not theirs and name not in _slots_of(node, hold):
+            return f"{hold.name} is to be started on {listed(on)}"
     return ""
+
+
+def _slots_of(node: Node, hold: Hold) -> tuple[str, ...]:
+    container = node.containers.get(hold.key)
+    return slots_of(container) if container is not None else ()
 
 
 def slot_ordered(turn: Turn, fact: SlotOrdered) -> None:

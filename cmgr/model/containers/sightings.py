@@ -14,6 +14,7 @@ from cmgr.model.containers.owners import (
     times_started_again,
     wait_before_stop,
 )
+from cmgr.model.containers.placing import as_placed
 from cmgr.model.scope import Block, halting, in_scope, is_held_down, observing, scope_of, start_blocker
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, ChipReport, resolve
@@ -24,6 +25,7 @@ from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import RuntimeState, chips_of_slots
 from cmgr.model.values.policy import backed_off
+from cmgr.model.values.slots import can_be_placed
 from cmgr.model.values.standing import Gone
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.model.wanted import is_wanted, was_meant, was_told_before
@@ -187,11 +189,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     notice_death(turn, known, container)
     asked, warnings = resolve(container.claims, turn.node.chips, chips_of_slots(turn.node))
     used = known.used if known is not None and known.run == container.run else frozenset()
-    chips = asked | used
-    held = turn.node.holds.get(container.key)
-    if held is not None and known is not None and known.claims != container.claims and chips:
-        # Another one was made under the same name: what it will run on is what it asks for.
-        turn.put_hold(replace(held, chips=chips))
+    chips = _agreed(turn, known, container, asked | used)
     changed = known is None or (known.running, known.run) != (container.running, container.run)
     now = replace(
         container,
@@ -219,6 +217,22 @@ def _seen_held(turn: Turn, hold: Hold, container: Container, sure: bool) -> Cont
     if sure:
         _seen_down(turn, hold, container)
     return container
+
+
+def _agreed(turn: Turn, known: Container | None, container: Container, chips: frozenset[ChipId]) -> frozenset[ChipId]:
+    """Make its hold and the books agree about its chips: `chips` are those that its definition gives now."""
+    held = turn.node.holds.get(container.key)
+    if held is not None and known is not None and _is_made_anew(known, container) and chips:
+        # Another one was made under the same name: what it will run on is what it asks for.
+        turn.put_hold(replace(held, chips=chips))
+    elif held is not None and not container.running and can_be_placed(container):
+        return held.chips  # Its definition gives it these only with its start.
+    return chips
+
+
+def _is_made_anew(known: Container, container: Container) -> bool:
+    """Return whether it asks for other chips than before, or cannot be given those any more that it was to get."""
+    return known.claims != container.claims or (can_be_placed(known) and not can_be_placed(container))
 
 
 def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
@@ -444,6 +458,8 @@ def started(turn: Turn, hold: Hold, run: str) -> None:
         now = replace(container, running=not ended, run=run, exit=exit_, since=turn.at, seen=turn.at, health="")
         now = replace(now, frozen=hold.frozen and not ended)
         turn.put_container(replace(now, wanted=not was_meant(exit_)))
+        if can_be_placed(container) and not ended:
+            turn.put_container(as_placed(turn.node, turn.node.containers[hold.key], hold.chips))
     rearmed(turn, hold)
 
 

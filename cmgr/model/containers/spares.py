@@ -12,12 +12,13 @@ from cmgr.model.values.rings import Phase
 Chips = frozenset[ChipId]
 
 
-def free_chips(node: Node, mover: str = "", also: frozenset[ChipId] = frozenset()) -> tuple[ChipId, ...]:
+def free_chips(node: Node, mover: str | None = None, also: frozenset[ChipId] = frozenset()) -> tuple[ChipId, ...]:
     """Return the chips that are healthy and that nobody uses, is about to use, or has been given; by id.
 
     Only a chip that answered in this life counts: who is on it is not known otherwise. A chip whose ring is in an
-    episode may be reset at any time. `mover`: a slot that is to be moved now: its own chips do not count as given, and
-    a ring that starts its containers again is in order. `also`: chips that may be pre-isolated.
+    episode may be reset at any time. `mover`: a slot that is to be moved now, or "" for a container on none: its own
+    chips do not count as given, and a ring that starts its containers again is in order. `also`: chips that may be
+    pre-isolated.
     """
     taken: set[ChipId] = set(node.reservations)
     for slot in node.slots.values():
@@ -25,8 +26,8 @@ def free_chips(node: Node, mover: str = "", also: frozenset[ChipId] = frozenset(
     for container in node.containers.values():
         taken |= container.chips if container.running else frozenset()
     for hold in node.holds.values():
-        taken |= hold.chips if hold.state is not HoldState.RETURNING else frozenset()
-    fit = (chip for chip in sorted(node.chips) if chip not in taken and _is_fit(node, chip, now=bool(mover)))
+        taken |= hold.chips | hold.wish if hold.state is not HoldState.RETURNING else frozenset()
+    fit = (chip for chip in sorted(node.chips) if chip not in taken and _is_fit(node, chip, now=mover is not None))
     return tuple(chip for chip in fit if chip in also or not pre_isolating(node, chip))
 
 

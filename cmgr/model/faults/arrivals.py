@@ -12,6 +12,7 @@ from cmgr.model.values.facts import ChipsListed
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import chips_of_slots
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.slots import can_be_placed
 
 
 def refitted(
@@ -22,7 +23,7 @@ def refitted(
 
 
 def _refitted(hold: Hold, container: Container) -> Hold:
-    if not container.chips:
+    if not container.chips or (can_be_placed(container) and not container.running):
         return hold
     every = ALL_CHIPS in container.claims
     return replace(hold, chips=container.chips if every else hold.chips | container.chips)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import NewType
 
 from cmgr.model.values.cdi import Spec
-from cmgr.model.values.chips import ChipId, RingId, Share
+from cmgr.model.values.chips import Chip, ChipId, RingId, Share
 from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.documents import Document
 from cmgr.model.values.faults import Assertion, FaultCode
@@ -57,7 +57,8 @@ class StopContainer:
 class StartContainer:
     """Start it, put its restart policy back if it has one, and freeze it if it was frozen.
 
-    Safe to repeat. Answer: `ContainerStarted`.
+    `placing`: each chip that its definition was made for, and the one that it is to give first instead (None: none);
+    empty: it is left as it is. Safe to repeat. Answer: `ContainerStarted`.
     """
 
     id: CommandId
@@ -66,6 +67,7 @@ class StartContainer:
     name: str
     restart_policy: str
     frozen: bool = False
+    placing: tuple[tuple[Chip, Chip | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

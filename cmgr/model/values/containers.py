@@ -22,8 +22,12 @@ UNHEALTHY = "unhealthy"
 """The health of a container whose own check fails."""
 
 
+TIED = "was given its chips for good by its runtime: one on a slot could be moved"
+"""The reason why a container of most runtimes cannot be given other chips, in words that follow its name."""
+
+
 class Spare(StrEnum):
-    """Whether a container may be moved to other chips: where it says nothing, one on a slot may, and no other."""
+    """Whether a container may be moved to other chips: where it says nothing, one on a slot may, and no other may."""
 
     AUTO = "auto"
     NEVER = "never"
@@ -96,6 +100,8 @@ class Container:
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
     `told_before`: it is down, and an earlier life of cmgr has seen this end.
     `hang`: it hangs when it and its chips have done nothing else for so long; None: nobody looks.
+    `made_for`: what its definition said about chips before cmgr gave it others; nothing where it never did. `tied`: why
+    its runtime cannot do that, in words that follow its name; nothing where it can.
     `min_chips`: with so many chips it may be started where no spare is there; 0: only with all.
     `unit`: the unit of systemd that runs it, if one does. Of such a unit, which is a container of the runtime systemd,
     `covers` are the claims of the containers that it runs, part of its own, and `runs` their names where it was found
@@ -129,6 +135,8 @@ class Container:
     unit: str = ""
     covers: frozenset[str] = frozenset()
     runs: frozenset[str] = frozenset()
+    made_for: frozenset[str] = frozenset()
+    tied: str = TIED
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0

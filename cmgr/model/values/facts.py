@@ -361,6 +361,19 @@ class SlotOrdered:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveOrdered:
+    """A person wants a container that is on no slot to be started on these chips.
+
+    `stop`: it is stopped for that if it runs, and started again.
+    """
+
+    key: ContainerKey
+    chips: frozenset[ChipId]
+    who: str
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ReserveOrdered:
     """A person, or a program, wants so many free chips, and that nobody else gets them until then.
 
@@ -432,6 +445,7 @@ Ordered = (
     | AcknowledgeOrdered
     | ReportOrdered
     | SlotOrdered
+    | MoveOrdered
     | SlotRemoveOrdered
     | ReserveOrdered
 )

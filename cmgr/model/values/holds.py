@@ -53,6 +53,8 @@ class Hold:
     is the life that its restart policy may have begun, by an event that a list has yet to confirm. `told`: when cmgr
     first told it to stop, or to start, as its state says. `frozen`: it was when it was stopped, and is again after its
     start. `sick`: so many starts in a row ended with its own check saying that it is unhealthy.
+    `chips`: those that it is to be started on. `wish`: a person has ordered these instead, and it gets them once it is
+    down. `short`: why it cannot be moved although it should.
     `inherited`: its container was made by compose in the place of a held one, and has not been started since.
     """
 
@@ -77,6 +79,8 @@ class Hold:
     frozen: bool = False
     sick: int = 0
     inherited: bool = False
+    wish: frozenset[ChipId] = frozenset()
+    short: str = ""
     command: ThisLife[CommandId | None] = None
     delays: ThisLife[int] = 0
     revived: ThisLife[str] = ""

@@ -45,6 +45,11 @@ class Reservation:
     asker: str
 
 
+def can_be_placed(container: Container) -> bool:
+    """Return whether its runtime can give the container other chips, which is on no slot."""
+    return not container.tied and not slots_of(container)
+
+
 def slots_of(container: Container) -> tuple[str, ...]:
     """Return the names of the slots that the container asks for."""
     return tuple(claim.removeprefix(SLOT) for claim in sorted(container.claims) if claim.startswith(SLOT))

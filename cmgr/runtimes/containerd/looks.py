@@ -6,6 +6,7 @@ from cmgr.errors import ContainerGone
 from cmgr.model.values.containers import ContainerKey
 from cmgr.runtimes.claims import Majors, majors_here
 from cmgr.runtimes.containerd import messages as calls
+from cmgr.runtimes.containerd import placing
 from cmgr.runtimes.containerd import record as records
 from cmgr.runtimes.containerd.known import Known, Seen
 from cmgr.runtimes.containerd.messages import Record
@@ -70,6 +71,17 @@ class Looks:
         """Have this definition in the place of the present one. Only while there is no task."""
         container = {"id": key.id, "spec": {"type_url": type_url, "value": spec}}
         mask = {"paths": ["spec"]}
+        limit = self.limits.look
+        self.wire.call(calls.UPDATE, what, key.namespace, limit, container=container, update_mask=mask)
+
+    def set_placing(self, key: ContainerKey, type_url: str, texts: tuple[bytes, bytes], what: str) -> None:
+        """Have this definition, and these originals of it, in the place of what is there. Only without a task."""
+        spec, original = texts
+        packed = {"type_url": type_url, "value": spec}
+        # An extension without a value stands for none: not every containerd can take one away again.
+        extensions = {placing.ORIGINAL: {"type_url": placing.ORIGINAL, "value": original}}
+        container = {"id": key.id, "spec": packed, "extensions": extensions}
+        mask = {"paths": ["spec", f"extensions.{placing.ORIGINAL}"]}
         limit = self.limits.look
         self.wire.call(calls.UPDATE, what, key.namespace, limit, container=container, update_mask=mask)
 

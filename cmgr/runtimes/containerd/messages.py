@@ -50,6 +50,7 @@ class Record(Protocol):
     image: str
     runtime: RuntimeOfRecord
     spec: Packed
+    extensions: Mapping[str, Packed]
     snapshotter: str
     snapshot_key: str
     created_at: Stamp
@@ -142,7 +143,7 @@ _MESSAGES: Mapping[str, str] = {
     "Runtime": "name:1 options:2:Any",
     "Container": (
         "id:1 labels:2:map image:3 runtime:4:Runtime spec:5:Any snapshotter:6 snapshot_key:7 "
-        "created_at:8:Timestamp updated_at:9:Timestamp"
+        "created_at:8:Timestamp updated_at:9:Timestamp extensions:10:map-of-Any"
     ),
     "Process": (
         "container_id:1 id:2 pid:3:uint32 status:4:uint32 stdin:5 stdout:6 stderr:7 terminal:8:bool "
@@ -224,17 +225,17 @@ def _declared() -> Mapping[str, type[Any]]:
 
 def _declare(message: Any, name: str, number: str, kind: str = "string", *, repeated: bool = False) -> None:
     field = message.field.add(name=name, number=int(number))
-    field.label = field.LABEL_REPEATED if repeated or kind == "map" else field.LABEL_OPTIONAL
+    field.label = field.LABEL_REPEATED if repeated or kind.startswith("map") else field.LABEL_OPTIONAL
     if kind in _TYPES:
         field.type = _TYPES[kind]
         return
     field.type = field.TYPE_MESSAGE
     field.type_name = f".{_PACKAGE}.{kind}"
-    if kind == "map":  # Of strings to strings: a list of such pairs, to protobuf.
+    if kind.startswith("map"):  # Of strings to strings, or to another type: a list of such pairs, to protobuf.
         pair = message.nested_type.add(name=f"{name.capitalize()}Entry")
         pair.options.map_entry = True
         _declare(pair, "key", "1")
-        _declare(pair, "value", "2")
+        _declare(pair, "value", "2", kind.removeprefix("map").removeprefix("-of-") or "string")
         field.type_name = f".{_PACKAGE}.{message.name}.{pair.name}"
 
 

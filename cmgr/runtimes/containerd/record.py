@@ -12,8 +12,9 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlencode
 
 from cmgr.model.values.chips import SLOT, UNCLEAR
-from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit
+from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, TIED, Container, ContainerKey, Exit, Spare
 from cmgr.runtimes import claims, compose
+from cmgr.runtimes.containerd import placing
 from cmgr.runtimes.containerd.messages import End, Process, Record, Stamp
 from cmgr.runtimes.containerd.slots import slot_in
 from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
@@ -146,6 +147,7 @@ def definition(namespace: str, record: Record, majors: claims.Majors) -> Definit
     asked = claims.Claims() if wished.ignored else _claims(spec, majors, _programs(record, spec))
     if not spec and not wished.ignored:
         asked = claims.Claims(frozenset({UNCLEAR}), ("its definition cannot be read",))
+    made_for, tied = _placing(record, spec, asked, majors) if wished.spare is Spare.AUTO else (frozenset(), TIED)
     container = Container(
         key=ContainerKey(NAME, namespace, str(record.id)),
         name=labels.get("nerdctl/name") or str(record.id),
@@ -154,6 +156,8 @@ def definition(namespace: str, record: Record, majors: claims.Majors) -> Definit
         restart_policy=restart_policy(labels),
         auto_remove=auto_remove,
         warnings=asked.warnings,
+        made_for=made_for,
+        tied=tied,
     )
     linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
     return Definition(
@@ -170,6 +174,20 @@ def definition(namespace: str, record: Record, majors: claims.Majors) -> Definit
         terminal=process.get("terminal") is True,
         shared=tuple(path for path in _namespaces(linux) if path.startswith("/proc/")),
     )
+
+
+def _placing(record: Record, spec: Json, asked: claims.Claims, majors: claims.Majors) -> tuple[frozenset[str], str]:
+    """Return the chips that it was made for, if it has been given others, and why it cannot be given any."""
+    original = placing.kept(extension(record, placing.ORIGINAL))
+    if not original:
+        return frozenset(), placing.why_tied(spec, asked.chips, majors)
+    made = placing.with_original(spec, original)
+    return _claims(made, majors, _programs(record, made)).chips, placing.why_tied(made, asked.chips, majors)
+
+
+def extension(record: Record, name: str) -> bytes:
+    """Return what the record's extension of this name has; nothing where there is none."""
+    return record.extensions[name].value if name in record.extensions else b""
 
 
 def restart_policy(labels: Mapping[str, str]) -> str:

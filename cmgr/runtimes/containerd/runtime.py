@@ -1,11 +1,12 @@
 """containerd, through its socket. The only runtime that knows gRPC (with the `containerd_…` modules beside it)."""
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
 from cmgr.errors import ContainerError
+from cmgr.model.values.chips import Chip
 from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.containerd import diagnosis as containerd_diagnosis
@@ -66,6 +67,9 @@ class ContainerdRuntime:
 
     def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
         return self._starter.start(key, restart_policy, frozen=frozen)
+
+    def place(self, key: ContainerKey, placing: Sequence[tuple[Chip, Chip | None]]) -> None:
+        self._starter.place(key, placing)
 
     def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
         what = f"set the restart policy of container {self._looks.known.name(key)}"

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from cmgr.errors import ContainerError, RuntimeAils
 from cmgr.model.values.containers import ContainerKey
+from cmgr.runtimes.claims import majors_here
 from cmgr.runtimes.containerd import io as containerd_io
 from cmgr.runtimes.containerd import messages as calls
+from cmgr.runtimes.containerd import placing, slots
 from cmgr.runtimes.containerd import record as containerd_record
-from cmgr.runtimes.containerd import slots
 from cmgr.runtimes.containerd.known import Seen
 from cmgr.runtimes.containerd.looks import Looks
 from cmgr.runtimes.containerd.messages import Mount
@@ -105,6 +106,24 @@ class Starter:
             raise ContainerError(f"cannot {what}: {error.message}") from None
         if fresh != spec:
             self._looks.set_spec(key, record.spec.type_url, json.dumps(fresh).encode(), what)
+
+    def place(self, key: ContainerKey, pairs: placing.Pairs) -> None:
+        """Do what `Placing.place` says."""
+        what = f"give other chips to container {self._looks.known.name(key)}"
+        self._wire.reach(what)
+        if self._looks.look(key, what).running:
+            return
+        record = self._looks.record(key, what)
+        spec, before = containerd_record.spec_of(record), containerd_record.extension(record, placing.ORIGINAL)
+        original = placing.kept(before) or placing.original_of(spec)
+        try:
+            fresh = placing.placed(spec, original, pairs, majors_here())
+        except ContainerError as error:
+            raise ContainerError(f"cannot {what}: {error.message}") from None
+        is_home = all(old == new for old, new in pairs)
+        kept = b"" if is_home else before or json.dumps(original).encode()
+        if fresh != spec or kept != before:
+            self._looks.set_placing(key, record.spec.type_url, (json.dumps(fresh).encode(), kept), what)
 
     def _check_shared(self, definition: Definition, what: str) -> None:
         """Refuse to put it into a namespace of a process that is gone, or is no container's any more (trap 7)."""

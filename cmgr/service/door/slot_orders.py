@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.model.containers.moves import to_reserve, users_of, why_not
+from cmgr.model.containers.placing import why_not_placed
 from cmgr.model.containers.spares import free_chips
 from cmgr.model.values.chips import SLOT, ChipId, listed
-from cmgr.model.values.facts import Ordered, ReserveOrdered, SlotOrdered, SlotRemoveOrdered
+from cmgr.model.values.containers import Container
+from cmgr.model.values.facts import MoveOrdered, Ordered, ReserveOrdered, SlotOrdered, SlotRemoveOrdered
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import Packing
-from cmgr.model.values.slots import NAME
+from cmgr.model.values.slots import NAME, slots_of
 from cmgr.service.door.routes import Request
 from cmgr.view.advice import called
 from cmgr.words import counted, stamp
@@ -60,6 +62,9 @@ class SlotOrders:
         return {"slot": name, "chips": sorted(made.chips), "device": f"{SLOT}{name}"}
 
     def assign(self, request: Request) -> "slot_shapes.SlotAssigned":
+        container = self._on_no_slot(request)
+        if container is not None:
+            return self._move(request, container)
         name = self._there(request)
         slot, chips = self.node().slots[name], _chips(request)
         stop = request.args.get("stop", False) is True
@@ -80,6 +85,31 @@ class SlotOrders:
             raise CmgrError(f"cannot assign slot {name}: {names[0]} has the label cmgr.enable=false", hint="stop it")
         self.give(SlotOrdered(name, self.who(request), chips, stop=stop))
         return {"slot": name, "chips": sorted(chips), "containers": names if chips != slot.given else []}
+
+    def _on_no_slot(self, request: Request) -> Container | None:
+        """Return the container that is meant, where no slot has this name."""
+        node, name = self.node(), str(request.args.get("slot"))
+        if name in node.slots:
+            return None
+        found = [container for key, container in node.containers.items() if name in (container.name, called(node, key))]
+        return found[0] if len(found) == 1 and not slots_of(found[0]) else None
+
+    def _move(self, request: Request, container: Container) -> "slot_shapes.SlotAssigned":
+        """Have a container that is on no slot started on these chips."""
+        name, chips = called(self.node(), container.key), _chips(request)
+        held, stop = container.key in self.node().holds, request.args.get("stop", False) is True
+        what = f"cannot give {name} other chips"
+        if why := why_not_placed(self.node(), container, chips):
+            hint = f"cmgr slot adopt {name}" if container.tied else "cmgr chips"
+            raise CmgrError(f"{what}: {why}", hint=hint)
+        if not held and not container.running:
+            raise CmgrError(f"{what}: it does not run, and cmgr does not hold it", hint="start it first")
+        if not held and not stop:
+            raise CmgrError(f"{what}: it runs", hint="--stop stops it, and starts it again on the other chips")
+        if not container.enabled:
+            raise CmgrError(f"{what}: it has the label cmgr.enable=false")
+        self.give(MoveOrdered(container.key, chips, self.who(request), stop=stop))
+        return {"slot": name, "chips": sorted(chips), "containers": [name] if container.running else []}
 
     def reserve(self, request: Request) -> "slot_shapes.Reserved":
         """Return free chips, and keep them for who asks where that is wished."""

@@ -8,6 +8,7 @@ import pytest
 from cmgr.errors import CmgrError, NotThere
 from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
+from cmgr.model.values.containers import TIED, Spare
 from cmgr.model.values.policy import SparePolicy
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.door.routes import Request
@@ -191,3 +192,70 @@ def test_a_slot_that_gives_fewer_chips_says_so_and_how_it_gets_all_again() -> No
     assert running["reason"] == "on 1 of its 2 chips, without 3"
     assert ask(cmgr, "assign", slot="chat", chips="2,3", stop=True)["containers"] == ["chat"]
     assert not [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.FEWER_CHIPS]
+
+
+def placed(cmgr: Cmgr) -> dict[str, object]:
+    (row,) = [row for row in containers(cmgr.node) if row["name"] == "plain"]
+    return dict(row)
+
+
+@pytest.fixture
+def without_slot() -> Cmgr:
+    """Return a machine on which `plain` runs on chip 3, on no slot, and can be given others."""
+    known = [container("plain", 3, spare=Spare.AUTO, tied=""), container("other", 7), container("fixed", 6)]
+    return Cmgr(*known, policy=STOPPING)
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "hint"),
+    [
+        ({"slot": "plain", "chips": "5"}, "cannot give plain other chips: it runs", "--stop stops it"),
+        (
+            {"slot": "plain", "chips": "4,5", "stop": True},
+            "cannot give plain other chips: plain was made for chip 3: as many chips are to be given",
+            "cmgr chips",
+        ),
+        ({"slot": "plain", "chips": "7", "stop": True}, "other runs on chip 7", "cmgr chips"),
+        ({"slot": "fixed", "chips": "5", "stop": True}, f"fixed {TIED}", "cmgr slot adopt fixed"),
+        ({"slot": "nobody", "chips": "5"}, "cannot assign slot nobody: there is no such slot", "cmgr slot"),
+    ],
+)
+def test_what_cannot_be_moved_says_why(without_slot: Cmgr, args: dict[str, object], error: str, hint: str) -> None:
+    with pytest.raises(CmgrError) as info:
+        ask(without_slot, "assign", **args)
+    assert error in info.value.message
+    assert hint in (info.value.hint or "")
+    assert not without_slot.node.holds
+
+
+def test_a_container_on_no_slot_moves_and_is_moved_back(without_slot: Cmgr) -> None:
+    told = ask(without_slot, "assign", slot="plain", chips="0", stop=True)
+    assert told == {"slot": "plain", "chips": [0], "containers": ["plain"]}
+    assert (placed(without_slot)["chips"], placed(without_slot)["reason"]) == ([0], "moved from 3 to 0")
+    ask(without_slot, "assign", slot="plain", chips="3", stop=True)
+    assert (placed(without_slot)["chips"], placed(without_slot)["reason"]) == ([3], "")
+
+
+def test_one_that_waits_says_that_it_cannot_be_moved(without_slot: Cmgr) -> None:
+    without_slot.sees(container("plain", 3, spare=Spare.AUTO, tied="has a hook that names its chip"))
+    without_slot.tell(facts.IsolateOrdered(ChipId(3), "it smells", "a"))
+    without_slot.run()
+    assert placed(without_slot)["reason"] == (
+        "chip 3 is isolated: it smells; it cannot be moved: it has a hook that names its chip"
+    )
+    without_slot.sees(container("plain", 3, running=False, spare=Spare.AUTO, tied=""))
+    without_slot.run()
+    assert placed(without_slot)["chips"] == [4]
+
+
+def test_one_on_no_slot_that_runs_on_fewer_chips_is_a_trouble() -> None:
+    others = [container(f"c{n}", n) for n in range(8) if n not in (2, 3)]
+    cmgr = Cmgr(container("pair", 2, 3, spare=Spare.AUTO, tied="", min_chips=1), *others, policy=STOPPING)
+    cmgr.tell(facts.IsolateOrdered(ChipId(3), "it smells", "a"))
+    cmgr.run()
+    (trouble,) = [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.FEWER_CHIPS]
+    assert trouble.text == "container pair runs on 1 of its 2 chips, without 3"
+    cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
+    cmgr.run()
+    (trouble,) = [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.FEWER_CHIPS]
+    assert trouble.hint == "cmgr slot assign pair 2,3 --stop stops it, and starts it on all"
