@@ -29,8 +29,9 @@ def listed(world: SystemdWorld, unit: str = LLM.id) -> Container:
 
 
 def test_a_unit_has_what_the_configuration_wishes_and_its_own_grace(systemd: Systemd, world: SystemdWorld) -> None:
-    world.define(LLM.id, (0, 3), TimeoutStopSec="33")
-    runtime = SystemdRuntime(systemd.socket, (Unit(LLM.id, (0, 3), Strategy.RING, 5),))
+    # No other test has started one of this name: systemd remembers for a while.
+    world.define("graced.service", (0, 3), TimeoutStopSec="33")
+    runtime = SystemdRuntime(systemd.socket, (Unit("graced.service", (0, 3), Strategy.RING, 5),))
     (unit,) = runtime.list()
     assert (unit.claims, unit.strategy, unit.order) == (frozenset({"0", "3"}), Strategy.RING, 5)
     assert (unit.grace, unit.running, unit.run, unit.exit) == (timedelta(seconds=33), False, "", None)
