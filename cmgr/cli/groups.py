@@ -25,6 +25,12 @@ class GroupOptions(Showing):
     ] = None
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The group; without it all are shown.")] = None
     reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="With restart: why.")] = None
+    alone: Annotated[
+        bool, typer.Option("--alone", help="With resume: start the members here without the other appliances.")
+    ] = False
+    without: Annotated[
+        str | None, typer.Option("--without", metavar="NAMES", help="With resume: go on without these appliances.")
+    ] = None
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what an order would do, and do nothing.")] = False
 
 
@@ -32,15 +38,20 @@ def group(options: GroupOptions) -> int:
     """Show groups, restart one, or let it wait for nobody.
 
     The containers of a group stop together and start together. A restart stops all and starts them when all can be
-    started, those that were down too. Resume starts those that can be started now, without waiting for the rest.
+    started, those that were down too. Resume starts those that can be started now, without waiting for the rest; where
+    a group spans appliances, with --alone without waiting for the others, and with --without without some of them.
     """
     path = source.socket_of(options)
     if options.deed in DEEDS:
         if options.name is None:
             raise typer.BadParameter("give a NAME")
+        if options.deed != "resume" and (options.alone or options.without):
+            raise typer.BadParameter("--alone and --without go with resume")
         return _order(path, options, options.deed, options.name)
     if options.name is not None:
         raise typer.BadParameter(f"{options.deed!r} is neither {' nor '.join(DEEDS)}")
+    if options.alone or options.without:
+        raise typer.BadParameter("--alone and --without go with resume")
     if options.dry_run:
         raise typer.BadParameter("--dry-run goes with restart or resume")
     told = cast("group_shapes.Groups", get(path, f"groups/{options.deed}" if options.deed else "groups"))
@@ -52,14 +63,19 @@ def group(options: GroupOptions) -> int:
 
 
 def _order(path: str, options: GroupOptions, deed: str, name: str) -> int:
-    why = {"reason": options.reason} if deed == "restart" else {}
-    answer = given(path, options.dry_run, f"group-{deed}", group=name, **why)
+    said: dict[str, object] = {"reason": options.reason}
+    if deed == "resume":
+        said = {"alone": options.alone, **({"without": options.without} if options.without else {})}
+    answer = given(path, options.dry_run, f"group-{deed}", group=name, **said)
     if answer is None:
         return 0
     if deed == "restart":
         made = cast("group_shapes.GroupRestarted", answer)
         names = ", ".join(made["containers"])
         out.told([f"group {name}: round {made['round']} begins; stopped, and started together: {names}"])
+        return 0
+    if options.without:
+        out.told([f"group {name}: the others go on without {options.without}"])
         return 0
     left = cast("group_shapes.GroupResumed", answer)["waiting"]
     more = [f"started as soon as they can be: {', '.join(left)}"] if left else []

@@ -48,6 +48,9 @@ class SimContainer:
     enabled: Annotated[bool, Meta("Whether cmgr may touch it at all.")] = True
     heal: Annotated[bool, Meta("Whether it is to be restarted when it exits with an error.")] = False
     group: Annotated[str, Meta("The group that it is a member of; empty: none.")] = ""
+    group_size: Annotated[
+        int, Meta("How many members that has in all, on all appliances; 0: nobody says.", within=(0, 9999))
+    ] = 0
     running: Annotated[bool, Meta("Whether it runs when the service starts.")] = True
     restart_policy: Annotated[str, Meta('The restart policy of its runtime: "", "always", "on-failure" and so on.')] = (
         ""

@@ -1,5 +1,6 @@
 """An installation of MindCluster's container-manager (the reference) as settings of cmgr: texts in, `Migration` out."""
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,9 @@ OUR_LOG = "/var/log/cmgr/cmgr.log"
 
 LEVELS = {-1: "debug", 0: "info", 1: "warning", 2: "error", 3: "error"}
 DOCKER_SOCKET = "/run/docker.sock"
+APPLIANCE = re.compile("[a-z0-9][a-z0-9_.-]{0,62}")
+"""The name of an appliance in a fleet (`Form.APPLIANCE`)."""
+
 _NO_START = f"there is no ExecStart=: name the unit file of {PROGRAM} first, then its drop-ins"
 
 
@@ -136,6 +140,9 @@ def _of_flags(flags: Mapping[str, Flag]) -> Iterator[Chosen | str]:
             if not least <= numbers[name] <= most:
                 yield f"{flags[name]}: must be from {least} to {most}, as the reference has it"
     yield from _of_log(flags, numbers)
+    node = flags.get("nodeID")
+    if node is not None and APPLIANCE.fullmatch(node.value):
+        yield Chosen("fleet.name", node.value, str(node))
 
 
 def _chosen(flags: Mapping[str, Flag], name: str, key: str, default: str) -> Chosen:
@@ -204,8 +211,8 @@ def _dropped(line: CommandLine) -> Iterator[str]:
     for number, flag in enumerate(line.flags, start=1):
         if flag.known and flag.name in names[number:]:
             yield f"{flag}: the same flag comes again, and the last one counts"
-        elif flag.name in CLUSTER_FLAGS:
-            yield f"{flag}: for services that span several appliances; cmgr cares for one"
+        elif flag.name in CLUSTER_FLAGS and not (flag.name == "nodeID" and APPLIANCE.fullmatch(flag.value)):
+            yield f"{flag}: there is no leader; appliances agree over etcd: set fleet.engine, and see docs/groups.md"
         elif not flag.known:
             yield f"{flag}: no flag of the reference that cmgr knows of; look up what it does"
     if line.ignored:

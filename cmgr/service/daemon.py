@@ -24,6 +24,7 @@ from cmgr.model.values.node import SYSTEMD, Node, known_runtimes, only_covers, u
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import appeared, open_runtimes, open_systemd, open_units
+from cmgr.service.agreement import agree
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.clock import SteadyClock, history_ends, steadied
 from cmgr.service.desk import Desk
@@ -57,6 +58,7 @@ from cmgr.vendor import giving
 from cmgr.view import status as view
 
 if TYPE_CHECKING:
+    from cmgr.fleet.etcd import EtcdFleet
     from cmgr.store.sqlite import SqliteStore
     from cmgr.view import shapes
 
@@ -119,7 +121,10 @@ class Service:
         self._around = self._surroundings()
         self._cdi = CdiFiles(Path(config.cdi.dir), giving(self._driver.name), config.cdi.give)
         self._exports = Exports(config.export, lambda: self._loop.node, lambda: self._clock.now() + self._clock.drift())
+        self._fleet = self._open_fleet()
         around = replace(self._around.around, write_cdi=lambda order: self._cdi.write(order.specs))
+        if self._fleet is not None:
+            around = replace(around, agree=partial(agree, self._fleet))
         self._workers = Workers(self._driver, self._runtimes, self._take, log.bug, around)
         self._loop = Loop(node, self._inbox, self._store, self._workers.submit, self._log)
         self._loop.observers += [self._around.observe, self._meet_units]
@@ -150,9 +155,28 @@ class Service:
             self._inbox.put(RuntimeFound(SYSTEMD, covering=True))
             runtime.watch(self._take)
 
+    def _watch(self, opened: Collection[Runtime]) -> None:
+        """Be told of everything from now on. `opened`: the runtimes that there were before the first fact."""
+        self._driver.watch(self._inbox.put)
+        for runtime in opened:
+            runtime.watch(self._take)
+        if self._fleet is not None:
+            self._fleet.watch(self._inbox.put)
+
     def _restarted(self) -> Restarted:
         covering = () if self._config.systemd.units or not only_covers(self._loop.node) else (SYSTEMD,)
-        return Restarted(self._driver.chips(), tuple(self._runtimes), self._timetable.read(), covering=covering)
+        name = self._fleet.name if self._fleet is not None else ""
+        return Restarted(self._driver.chips(), tuple(self._runtimes), self._timetable.read(), name, covering)
+
+    def _open_fleet(self) -> "EtcdFleet | None":
+        """Return this appliance in its fleet, if there is one. Nobody is asked yet."""
+        if not self._config.fleet.engine:
+            return None
+        from cmgr.fleet import open_fleet  # Without a fleet nothing of it is loaded.
+
+        fleet = open_fleet(self._config.fleet)
+        self._stack.callback(fleet.close)
+        return fleet
 
     def _close_runtimes(self) -> None:
         for runtime in tuple(self._runtimes.values()):
@@ -202,9 +226,7 @@ class Service:
             self._inbox.put(_damaged(self._damage))
         self._loop.step(self._inbox.take(None))
         self._tidy_cdi()
-        self._driver.watch(self._inbox.put)
-        for runtime in opened:
-            runtime.watch(self._take)
+        self._watch(opened)
         control.start()
         self._stack.callback(control.close)
         self._open_door(table)

@@ -28,6 +28,32 @@ class Round(TypedDict):
     ]
 
 
+class Appliance(TypedDict):
+    name: Annotated[str, "its name in the fleet"]
+    round: Annotated[int, "the last round that it has followed"]
+    state: Annotated[
+        str,
+        "`running`; `halting`: its members are being stopped; `halted`: they are down, and something keeps them so; "
+        "`ready`: they could be started, or are being; `failed`: one was given up; `out`: a person has left it out",
+    ]
+    waited_for: Annotated[bool, "the others wait for it"]
+    containers: Annotated[list[str], "its members, by name"]
+    since: Annotated[Time | None, "since when its state is seen here"]
+    reason: Annotated[str, "what it waits for, in its own words"]
+
+
+class Agreement(TypedDict):
+    """The document on which the appliances have agreed, as it was read last."""
+
+    phase: Annotated[str, "the phase of the round on all appliances"]
+    round: Annotated[int, "its number"]
+    by: Annotated[str, "the appliance that began it"]
+    cause: Annotated[str, "why"]
+    size: Annotated[int, "how many members there are in all"]
+    known: Annotated[int, "how many are known; with fewer than there are the members here are a group of their own"]
+    appliances: Annotated[list[Appliance], "every appliance that has members, by name"]
+
+
 class Group(TypedDict):
     name: Annotated[str, "its name"]
     phase: Annotated[str, "`running`: no round is on"]
@@ -40,6 +66,7 @@ class Group(TypedDict):
     reason: Annotated[str, "what it waits for, or why it is not whole"]
     hint: Annotated[str, "what to type; often nothing"]
     members: Annotated[list[Member], "the members that are known here, by name"]
+    fleet: Annotated[Agreement | None, "where it spans appliances, as far as known: what they have agreed on"]
     remarks: Annotated[list[str], "what of its labels cannot be as somebody meant it"]
     history: Annotated[list[Round], "its last rounds, the newest first"]
 

@@ -12,6 +12,7 @@ from cmgr.model.scope import (
     start_blocker,
 )
 from cmgr.model.values.containers import Container
+from cmgr.model.values.fleet import FleetGroup, gate, is_out, waited_for
 from cmgr.model.values.groups import Group, GroupPhase
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
@@ -48,6 +49,7 @@ def _row(node: Node, group: Group) -> "group_shapes.Group":
         "down": sum(not c.running for c in members),
         "reason": one_line(reason(node, group, members)),
         "hint": _hint(node, group, members),
+        "fleet": _agreement(node.fleet_groups.get(group.name)),
         "members": [_member(node, group, container) for container in members],
         "remarks": _remarks(node, members),
         "history": [
@@ -59,6 +61,33 @@ def _row(node: Node, group: Group) -> "group_shapes.Group":
                 "outcome": each.outcome,
             }
             for each in reversed(group.history)
+        ],
+    }
+
+
+def _agreement(known: FleetGroup | None) -> "group_shapes.Agreement | None":
+    document = known.document if known is not None else None
+    if known is None or document is None:
+        return None
+    waited = {name for name, _ in waited_for(document)}
+    return {
+        "phase": document.phase.value,
+        "round": document.round,
+        "by": document.by,
+        "cause": document.cause,
+        "size": document.size,
+        "known": document.known,
+        "appliances": [
+            {
+                "name": name,
+                "round": entry.round,
+                "state": entry.state.value,
+                "waited_for": name in waited,
+                "containers": list(entry.containers),
+                "since": stamp_or_none(known.since.get(name)),
+                "reason": entry.why,
+            }
+            for name, entry in sorted(document.members.items())
         ],
     }
 
@@ -95,17 +124,36 @@ def reason(node: Node, group: Group, members: list[Container]) -> str:
         obstacle = group_obstacle(node, group) if group.phase is GroupPhase.HALTING else None
         held = [node.holds[k].name for k in group.members if k in node.holds and is_held_down(node.holds[k])]
         starting = f"{', '.join(sorted(held))} to run" if held else "its end"
-        waits = obstacle.why if obstacle is not None else f"waiting for {starting}"
+        others = gate(node.engine, node.fleet_groups.get(group.name))
+        waits = obstacle.why if obstacle is not None else others or f"waiting for {starting}"
         return f"{len(down)} of {len(members)} down: {waits}"
     if down and len(down) < len(members):
         return f"{', '.join(down)} {'does' if len(down) == 1 else 'do'} not run"
-    wanted = size(members)
-    if members and not down and wanted > len(members):
-        return f"{len(members)} of {wanted} members are known here"
-    return ""
+    return elsewhere(node, group.name, members) if members and not down else ""
+
+
+def elsewhere(node: Node, name: str, members: list[Container]) -> str:
+    """Return what is wrong with the group beyond this appliance, all being well here."""
+    wanted, known = size(members), node.fleet_groups.get(name)
+    if wanted <= len(members):
+        return ""
+    document = known.document if known is not None else None
+    if known is None or document is None:
+        if known is not None and known.seen.error:
+            return f"what the appliances agreed on cannot be read: {known.seen.error}"
+        # While the engine is away nothing new is known, and nothing is wrong with the group for that.
+        return "" if known is not None and known.whole else f"{len(members)} of {wanted} members are known here"
+    if document.known < document.size:
+        return f"{document.known} of {document.size} members are known: the members here are a group of their own"
+    if is_out(node.engine, known):
+        return "a person has had this appliance left out"
+    waits = [f"{name}: {entry.why or 'is ' + entry.state}" for name, entry in waited_for(document)]
+    return f"round {document.round} is {document.phase} elsewhere: {'; '.join(waits)}" if waits else ""
 
 
 def _hint(node: Node, group: Group, members: list[Container]) -> str:
+    if fleet := _fleet_hint(node, group):
+        return fleet
     if group.phase is GroupPhase.HALTING:
         stays = not _is_under_way(node, group)
         return f"to start what can be started now: cmgr group resume {group.name}" if stays else ""
@@ -113,6 +161,22 @@ def _hint(node: Node, group: Group, members: list[Container]) -> str:
     if not group.in_round and down and len(down) < len(members):
         return f"to stop and start all its members: cmgr group restart {group.name}"
     return ""
+
+
+def _fleet_hint(node: Node, group: Group) -> str:
+    """Return what to type about other appliances; nothing where the reason for the wait, if there is one, is here."""
+    known = node.fleet_groups.get(group.name)
+    if known is None or not gate(node.engine, known):
+        return ""
+    if is_out(node.engine, known):
+        return f"to take it in again: cmgr group restart {group.name}"
+    if group.phase is not GroupPhase.HALTING or group_obstacle(node, group) is not None:
+        return ""
+    if not node.engine.up:
+        return f"to start the members here without the others: cmgr group resume {group.name} --alone"
+    others = [n for n, _ in waited_for(known.document) if n != node.engine.name] if known.document is not None else []
+    goes = " ".join(f"--without {name}" for name in others)
+    return f"to go on without {', '.join(others)}: cmgr group resume {group.name} {goes}" if others else ""
 
 
 def _is_under_way(node: Node, group: Group) -> bool:

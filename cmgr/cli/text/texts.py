@@ -158,6 +158,7 @@ def group(told: "group_shapes.Group", page: Page) -> list[str]:
         for each in told["members"]
     ]
     lines += ["", *render.table(("MEMBER", "STATUS", "CHIPS", "ORDER", "SINCE", "WHY"), rows, page.width)]
+    lines += _appliances(told["fleet"], page) if told["fleet"] is not None else []
     past = [
         (str(r["number"]), page.face.when(r["began"]), page.face.when(r["ended"]), r["outcome"], r["cause"])
         for r in told["history"]
@@ -165,6 +166,24 @@ def group(told: "group_shapes.Group", page: Page) -> list[str]:
     lines += ["", *render.table(("ROUND", "BEGAN", "ENDED", "OUTCOME", "CAUSE"), past, page.width)] if past else []
     lines += [f"remark: {remark}" for remark in told["remarks"]]
     return [*lines, *([f"what to do: {told['hint']}"] if told["hint"] else [])]
+
+
+def _appliances(told: "group_shapes.Agreement", page: Page) -> list[str]:
+    """Return a row for each appliance that has members, with a line before them of what all agreed on."""
+    rows = [
+        (
+            each["name"],
+            each["state"],
+            str(each["round"] or "-"),
+            ", ".join(each["containers"]),
+            page.face.ago(each["since"]) if each["since"] else "",
+            page.face.local(each["reason"]),
+        )
+        for each in told["appliances"]
+    ]
+    cause = f", {told['by']}: {told['cause']}" if told["by"] and told["phase"] != "running" else ""
+    line = f"on all appliances: {told['phase']}, round {told['round'] or '-'}{page.face.local(cause)}"
+    return ["", line, *render.table(("APPLIANCE", "STATE", "ROUND", "MEMBERS", "SINCE", "WHY"), rows, page.width)]
 
 
 def slots(told: "slot_shapes.Slots", page: Page) -> list[str]:

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from cmgr.model.turn import Turn
 from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.documents import Document, Outcome, Seen
-from cmgr.model.values.fleet import NEVER, FleetGroup, seen_at, starts_here
+from cmgr.model.values.fleet import FleetGroup, seen_at, starts_here, unread
 from cmgr.model.values.fleet_facts import FleetDown, FleetTold, FleetUp, GroupRead, GroupSeen, GroupWritten
 from cmgr.model.values.policy import backed_off
 
@@ -29,7 +29,7 @@ def fleet_told(turn: Turn, fact: FleetTold) -> None:
             _down(turn, fact)
         case GroupSeen():
             group = turn.node.fleet_groups.get(fact.group)
-            if group is not None and (group.seen is NEVER or fact.seen.revision > group.seen.revision):
+            if group is not None and fact.seen.revision > group.seen.revision:
                 turn.put_fleet_group(_knows(group, fact.seen, turn.at, asked=False))
         case GroupWritten() | GroupRead():
             group = turn.node.fleet_groups.get(fact.group)
@@ -45,7 +45,7 @@ def _up(turn: Turn, fact: FleetUp) -> None:
     turn.node = replace(turn.node, engine=replace(engine, up=True, born=fact.born, why_down="", since=since))
     for group in list(turn.node.fleet_groups.values()):
         # Whatever came before may be of another memory of the engine, where revisions count anew.
-        turn.put_fleet_group(replace(group, seen=NEVER, asked=None, looked=0, failures=0, retry_at=None))
+        turn.put_fleet_group(replace(unread(group), asked=None, looked=0, failures=0, retry_at=None))
 
 
 def _down(turn: Turn, fact: FleetDown) -> None:
@@ -62,13 +62,13 @@ def _answered(turn: Turn, group: FleetGroup, fact: GroupWritten | GroupRead) -> 
     if fact.error:
         failures = group.failures + 1
         retry_at = turn.at + backed_off(BACKOFF, BACKOFF_MAX, failures)
-        return replace(group, seen=NEVER, failures=failures, error=fact.error, retry_at=retry_at)
+        return replace(unread(group), failures=failures, error=fact.error, retry_at=retry_at)
     group = replace(group, failures=0, error="", retry_at=None)
     if isinstance(fact, GroupRead):
         return _knows(group, fact.seen, turn.at)
     if fact.outcome is Outcome.DONE and fact.revision > group.seen.revision:
         return _knows(group, Seen(written if written and written.members else None, fact.revision), turn.at)
-    return group if fact.outcome is Outcome.DONE else replace(group, seen=NEVER)
+    return group if fact.outcome is Outcome.DONE else unread(group)
 
 
 def _knows(group: FleetGroup, seen: Seen, at: datetime, *, asked: bool = True) -> FleetGroup:

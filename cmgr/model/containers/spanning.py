@@ -58,7 +58,7 @@ def _sizes(node: Node) -> Mapping[str, int]:
 
 
 def _agree(turn: Turn, group: FleetGroup) -> None:
-    if group.seen is NEVER:
+    if group.seen.revision == NEVER.revision:
         _read(turn, group, f"on what have the appliances of group {group.name} agreed?")
         return
     if group.seen.error and not group.restart:

@@ -87,6 +87,11 @@ def seen_at(group: FleetGroup, document: Document) -> FleetGroup:
     )
 
 
+def unread(group: FleetGroup) -> FleetGroup:
+    """Return the group when its document has to be read again before anything is written; it may be an old one."""
+    return replace(group, seen=replace(group.seen, revision=NEVER.revision))
+
+
 def is_out(engine: Engine, group: FleetGroup) -> bool:
     """Return whether a person has the others go on without this appliance."""
     entry = group.document.members.get(engine.name) if group.document is not None else None

@@ -43,6 +43,7 @@ class Pretended:
     fail_starts: int = 0
     heal: bool = False
     group: str = ""
+    group_size: int = 0
 
 
 class State(StrEnum):
@@ -111,6 +112,7 @@ class Life:
             order=like.order,
             enabled=like.enabled,
             group=like.group,
+            group_size=like.group_size,
             restart_policy=self.restart_policy,
             auto_remove=like.auto_remove,
             heal=Heal() if like.heal else None,
@@ -136,6 +138,7 @@ def pretended(setting: SimContainer) -> Pretended:
         fail_starts=setting.fail_starts,
         heal=setting.heal,
         group=setting.group,
+        group_size=setting.group_size,
     )
 
 

@@ -100,7 +100,15 @@ def _group_orders(o: GroupOrders, preview: Arg) -> tuple[Route, ...]:
     why = Arg("reason", "string", "Why; a line.")
     return (
         _order("group-restart", o.restart, "Stop all members of a group, and start them together.", name, why, preview),
-        _order("group-resume", o.resume, "Start what can be started of a group, without the rest.", name, preview),
+        _order(
+            "group-resume",
+            o.resume,
+            "Start what can be started of a group, without the rest.",
+            name,
+            Arg("alone", "boolean", "Where it spans appliances: without waiting for the others."),
+            Arg("without", "string", "Or: without these appliances, by name: b,c."),
+            preview,
+        ),
     )
 
 

@@ -52,7 +52,13 @@ class GroupOrders:
         """Start what can be started, without waiting for the others."""
         name = there(request, self.node(), "resume")
         self._acts("resume", name)
+        alone, without = flag_of(request, "alone"), self._without(request, name)
         held = self._held(name)
+        if without:
+            if flag_of(request, "preview"):
+                return previews.group_without(sorted(without))
+            self.give(GroupResumeOrdered(name, self.who(request), without=without))
+            return {"group": name, "waiting": []}
         if not held:
             raise CmgrError(f"cannot resume group {name}: none of its members is held", hint=f"cmgr group {name}")
         self._may_resume(name, held)
@@ -60,10 +66,35 @@ class GroupOrders:
             ready = sorted(called(self.node(), h.key) for h in held if can_start(self.node(), h))
             rest = sorted(called(self.node(), h.key) for h in held if h.state is HoldState.STOPPED)
             return previews.group_resume(ready, [member for member in rest if member not in ready])
-        self.give(GroupResumeOrdered(name, self.who(request)))
+        self.give(GroupResumeOrdered(name, self.who(request), alone=alone))
         group = self.node().groups.get(name)
         out = group.out if group is not None else frozenset()
         return {"group": name, "waiting": sorted(called(self.node(), key) for key in out if key in self.node().holds)}
+
+    def _without(self, request: Request, name: str) -> frozenset[str]:
+        """Return the appliances that are to be left out. Raises `BadRequest`, `CmgrError`."""
+        told = request.args.get("without") or ""
+        if not isinstance(told, str):
+            raise BadRequest("cannot resume group: without must be names of appliances with commas in between")
+        without = frozenset(filter(None, (part.strip() for part in told.split(","))))
+        if not without:
+            return without
+        if flag_of(request, "alone"):
+            raise BadRequest("cannot resume group: give either alone or without")
+        known, engine = self.node().fleet_groups.get(name), self.node().engine
+        document = known.document if known is not None else None
+        if document is None or not engine.up:
+            why = engine.why_down or "it is not known which appliances have members"
+            raise CmgrError(f"cannot resume group {name}: {why}", hint=f"cmgr group resume {name} --alone")
+        others = sorted(document.members.keys() - {engine.name})
+        if strangers := sorted(without - set(others)):
+            raise BadRequest(
+                f"cannot resume group {name}: {', '.join(strangers)[:80]!r} is none of its other appliances",
+                hint=f"they are {', '.join(others)}" if others else "there is none",
+            )
+        if document.phase is GroupPhase.RUNNING:
+            raise CmgrError(f"cannot resume group {name}: no round is on that waits for any", hint=f"cmgr group {name}")
+        return without
 
     def _held(self, name: str) -> list[Hold]:
         holds = self.node().holds

@@ -61,6 +61,11 @@ def group_resume(ready: Sequence[str], rest: Sequence[str]) -> "shapes.Preview":
     return {"does": [*told, *(f"starts {name} as soon as it can be" for name in rest)]}
 
 
+def group_without(out: Sequence[str]) -> "shapes.Preview":
+    names, their = ", ".join(out), "its" if len(out) == 1 else "their"
+    return {"does": [f"the others go on without {names}", f"{names}: {their} members are left as they are"]}
+
+
 def forget(node: Node, name: str, key: ContainerKey) -> "shapes.Preview":
     known, hold = node.containers.get(key), node.holds.get(key)
     told = [f"cmgr does not start {name} any more, and puts its restart policy back"]
