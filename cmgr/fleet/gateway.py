@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -104,13 +104,14 @@ class Line:
     def bounded(self, seconds: float) -> Iterator[None]:
         """Let what is done within take at most so long. Raises `Away` or `Unsure`, in words."""
         # A socket's own timeout is for each read: whoever sends a byte now and then would hold us for ever.
+        until = time.monotonic() + seconds
         guard = threading.Timer(seconds, self.cut)
         guard.daemon = True
         guard.start()
         try:
             yield
         except _FOREIGN as error:
-            why = _plainly(error) if guard.is_alive() else _SLOW
+            why = _plainly(error) if time.monotonic() < until else _SLOW
             kind = Unsure if self._asked else Untrusted if _is_about_trust(error) else Away
             raise kind(f"cannot ask {self.endpoint}: {why}") from None
         finally:
@@ -160,6 +161,7 @@ class Stream:
         except _FOREIGN as error:
             raise Away(f"cannot follow {self.endpoint}: {_plainly(error)}") from None
         finally:
+            self._response.close()
             self._line.close()
 
     def cut(self) -> None:
@@ -280,8 +282,7 @@ class Gateway:
             raise Away(f"cannot ask {endpoint}: there was no time")
         kept = False
         try:
-            with line.bounded(seconds):
-                response = line.send(path, body, _headers(token), seconds)
+            with line.bounded(seconds), closing(line.send(path, body, _headers(token), seconds)) as response:
                 data = _whole(response)
             self.heard[endpoint] = time.time(), response.headers.get("Date", "")
             kept = line.is_open() and len(self._free[endpoint]) < _SPARE
