@@ -113,12 +113,12 @@ class HandOver:
         return bool(episodes) and all(e.ended for e in episodes) and not node.holds
 
     def _check(self) -> None:
+        eventually(lambda: self._id() not in ("", self._old), why="cmgr knows the heir, and holds it no more")
         with open_reader(self.service.database) as reader:
             assert reader.commands() == ()
             assert not [e for e in reader.episodes(10) if e.outcome == "failed"]
         assert self.containers.is_running(self.name)
         assert self.containers.policy(self.name) == "always"
-        assert self._id() not in ("", self._old)
         texts = [note.text for note in self.service.notes()]
         assert not [text for text in texts if "is lost" in text], texts
 

@@ -130,7 +130,8 @@ def test_a_project_that_a_person_takes_down_in_mid_episode_stays_down(
     write(folder, {"served": {}})
     compose("up", "-d")
     watched(containers, "served")
-    service = on_docker({**RING, "sim.boot_time": "2s"})
+    # On a busy machine compose takes seconds to begin; the start must not be due before it is done.
+    service = on_docker({**RING, "sim.boot_time": "20s"})
     service.start()
     service.inject(0, NOW)
     eventually(lambda: not containers.is_running("served"), why="cmgr has stopped it")
