@@ -9,7 +9,7 @@ from cmgr.model.containers.moves import NO_SPARE
 from cmgr.model.containers.placing import whole_for
 from cmgr.model.invariants import unsafe
 from cmgr.model.values import facts
-from cmgr.model.values.chips import ChipId
+from cmgr.model.values.chips import ChipId, Share
 from cmgr.model.values.commands import Action, ListContainers, NoteKind, StartContainer, StopContainer
 from cmgr.model.values.containers import TIED, Container, Spare
 from cmgr.model.values.holds import HoldState
@@ -55,6 +55,19 @@ def test_only_one_that_may_and_can_be_moved_is(fields: dict[str, Any]) -> None:
     isolate(cmgr, 3)
     cmgr.run()
     assert (cmgr.held(), cmgr.sent(StartContainer)) == (["chat"], [])
+
+
+def test_one_on_a_chip_that_is_divided_stays_for_its_share_does() -> None:
+    cmgr = machine()
+    cmgr.shares = {3: (Share("100"),)}
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert cmgr.node.chips[ChipId(3)].shares
+    cmgr.tell(facts.MoveOrdered(key("chat"), chips(5), "uid 0", stop=True))
+    assert cmgr.held() == []
+    isolate(cmgr, 3)
+    cmgr.run()
+    assert (cmgr.held(), cmgr.hold("chat").chips) == (["chat"], chips(3))
 
 
 def test_nothing_moves_while_its_chip_may_still_be_cured() -> None:

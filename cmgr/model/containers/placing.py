@@ -76,9 +76,16 @@ def why_not_placed(node: Node, container: Container, chips: Chips) -> str:
     home, name = home_of(node, container), container.name
     if container.tied:
         return f"{name} {container.tied}"
+    if _is_divided(node, container):
+        return f"{name} is on a chip that is divided into shares: only one on a slot moves from there"
     if len(chips) != len(home):
         return f"{name} was made for {listed(home)}: as many chips are to be given"
     return why_not(node, "", chips, container.key)
+
+
+def _is_divided(node: Node, container: Container) -> bool:
+    """Return whether a chip of its own is divided: it may ask for a share, and a share stays on its chip."""
+    return any(node.chips[chip].shares for chip in home_of(node, container) | container.chips if chip in node.chips)
 
 
 def place(turn: Turn, *, only_short: bool = False) -> None:
@@ -97,7 +104,7 @@ def place(turn: Turn, *, only_short: bool = False) -> None:
             continue
         if hold.wish:
             _obey(turn, hold, container)
-        elif container.spare is Spare.AUTO:
+        elif container.spare is Spare.AUTO and not _is_divided(turn.node, container):
             _leave_isolated(turn, hold, container)
 
 
