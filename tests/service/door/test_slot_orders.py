@@ -256,6 +256,7 @@ def test_one_on_no_slot_that_runs_on_fewer_chips_is_a_trouble() -> None:
     (trouble,) = [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.FEWER_CHIPS]
     assert trouble.text == "container pair runs on 1 of its 2 chips, without 3"
     cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
+    cmgr.tell(facts.Resync())  # Until then the last read-out of chip 3 has a process of the container on it.
     cmgr.run()
     (trouble,) = [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.FEWER_CHIPS]
     assert trouble.hint == "cmgr slot assign pair 2,3 --stop stops it, and starts it on all"
