@@ -230,7 +230,8 @@ class Gateway:
     def _of_any(self, seconds: float, call: Callable[[str, float], T]) -> T:
         until = time.monotonic() + seconds
         perhaps = False
-        last: Unsure | FleetError = FleetError("cannot ask etcd: there was no time")
+        no_time = "cannot ask etcd: there was no time"
+        last: Unsure | FleetError = FleetError(no_time)
         while True:
             at = self.endpoints.index(self._first)
             order = self.endpoints[at:] + self.endpoints[:at]
@@ -241,7 +242,9 @@ class Gateway:
                 except (Unsure, FleetError) as error:
                     if _is_final(error) and not perhaps:
                         raise
-                    perhaps, last = perhaps or _is_open(error), error
+                    perhaps = perhaps or _is_open(error)
+                    # The last try may have had too little time to find out what the others did.
+                    last = last if last.message != no_time and error.message.endswith(_SLOW) else error
                 self.suspect(endpoint)
             if not perhaps or until - time.monotonic() < _PAUSE:
                 break
