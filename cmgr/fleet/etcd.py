@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from cmgr.errors import FleetError, Unsure, sentence
 from cmgr.fleet import document_text
@@ -77,7 +77,6 @@ class EtcdFleet:
 
     def watch(self, tell: Callable[[FleetFact], None]) -> None:
         self._tell = tell
-        self.show(Presence("ready", datetime.now(UTC)))
         for thread in self._threads:
             thread.start()
 
@@ -117,9 +116,9 @@ class EtcdFleet:
             raise FleetError(error.message, hint=error.hint) from None
         return _seen(page.keys[0].value, page.keys[0].mod) if page.keys else NOTHING
 
-    def show(self, presence: Presence) -> None:
-        """Show this to the others from the next pulse on. Any thread; does not block or raise."""
-        self._sign.show(presence)
+    def show(self, look: Callable[[], Presence]) -> None:
+        """Show the others what this returns. It is called every 2 s, on a thread of the fleet's, and must not raise."""
+        self._sign.show(look)
 
     def appliances(self) -> tuple[Appliance, ...]:
         """Return the appliances as they show themselves, by name. Any thread; does not block or raise."""

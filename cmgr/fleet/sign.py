@@ -1,6 +1,7 @@
 """Our sign of life: a key under a lease, for the others to see, which goes when we do. Nothing is decided by it."""
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -27,12 +28,12 @@ class Sign:
         self._key = key
         self._seconds = round(lease.total_seconds())
         self._lease = 0
-        self._wanted: Presence | None = None
+        self._look: Callable[[], Presence] | None = None
         self._shown: tuple[Presence, float] | None = None
 
-    def show(self, presence: Presence) -> None:
-        """Show this from the next beat on."""
-        self._wanted = presence
+    def show(self, look: Callable[[], Presence]) -> None:
+        """Show from the next beat on what this returns; each beat calls it."""
+        self._look = look
 
     def beat(self, endpoint: str, same: dict[str, bytes | None], seconds: float) -> None:
         """Keep the lease by this node; it is asked for one that is none, too. Raises when it does not answer."""
@@ -54,8 +55,10 @@ class Sign:
                 self._gateway.ask("/v3/lease/revoke", {"ID": str(self._lease)}, 0.5)
 
     def _put(self, same: dict[str, bytes | None], seconds: float) -> None:
-        wanted, now = self._wanted, time.monotonic()
-        if wanted is None or (self._shown and self._shown[0] == wanted and now - self._shown[1] < _AGAIN):
+        if self._look is None:
+            return
+        wanted, now = self._look(), time.monotonic()
+        if self._shown and self._shown[0] == wanted and now - self._shown[1] < _AGAIN:
             return
         value = presence_text(wanted, datetime.now(UTC))
         asked = wire.puts_asked(wire.Puts({self._key: value}, same=same, lease=self._lease))

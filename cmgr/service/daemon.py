@@ -21,6 +21,7 @@ from cmgr.model.containers.cdi import specs_of
 from cmgr.model.values.catalog import Catalog
 from cmgr.model.values.facts import CalendarRead, Fact, Reconfigured, Restarted, Resync, RuntimeFound, TroubleMet
 from cmgr.model.values.node import SYSTEMD, Node, known_runtimes, only_covers, units_known
+from cmgr.model.values.presence import Presence
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import appeared, open_runtimes, open_systemd, open_units
@@ -56,6 +57,8 @@ from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.vendor import giving
 from cmgr.view import status as view
+from cmgr.view.presence import presence
+from cmgr.view.troubles import troubles as all_troubles
 
 if TYPE_CHECKING:
     from cmgr.fleet.etcd import EtcdFleet
@@ -161,6 +164,7 @@ class Service:
         for runtime in opened:
             runtime.watch(self._take)
         if self._fleet is not None:
+            self._fleet.show(self._presence)
             self._fleet.watch(self._inbox.put)
 
     def _restarted(self) -> Restarted:
@@ -313,6 +317,11 @@ class Service:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
         signal.signal(signal.SIGHUP, hang_up)
+
+    def _presence(self) -> Presence:
+        """Return what the other appliances of the fleet are shown. Any thread."""
+        node, own = self._loop.node, self.own()
+        return presence(node, own.state, self._since, all_troubles(node, own.troubles))
 
     def _after_each(self, reloader: Reloader) -> None:
         self._notifier.tell("WATCHDOG=1")

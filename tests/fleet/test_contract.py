@@ -7,7 +7,7 @@ import pytest
 from cmgr.errors import FleetError
 from cmgr.model.values.documents import NOTHING, Document, Outcome, Written
 from cmgr.model.values.fleet_facts import FleetUp, GroupSeen
-from tests.fleet.world import Make, document
+from tests.fleet.world import Make, document, show
 from tests.support.etcd import Cluster
 from tests.support.waiting import eventually
 
@@ -135,9 +135,10 @@ def test_one_that_was_never_begun_is_closed(make: Make) -> None:
     make().fleet.close()
 
 
-def test_an_appliance_that_watches_is_seen_by_the_others(make: Make) -> None:
-    make("a").begin().up()
-    b = make("b").begin().up()
+def test_an_appliance_that_shows_itself_is_seen_by_the_others(make: Make) -> None:
+    a, b = make("a").begin().up(), make("b").begin().up()
+    show(a)
+    show(b)
 
     def seen() -> bool:
         return [each.presence is not None for each in b.fleet.appliances()] == [True, True]

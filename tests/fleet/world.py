@@ -78,7 +78,7 @@ class One:
 
 def show(one: One) -> None:
     """Let the appliance show that it is well."""
-    one.fleet.show(Presence("ready", datetime(2026, 1, 1, tzinfo=UTC)))
+    one.fleet.show(lambda: Presence("ready", datetime(2026, 1, 1, tzinfo=UTC)))
 
 
 def down(one: One, words: str) -> str:
