@@ -14,7 +14,7 @@ from cmgr.drivers.nvml import gauges as nvml_gauges
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.calls import Library
 from cmgr.drivers.nvml.doubts import Seen, doubts
-from cmgr.drivers.nvml.kernel_log import KernelLog
+from cmgr.drivers.nvml.kernel_log import XidLog
 from cmgr.drivers.nvml.library import WANTED
 from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
 from cmgr.drivers.nvml.promises import Promised, Promises
@@ -254,11 +254,11 @@ def _release(version: str) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
-def _kernel_log(path: str) -> tuple[KernelLog | None, tuple[str, ...]]:
+def _kernel_log(path: str) -> tuple[XidLog | None, tuple[str, ...]]:
     """Return the log, or why faults that only it tells are missed."""
     if not path:
         return None, ()
     try:
-        return KernelLog(path), ()
+        return XidLog(path), ()
     except DriverError as error:
         return None, (f"Xids that only the kernel tells are missed: {sentence(error)}",)

@@ -78,7 +78,7 @@ class Ears:
     caller: Caller
     machine: Machine
     xids: Xids
-    log: kernel_log.KernelLog | None
+    log: kernel_log.XidLog | None
 
 
 class Watch:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.nvml.kernel_log import KernelLog, Line, SwitchXid, WasReset, Xid, parse
+from cmgr.drivers.kernel_log import Record, record
+from cmgr.drivers.nvml.kernel_log import Line, SwitchXid, WasReset, Xid, XidLog, parse
 from cmgr.errors import DriverError
 from tests.support.waiting import PATIENCE, eventually
 
@@ -37,13 +38,27 @@ LINE = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen of
     ],
 )
 def test_a_line_says(text: str, said: Line | None) -> None:
-    assert parse(text) == said
+    assert parse(Record(text)) == said
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("6,339,5140900,-;NET: up", Record("NET: up", 339, 5.1409)),
+        ("6,339,5140900,-,caller=T1;a;b", Record("a;b", 339, 5.1409)),
+        ("no record at all", Record("no record at all")),
+        (f"6,{'9' * 5000},1,-;x", Record(f"6,{'9' * 5000},1,-;x")),
+        ("6,\u0663,1,-;x", Record("6,\u0663,1,-;x")),
+    ],
+)
+def test_a_record_says_when_it_was_written(line: str, read: Record) -> None:
+    assert record(line) == read
 
 
 class Reader:
     """Reads on a thread of its own."""
 
-    def __init__(self, log: KernelLog) -> None:
+    def __init__(self, log: XidLog) -> None:
         self.said: list[Line] = []
         self._log = log
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -72,7 +87,7 @@ def put(file: int, text: str) -> None:
 def test_it_is_read_up_to_now_and_then_on(pipe: Path) -> None:
     file = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
     put(file, LINE)
-    log = KernelLog(str(pipe))
+    log = XidLog(str(pipe))
     assert log.so_far() == (Xid(BUS, 79),)
     assert log.so_far() == ()
     reader = Reader(log)
@@ -90,17 +105,17 @@ def test_it_is_read_up_to_now_and_then_on(pipe: Path) -> None:
 def test_a_log_that_ends_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(f"4,1,1,-;{LINE}\n")
-    assert list(KernelLog(str(path)).lines()) == [Xid(BUS, 79)]
+    assert list(XidLog(str(path)).lines()) == [Xid(BUS, 79)]
 
 
 def test_a_log_that_cannot_be_opened_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(DriverError, match=r"cannot read the kernel log .*: No such file") as caught:
-        KernelLog(str(tmp_path / "none"))
+        XidLog(str(tmp_path / "none"))
     assert "/usr/lib/cmgr/nvidia.conf" in caught.value.hint
 
 
 def test_one_that_nobody_reads_can_be_closed(pipe: Path) -> None:
-    log = KernelLog(str(pipe))
+    log = XidLog(str(pipe))
     log.close()
     log.close()
     assert list(log.lines()) == []
@@ -109,7 +124,7 @@ def test_one_that_nobody_reads_can_be_closed(pipe: Path) -> None:
 def test_a_reset_that_cannot_be_noted_is_told(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("")
-    log = KernelLog(str(path))
+    log = XidLog(str(path))
     path.unlink()
     assert not log.note_reset(BUS)
     log.close()
