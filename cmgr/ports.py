@@ -19,6 +19,7 @@ from cmgr.model.values.facts import (
     ContainerRemoved,
     ContainerSeen,
     FaultReported,
+    MachineTold,
     ReadNeeded,
     Remarked,
     RuntimeDown,
@@ -28,7 +29,7 @@ from cmgr.model.values.faults import Assertion
 from cmgr.model.values.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.node import Node
 
-DriverFact = FaultReported | ReadNeeded | ChipsListed | Remarked
+DriverFact = FaultReported | ReadNeeded | ChipsListed | Remarked | MachineTold
 """Facts that a driver tells on its own."""
 
 RuntimeFact = RuntimeUp | RuntimeDown | ContainerSeen | ContainerRemoved

@@ -26,7 +26,7 @@ def chips(config: Config, database: Reader) -> "shapes.Chips":
 
 
 def faults(_config: Config, database: Reader) -> "shapes.Faults":
-    return {"faults": view.faults(database.node())}
+    return view.faults(database.node())
 
 
 Answer = Callable[[Config, Reader], Mapping[str, object]]

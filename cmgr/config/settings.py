@@ -8,6 +8,7 @@ from cmgr.config.around import Alarms, Bundles, Hooks
 from cmgr.config.engine import FleetSettings
 from cmgr.config.reporters import Reports
 from cmgr.config.sim import Sim
+from cmgr.config.sources import Machine
 from cmgr.declare import Form, Meta
 from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Drill, Exercise, Window
 from cmgr.model.values.catalog import BY_SEVERITY
@@ -293,6 +294,9 @@ class Config:
     reports: Annotated[Reports, Meta("Faults that other programs report: cmgr report.")] = field(
         default_factory=Reports
     )
+    machine: Annotated[Machine, Meta("Faults of the machine around the chips: its memory, disks, power, fans.")] = (
+        field(default_factory=Machine)
+    )
     levels: Annotated[Levels, Meta("The handling of a fault of each level.")] = field(default_factory=Levels)
     reset: Annotated[ResetPolicy, Meta("Resets of rings.")] = field(default_factory=ResetPolicy)
     isolation: Annotated[IsolationPolicy, Meta("Chips that need a person or a clean period.")] = field(
@@ -342,6 +346,7 @@ class Config:
             heal=self.heal,
             spares=self.spares,
             software_window=self.faults.software_window,
+            machine_quiet=self.machine.quiet,
             cdi_chips=self.cdi.chips,
             drills=tuple(row.drill() for row in self.drills),
         )

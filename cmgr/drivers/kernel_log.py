@@ -85,7 +85,7 @@ class KernelLog(Generic[Said]):
 
     def _said(self, text: str) -> Iterator[Said]:
         *whole, self._rest = (self._rest + text).split("\n")
-        # What belongs to the record before it is written with a space in front.
+        # A line with a space in front belongs to the record before it.
         lines = (line for line in whole if line and not line.startswith(" "))
         return (said for line in lines if (said := self._parse(record(line))) is not None)
 

@@ -13,6 +13,7 @@ from cmgr.model.containers.sightings import hand_back, runtime_forgotten
 from cmgr.model.faults import escalation
 from cmgr.model.faults.books import escalate
 from cmgr.model.faults.isolation import isolate, separate
+from cmgr.model.faults.machine import seen_to
 from cmgr.model.faults.reports import reported
 from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint
@@ -128,6 +129,8 @@ def _acknowledge(turn: Turn, fact: AcknowledgeOrdered) -> None:
     for trouble in [t for t in turn.node.troubles.values() if t.id in fact.troubles]:
         turn.end_trouble(*trouble.key)
         turn.note(NoteKind.ACTION, f"{fact.who} has acknowledged: {trouble.words}")
+    for id_ in fact.troubles:
+        seen_to(turn, id_, fact.who)
 
 
 def _release(turn: Turn, fact: ReleaseOrdered) -> None:

@@ -35,6 +35,13 @@ from cmgr.model.containers.spanning import agree
 from cmgr.model.faults.arrivals import chips_listed, refitted
 from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.faults.isolation import release_at, release_due
+from cmgr.model.faults.machine import (
+    lapse_machine,
+    machine_lapses,
+    machine_restarted,
+    machine_told,
+    relevel_machine,
+)
 from cmgr.model.faults.readings import read_needed, ring_read
 from cmgr.model.faults.reports import lapse_reports, lapses
 from cmgr.model.maintenance import calendar_read, maintenance_due
@@ -63,6 +70,7 @@ from cmgr.model.values.facts import (
     FaultPretended,
     FaultReported,
     HangsSeen,
+    MachineTold,
     Ordered,
     OutputRead,
     ReadNeeded,
@@ -144,11 +152,24 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             assert_never(fact)
 
 
-_Told = CalendarRead | FaultPretended | Tick | Remarked | TroubleMet | HangsSeen | CdiWritten | OutputRead | SharesMade
+_Told = (
+    MachineTold
+    | CalendarRead
+    | FaultPretended
+    | Tick
+    | Remarked
+    | TroubleMet
+    | HangsSeen
+    | CdiWritten
+    | OutputRead
+    | SharesMade
+)
 
 
-def _told(turn: Turn, fact: _Told) -> None:
+def _told(turn: Turn, fact: _Told) -> None:  # noqa: C901 - a flat table, a line a fact
     match fact:
+        case MachineTold():
+            machine_told(turn, fact)
         case OutputRead():
             output_read(turn, fact)
         case SharesMade():
@@ -186,6 +207,7 @@ def _reconfigured(turn: Turn, fact: Reconfigured) -> None:
     if fact.who:
         turn.note(NoteKind.ACTION, f"{fact.who} had the configuration read again: it is in force")
     relevel(turn)
+    relevel_machine(turn)
 
 
 def _settle(turn: Turn) -> None:
@@ -195,6 +217,7 @@ def _settle(turn: Turn) -> None:
             turn.ask_list(state.name, f"is {state.name} there?", not_older=turn.at)
     cover(turn)
     lapse_reports(turn)
+    lapse_machine(turn)
     escalate(turn)
     release_due(turn)
     lapse_orders(turn)
@@ -263,7 +286,13 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
         turn.ask_list(name, "cmgr was started", not_older=turn.at)
     for ring in rings.values():
         _ring_restarted(turn, ring)
+    _around_restarted(turn, fact)
+
+
+def _around_restarted(turn: Turn, fact: Restarted) -> None:
     calendar_read(turn, fact.openings)
+    machine_restarted(turn, fact.sources)
+    relevel_machine(turn)
 
 
 def _with_known_shares(chip: Chip, before: Chip | None) -> Chip:
@@ -369,6 +398,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     times += [release_at(node, i) for i in node.isolations.values()]
     times += [t.due for t in node.tallies.values()]
     times += lapses(node)
+    times += machine_lapses(node)
     times += [o.lapses for o in node.reset_orders.values() if not o.done]
     times.append(node.cdi.retry_at)
     times += [g.retry_at for g in node.fleet_groups.values() if g.asked is None]

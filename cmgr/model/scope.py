@@ -42,6 +42,9 @@ def pre_isolating(node: Node, chip: ChipId) -> Mapping[FaultCode, datetime]:
     """Return the codes for which nothing new is to be started on the chip, and since when."""
     since = {f.code: f.risen for f in active_faults(node, chip) if f.handling.pre_isolates}
     raised = {t.code: r.since for t in node.tallies.values() if t.chip == chip and (r := t.pre_isolating) is not None}
+    for fault in node.machine_faults.values():
+        if fault.pre_isolates:
+            since[fault.code] = min(since.get(fault.code, fault.since), fault.since)
     return dict(sorted({**since, **raised}.items()))
 
 

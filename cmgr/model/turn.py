@@ -17,11 +17,12 @@ from cmgr.model.values.commands import (
     ReadRing,
 )
 from cmgr.model.values.containers import Container, ContainerKey
-from cmgr.model.values.faults import Assertion, Fault, FaultCode, Isolation
+from cmgr.model.values.faults import Assertion, Fault, FaultCode, Isolation, Level
 from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.groups import Group
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Hold
+from cmgr.model.values.machine import MachineFault, MachineKey
 from cmgr.model.values.node import ChipFaults, Node, RuntimeState
 from cmgr.model.values.policy import backed_off
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, entered
@@ -127,6 +128,13 @@ class Turn:
             past_faults = {**past_faults, chip: past}
         self.node = replace(self.node, faults=faults, past_faults=past_faults)
 
+    def put_machine_fault(self, fault: MachineFault) -> None:
+        self.node = replace(self.node, machine_faults={**self.node.machine_faults, fault.key: fault})
+
+    def drop_machine_fault(self, key: MachineKey) -> None:
+        kept = {k: f for k, f in self.node.machine_faults.items() if k != key}
+        self.node = replace(self.node, machine_faults=kept)
+
     def put_tally(self, tally: Tally) -> Tally:
         if self.node.tallies.get(tally.key) != tally:
             self.node = replace(self.node, tallies={**self.node.tallies, tally.key: tally})
@@ -217,6 +225,11 @@ class Turn:
         self.commands.append(
             Note(self.at, NoteKind.FAULT, text, ring_id, episode, fault.chip, card=card, device=device, fault=said)
         )
+
+    def note_machine_fault(self, fault: MachineFault, text: str, assertion: Assertion | None = None) -> None:
+        """Say something of a fault of the machine, as `note_fault`."""
+        said = FaultSaid(fault.code, Level.NotHandleFault.name, fault.handling.name, assertion)
+        self.commands.append(Note(self.at, NoteKind.FAULT, text, fault=said))
 
     def _place(self, chip: ChipId | None) -> tuple[int | None, int | None]:
         known = self.node.chips.get(chip) if chip is not None else None

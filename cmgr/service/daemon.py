@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from cmgr import __version__
 from cmgr.config.settings import Config
+from cmgr.config.sources import wanted
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_driver
 from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
@@ -61,6 +62,7 @@ from cmgr.view.presence import presence
 from cmgr.view.troubles import troubles as all_troubles
 
 if TYPE_CHECKING:
+    from cmgr.drivers.machine.watch import MachineWatch
     from cmgr.fleet.etcd import EtcdFleet
     from cmgr.store.sqlite import SqliteStore
     from cmgr.view import shapes
@@ -121,6 +123,7 @@ class Service:
         self._appeared = partial(appeared, config, self._runtimes)
         stack.callback(self._close_runtimes)
         self._inbox = Inbox(self._clock)
+        self._machine = self._open_machine()
         self._around = self._surroundings()
         self._cdi = CdiFiles(Path(config.cdi.dir), giving(self._driver.name), config.cdi.give)
         self._exports = Exports(config.export, lambda: self._loop.node, lambda: self._clock.now() + self._clock.drift())
@@ -144,6 +147,18 @@ class Service:
         self._stack.callback(driver.close)
         return driver
 
+    def _open_machine(self) -> "MachineWatch | None":
+        """Return who asks the machine's sources; None where there is nobody to ask."""
+        names = wanted(self._config.machine, self._config.driver)
+        if not names:
+            return None
+        # Code that nobody asks for is not loaded.
+        from cmgr.drivers.machine.watch import MachineWatch, sources
+
+        machine = MachineWatch(sources(self._config.machine, names), self._config.machine)
+        self._stack.callback(machine.close)
+        return machine
+
     def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
         return open_runtimes(self._config, known, lambda: units_known(self._loop.node))
 
@@ -161,6 +176,8 @@ class Service:
     def _watch(self, opened: Collection[Runtime]) -> None:
         """Be told of everything from now on. `opened`: the runtimes that there were before the first fact."""
         self._driver.watch(self._inbox.put)
+        if self._machine is not None:
+            self._machine.start(self._inbox.put)
         for runtime in opened:
             runtime.watch(self._take)
         if self._fleet is not None:
@@ -169,8 +186,10 @@ class Service:
 
     def _restarted(self) -> Restarted:
         covering = () if self._config.systemd.units or not only_covers(self._loop.node) else (SYSTEMD,)
+        sources = self._machine.names if self._machine is not None else ()
+        openings, runtimes = self._timetable.read(), tuple(self._runtimes)
         name = self._fleet.name if self._fleet is not None else ""
-        return Restarted(self._driver.chips(), tuple(self._runtimes), self._timetable.read(), name, covering)
+        return Restarted(self._driver.chips(), runtimes, openings, name, covering, sources)
 
     def _open_fleet(self) -> "EtcdFleet | None":
         """Return this appliance in its fleet, if there is one. Nobody is asked yet."""
@@ -392,6 +411,9 @@ class Service:
         if ails:
             text = f"driver {self._driver.name} is not well"
             found.append(Trouble(TroubleKind.DRIVER, self._driver.name, text, "; ".join(ails), "cmgr check"))
+        for source in (each for each in self._sources() if each["on"] and each["why"]):
+            text = f"source {source['name']} tells nothing of the machine"
+            found.append(Trouble(TroubleKind.SOURCE, source["name"], text, source["why"], "cmgr check"))
         if self._metrics is not None and (why := self._metrics.trouble()):
             found.append(Trouble(TroubleKind.DEGRADED, "metrics", "metrics are not served", why, "cmgr check"))
         if self._shut:
@@ -414,8 +436,12 @@ class Service:
         node, ails = self._loop.node, self._troubles()
         state = view.state_of_service(node, ails) if self._state == "ready" else self._state
         return view.Own(
-            state, self._driver.name, tuple(node.runtimes), __version__, os.getpid(), self._since, ails
-        )  # fmt: skip
+            state, self._driver.name, tuple(node.runtimes), __version__, os.getpid(), self._since, ails, self._sources()
+        )
+
+    def _sources(self) -> "tuple[shapes.Source, ...]":
+        states = self._machine.states() if self._machine is not None else ()
+        return tuple({"name": each.name, "on": not each.off, "why": each.off or each.deaf} for each in states)
 
 
 def _damaged(what: str) -> TroubleMet:

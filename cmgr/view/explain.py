@@ -58,6 +58,8 @@ def _observed(policy: Policy) -> list[str]:
 
 
 def _done(verdict: Verdict, policy: Policy) -> list[str]:
+    if verdict.fault_class is FaultClass.MACHINE:
+        return _of_machine(verdict.handling, policy)
     lines = what(verdict.level, policy)
     if verdict.handling.pre_isolates:
         lines = [
@@ -67,6 +69,18 @@ def _done(verdict: Verdict, policy: Policy) -> list[str]:
     if verdict.fault_class is FaultClass.NETWORK and verdict.handling is not Handling.SubHealthFault:
         lines.append("a held container with the label cmgr.needs-network=true waits until the link is up again")
     return lines
+
+
+def _of_machine(handling: Handling, policy: Policy) -> list[str]:
+    lines = ["it is recorded and shown" + (", and alarms tell of it" if handling >= Handling.SubHealthFault else "")]
+    if handling >= Handling.PreSeparateNPU:
+        lines.append("keeps new work from all chips (pre-isolated): cmgr chips --available leaves them out")
+    quiet = span(policy.machine_quiet)
+    return [
+        *lines,
+        "stops nothing and resets nothing",
+        f"what happens once counts as over after {quiet} (machine.quiet)",
+    ]
 
 
 def _by_severity(policy: Policy) -> list[str]:

@@ -43,6 +43,12 @@ ContainerStatus = Literal["running", "pausing", "paused", "resuming", "settling"
 FindingState = Literal["ok", "warning", "error"]
 
 
+class Source(TypedDict):
+    name: Annotated[str, "what is asked"]
+    on: Annotated[bool, "whether there is anything to look at here"]
+    why: Annotated[str, "why it is off; or why it tells nothing though it is on"]
+
+
 class Service(TypedDict):
     state: Annotated[
         ServiceState,
@@ -59,6 +65,7 @@ class Service(TypedDict):
     maintenance_until: Annotated[Time | None, "when that ends by itself"]
     maintenance_by: Annotated[str | None, "who ordered it, or maintenance.windows"]
     troubles: NotRequired[Annotated[list[str], "what is wrong with the service, a sentence each"]]
+    sources: NotRequired[Annotated[list[Source], "who tells of the machine's faults ([machine.md](machine.md))"]]
 
 
 class Trouble(TypedDict):
@@ -262,8 +269,21 @@ class ChipFault(Fault):
     cleared: Annotated[Time | None, "null while it is active"]
 
 
+class MachineFault(TypedDict):
+    code: Annotated[str, "words with hyphens, or a name and a number: SXid 20034"]
+    part: Annotated[str, "the part of the machine that has it, where there is one"]
+    source: Annotated[str, "who has found it"]
+    handling: Annotated[HandlingName, "the word of its table"]
+    since: Annotated[Time, "since when it is there"]
+    changed: Annotated[Time, "when it happened last"]
+    count: Annotated[int, "how often it was found anew"]
+    text: Annotated[str, "what its source says of it"]
+    until: Annotated[Time | None, "when it counts as over, if it does not happen again; null: when it is no longer so"]
+
+
 class Faults(TypedDict):
     faults: Annotated[list[ChipFault], "chip by chip, the gravest first"]
+    machine: Annotated[list[MachineFault], "the active ones of the machine around the chips, the gravest first"]
 
 
 class Episode(TypedDict):

@@ -21,6 +21,7 @@ from cmgr.view import troubles as wrong
 from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, runtime_hint
 from cmgr.view.containers import DOWN, Down, containers, down
 from cmgr.view.explain import explain
+from cmgr.view.machine import machine_faults
 from cmgr.view.rules import raised_by
 from cmgr.words import one_line, stamp, stamp_or_none
 
@@ -44,6 +45,7 @@ class Own:
     pid: int | None = None
     since: datetime | None = None
     troubles: tuple[Trouble, ...] = ()
+    sources: "tuple[shapes.Source, ...]" = ()
 
 
 def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
@@ -107,9 +109,10 @@ def service(node: Node, own: Own) -> "shapes.Service":
         "maintenance_until": stamp_or_none(known.until) if known is not None else None,
         "maintenance_by": one_line(known.who) if known is not None else None,
         "troubles": wrong.of_service(troubles(node, own)),
+        "sources": list(own.sources),
     }
     if not own.version:
-        del told["version"], told["troubles"]
+        del told["version"], told["troubles"], told["sources"]
     return told
 
 
@@ -252,9 +255,10 @@ def _fault(node: Node, fault: Fault) -> "shapes.Fault":
     }
 
 
-def faults(node: Node) -> "list[shapes.ChipFault]":
-    """Return the active faults of all chips, chip by chip, the gravest first."""
-    return [fault_of_chip(node, fault) for chip in sorted(node.faults) for fault in active_faults(node, chip)]
+def faults(node: Node) -> "shapes.Faults":
+    """Return the active faults of all chips, and of the machine."""
+    rows = [fault_of_chip(node, fault) for chip in sorted(node.faults) for fault in active_faults(node, chip)]
+    return {"faults": rows, "machine": machine_faults(node)}
 
 
 def fault_of_chip(node: Node, fault: Fault) -> "shapes.ChipFault":

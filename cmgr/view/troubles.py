@@ -30,6 +30,7 @@ from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.view.advice import called, isolation_hint, ring_hint, runtime_hint, titled
 from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
 from cmgr.view.groups import troubles as of_groups
+from cmgr.view.machine import troubles as of_machine
 from cmgr.view.slots import away, fewer
 from cmgr.words import counted, one_line, stamp_or_none, times
 
@@ -49,6 +50,7 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *(found for _, ring in sorted(node.rings.items()) for found in _ring(node, ring)),
         *(_chip(node, chip, why) for chip in sorted({*node.chips, *node.isolations}) if (why := unfit(node, chip))),
         *_pre_isolated(node),
+        *of_machine(node),
         *of_groups(node),
         *_short(node),
         *_failed(node),
@@ -187,6 +189,8 @@ def _pre_isolated(node: Node) -> Iterator[Trouble]:
     since: dict[FaultCode, datetime] = {}
     for chip in sorted(node.chips):
         for code, began in pre_isolating(node, chip).items():
+            if node.catalog.class_of(code) is FaultClass.MACHINE:
+                continue  # It is told once, of the machine.
             chips.setdefault(code, []).append(chip)
             since[code] = min(since.get(code, began), began)
     for code, found in sorted(chips.items()):

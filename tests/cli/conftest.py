@@ -103,7 +103,7 @@ def answers(node: Node, asked: list[Request]) -> Answer:
             case "chips":
                 return {"chips": view.chips(node)}
             case "faults":
-                return {"faults": view.faults(node)}
+                return view.faults(node)
             case "explain":
                 return view.explain(str(request.args["code"]), Node(Policy(), load_catalog(Config())))
             case _:

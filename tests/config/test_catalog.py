@@ -11,7 +11,7 @@ from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.config.tables.table import KEYS, read_table
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import FORMS, Catalog
+from cmgr.model.values.catalog import FORMS, Catalog, is_of_machine
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level, Severity
 from cmgr.vendor import vendors
 from tests.config.support import written
@@ -127,7 +127,8 @@ def test_an_operators_table_in_toml_says_the_same(tmp_path: Path) -> None:
 def test_an_operators_table_can_replace_the_built_in_one(tmp_path: Path) -> None:
     path = written(tmp_path / "faults.json", '{"RestartNPUCodes": ["A1"]}')
     catalog, warnings = catalog_of(path, "replace")
-    assert set(catalog.entries) == {"000000A1"}
+    assert {code for code in catalog.entries if not is_of_machine(code)} == {"000000A1"}
+    assert catalog.judge(FaultCode("raid-degraded"), None).handling is Handling.SubHealthFault
     assert len(warnings) == 5
     assert "SeparateNPUCodes is missing" in warnings[-1]
 
@@ -247,3 +248,15 @@ def test_a_level_without_its_key_in_a_built_in_table_is_named(monkeypatch: pytes
     monkeypatch.setattr("cmgr.config.tables.catalog._NEEDED", ("SeparateNPUCodes", "DoubtfulCodes"))
     with pytest.raises(AssertionError, match=r"^DoubtfulCodes: the built-in table of .* has a key for each level$"):
         catalog_of("")
+
+
+def test_the_machine_s_own_codes_are_given_levels_by_the_same_keys(tmp_path: Path) -> None:
+    text = '{"NotHandleFaultCodes": ["fan-failed"], "RestartNPUCodes": ["psu-failed", "no-such-part"]}'
+    catalog, warnings = catalog_of(written(tmp_path / "faults.json", text))
+    asked = {code: catalog.judge(FaultCode(code), None) for code in ("fan-failed", "psu-failed", "raid-degraded")}
+    assert {code: (v.handling.name, v.level.name) for code, v in asked.items()} == {
+        "fan-failed": ("NotHandleFault", "NotHandleFault"),
+        "psu-failed": ("SubHealthFault", "NotHandleFault"),
+        "raid-degraded": ("SubHealthFault", "NotHandleFault"),
+    }
+    assert (asked["fan-failed"].meaning, warnings) == ("a fan turns too slowly, or not at all", [])

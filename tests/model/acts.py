@@ -10,11 +10,12 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.commands import StopContainer
 from cmgr.model.values.containers import Exit
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
+from cmgr.model.values.machine import Symptom
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.rules import DurationRule, FrequencyRule, Rules
 from tests.model.machine import a_daemon_restarts, a_runtime_comes_or_goes, compose_makes_anew, somebody_acts
-from tests.model.world import CODES, LINK_DOWN, REPORTED, World
+from tests.model.world import CODES, LINK_DOWN, OF_MACHINE, REPORTED, World
 
 RULES = Rules(
     {
@@ -145,6 +146,17 @@ def _a_program_reports(world: World) -> None:
         world.step(facts.ReportOrdered(REPORTED, module, chips, None if over else until, "a program", highest))
 
 
+def _the_machine_ails(world: World) -> None:
+    """Let a source of the machine's faults look: it finds some, or nothing."""
+    dice, mark = world.rng, str(world.machine.now)
+    found = [
+        Symptom(FaultCode(code), dice.choice(["", "md0"]), mark=dice.choice(["", mark]), grave=dice.random() < 0.2)
+        for code in OF_MACHINE
+        if dice.random() < 0.3
+    ]
+    world.step(facts.MachineTold(dice.choice(["raid", "kernel"]), tuple(found)))
+
+
 ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     # The event, how often in a walk among people, and how often in one where only the hardware and cmgr fail.
     (World.answer, 60, 80),
@@ -165,6 +177,7 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     (_a_person_restarts_or_resumes_a_group, 2, 1),
     (_maintenance, 1, 1),
     (_a_program_reports, 2, 1),
+    (_the_machine_ails, 2, 1),
     (_a_window_opens_or_shuts, 4, 4),
     (World.die, 2, 1),
 )
@@ -185,6 +198,9 @@ def heal(world: World) -> None:
     world.opened = {*world.policy.windows()}
     world.step(facts.CalendarRead(world.openings()))
     world.step(facts.MaintenanceOrdered(on=False, who="a test"))
+    for source in ("raid", "kernel"):
+        world.step(facts.MachineTold(source, ()))
+    world.step(facts.AcknowledgeOrdered(tuple(f"machine-{code}" for code in OF_MACHINE), "a test"))
     for chip in list(world.node.isolations):
         world.step(facts.ReleaseOrdered(chip, "a test"))
     end, pause = machine.now + timedelta(hours=1), timedelta(seconds=60)

@@ -28,6 +28,7 @@ from cmgr.model.values.containers import Exit
 from cmgr.model.values.documents import Seen
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.healing import Hang
+from cmgr.model.values.machine import Symptom
 from cmgr.model.values.node import known_faults
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Phase
@@ -127,6 +128,9 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "fault on chip 0: cleared": _clears,
     "read needed": lambda _: facts.ReadNeeded(ChipId(0)),
     "chips listed: one more": lambda c: facts.ChipsListed((*c.chips, Chip(ChipId(8), RingId(8), logical=8))),
+    "machine told: memory-uncorrected": lambda _: facts.MachineTold(
+        "memory", (Symptom(FaultCode("memory-uncorrected"), "mc0", "1 error", "boot:1", grave=True),)
+    ),
     "ring read: well": _read(),
     "ring read: not booted": _read(booted=False),
     "ring read: no answer": _read(error="timed out"),

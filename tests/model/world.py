@@ -45,11 +45,20 @@ CODES = {
     REPORTED: Handling.RestartRequest,
     LINK_DOWN: Handling.SeparateNPU,
 }
+OF_MACHINE = {
+    "memory-corrected": Handling.NotHandleFault,
+    "raid-degraded": Handling.RestartNPU,
+    "memory-uncorrected": Handling.PreSeparateNPU,
+    "raid-failed": Handling.SeparateNPU,
+}
+"""Of the machine itself; one by the table of somebody who thinks that it could be reset."""
+
 CATALOG = Catalog(
     {
         FaultCode(c): Entry(word, "test", fault_class=FaultClass.NETWORK if c == LINK_DOWN else FaultClass.CHIP)
         for c, word in CODES.items()
     }
+    | {FaultCode(c): Entry(word, "test") for c, word in OF_MACHINE.items()}
 )
 
 

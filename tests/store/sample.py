@@ -13,6 +13,7 @@ from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.groups import GroupPhase
 from cmgr.model.values.healing import Healing
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Phase, Ring
@@ -98,6 +99,10 @@ _fault = Fault(
     CHIP, CODE, "1/2", Level.RestartNPU, NOW, LATER, LATER, Severity.major, 3, True, handling=Handling.RestartNPU
 )
 _share = Share("100", "vir04", 1, frozenset({"/dev/vdavinci100"}), "make it", False, True, "it does not fit")
+_ailment = MachineFault(
+    FaultCode("memory-uncorrected"), "mc0", "memory", Handling.PreSeparateNPU, NOW, LATER, "1 error", 2, "boot:2", True,
+    LATER, LATER,
+)  # fmt: skip
 _raise = Raise(RuleKind.FREQUENCY, Handling.SeparateNPU, NOW, "came 3 times", True)
 
 TROUBLE = Trouble(
@@ -136,6 +141,7 @@ NODE = Node(
         OTHER._replace(id="new"): Container(OTHER._replace(id="new"), "new"),
     },
     faults={CHIP: {_fault.key: _fault}},
+    machine_faults={_ailment.key: _ailment},
     tallies={(CHIP, CODE): Tally(CHIP, CODE, (NOW, LATER), (_raise,), LATER, NOW, LATER)},
     isolations={CHIP: Isolation(CHIP, NOW, "operator", "smells", FaultCode("00000001"), LATER)},
     holds={KEY: _hold},

@@ -169,6 +169,21 @@ CREATE TABLE isolations (
     clean_since TEXT,
     PRIMARY KEY (chip)
 );
+CREATE TABLE machine_faults (
+    code TEXT NOT NULL,
+    part TEXT NOT NULL,
+    source TEXT NOT NULL,
+    handling TEXT NOT NULL,
+    since TEXT NOT NULL,
+    changed TEXT NOT NULL,
+    text TEXT DEFAULT '' NOT NULL,
+    count INTEGER DEFAULT 1 NOT NULL,
+    mark TEXT DEFAULT '' NOT NULL,
+    grave BOOLEAN DEFAULT 0 NOT NULL,
+    until TEXT,
+    cleared TEXT,
+    PRIMARY KEY (code, part)
+);
 CREATE TABLE maintenance (
     id INTEGER NOT NULL,
     since TEXT NOT NULL,

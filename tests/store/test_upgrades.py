@@ -33,6 +33,7 @@ OF_0_1_0 = replace(
     occasions={},
     slots={},
     reservations={},
+    machine_faults={},
     holds={
         key: replace(hold, sick=0, inherited=False, wish=frozenset(), short="")
         for key, hold in sample.NODE.holds.items()

@@ -41,6 +41,8 @@ DEFAULTS: Mapping[str, Setting] = {
     "retry.backoff": "100ms",
     "retry.settle": "0s",
     "metrics.listen": "",
+    # The machine that the tests run on may ail.
+    "machine.sources": ["none"],
 }
 
 

@@ -122,7 +122,7 @@ def test_the_chips_of_a_held_container_are_not_available() -> None:
 
 
 def test_faults_are_listed_chip_by_chip() -> None:
-    told = view.faults(faulty(faulty(machine(), 3), 1, Level.NotHandleFault))
+    told = view.faults(faulty(faulty(machine(), 3), 1, Level.NotHandleFault))["faults"]
     assert [(f["chip"], f["level"], f["severity"], f["cleared"]) for f in told] == [
         (1, "NotHandleFault", "major", None),
         (3, "RestartNPU", "major", None),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr import listener
-from cmgr.cli.check import around, cdi, fleet
+from cmgr.cli.check import around, cdi, fleet, machine
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.cli.check.rings import divided, rings
 from cmgr.cli.check.units import clients, units
@@ -19,6 +19,7 @@ from cmgr.cli.source import database_of
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
 from cmgr.errors import CmgrError, ServiceDown, StoreError, chain
+from cmgr.model.values.catalog import is_of_machine
 from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rules import RuleKind
 from cmgr.ports import Ailing, Describing, Dividing
@@ -58,6 +59,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from units(config)
     yield from clients(config, None if isinstance(told, CmgrError) else rows, running_in_units())
     yield from fleet.findings(config)
+    yield from machine.sources(config, None if isinstance(told, CmgrError) else told["service"].get("sources"))
     yield from around.findings(config)
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)
@@ -90,7 +92,8 @@ def _tables(config: Config) -> Iterator[Finding]:
     except CmgrError as error:
         yield of_error(what, error)
     else:
-        yield Finding(what, OK, f"{len(catalog.entries)} codes")
+        others = sum(map(is_of_machine, catalog.entries))
+        yield Finding(what, OK, f"{len(catalog.entries) - others} codes, and {others} of the machine")
     yield from (Finding(what, WARNING, sentence) for sentence in odd)
 
 

@@ -245,14 +245,24 @@ def _chip(chip: "shapes.Chip") -> tuple[str, ...]:
 
 def faults(told: "shapes.Faults", page: Page, *, history: bool) -> list[str]:
     """Return one row for each fault; `history` adds when each cleared."""
+    rows = told["machine"]
+    machine = render.table(_OF_MACHINE, [_machine_fault(row, page.face) for row in rows], page.width) if rows else []
     if not told["faults"]:
-        return ["no faults"] if history else ["no active faults"]
+        return machine or (["no faults"] if history else ["no active faults"])
     head = ["CHIP", "CODE", "LEVEL", "COUNT", "SINCE", "CLEARED", "MODULE"]
     table = [_fault(alike, page.face) for alike in _causes(told["faults"])]
     if not history:
         head.remove("CLEARED")
         table = [(*row[:5], row[6]) for row in table]
-    return render.table(head, table, page.width)
+    return [*render.table(head, table, page.width), *([""] if machine else []), *machine]
+
+
+_OF_MACHINE = ("PART", "CODE", "LEVEL", "COUNT", "SINCE", "WHAT")
+
+
+def _machine_fault(row: "shapes.MachineFault", face: Face) -> tuple[str, ...]:
+    part = row["part"] or "-"
+    return part, row["code"], row["handling"], str(row["count"]), face.when(row["since"]), row["text"]
 
 
 def _causes(faults: "Sequence[shapes.ChipFault]") -> "list[list[shapes.ChipFault]]":

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from cmgr.config.settings import Config
@@ -14,6 +15,9 @@ from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.rules import Rules
 from cmgr.vendor import Vendor, vendors
 from cmgr.words import counted
+
+MACHINE = Path(__file__).parents[2] / "drivers" / "machine" / "tables"
+"""The tables of the machine's own faults, which have no rules."""
 
 _NEEDED = tuple(f"{level.name}Codes" for level in Level)
 """The keys of a table that says a level for everything."""
@@ -51,8 +55,10 @@ def load_catalog(config: Config, warn: Callable[[str], None] = lambda _: None) -
 def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
     """Return the levels alone, without rules. Raises and warns as `load_catalog` does."""
     entries: Mapping[FaultCode, Entry] = {
-        code: entry for vendor in vendors() for code, entry in _builtin(vendor).items()
+        code: entry for vendor in vendors() for code, entry in _of_vendor(vendor).items()
     }
+    # An operator's table that replaces those of the chips says nothing of the machine, unless it does.
+    machine = _builtin(MACHINE, "machine")
     faults = config.faults
     if faults.file:
         own = read_table(faults.file)
@@ -60,7 +66,9 @@ def load_levels(config: Config, warn: Callable[[str], None]) -> Catalog:
         for warning in (*own.warnings, *(missing_levels(own) if replaces else ())):
             warn(f"fault table {faults.file}: {warning}")
         entries = merged(entries, table(own.levels, f"operator's file {faults.file}"), replace=replaces)
-    meanings = {code: words for vendor in vendors() for code, words in _meanings(vendor).items()}
+    entries = {**machine, **entries}
+    tables = (MACHINE, *(vendor.tables for vendor in vendors()))
+    meanings = {code: words for directory in tables for code, words in _meanings(directory).items()}
     told = {code: _told(entry, *meanings[code]) if code in meanings else entry for code, entry in entries.items()}
     return Catalog(told, Level.__members__.get(faults.unknown, faults.unknown))
 
@@ -69,7 +77,7 @@ def load_rules(config: Config, warn: Callable[[str], None]) -> Rules:
     """Return the rules alone. Raises and warns as `load_catalog` does."""
     shipped = Rules()
     for vendor in vendors():
-        built_in = rules.sparing(rules.checked(_shipped(vendor, "rules.json"), "built in").rules)
+        built_in = rules.sparing(rules.checked(_shipped(vendor.tables, "rules.json"), "built in").rules)
         shipped = rules.merged(shipped, built_in, replace=False)
     path = config.faults.rules
     if not path:
@@ -86,31 +94,35 @@ def missing_levels(own: Table) -> tuple[str, ...]:
     return tuple(f"{key} is missing, and the table replaces the built-in one: no code has that level" for key in keys)
 
 
-def _builtin(vendor: Vendor) -> dict[FaultCode, Entry]:
-    read = _shipped(vendor, "levels.json")
-    missing = [key for key in _NEEDED if key not in read]
+def _of_vendor(vendor: Vendor) -> dict[FaultCode, Entry]:
+    missing = [key for key in _NEEDED if key not in _shipped(vendor.tables, "levels.json")]
     assert not missing, f"{', '.join(missing)}: the built-in table of {vendor.chips} has a key for each level"
+    return _builtin(vendor.tables, vendor.chips)
+
+
+def _builtin(tables: Path, name: str) -> dict[FaultCode, Entry]:
+    read = _shipped(tables, "levels.json")
     levels = {KEYS[key]: tuple(FaultCode(code) for code in codes) for key, codes in read.items()}
-    return table(levels, f"built-in table {vendor.chips}")
+    return table(levels, f"built-in table {name}")
 
 
 def _told(entry: Entry, english: Words, chinese: Words) -> Entry:
     return replace(entry, meaning=english.meaning, advice=english.advice, chinese=chinese)
 
 
-def _meanings(vendor: Vendor) -> dict[FaultCode, tuple[Words, Words]]:
+def _meanings(tables: Path) -> dict[FaultCode, tuple[Words, Words]]:
     """Return what the codes mean and what to do about each, in English and in Chinese."""
-    advice, found = _shipped(vendor, "advice.json"), dict[FaultCode, tuple[Words, Words]]()
-    for key, told in _shipped(vendor, "meanings.json").items():
+    advice, found = _shipped(tables, "advice.json"), dict[FaultCode, tuple[Words, Words]]()
+    for key, told in _shipped(tables, "meanings.json").items():
         code, todo = normal_code(key), advice[told["advice"]]
         if code is not None:
             found[code] = Words(told["en"], todo["en"]), Words(told["zh"], todo["zh"])
     return found
 
 
-def _shipped(vendor: Vendor, name: str) -> dict[str, Any]:
+def _shipped(tables: Path, name: str) -> dict[str, Any]:
     try:
-        read: dict[str, Any] = json.loads((vendor.tables / name).read_text(encoding="utf-8"))
+        read: dict[str, Any] = json.loads((tables / name).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read the built-in table {name}", hint="install the package cmgr again") from error
     return read

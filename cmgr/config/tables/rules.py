@@ -10,7 +10,7 @@ from typing import Any
 from cmgr import trust
 from cmgr.config.spelling import did_you_mean, either, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import FORMS, normal_code
+from cmgr.model.values.catalog import FORMS, is_of_machine, normal_code
 from cmgr.model.values.faults import FaultCode, Handling
 from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from cmgr.words import counted
@@ -193,7 +193,9 @@ class _Rule:
             return
         for number, item in enumerate(raw, start=1):
             code = normal_code(item) if isinstance(item, str) else None
-            if code is not None:
+            if code is not None and is_of_machine(code):
+                self.mistakes.append(f"{self.where}.EventId[{number}] = {quoted(item)}: rules are for faults of chips")
+            elif code is not None:
                 yield code
             else:
                 self.mistakes.append(f"{self.where}.EventId[{number}] = {quoted(item)}: must be {FORMS}, in quotes")

@@ -15,13 +15,19 @@ BY_SEVERITY = "severity"
 NAMES = ("Xid", "SXid")
 """The names under which some makes of chips number their faults, as their people write them."""
 
-FORMS = "1 to 8 hexadecimal digits, not all 0, such as 80E24E00, or a name and a number, such as Xid 79"
+FORMS = (
+    "1 to 8 hexadecimal digits, not all 0, such as 80E24E00, a name and a number, such as Xid 79, or words of the "
+    "machine's own, such as raid-degraded"
+)
 """The forms of a code, for a message about a text that is none."""
 
 _HEX = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{1,8})")
 
 _REPORTED = re.compile(r"[0-9]{9}")
 """A code that other programs report. No driver's has nine digits."""
+_WORDS = re.compile(r"(?=.{3,40}\Z)[a-z]+(?:-[a-z]+)+", re.ASCII)
+"""A code of the machine's own."""
+
 _NAMED = re.compile(rf"({'|'.join(NAMES)})[ _-]?0*([1-9][0-9]{{0,5}})", re.ASCII | re.IGNORECASE)
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}", re.ASCII)
 
@@ -65,7 +71,8 @@ class Verdict:
 
     @property
     def level(self) -> Level:
-        return self.handling.level
+        """Return what is done about it on the chip that has it: nothing for what concerns the whole machine."""
+        return Level.NotHandleFault if self.fault_class is FaultClass.MACHINE else self.handling.level
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,8 @@ class Catalog:
         if fault_class is FaultClass.REPORTED:
             origin = "reported by another program, and in no table"
             return Verdict(Handling.NotHandleFault, origin, known=False, fault_class=fault_class)
+        if fault_class is FaultClass.MACHINE:
+            return Verdict(Handling.NotHandleFault, "in no table", known=False, fault_class=fault_class)
         if isinstance(self.unknown, Level):
             return Verdict(Handling[self.unknown.name], "in no table; faults.unknown gives this level", known=False)
         # Nobody said how grave it is, so it is taken for grave: better a person looks once too often.
@@ -98,6 +107,8 @@ class Catalog:
         """Return what a fault with this code concerns."""
         if is_reported(code):
             return FaultClass.REPORTED
+        if is_of_machine(code):
+            return FaultClass.MACHINE
         entry = self.entries.get(code)
         return FaultClass.CHIP if entry is None else entry.fault_class
 
@@ -107,15 +118,20 @@ def is_reported(code: str) -> bool:
     return _REPORTED.fullmatch(code) is not None and code.isascii()
 
 
+def is_of_machine(code: str) -> bool:
+    """Return whether this is a code of the machine around the chips: words, or the error of a switch."""
+    return _WORDS.fullmatch(code) is not None or code.startswith("SXid ")
+
+
 def normal_code(text: str) -> FaultCode | None:
     """Return a code in its one spelling, or None when it is not a code.
 
-    That is eight upper-case hex digits, a name and a number, or nine digits where another program has reported it. A
-    number alone, of up to five decimal digits, is taken for a named one: codes in hex digits are written with all
-    eight. Xids have up to four, SXids five.
+    That is eight upper-case hex digits, a name and a number, words with hyphens where it is the machine's, or nine
+    digits where another program has reported it. A number alone, of up to five decimal digits, is taken for a named
+    one: codes in hex digits are written with all eight. Xids have up to four, SXids five.
     """
     given = text.strip()
-    if is_reported(given):
+    if is_reported(given) or _WORDS.fullmatch(given):
         return FaultCode(given)
     if _NUMBER.fullmatch(given):
         return FaultCode(f"{NAMES[len(given) > 4]} {given}")

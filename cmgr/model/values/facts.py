@@ -11,6 +11,7 @@ from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.fleet_facts import FleetTold, GroupRead, GroupWritten
 from cmgr.model.values.healing import Hang
+from cmgr.model.values.machine import Symptom
 from cmgr.model.values.policy import Packing, Policy
 from cmgr.model.values.troubles import Trouble
 
@@ -21,6 +22,7 @@ class Restarted:
 
     `openings` is what the calendar says. `appliance`: this one's name in its fleet; empty where no engine is set.
     `covering`: those of `runtimes` whose `RuntimeState` says so.
+    `sources`: those that tell of the machine's faults.
     """
 
     chips: tuple[Chip, ...]
@@ -28,6 +30,7 @@ class Restarted:
     openings: tuple[Opening, ...] = ()
     appliance: str = ""
     covering: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,14 @@ class ChipsListed:
     """The driver found chips that were not there when this life began. `chips` are all that are known."""
 
     chips: tuple[Chip, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineTold:
+    """A source of the machine's faults has looked, and this is all that it finds."""
+
+    source: str
+    found: tuple[Symptom, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,6 +484,7 @@ Fact = (
     | FaultReported
     | ReadNeeded
     | ChipsListed
+    | MachineTold
     | RuntimeFound
     | RuntimeUp
     | RuntimeDown

@@ -71,9 +71,16 @@ class FaultClass(StrEnum):
 
 
 def within_class(handling: Handling, fault_class: FaultClass) -> Handling:
-    """Return what is done about a fault of this class: one of the network leaves the chip in use, whatever is asked."""
+    """Return what is done about a fault of this class: one of the network leaves the chip in use, whatever is asked.
+
+    One of the machine is for no chip: nothing is reset for it. Whatever isolates keeps new work from all chips.
+    """
     grave = handling.level is not Level.NotHandleFault
-    return Handling.PreSeparateNPU if grave and fault_class is FaultClass.NETWORK else handling
+    if grave and fault_class is FaultClass.NETWORK:
+        return Handling.PreSeparateNPU
+    if grave and fault_class is FaultClass.MACHINE:
+        return Handling.SubHealthFault if handling.level.handled else Handling.SeparateNPU
+    return handling
 
 
 class Severity(IntEnum):

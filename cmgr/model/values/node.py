@@ -19,6 +19,7 @@ from cmgr.model.values.groups import Group
 from cmgr.model.values.healing import Hang, Healing
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.life import ThisLife
+from cmgr.model.values.machine import MachineFault, MachineKey
 from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.rules import Tally
@@ -104,6 +105,7 @@ class Node:
     containers: Mapping[ContainerKey, Container] = field(default_factory=dict)
     faults: Mapping[ChipId, ChipFaults] = field(default_factory=dict)
     past_faults: ThisLife[Mapping[ChipId, ChipFaults]] = field(default_factory=dict)
+    machine_faults: Mapping[MachineKey, MachineFault] = field(default_factory=dict)
     tallies: Mapping[tuple[ChipId, FaultCode], Tally] = field(default_factory=dict)
     isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
     holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)

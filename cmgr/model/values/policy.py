@@ -246,6 +246,8 @@ class Policy:
     spares: SparePolicy = SparePolicy()
     software_window: timedelta = timedelta(seconds=30)
     """Within so short a time the same code on two chips of one container is the software's doing; 0: it never is."""
+    machine_quiet: timedelta = timedelta(hours=24)
+    """How long after something last happened to the machine it counts as over."""
     death_window: timedelta = timedelta(seconds=60)
     """How long before an episode a container may have died of its fault."""
     cdi_chips: bool = False

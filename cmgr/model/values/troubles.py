@@ -53,6 +53,10 @@ class TroubleKind(StrEnum):
     """Nothing new is to be started on chips that are used on."""
     FEWER_CHIPS = "fewer-chips", Severity.WARNING, "trouble", "CmgrFewerChips"
     """A container runs on fewer chips than it is to have."""
+    MACHINE = "machine", Severity.WARNING, "trouble", "CmgrMachineFault"
+    """The machine around the chips ails."""
+    SOURCE = "source", Severity.WARNING, "deaf", "CmgrMachineSourceDeaf"
+    """A source of the machine's faults tells nothing."""
     FAILED = "failed", Severity.CRITICAL, "gave_up", "CmgrContainerFailed"
     """A container that is down was tried to be started in vain, or its healing was given up."""
     GIVEN_UP = "given-up", Severity.WARNING, "gave_up", "CmgrContainerGivenUp"
@@ -86,6 +90,7 @@ OF_SERVICE = frozenset(
         TroubleKind.DAMAGE,
         TroubleKind.RUNTIME,
         TroubleKind.DRIVER,
+        TroubleKind.SOURCE,
         TroubleKind.DEGRADED,
         TroubleKind.BUG,
     }

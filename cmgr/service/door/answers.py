@@ -83,7 +83,7 @@ class Answers:
     def faults(self, request: Request) -> "shapes.Faults":
         since = request.args.get("since")
         if since is None and not request.args.get("all"):
-            return {"faults": view.faults(self.node())}
+            return view.faults(self.node())
         with self._read() as database:
             return records.faults(self.node(), database, None if since is None else self.now() - _length(str(since)))
 

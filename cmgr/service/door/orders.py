@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cmgr.config.reporters import Reports
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.model.scope import is_spent, on_ring, spent_words, why_idle
+from cmgr.model.values.catalog import is_of_machine, normal_code
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.facts import (
@@ -179,7 +180,7 @@ class Orders:
         return {"on": on, "until": None if until is None else stamp(until), "held": _held_down(node)}
 
     def acknowledge(self, request: Request) -> "shapes.Acknowledged | shapes.Preview":
-        known = {trouble.id: trouble for trouble in self.node().troubles.values()}
+        known = {trouble.id: trouble for trouble in previews.acknowledgeable(self.node())}
         if flag_of(request, "all"):
             ids = sorted(id_ for id_, trouble in known.items() if trouble.stays)
             if not ids:
@@ -206,6 +207,8 @@ class Orders:
             assertion = Assertion(text_of(request, "assertion"))
         except ValueError as error:
             raise BadRequest(f"cannot pretend a fault: assertion is none of {', '.join(Assertion)}") from error
+        if is_of_machine(normal_code(code) or ""):
+            raise BadRequest(f"cannot pretend {code[:40]}: it is no fault of a chip, but of the machine")
         if not isinstance(self.driver, Injector):
             raise CmgrError(
                 "cannot pretend a fault on real chips: allow_injection = false",

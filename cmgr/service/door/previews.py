@@ -10,6 +10,8 @@ from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.node import Node
 from cmgr.model.values.policy import OnIsolate
 from cmgr.model.values.rings import Ring, resets_within
+from cmgr.model.values.troubles import Trouble
+from cmgr.view.machine import troubles as of_machine
 from cmgr.words import span
 
 if TYPE_CHECKING:
@@ -90,6 +92,11 @@ def maintenance(on: bool, length: timedelta | None, down: Sequence[str]) -> "sha
     return {"does": [*told, *([f"down until then: {', '.join(down)}"] if down else [])]}
 
 
+def acknowledgeable(node: Node) -> list[Trouble]:
+    """Return the troubles that a person can take notice of: those that are remembered, and of the machine."""
+    return [*node.troubles.values(), *of_machine(node)]
+
+
 def acknowledge(node: Node, ids: Sequence[str]) -> "shapes.Preview":
-    troubles: Mapping[str, str] = {trouble.id: trouble.text for trouble in node.troubles.values()}
+    troubles: Mapping[str, str] = {trouble.id: trouble.text for trouble in acknowledgeable(node)}
     return {"does": [f"not told any more: {troubles[id_]}" for id_ in ids]}

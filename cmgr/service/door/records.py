@@ -9,6 +9,7 @@ from cmgr.model.values.commands import Note
 from cmgr.model.values.node import Node
 from cmgr.store.history import EpisodeRow, NoteRow
 from cmgr.store.reader import Reader
+from cmgr.view.machine import machine_faults
 from cmgr.view.status import fault_of_chip
 from cmgr.words import one_line, stamp, stamp_or_none
 
@@ -22,7 +23,8 @@ LIMIT = 20
 
 def faults(node: Node, database: Reader, since: datetime | None) -> "shapes.Faults":
     """Return the active faults, and those that cleared at `since` or later; None: ever. Raises `StoreError`."""
-    return {"faults": [fault_of_chip(node, fault) for fault in database.faults(since=since)]}
+    rows = [fault_of_chip(node, fault) for fault in database.faults(since=since)]
+    return {"faults": rows, "machine": machine_faults(node)}
 
 
 def episodes(database: Reader, limit: int, now: datetime) -> "shapes.Episodes":

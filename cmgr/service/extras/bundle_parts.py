@@ -58,7 +58,7 @@ def parts(sources: Sources, action: ResetRing, settings: Bundles) -> list[Part]:
     made = [
         json_part("about.json", _about(action, ring, sources.now())),
         json_part("status.json", view.status(node, own, sources.now())),
-        json_part("faults.json", {"faults": view.faults(node)}),
+        json_part("faults.json", view.faults(node)),
     ]
     jobs: list[Callable[[], Iterable[Part]]] = [
         lambda: [json_part("timeline.json", {"notes": _timeline(sources.database, ring.episode)})],

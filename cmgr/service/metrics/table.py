@@ -21,6 +21,7 @@ from cmgr.service.metrics.tally import DRIVER, Counts, Spread, Spreads
 from cmgr.view import status as view
 from cmgr.view.containers import down
 from cmgr.view.groups import groups
+from cmgr.view.machine import active
 from cmgr.view.troubles import of_service
 from cmgr.view.troubles import troubles as all_troubles
 from cmgr.words import one_line
@@ -288,6 +289,23 @@ def _faults(look: Look) -> Samples:
 
 def _fault_labels(chip: ChipId, fault: Fault) -> tuple[str, ...]:
     return str(chip), one_line(fault.code)[:_MOST_LETTERS], fault.level.name
+
+
+# The machine around them.
+
+
+@gauge("cmgr_machine_faults", "Active faults of the machine itself.", "code", "level")
+def _machine_faults(look: Look) -> Samples:
+    found: dict[tuple[str, ...], int] = {}
+    for fault in active(look.node):
+        labels = one_line(fault.code)[:_MOST_LETTERS], fault.handling.name
+        found[labels] = found.get(labels, 0) + 1
+    return found.items()
+
+
+gauge("cmgr_machine_source_up", "Whether a source of them that there is here tells anything: 1 or 0.", "source")(
+    lambda look: (((s["name"],), float(not s["why"])) for s in look.own.sources if s["on"])
+)
 
 
 METRICS = (*_table.metrics, *MEASURED)

@@ -1,0 +1,149 @@
+"""The BMC's word on power supplies, fans, temperatures and the rest, asked by ipmitool: its sensors, and its log.
+
+The sensors say what is so now; of the log only what no sensor shows any more counts: errors of memory, processors and
+buses. Its entries may be years old, and its clock may be wrong: their age is taken from the BMC's own time.
+Source of the words: ipmitool 1.8.19, which takes them from the IPMI specification 2.0, section 42.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cmgr.drivers.machine.source import Off
+from cmgr.drivers.machine.sysfs import named
+from cmgr.drivers.machine.tool import Said, ask
+from cmgr.errors import DriverError
+from cmgr.model.values.machine import Symptom
+
+_DEVICES = ("dev/ipmi0", "dev/ipmi/0", "dev/ipmidev/0")
+_NEWEST = "128"
+"""So many entries of the log are read: a BMC gives about fifty in a second."""
+
+_MOST_LINES = 4096
+_POWER = re.compile(r"10\.\d+")
+"""The entity of a power supply."""
+
+_STATES = (
+    ("psu-failed", ("Power Supply AC lost", "AC out-of-range", "Power Supply Inactive", "Failure detected")),
+    ("psu-failed", ("Predictive failure", "Config Error")),
+    ("redundancy-lost", ("Redundancy Lost", "Non-Redundant", "Redundancy Degraded")),
+    ("disk-failing", ("Drive Fault", "Predictive Failure", "In Failed Array", "In Critical Array")),
+)
+"""The meaning of a sensor's states, as ipmitool words them."""
+
+_UNITS = (("RPM", "fan-failed"), ("degrees", "temperature-critical"))
+
+_EVENTS = (
+    ("Memory", "memory-uncorrected", ("Uncorrectable ECC",)),
+    ("Memory", "memory-corrected", ("Correctable ECC",)),
+    ("Processor", "processor-corrected", ("Correctable machine check",)),
+    ("Processor", "processor-failed", ("IERR", "Thermal Trip", "FRB", "Machine Check", "machine check")),
+    ("Critical Interrupt", "pci-corrected", ("Bus Correctable",)),
+    ("Critical Interrupt", "pci-fatal", ("Bus Fatal",)),
+    ("Critical Interrupt", "pci-uncorrected", ("Bus Uncorrectable", "PCI SERR", "PCI PERR")),
+)
+
+
+class Ipmi:
+    """The BMC of this machine."""
+
+    name = "ipmi"
+    slow = 5
+
+    def __init__(self, root: Path, program: str, seconds: float) -> None:
+        self._root = root
+        self._program = program
+        self._seconds = seconds
+        self._before: frozenset[str] | None = None
+
+    def look(self) -> Sequence[Symptom]:
+        if not any((self._root / device).exists() for device in _DEVICES):
+            raise Off("there is no BMC (/dev/ipmi0)")
+        sensors = sensed(self._ask("sdr", "elist").text)
+        now = moment(*self._ask("sel", "time", "get").text.partition(" ")[::2])
+        log = entries(self._ask("-c", "sel", "list", "last", _NEWEST).text)
+        marks = frozenset(symptom.mark for symptom, _ in log)
+        # An entry without a time is new if it was not there when this life began.
+        before = marks if self._before is None else self._before
+        self._before = before
+        events = [
+            replace(symptom, age=now - at if now is not None and at is not None else timedelta())
+            for symptom, at in log
+            if (now is not None and at is not None) or symptom.mark not in before
+        ]
+        return [*sensors, *events]
+
+    def _ask(self, *words: str) -> Said:
+        said = ask(self._program, words, self._seconds)
+        complaint = said.complaint.strip().splitlines()[-1:] or ["it does not say why"]
+        if said.status != 0 and "Permission denied" in said.complaint:
+            raise Off(f"ipmitool has no right: {complaint[0]}")
+        if said.status != 0:
+            raise DriverError(f"ipmitool {' '.join(words[-2:])} failed: {complaint[0][:200]}")
+        return said
+
+
+def sensed(text: str) -> list[Symptom]:
+    """Return what is wrong by the text of `ipmitool sdr elist`: name, number, status, entity, reading or states."""
+    found: list[Symptom] = []
+    for line in text.splitlines()[:_MOST_LINES]:
+        fields = [field.strip() for field in line.split("|")]
+        if len(fields) == 5:
+            found += _sensor(*fields)
+    return found
+
+
+def _sensor(name: str, _number: str, status: str, entity: str, reading: str) -> Iterator[Symptom]:
+    # Power supplies are mostly all called Status.
+    is_power = _POWER.fullmatch(entity) is not None
+    part = f"BMC {name} {entity}" if is_power else f"BMC {name}"
+    if status in ("cr", "nr", "lcr", "ucr", "lnr", "unr"):
+        code = next((code for unit, code in _UNITS if unit in reading), "sensor-critical")
+        yield named(code, part, reading)
+        return
+    for code, states in _STATES:
+        if code == "psu-failed" and not is_power:
+            continue
+        if any(state in reading for state in states) and "Fully Redundant" not in reading:
+            yield named(code, part, reading)
+            return
+
+
+def entries(text: str) -> list[tuple[Symptom, datetime | None]]:
+    """Return what the log's entries mean that are not over, by the text of `ipmitool -c sel list`, with their times.
+
+    Of each kind of event of a sensor the last one counts.
+    """
+    found: dict[tuple[str, str], tuple[Symptom, datetime | None]] = {}
+    for line in text.splitlines()[:_MOST_LINES]:
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) < 6:
+            continue
+        number, date, time, sensor, event, direction = fields[:6]
+        code = _meaning(sensor, event)
+        if code and direction == "Asserted":
+            symptom = named(code, f"BMC {sensor}", event, f"{number} {date} {time}")
+            found[code, sensor] = symptom, moment(date, time)
+        elif code:
+            found.pop((code, sensor), None)
+    return list(found.values())
+
+
+def _meaning(sensor: str, event: str) -> str:
+    for kind, code, events in _EVENTS:
+        if sensor.startswith(kind) and any(words in event for words in events):
+            return code
+    return ""
+
+
+def moment(date: str, time: str) -> datetime | None:
+    """Return the time that ipmitool writes like this; None where the BMC did not know it, or nobody can read it."""
+    text = f"{date.strip()} {time.strip().split(' ')[0]}"
+    for form in ("%m/%d/%y %H:%M:%S", "%m/%d/%Y %H:%M:%S"):
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,110 @@
+"""The word of the kernel's log on the machine: hardware errors, buses, disks, tasks that hang, memory that ran out.
+
+Source of the lines: the kernel's own source (arch/x86/kernel/cpu/mce, drivers/acpi/apei/ghes.c, drivers/pci/pcie/aer.c,
+kernel/hung_task.c, kernel/watchdog.c, mm/oom_kill.c, block/blk-core.c, fs/ext4/super.c).
+"""
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from cmgr.drivers.kernel_log import KernelLog, Record
+from cmgr.drivers.machine.source import Off, word
+from cmgr.drivers.processes import container_of
+from cmgr.errors import DriverError
+from cmgr.model.values.faults import FaultCode
+from cmgr.model.values.machine import Symptom
+
+MOST = 200
+"""Kinds of events that are remembered, the newest ones."""
+
+_ROOM = 2048
+"""So much of a line is looked at; the lines that matter are shorter."""
+
+_HINT = "run as root; /usr/lib/cmgr/machine.conf shows it to the service"
+
+_LINES = tuple(
+    (code, re.compile(pattern, re.ASCII))
+    for code, pattern in (
+        ("processor-corrected", r"\[Hardware Error\]: event severity: corrected()"),
+        ("machine-check", r"\[Hardware Error\]: event severity: (?:recoverable|fatal)()"),
+        ("machine-check", r"mce: \[Hardware Error\]: Machine check events logged()"),
+        ("machine-check", r"\[Hardware Error\]: CPU \d+: Machine Check()"),
+        ("memory-uncorrected", r"Memory failure: 0x[0-9a-f]+: recovery action for .*: (?:Recovered|Failed|Ignored)()"),
+        ("pci-corrected", r"(\S{1,64}): PCIe Bus Error: severity=Correct"),
+        ("pci-fatal", r"(\S{1,64}): PCIe Bus Error: severity=Uncorrect\w+ \(Fatal\)"),
+        ("pci-uncorrected", r"(\S{1,64}): PCIe Bus Error: severity=Uncorrect"),
+        ("task-hung", r"INFO: task (\S{1,64}):\d+ blocked for more than \d+ seconds"),
+        ("processor-stuck", r"BUG: (?:soft lockup|workqueue lockup).* - (CPU#\d+) stuck"),
+        ("disk-error", r"(?:I/O|critical (?:medium|target)) error, dev (\S{1,64}),"),
+        ("file-system-error", r"(?:EXT4-fs|BTRFS) error \(device ([^):]{1,64})"),
+        ("file-system-error", r"XFS \(([^)]{1,64})\): (?:Corruption|Metadata|.*shut)"),
+        ("memory-exhausted", r"oom-kill:constraint=CONSTRAINT_(?:NONE|CPUSET|MEMORY_POLICY)(),"),
+    )
+)
+_KILLED = re.compile(
+    r"oom-kill:constraint=CONSTRAINT_MEMCG,.*task_memcg=([^,]{1,512}),task=(.{1,64}),pid=\d+", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    symptom: Symptom
+    seconds: float
+
+
+class Kernel:
+    """The kernel's log, from its beginning on: what happened before cmgr was started counts by its age."""
+
+    name = "kernel"
+    slow = 1
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / "dev/kmsg"
+        self._boot = root / "proc/sys/kernel/random/boot_id"
+        self._log: KernelLog[_Heard] | None = None
+        self._heard: dict[tuple[FaultCode, str, str], _Heard] = {}
+        self._id = ""
+        self._lines = 0
+
+    def look(self) -> Sequence[Symptom]:
+        if self._log is None:
+            self._id = word(self._boot)
+            try:
+                self._log = KernelLog(str(self._path), self._parse, _HINT)
+            except DriverError as error:
+                raise Off(f"{error.message}; {_HINT}") from error
+        for heard in self._log.so_far():
+            symptom = heard.symptom
+            key = symptom.code, symptom.part, symptom.container
+            self._heard.pop(key, None)
+            self._heard[key] = heard
+        for key in list(self._heard)[:-MOST]:
+            del self._heard[key]
+        now = time.clock_gettime(time.CLOCK_MONOTONIC)
+        return [replace(h.symptom, age=timedelta(seconds=max(0.0, now - h.seconds))) for h in self._heard.values()]
+
+    def _parse(self, record: Record) -> _Heard | None:
+        self._lines += 1
+        found = said(record.text)
+        if found is None:
+            return None
+        mark = f"{self._id}:{record.number or self._lines}"
+        seconds = record.seconds or time.clock_gettime(time.CLOCK_MONOTONIC)
+        return _Heard(replace(found, mark=mark), seconds)
+
+
+def said(line: str) -> Symptom | None:
+    """Return what this line of the log means, without when it was; None for nothing that matters here."""
+    line = line[:_ROOM]
+    if killed := _KILLED.search(line):
+        container = container_of(f"0::{killed[1]}")
+        text = f"the kernel killed {killed[2]}, for its memory is limited"
+        return Symptom(FaultCode("container-out-of-memory"), text=text, container=container) if container else None
+    for code, pattern in _LINES:
+        if match := pattern.search(line):
+            return Symptom(FaultCode(code), match[1], line.strip())
+    return None

@@ -1,0 +1,128 @@
+"""The machine's sources, each asked on a thread of its own: whichever hangs, hangs alone, and is told of as deaf."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from cmgr.config.sources import Machine
+from cmgr.drivers.machine.file_systems import FileSystems
+from cmgr.drivers.machine.ipmi import Ipmi
+from cmgr.drivers.machine.kernel import Kernel
+from cmgr.drivers.machine.smart import Smart
+from cmgr.drivers.machine.source import Off, Source
+from cmgr.drivers.machine.sysfs import Disks, Memory, Raid, Sensors
+from cmgr.errors import chain
+from cmgr.model.values.facts import MachineTold
+from cmgr.model.values.machine import Symptom
+from cmgr.words import span
+
+_DEAF = 1.25
+"""A source is deaf after so many times its limit: a program that it asks is given up at the limit, and that is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a source does. `off`: why there is nothing to look at; `deaf`: why it tells nothing though there is."""
+
+    name: str
+    off: str = ""
+    deaf: str = ""
+
+
+class _Asked:
+    """One source, which a thread of its own asks; any thread reads how it does."""
+
+    def __init__(self, source: Source, timeout: timedelta) -> None:
+        self.source = source
+        self._timeout = timeout
+        self._began: float | None = None
+        self._off = ""
+        self._error = ""
+
+    def ask(self) -> tuple[Symptom, ...] | None:
+        """Return what it finds; None where it says nothing. Raises nothing, and may never return."""
+        self._began = time.monotonic()
+        try:
+            return self._found()
+        except PermissionError as error:
+            self._off, self._error = f"no right to read {error.filename}", ""
+        except Exception as error:
+            # Sources read what a broken machine says: whatever it is, the next round goes on.
+            self._off, self._error = "", chain(error)
+        finally:
+            self._began = None
+        return None
+
+    def _found(self) -> tuple[Symptom, ...] | None:
+        try:
+            found: tuple[Symptom, ...] | None = tuple(self.source.look())
+            off = ""
+        except Off as why:
+            # Whatever it has told of before is gone with it.
+            off, found = str(why), None if self._off else ()
+        self._off, self._error = off, ""
+        return found
+
+    def state(self) -> State:
+        began = self._began
+        if began is not None and time.monotonic() - began > self._timeout.total_seconds() * _DEAF:
+            return State(self.source.name, deaf=f"it has not answered for more than {span(self._timeout)}")
+        return State(self.source.name, self._off, self._error)
+
+
+def sources(settings: Machine, names: Sequence[str]) -> list[Source]:
+    """Return the sources of these names."""
+    root, seconds = Path(settings.root), settings.timeout.total_seconds()
+    made: list[Source] = [
+        Memory(root),
+        Disks(root),
+        Smart(root, settings.smartctl, seconds),
+        Raid(root),
+        FileSystems(root),
+        Sensors(root),
+        Ipmi(root, settings.ipmitool, seconds),
+        Kernel(root),
+    ]
+    return [source for source in made if source.name in names]
+
+
+class MachineWatch:
+    """From `start` to `close`. `patience`: after so many seconds a source that has not answered is deaf."""
+
+    def __init__(self, asked: Sequence[Source], settings: Machine) -> None:
+        self._asked = [_Asked(source, settings.timeout) for source in asked]
+        self._every = settings.every.total_seconds()
+        self._stopped = threading.Event()
+        self._tell: Callable[[MachineTold], None] = lambda _: None
+        self.names = tuple(source.name for source in asked)
+        self.patience = settings.timeout.total_seconds() * 2
+
+    def start(self, tell: Callable[[MachineTold], None]) -> None:
+        """Ask each source from now on. `tell` is called on their threads; it neither blocks nor raises."""
+        self._tell = tell
+        for asked in self._asked:
+            threading.Thread(
+                target=self._go_on, args=(asked,), name=f"machine-{asked.source.name}", daemon=True
+            ).start()
+
+    def once(self) -> tuple[Callable[[], object], ...]:
+        """Return, for each source, what asks it once: for whoever only looks at `states` afterwards."""
+        return tuple(asked.ask for asked in self._asked)
+
+    def close(self) -> None:
+        """Tell nothing more. Does not wait: a thread that the kernel keeps cannot be called back."""
+        self._stopped.set()
+
+    def states(self) -> tuple[State, ...]:
+        """Return how each source does. Any thread; does not block."""
+        return tuple(asked.state() for asked in self._asked)
+
+    def _go_on(self, asked: _Asked) -> None:
+        while not self._stopped.is_set():
+            found = asked.ask()
+            if found is not None and not self._stopped.is_set():
+                self._tell(MachineTold(asked.source.name, found))
+            self._stopped.wait(self._every * asked.source.slow)

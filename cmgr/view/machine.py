@@ -1,0 +1,73 @@
+"""The machine around the chips as a person or a program reads it: its faults, and the troubles that they are."""
+
+import shlex
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from cmgr.model.faults.machine import trouble_of
+from cmgr.model.values.faults import FaultCode
+from cmgr.model.values.machine import MachineFault
+from cmgr.model.values.node import Node
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.words import counted, one_line, stamp, stamp_or_none
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
+
+MOST_PARTS = 4
+"""So many parts are named in a line; of more it says how many there are."""
+
+KEPT_FREE = "what runs goes on, and nothing new is to be started on this machine"
+
+
+def machine_faults(node: Node) -> "list[shapes.MachineFault]":
+    """Return the active faults of the machine, the gravest first."""
+    return [_row(fault) for fault in sorted(active(node), key=lambda f: (-f.handling, f.key))]
+
+
+def active(node: Node) -> list[MachineFault]:
+    """Return the active faults of the machine, by code and part."""
+    return sorted((f for f in node.machine_faults.values() if f.active), key=lambda f: f.key)
+
+
+def _row(fault: MachineFault) -> "shapes.MachineFault":
+    return {
+        "code": fault.code,
+        "part": one_line(fault.part),
+        "source": fault.source,
+        "handling": fault.handling.name,
+        "since": stamp(fault.since),
+        "changed": stamp(fault.changed),
+        "count": fault.count,
+        "text": one_line(fault.text),
+        "until": stamp_or_none(fault.until),
+    }
+
+
+def troubles(node: Node) -> Iterator[Trouble]:
+    """Yield each code that a person is to be told of: once, however many parts have it, for its cause is mostly one."""
+    for code, alike in groupby((f for f in active(node) if f.told), key=lambda f: f.code):
+        found = list(alike)
+        stays, since = any(f.mark for f in found), min(f.since for f in found)
+        text, hint = f"{code} {_where(found)}", _hint(code, stays=stays)
+        yield Trouble(TroubleKind.MACHINE, code, text, _why(node, found), hint, since, stays, codes=(code,))
+
+
+def _where(found: list[MachineFault]) -> str:
+    parts = [f.part for f in found if f.part]
+    if len(parts) > MOST_PARTS:
+        return f"on {counted(len(parts), 'part')} of this machine"
+    return f"on {', '.join(parts)}" if parts else "on this machine"
+
+
+def _why(node: Node, found: list[MachineFault]) -> str:
+    (first, *others) = found
+    meaning = first.text if first.text and not others else node.catalog.judge(first.code, None).meaning
+    told = one_line(meaning) or "no meaning is known"
+    return f"{told}; {KEPT_FREE}" if any(f.pre_isolates for f in found) else told
+
+
+def _hint(code: FaultCode, *, stays: bool) -> str:
+    explained = f"cmgr explain {shlex.quote(code)}"
+    return f"{explained}; when it is seen to: cmgr acknowledge {trouble_of(code)}" if stays else explained
