@@ -21,6 +21,7 @@ from cmgr.model.values.facts import (
     Event,
     Fact,
     FaultReported,
+    MachineTold,
     ReadNeeded,
     Resync,
     Tick,
@@ -82,6 +83,8 @@ class Inbox:
                 return ("container", fact.container.key)
             case ContainerRemoved():
                 return ("container", fact.key)
+            case MachineTold():
+                return ("machine", fact.source)  # Each says all that its source finds.
             case ReadNeeded() | Tick() | Resync():
                 return fact
             case _:

@@ -29,11 +29,13 @@ class Xid:
 
 @dataclass(frozen=True, slots=True)
 class SwitchXid:
-    """A line about a switch of NVLink, which names no GPU."""
+    """A line about a switch of NVLink, which names no GPU. `record` and `seconds`: as in `kernel_log.Record`."""
 
     switch: str
     number: int
     fatal: bool
+    record: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def parse(line: Record) -> Line | None:
         domain, bus, device = (int(part, 16) for part in found.groups()[:3])
         return Xid(f"{domain:04x}:{bus:02x}:{device:02x}.0", int(found[4]))
     if found := _SXID.search(text):
-        return SwitchXid(found[1], int(found[2]), found[3] == "Fatal")
+        return SwitchXid(found[1], int(found[2]), found[3] == "Fatal", line.number, line.seconds)
     if found := _RESET.search(text):
         return WasReset(found[1])
     return None

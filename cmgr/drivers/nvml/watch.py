@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
 
 from cmgr.drivers.caller import Caller
 from cmgr.drivers.nvml import abi, codes, kernel_log
@@ -24,8 +26,9 @@ from cmgr.drivers.nvml.session import InReset, Session
 from cmgr.drivers.nvml.xids import Xids
 from cmgr.errors import DriverError, chain
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.facts import ChipsListed, FaultReported, ReadNeeded
-from cmgr.model.values.faults import Assertion, Severity
+from cmgr.model.values.facts import ChipsListed, FaultReported, MachineTold, ReadNeeded
+from cmgr.model.values.faults import Assertion, FaultCode, Severity
+from cmgr.model.values.machine import Symptom
 from cmgr.ports import DriverFact
 
 WANTED = (
@@ -49,7 +52,13 @@ LOOK_APART = 1.0
 MOST_HEARD = 1024
 """So many Xids are remembered as heard; what is older than the time in which the same one is one is forgotten then."""
 
-MOST_SWITCH_XIDS = 16
+MOST_SWITCH_XIDS = 64
+"""So many errors of switches are told at once, the newest ones."""
+
+SWITCHES = "nvswitch"
+"""The source of their errors, beside those of the machine's other faults."""
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,8 @@ class Watch:
         self._later: list[tuple[float, ChipId]] = []
         self._heard: dict[tuple[ChipId, int], float] = {}
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
-        self._switches: dict[str, str] = {}
+        self._switches: dict[tuple[str, int], kernel_log.SwitchXid] = {}
+        self._boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
         self._sweep_at = self._list_at = 0.0
         self._listed_at = -LOOK_APART
         self._refusal = ""
@@ -132,7 +142,7 @@ class Watch:
                 thread.join(timeout=1)
 
     def trouble(self) -> tuple[str, ...]:
-        """Return why faults are not told as they should be, and what concerns no GPU."""
+        """Return why faults are not told as they should be."""
         told = []
         if self._refusal:
             told.append(
@@ -142,8 +152,7 @@ class Watch:
             told.append(f"GPUs are not asked as they should be: {self._stumble}")
         if self._listless:
             told.append(f"new GPUs are not seen: {self._listless}")
-        with self._lock:
-            return (*told, *self._switches.values())
+        return tuple(told)
 
     # Events of the library, on a thread of their own.
 
@@ -233,12 +242,18 @@ class Watch:
             xids.add(chip, line.number)
 
     def _note_switch(self, line: kernel_log.SwitchXid) -> None:
-        if not line.fatal:
-            return
-        said = f"{line.switch} reported SXid {line.number}, which is fatal: see whether its GPUs work"
-        with self._lock:
-            if len(self._switches) < MOST_SWITCH_XIDS:
-                self._switches.setdefault(f"{line.switch} {line.number}", said)
+        """Tell all that the switches have said: a fault of the machine, for nobody says which GPUs it concerns."""
+        self._switches.pop((line.switch, line.number), None)
+        self._switches[line.switch, line.number] = line
+        for key in list(self._switches)[:-MOST_SWITCH_XIDS]:
+            del self._switches[key]
+        self.say(MachineTold(SWITCHES, tuple(map(self._symptom, self._switches.values()))))
+
+    def _symptom(self, line: kernel_log.SwitchXid) -> Symptom:
+        code, text = FaultCode(f"SXid {line.number}"), "fatal" if line.fatal else "not fatal"
+        ago = time.clock_gettime(time.CLOCK_MONOTONIC) - line.seconds if line.seconds else 0.0
+        mark, age = f"{self._boot}:{line.record}", timedelta(seconds=max(0.0, ago))
+        return Symptom(code, line.switch, text, mark, age, grave=line.fatal)
 
     # Both.
 

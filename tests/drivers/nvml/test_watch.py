@@ -11,7 +11,7 @@ from cmgr.drivers.nvml.driver import NvmlDriver
 from cmgr.drivers.nvml.watch import LOOK_APART
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.facts import FaultReported, ReadNeeded
+from cmgr.model.values.facts import FaultReported, MachineTold, ReadNeeded
 from cmgr.model.values.faults import Assertion, Severity
 from tests.drivers.contract import Told, reported
 from tests.fakes.nvml import hosts
@@ -208,14 +208,21 @@ def test_a_kernel_log_that_cannot_be_read_is_a_trouble(machine: Standin, opened:
     assert "/usr/lib/cmgr/nvidia.conf" in trouble
 
 
-def test_a_fatal_error_of_a_switch_is_a_trouble_once(machine: Standin, opened: Open) -> None:
-    driver = opened(machine)
-    driver.watch(Told())
-    for _ in range(2):
-        machine.log("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 28 LTSSM Fault Up")
-    machine.log("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 11012, Non-fatal, Link 01")
-    said = ("nvidia-nvswitch3 reported SXid 20034, which is fatal: see whether its GPUs work",)
-    eventually(lambda: driver.trouble() == said)
+def test_errors_of_a_switch_are_faults_of_the_machine(machine: Standin, opened: Open) -> None:
+    machine.log("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 28 LTSSM Fault Up", at=7)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.log("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 11012, Non-fatal, Link 01", at=8)
+
+    def found() -> list[tuple[str, str, bool, str]]:
+        facts = [fact for fact in told.facts if isinstance(fact, MachineTold)]
+        return [(s.code, s.part, s.grave, s.mark.rpartition(":")[2]) for s in facts[-1].found] if facts else []
+
+    both = [("SXid 20034", "nvidia-nvswitch3", True, "7"), ("SXid 11012", "nvidia-nvswitch3", False, "8")]
+    eventually(lambda: found() == both)
+    machine.log("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 28 LTSSM Fault Up", at=9)
+    eventually(lambda: ("SXid 20034", "nvidia-nvswitch3", True, "9") in found())
+    assert driver.trouble() == ()
 
 
 def test_what_gpus_say_before_they_are_watched_is_to_be_read(machine: Standin, opened: Open) -> None:

@@ -44,11 +44,8 @@ def test_of_eight_gpus_at_switches_one_is_reset_while_another_is_lost(furnish_al
     machine.act(2, RESET_THE_GPU)
     service.until_said("is over: recovered")
     assert machine.resets == (FakeReset(frozenset({2}), abi.OK),)
-    (told,) = (text for text in service.status()["service"]["troubles"] if "SXid" in text)
-    assert (
-        told
-        == "driver nvml is not well: nvidia-nvswitch1 reported SXid 20034, which is fatal: see whether its GPUs work"
-    )
+    (told,) = (trouble["text"] for trouble in service.status()["troubles"] if trouble["kind"] == "machine")
+    assert told == "SXid 20034 on nvidia-nvswitch1"
     assert machine.get("lost_answers") == 1
 
 
