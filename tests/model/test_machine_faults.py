@@ -221,6 +221,18 @@ def test_a_clock_that_was_set_back_between_two_lives_makes_nothing_last_longer()
     assert active(cmgr) == {}
 
 
+def test_it_is_known_who_looks_in_this_life() -> None:
+    cmgr = machine()
+    told(cmgr, source="raid")
+    cmgr.tell(facts.MachineTold("ipmi", (), off=True))
+    assert cmgr.node.watched == {"raid"}
+    cmgr.tell(facts.MachineTold("raid", (), off=True))
+    assert cmgr.node.watched == frozenset()
+    told(cmgr, source="raid")
+    cmgr.begin()
+    assert cmgr.node.watched == frozenset()
+
+
 def test_time_is_waited_for() -> None:
     cmgr = machine()
     told(cmgr, event(KEPT, "1"))

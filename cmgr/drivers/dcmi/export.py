@@ -15,8 +15,10 @@ from cmgr.model.containers.spares import free_chips
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling
+from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node
 from cmgr.vendor import Export
+from cmgr.view.machine import active
 from cmgr.view.status import healthy
 
 NOT_ASKED = -2
@@ -28,6 +30,17 @@ TYPES = {
     FaultClass.MACHINE: "NodeUnhealthy",
     FaultClass.REPORTED: "PublicFault",
 }
+
+_DEVICES = {
+    "CPU": ("processor-", "machine-check", "task-hung"),
+    "Memory": ("memory-", "container-out-of-memory"),
+    "Disk": ("disk-", "raid-", "file-system-"),
+    "PSU": ("psu-", "redundancy-"),
+    "Fan": ("fan-",),
+    "PCIe": ("pci-",),
+}
+_LEVELS = ("NotHandleFault", "PreSeparateFault", "SeparateFault")
+_STATUS = ("Healthy", "PreSeparate", "UnHealthy")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FAMILY = re.compile(r"(?:ascend)?\s*(310[bp]?|910)", re.IGNORECASE)
@@ -90,7 +103,9 @@ class _Picture:
         scale = 1 if fault_class is FaultClass.REPORTED else 1000
         told = {f.code: (_number(f.since, scale), f.handling) for f in faults}
         for code, since in self.kept_free[chip].items():
-            if code not in told and self._node.catalog.class_of(code) is fault_class:
+            # A fault of the machine keeps new work from a chip that has no rule of it.
+            raised = (chip, code) in self._node.tallies
+            if code not in told and raised and self._node.catalog.class_of(code) is fault_class:
                 told[code] = _number(since, scale), self._node.tallies[chip, code].handling
         return told
 
@@ -167,11 +182,52 @@ def fault_node(node: Node, host: str, at: datetime) -> list[Json]:
             "NodeName": host,
             "UnhealthyNPU": [picture.name(c) for c in picture.unhealthy],
             "NetworkUnhealthyNPU": [picture.name(c) for c in picture.network],
-            "NodeDEnable": False,  # Nothing here looks after the machine itself.
+            "NodeDEnable": bool(node.watched),
             "NodeHealthState": state,
             "UpdateTime": _number(at, 1),
         }
     ]
+
+
+def _device(code: str) -> str:
+    """Return the type of the part that has this fault of the machine: NodeD's words where it has one."""
+    return next((kind for kind, codes in _DEVICES.items() if code.startswith(codes)), "Other")
+
+
+def _node_info(node: Node) -> Json:
+    by_part: dict[tuple[str, str], list[MachineFault]] = {}
+    for fault in active(node):
+        by_part.setdefault((_device(fault.code), fault.part), []).append(fault)
+    parts, found, gravest = sorted(by_part), [], 0
+    for device, part in parts:
+        faults = by_part[device, part]
+        level = max(map(_level, faults))
+        found.append(
+            {
+                "DeviceType": device,
+                "DeviceId": [other for kind, other in parts if kind == device].index(part),
+                "FaultCode": [fault.code for fault in faults],
+                "FaultLevel": _LEVELS[level],
+            }
+        )
+        gravest = max(gravest, level)
+    return {"FaultDevList": found, "NodeStatus": _STATUS[gravest]}
+
+
+def _level(fault: MachineFault) -> int:
+    return int(fault.pre_isolates) + int(fault.handling >= Handling.SeparateNPU)
+
+
+def node_info(node: Node, _host: str, _at: datetime) -> Json:
+    """Return the ConfigMap of NodeD, mindx-dl-nodeinfo-HOST."""
+    told = _node_info(node)
+    return {"NodeInfo": told, "CheckCode": check_code(told)}
+
+
+def cluster_node(node: Node, host: str, _at: datetime) -> Json:
+    """Return the ConfigMap of ClusterD, cluster-info-node-cm, for this machine alone."""
+    name = f"mindx-dl-nodeinfo-{host}"
+    return {name: {**_node_info(node), "CmName": name}}
 
 
 def _documents(node: Node, host: str, at: datetime) -> Mapping[str, tuple[str, bytes]]:
@@ -182,7 +238,14 @@ def _documents(node: Node, host: str, at: datetime) -> Mapping[str, tuple[str, b
         "cluster-device": ("cluster-info-device-0", cluster_device),
         "fault-node": ("vcjob-fault-npu-cm", fault_node),
     }
+    if node.watched:
+        # Nobody calls a machine healthy that nobody looks at.
+        made = {
+            **made,
+            "nodeinfo": (f"mindx-dl-nodeinfo-{host}", node_info),
+            "cluster-node": ("cluster-info-node-cm", cluster_node),
+        }
     return {name: (file, compact(make(node, host, at))) for name, (file, make) in made.items()}
 
 
-EXPORT = Export(("deviceinfo", "cluster-device", "fault-node"), _documents)
+EXPORT = Export(("deviceinfo", "cluster-device", "fault-node", "nodeinfo", "cluster-node"), _documents)

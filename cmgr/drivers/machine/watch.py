@@ -124,5 +124,5 @@ class MachineWatch:
         while not self._stopped.is_set():
             found = asked.ask()
             if found is not None and not self._stopped.is_set():
-                self._tell(MachineTold(asked.source.name, found))
+                self._tell(MachineTold(asked.source.name, found, off=bool(asked.state().off)))
             self._stopped.wait(self._every * asked.source.slow)

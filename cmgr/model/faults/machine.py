@@ -24,6 +24,9 @@ MOST_LETTERS = 200
 
 def machine_told(turn: Turn, fact: MachineTold) -> None:
     """Take in all that a source of the machine's faults finds now."""
+    watched = turn.node.watched - {fact.source} if fact.off else turn.node.watched | {fact.source}
+    if watched != turn.node.watched:
+        turn.node = replace(turn.node, watched=watched)
     found = _fit(turn.node, fact)
     for key, symptom in found.items():
         _found(turn, fact.source, key, symptom)

@@ -83,10 +83,11 @@ class ChipsListed:
 
 @dataclass(frozen=True, slots=True)
 class MachineTold:
-    """A source of the machine's faults has looked, and this is all that it finds."""
+    """A source of the machine's faults has looked, and this is all that it finds. `off`: it has nothing to look at."""
 
     source: str
     found: tuple[Symptom, ...]
+    off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

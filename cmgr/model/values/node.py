@@ -93,6 +93,7 @@ class Node:
     of its values, or the first two where it goes by two.
     `faults`: those that are active. `past_faults`: those that were over a short while ago, the latest last. They are
     kept apart, for a storm leaves hundreds of them, and everything asks for the active ones.
+    `watched`: the sources of the machine's faults that have told something in this life.
     `down`: chips that have not come up since their ring was reset. `strangers`: chips that events named and that are
     not there.
     """
@@ -106,6 +107,7 @@ class Node:
     faults: Mapping[ChipId, ChipFaults] = field(default_factory=dict)
     past_faults: ThisLife[Mapping[ChipId, ChipFaults]] = field(default_factory=dict)
     machine_faults: Mapping[MachineKey, MachineFault] = field(default_factory=dict)
+    watched: ThisLife[frozenset[str]] = frozenset()
     tallies: Mapping[tuple[ChipId, FaultCode], Tally] = field(default_factory=dict)
     isolations: Mapping[ChipId, Isolation] = field(default_factory=dict)
     holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)

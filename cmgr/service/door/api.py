@@ -51,7 +51,7 @@ def _answers(a: Answers) -> tuple[Route, ...]:
         Route("GET", "/v1/cdi", "cdi", a.cdi, "The chips as a CDI specification: cmgr cdi."),
         Route(
             "GET", "/v1/export/{document}", "export", a.export, "A document for tools of a cluster: cmgr export.",
-            (Arg("document", "string", "deviceinfo, cluster-device or fault-node.", required=True),),
+            (Arg("document", "string", "deviceinfo, cluster-device, fault-node, nodeinfo …", required=True),),
         ),
         Route("GET", "/v1/check", "check", a.check, "What is wrong with this machine's setup: cmgr check."),
         Route("GET", "/v1/health", "health", a.health, "Whether the service itself is well; 503 when it is not."),

@@ -14,6 +14,7 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.dcmi.export import EXPORT, check_code
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Isolation, Level
+from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.vendor import exports
@@ -72,6 +73,8 @@ def test_volcanos_document_is_that_of_the_vendors_example_but_for_what_nobody_lo
     wanted = GOLDEN.joinpath("fault-node.json").read_bytes().rstrip()
     told = documents(example(), at=1744182212000)["fault-node"]
     assert told == wanted.replace(b'"NodeDEnable":true', b'"NodeDEnable":false')
+    watched = replace(example(), watched=frozenset({"memory"}))
+    assert documents(watched, at=1744182212000)["fault-node"] == wanted
 
 
 def test_the_check_code_is_that_of_the_compact_device_info() -> None:
@@ -145,3 +148,55 @@ def test_whatever_a_machine_is_called_its_documents_are_json(host: str, model: s
     for text in documents(node, host).values():
         assert json.loads(text) is not None
         assert text.isascii()
+
+
+def ailing(*found: tuple[str, str, Handling]) -> Node:
+    """Return a machine that is looked at, with these faults of its own."""
+    faults = [MachineFault(FaultCode(c), part, "x", handling, EPOCH, EPOCH) for c, part, handling in found]
+    return replace(machine(), watched=frozenset({"memory"}), machine_faults={f.key: f for f in faults})
+
+
+def test_a_machine_that_is_well_is_told_in_the_bytes_of_the_vendors_example() -> None:
+    told = documents(ailing(), host="kwok-node-0")
+    # From the example for ClusterD: the entry of one node.
+    entry = b'{"FaultDevList":[],"NodeStatus":"Healthy","CmName":"mindx-dl-nodeinfo-kwok-node-0"}'
+    assert told["cluster-node"] == b'{"mindx-dl-nodeinfo-kwok-node-0":' + entry + b"}"
+    whole = json.loads(told["nodeinfo"])
+    assert list(whole) == ["NodeInfo", "CheckCode"]
+    assert whole["CheckCode"] == check_code(whole["NodeInfo"])
+
+
+def test_parts_of_the_machine_are_told_one_by_one_and_the_gravest_says_how_it_is() -> None:
+    node = ailing(
+        ("psu-failed", "PSU1", Handling.SubHealthFault),
+        ("psu-failed", "PSU2", Handling.SubHealthFault),
+        ("memory-uncorrected", "DIMM3", Handling.PreSeparateNPU),
+        ("memory-corrected", "DIMM3", Handling.NotHandleFault),
+    )
+    told = json.loads(documents(node)["nodeinfo"])["NodeInfo"]
+    assert told == {
+        "FaultDevList": [
+            {
+                "DeviceType": "Memory", "DeviceId": 0, "FaultCode": ["memory-corrected", "memory-uncorrected"],
+                "FaultLevel": "PreSeparateFault",
+            },
+            {"DeviceType": "PSU", "DeviceId": 0, "FaultCode": ["psu-failed"], "FaultLevel": "NotHandleFault"},
+            {"DeviceType": "PSU", "DeviceId": 1, "FaultCode": ["psu-failed"], "FaultLevel": "NotHandleFault"},
+        ],
+        "NodeStatus": "PreSeparate",
+    }  # fmt: skip
+    gone = documents(ailing(("raid-failed", "md0", Handling.SeparateNPU)))
+    assert json.loads(gone["nodeinfo"])["NodeInfo"]["NodeStatus"] == "UnHealthy"
+
+
+def test_a_machine_that_ails_offers_no_chip_and_blames_none() -> None:
+    told = json.loads(documents(ailing(("memory-uncorrected", "DIMM3", Handling.PreSeparateNPU)))["deviceinfo"])
+    chips = told["DeviceInfo"]["DeviceList"]
+    assert {key.rpartition("-")[2]: value for key, value in chips.items()} == {
+        "huawei.com/Ascend910".rpartition("-")[2]: "", "Fault": "[]", "NetworkUnhealthy": "", "Recovering": "",
+        "Unhealthy": "",
+    }  # fmt: skip
+
+
+def test_nobody_calls_a_machine_healthy_that_nobody_looks_at() -> None:
+    assert not {"nodeinfo", "cluster-node"} & documents(machine()).keys()
