@@ -11,7 +11,7 @@ from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.fleet_facts import FleetTold, GroupRead, GroupWritten
 from cmgr.model.values.healing import Hang
-from cmgr.model.values.machine import Symptom
+from cmgr.model.values.machine import MachineTold as MachineTold
 from cmgr.model.values.policy import Packing, Policy
 from cmgr.model.values.troubles import Trouble
 
@@ -21,8 +21,7 @@ class Restarted:
     """A life of the process begins: the first event of each. Commands of earlier lives are answered by nobody.
 
     `openings` is what the calendar says. `appliance`: this one's name in its fleet; empty where no engine is set.
-    `covering`: those of `runtimes` whose `RuntimeState` says so.
-    `sources`: those that tell of the machine's faults.
+    `covering`: those of `runtimes` whose `RuntimeState` says so. `sources`: those of the machine's faults.
     """
 
     chips: tuple[Chip, ...]
@@ -79,15 +78,6 @@ class ChipsListed:
     """The driver found chips that were not there when this life began. `chips` are all that are known."""
 
     chips: tuple[Chip, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MachineTold:
-    """A source of the machine's faults has looked, and this is all that it finds. `off`: it has nothing to look at."""
-
-    source: str
-    found: tuple[Symptom, ...]
-    off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,15 @@ class Symptom:
 
 
 @dataclass(frozen=True, slots=True)
+class MachineTold:
+    """A source of the machine's faults has looked, and this is all that it finds. `off`: it has nothing to look at."""
+
+    source: str
+    found: tuple[Symptom, ...]
+    off: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MachineFault:
     """A fault of a part of the machine, active until `cleared` is set.
 
