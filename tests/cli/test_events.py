@@ -61,7 +61,8 @@ def test_as_json_each_line_is_a_row_of_history(home: Home, server: ControlServer
     with following(home, "--json") as running:
         rows = [json.loads(line) for line in heard(running, server, list(NOTES))]
     assert [row["text"] for row in rows] == [note.text for note in NOTES]
-    assert set(rows[0]) == {"at", "ring", "episode", "kind", "text", "chip", "container"}
+    about = {"kind", "text", "chip", "container", "card", "device", "code", "level", "handling", "assertion"}
+    assert set(rows[0]) == {"at", "ring", "episode", *about}
 
 
 def test_it_ends_when_nobody_reads_any_more_though_nothing_happens(home: Home, server: ControlServer) -> None:

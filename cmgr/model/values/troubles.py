@@ -61,7 +61,7 @@ class TroubleKind(StrEnum):
     """A container that is down was tried to be started in vain, or its healing was given up."""
     GIVEN_UP = "given-up", Severity.WARNING, "gave_up", "CmgrContainerGivenUp"
     """A container runs on, unhealthy: it was restarted as often as it may be."""
-    HANGING = "hanging", Severity.WARNING, "trouble", "CmgrTrouble"
+    HANGING = "hanging", Severity.WARNING, "trouble", "CmgrContainerHangs"
     """A container does nothing any more, though it runs and nothing says that it is unhealthy."""
     AILING = "ailing", Severity.WARNING, "", "CmgrContainersAil"
     """A container is to be restarted because it ails."""
