@@ -32,7 +32,7 @@ _NAMED_IN_HOOKS = re.compile(
         )
     )
 )
-"""How a text names one chip: the argument of nvidia-container-cli, a bus id, a uuid, a device file."""
+"""How a text names one chip: the argument of a maker's tool, a bus id, a uuid, a device file."""
 
 
 def original_of(spec: Json) -> Json:
