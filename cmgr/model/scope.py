@@ -372,9 +372,23 @@ def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
         return Blocker(own.kind, f"{hold.name} cannot be started: {own.why}")
     if hold.command is not None:
         return Blocker(Block.ANSWER, f"{hold.name} was told something and has not answered")
+    if is_unsure(node, hold):
+        return Blocker(Block.ANSWER, f"whether {hold.name} runs is being looked at")
     if hold.retry_at is not None and (at is None or at < hold.retry_at):
         return Blocker(Block.ANSWER, f"{hold.name} is to be tried again" + (f": {hold.error}" if hold.error else ""))
     return None
+
+
+def is_unsure(node: Node, hold: Hold) -> bool:
+    """Return whether what is held down perhaps runs: a start of ours may have worked without an answer.
+
+    The list that was asked for tells.
+    """
+    container, runtime = node.containers.get(hold.key), node.runtimes.get(hold.key.runtime)
+    if hold.state is HoldState.STOPPED and container is not None and container.running:
+        return True
+    listed_at = runtime.listed if runtime is not None else None
+    return hold.unsure is not None and listed_at is not None and listed_at < hold.unsure
 
 
 def _is_waited_for(node: Node, group: Group, container: Container) -> bool:

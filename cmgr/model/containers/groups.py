@@ -20,6 +20,7 @@ from cmgr.model.scope import (
     handled_faults,
     is_coupled,
     is_held_down,
+    is_unsure,
     members_of,
     observing,
     own_blocker,
@@ -290,7 +291,9 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
 
 def can_start(node: Node, hold: Hold | None) -> bool:
     """Return whether this member can be started now, the others apart."""
-    return hold is not None and hold.state is HoldState.STOPPED and own_blocker(node, hold).kind is Block.NOTHING
+    if hold is None or hold.state is not HoldState.STOPPED or is_unsure(node, hold):
+        return False
+    return own_blocker(node, hold).kind is Block.NOTHING
 
 
 def _tried_anew(hold: Hold) -> Hold:

@@ -31,6 +31,7 @@ from cmgr.model.scope import (
     died_of_it,
     halting,
     handled_faults,
+    in_round,
     in_scope,
     observing,
     on_ring,
@@ -340,9 +341,9 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     elif fact.error:
         fail = unsure_start if fact.runtime_ails else failed_start
         look_at_files(turn)  # Somebody may have removed the one that its slot needs.
-        turn.put_hold(fail(turn, replace(hold, command=None), fact.error))
+        turn.put_hold(replace(fail(turn, replace(hold, command=None), fact.error), unsure=turn.at))
         known = turn.node.containers.get(fact.key)
-        if known is not None and known.running:
+        if (known is not None and known.running) or in_round(turn.node, hold.key) is not None:
             turn.ask_list(fact.key.runtime, f"does {hold.name} run all the same?", not_older=turn.at)
     else:
         runs = "is there again, paused as it was" if hold.frozen else "runs again"

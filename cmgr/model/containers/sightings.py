@@ -343,11 +343,12 @@ def _must_wait(turn: Turn, hold: Hold) -> bool:
 def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
     """An earlier start has worked but for its last part: the same order does that part, too."""
     on_its_chips = replace(container, chips=hold.chips)
-    again = not observing(turn.node) and any(
+    due = halting(turn.node, hold.key) is not None or any(
         in_scope(turn.node, ring, on_its_chips, scope_of(turn.node, ring, turn.at))
         for ring in turn.rings_of(hold.chips)
         if ring.in_episode
     )
+    again = due and not observing(turn.node)
     if again:
         hold = replace(hold, run=container.run, tries=0, delays=0, retry_at=None, error="", told=None)
     turn.put_hold(replace(hold, state=HoldState.STOPPING if again else HoldState.STARTING))

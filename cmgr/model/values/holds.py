@@ -55,6 +55,7 @@ class Hold:
     start. `sick`: so many starts in a row ended with its own check saying that it is unhealthy.
     `chips`: those that it is to be started on. `wish`: a person has ordered these instead, and it gets them once it is
     down. `short`: why it cannot be moved although it should.
+    `unsure`: since when an order to start it has failed; it may have worked all the same, which a later list tells.
     `inherited`: its container was made by compose in the place of a held one, and has not been started since.
     """
 
@@ -85,6 +86,7 @@ class Hold:
     delays: ThisLife[int] = 0
     revived: ThisLife[str] = ""
     told: ThisLife[datetime | None] = None
+    unsure: ThisLife[datetime | None] = None
 
     @property
     def to_type(self) -> str:
