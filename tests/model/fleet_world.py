@@ -19,7 +19,7 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.policy import Policy
 from tests.model.acts import check_end
 from tests.model.machine import Machine, Plan, Real
-from tests.model.world import World
+from tests.model.world import OF_MACHINE, World
 
 TP4 = "tp4"
 """The group over all appliances."""
@@ -213,6 +213,9 @@ class FleetWorld:
             each.step(facts.MaintenanceOrdered(on=False, who="a test"))
             for chip in list(each.node.isolations):
                 each.step(facts.ReleaseOrdered(chip, "a test"))
+            for source in ("raid", "kernel"):
+                each.step(facts.MachineTold(source, ()))
+            each.step(facts.AcknowledgeOrdered(tuple(f"machine-{code}" for code in OF_MACHINE), "a test"))
             each.reaches_the_engine()
         for turn in range(24):
             for each in self.appliances:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cmgr.config.load import load
 from cmgr.config.schema import settings
 from cmgr.config.settings import Config, Faults
-from cmgr.config.tables.catalog import load_catalog
+from cmgr.config.tables.catalog import MACHINE, load_catalog
 from cmgr.config.tables.table import KEYS
 from cmgr.errors import ConfigError, chain
 from cmgr.model.values.faults import Handling
@@ -152,7 +152,7 @@ def test_no_rules_do_more_than_being_read(
 
 
 def shipped() -> list[str]:
-    return [str(path) for vendor in vendors() for path in vendor.tables.iterdir()]
+    return [str(path) for tables in (MACHINE, *(vendor.tables for vendor in vendors())) for path in tables.iterdir()]
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_what_the_service_tells_is_text_and_nothing_else(home: Home, nasty: str,
     told: Mapping[str, Mapping[str, object]] = {
         "status": {**status, "containers": [{**row, "name": nasty, "reason": nasty} for row in rows]},
         "chips": {"chips": view.chips(shown)},
-        "faults": {"faults": view.faults(shown)},
+        "faults": {**view.faults(shown)},
     }
 
     def answer(request: Request) -> Mapping[str, object]:

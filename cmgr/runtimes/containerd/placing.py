@@ -27,7 +27,7 @@ _NAMED_IN_HOOKS = re.compile(
         (
             r"--device=",
             r"[0-9a-fA-F]{4}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]",
-            r"(?:GPU|MIG)-[0-9a-fA-F]",
+            r"[A-Z]{3}-[0-9a-fA-F]",
             *(notation.node.pattern for notation in notations()),
         )
     )
