@@ -80,6 +80,8 @@ def _stuck(node: Node, ring: Ring) -> bool:
     # A container that is to be started may use another ring, too, which has to be read first.
     unread = any(r.read is None and (r.asked is not None or r.ask_at is not None) for r in node.rings.values())
     runtimes = any(s.asked is not None or s.ask_at is not None or s.why_down for s in node.runtimes.values())
+    # Or shares have to be made there first.
+    unread = unread or any(r.making is not None or r.make_at is not None for r in node.rings.values())
     # By its order a container may wait for one of another ring that it shares a third container's ring with.
     holds = any(h.command is not None or h.retry_at is not None for h in node.holds.values())
     # Or, in its project, for one that runs and is not ready: until a time, or the other's own word.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from cmgr.model.values.chips import Chip, ChipId, Share, lost_names, lost_shares
 from cmgr.model.values.containers import Container
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, is_unsure
 from cmgr.model.values.rings import Phase, Ring
 
 MOST_MAKES = 3
@@ -28,7 +28,8 @@ def _can_be_divided(node: Node, chip: ChipId) -> bool:
     if report is None or not report.is_up or chip in node.isolations or chip in node.down:
         return False
     runs = any(container.running and chip in container.chips for container in node.containers.values())
-    return not runs and not any(hold.command is not None and chip in hold.chips for hold in node.holds.values())
+    held = [hold for hold in node.holds.values() if chip in hold.chips]
+    return not runs and not any(hold.command is not None or is_unsure(node, hold) for hold in held)
 
 
 def lost_share(node: Node, container: Container | None) -> tuple[Chip, Share] | None:

@@ -16,7 +16,7 @@ from cmgr.model.values.fleet import gate
 from cmgr.model.values.groups import Group, GroupPhase
 from cmgr.model.values.healing import Hang
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, is_unsure
 from cmgr.model.values.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.slots import Slot, slots_of
@@ -377,18 +377,6 @@ def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
     if hold.retry_at is not None and (at is None or at < hold.retry_at):
         return Blocker(Block.ANSWER, f"{hold.name} is to be tried again" + (f": {hold.error}" if hold.error else ""))
     return None
-
-
-def is_unsure(node: Node, hold: Hold) -> bool:
-    """Return whether what is held down perhaps runs: a start of ours may have worked without an answer.
-
-    The list that was asked for tells.
-    """
-    container, runtime = node.containers.get(hold.key), node.runtimes.get(hold.key.runtime)
-    if hold.state is HoldState.STOPPED and container is not None and container.running:
-        return True
-    listed_at = runtime.listed if runtime is not None else None
-    return hold.unsure is not None and listed_at is not None and listed_at < hold.unsure
 
 
 def _is_waited_for(node: Node, group: Group, container: Container) -> bool:

@@ -297,7 +297,10 @@ class Machine:
 
     def _make_shares(self, command: MakeShares, fails: bool) -> dict[str, Any]:
         for chip, shares in command.shares.items():
-            assert not self._users(chip), f"seed {self.seed}: shares of chip {chip} are made under {self._users(chip)}"
+            users = [r for r in self.truth.values() if r.running and chip in r.chips]
+            assert not users, f"seed {self.seed}: shares of chip {chip} are made under {users}"
+            if chip in self.processes:
+                return {"error": "somebody has come since: the driver says no"}
             made = sorted(share.id for share in shares)
             self.shares.setdefault(chip, set()).update(made[: self.rng.randrange(len(made) + 1)] if fails else made)
         return {"error": "the driver said no" if fails else ""}

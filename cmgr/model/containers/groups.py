@@ -20,7 +20,6 @@ from cmgr.model.scope import (
     handled_faults,
     is_coupled,
     is_held_down,
-    is_unsure,
     members_of,
     observing,
     own_blocker,
@@ -33,7 +32,7 @@ from cmgr.model.values.facts import GroupRestartOrdered, GroupResumeOrdered
 from cmgr.model.values.fleet import gate, left_out, starts_here
 from cmgr.model.values.groups import Group, GroupPhase, over
 from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, is_unsure
 from cmgr.words import span
 
 

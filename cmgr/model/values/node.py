@@ -17,7 +17,7 @@ from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation
 from cmgr.model.values.fleet import Engine, FleetGroup
 from cmgr.model.values.groups import Group
 from cmgr.model.values.healing import Hang, Healing
-from cmgr.model.values.holds import Hold
+from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.machine import MachineFault, MachineKey
 from cmgr.model.values.policy import Policy
@@ -142,6 +142,18 @@ def known_faults(node: Node, chip: ChipId) -> Iterator[Fault]:
     """Yield the chip's faults: the active ones, and those that were over a short while ago."""
     yield from node.faults.get(chip, {}).values()
     yield from node.past_faults.get(chip, {}).values()
+
+
+def is_unsure(node: Node, hold: Hold) -> bool:
+    """Return whether what is held down perhaps runs: a start of ours may have worked without an answer.
+
+    The list that was asked for tells.
+    """
+    container, runtime = node.containers.get(hold.key), node.runtimes.get(hold.key.runtime)
+    if hold.state is HoldState.STOPPED and container is not None and container.running:
+        return True
+    listed_at = runtime.listed if runtime is not None else None
+    return hold.unsure is not None and listed_at is not None and listed_at < hold.unsure
 
 
 def known_runtimes(node: Node) -> frozenset[str]:
