@@ -144,6 +144,18 @@ class Gauge(Protocol):
         """
 
 
+@runtime_checkable
+class Ranking(Protocol):
+    """A driver whose chips find one another in a collective by a table that somebody has to write."""
+
+    def rank_table(self, server: str, chips: Sequence[ChipId]) -> Mapping[str, object]:
+        """Return that table for these chips of this machine, in the order of their ranks; JSON can hold it.
+
+        `server`: how the table is to call this machine. Any thread. Blocks up to 3 s. Safe to repeat. Raises
+        `DriverError` where a chip does not say its address: a table that is not whole is of no use.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Halt:
     """How a stop went. `run`: the word of the life that ended. `before`: it had ended already, and so.

@@ -41,6 +41,7 @@ COMMANDS = {
     "status": ("show", "status", "StatusOptions"),
     "chips": ("show", "chips", "ChipsOptions"),
     "group": ("groups", "group", "GroupOptions"),
+    "ranktable": ("groups", "ranktable", "RankOptions"),
     "slot": ("slots", "slot", "SlotOptions"),
     "cdi": ("slots", "cdi", "CdiOptions"),
     "export": ("export", "export", "ExportOptions"),

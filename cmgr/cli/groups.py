@@ -1,16 +1,18 @@
-"""The command about groups."""
+"""The commands about groups: group, ranktable."""
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, cast
+from urllib.parse import quote
 
 import typer
 
 from cmgr.cli import source
-from cmgr.cli.options import Showing
+from cmgr.cli.options import Common, Showing
 from cmgr.cli.orders import given
 from cmgr.cli.show import page
 from cmgr.cli.text import out, texts
-from cmgr.service.door.client import get
+from cmgr.service.door.client import document, get
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes
@@ -32,6 +34,22 @@ class GroupOptions(Showing):
         str | None, typer.Option("--without", metavar="NAMES", help="With resume: go on without these appliances.")
     ] = None
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what an order would do, and do nothing.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankOptions(Common):
+    group: Annotated[str, typer.Option("--group", metavar="NAME", help="The group whose ranks it is about.")]
+
+
+def ranktable(options: RankOptions) -> int:
+    """Print the rank table of a group.
+
+    By it the chips of a collective find one another: their addresses as their driver says them now, in the order of the
+    group's members. A before_start hook writes it anew before the members are started.
+    """
+    told = document(source.socket_of(options), f"groups/{quote(options.group, safe='')}/ranktable")
+    out.as_json(json.loads(told))
+    return 0
 
 
 def group(options: GroupOptions) -> int:

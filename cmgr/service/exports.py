@@ -26,7 +26,7 @@ class Exports:
 
     def __init__(self, settings: Settings, node: Callable[[], Node], now: Callable[[], datetime]) -> None:
         self._settings, self._node, self._now = settings, node, now
-        self._host = settings.node or socket.gethostname()
+        self.host = settings.node or socket.gethostname()
         self._due, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._keep, name="exports", daemon=True)
         self.trouble = ""
@@ -61,7 +61,7 @@ class Exports:
 
     def _documents(self) -> Mapping[str, tuple[str, bytes]]:
         node, at = self._node(), self._now()
-        return {name: told for export in exports() for name, told in export.documents(node, self._host, at).items()}
+        return {name: told for export in exports() for name, told in export.documents(node, self.host, at).items()}
 
     def _keep(self) -> None:
         while not self._over.is_set():

@@ -171,6 +171,7 @@ class Workers:
                 assert_never(action)
 
     def _start(self, action: StartContainer) -> ContainerStarted:
+        self._around.before_start(action)
         runtime = self._runtimes[action.key.runtime]
         if action.placing:
             # The model gives such an order only to a runtime whose containers say that it can do this.

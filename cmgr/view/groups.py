@@ -1,5 +1,6 @@
 """Groups as a person or a program reads them, and what is wrong with them."""
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from cmgr.model.scope import (
     members_of,
     start_blocker,
 )
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.containers import Container
 from cmgr.model.values.fleet import FleetGroup, gate, is_out, waited_for
 from cmgr.model.values.groups import Group, GroupPhase
@@ -110,6 +112,24 @@ def _member(node: Node, group: Group, container: Container) -> "group_shapes.Mem
         "since": stamp_or_none(container.since),
         "reason": one_line(why),
     }
+
+
+def ranks(node: Node, name: str) -> list[ChipId]:
+    """Return the chips of a group in the order of their ranks: those that its members have, or are to be started on.
+
+    Members go by `cmgr.order`, then by name, in which numbers count as such; the chips of one by their ids.
+    """
+    members = sorted(members_of(node, name), key=lambda c: (c.order, _natural(c.name), c.key))
+    return [chip for container in members for chip in sorted(_chips(node, container))]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"([0-9]+)", name)]
+
+
+def _chips(node: Node, container: Container) -> frozenset[ChipId]:
+    hold = node.holds.get(container.key)
+    return hold.chips if hold is not None and not container.running else container.chips
 
 
 def size(members: list[Container]) -> int:

@@ -163,6 +163,22 @@ class PcieInfo(Structure):
     )
 
 
+class IpAddress(Structure):
+    """`type`: `V4`, whose address is the first four bytes, or `V6`."""
+
+    _fields_ = (("address", c_uint8 * 16), ("type", c_int32))
+
+
+class PodInfo(Structure):
+    """The chip's place in a SuperPod: `sdid` is its number there."""
+
+    _fields_ = (
+        *((name, c_uint32) for name in ("sdid", "scale_type", "super_pod_id", "server_id", "chassis_id")),
+        ("super_pod_type", c_uint32),
+        ("reserve", c_uint32 * 6),
+    )
+
+
 class DieId(Structure):
     _fields_ = (("words", c_uint32 * 5),)
 
@@ -276,6 +292,18 @@ ABOUT_CHIP: Mapping[str, Function] = {
         "read the bus id", "dcmi_get_device_pcie_info_v2", "dcmiv2_get_device_pcie_info", (POINTER(PcieInfo),)
     ),
     "die": Function("read the die id", "dcmi_get_device_die_v2", "dcmiv2_get_device_die_id", (c_int, POINTER(DieId))),
+    "address": Function(
+        "read the address",
+        "dcmi_get_device_ip",
+        "",
+        (c_int, c_int, POINTER(IpAddress), POINTER(IpAddress)),
+    ),
+    "pod": Function(
+        "read the place in the SuperPod",
+        "dcmi_get_device_info",
+        "dcmiv2_get_device_info",
+        (c_int, c_uint32, pointer, _UINT),
+    ),
     "temperature": Function(
         "read the temperature", "dcmi_get_device_temperature", "dcmiv2_get_device_temperature", (_INT,)
     ),
@@ -321,5 +349,10 @@ ABOUT_MACHINE: Mapping[str, Types] = {
 UTILISATION: Mapping[str, int] = {"aicore": 2, "hbm_bandwidth": 6, "vector": 12, "overall": 13, "cube": 14}
 ECC_MEMORY: Mapping[str, int] = {"ddr": 0, "sram": 1, "hbm": 2, "npu": 3}
 VIRTUAL_DIE = 1
+ROCE_PORT, FIRST_PORT = 1, 0
+V4, V6 = 0, 1
+ABOUT_POD, OF_POD = 12, 1
+"""A main command of `dcmi_get_device_info` and its sub command."""
+
 ABOUT_VDEVICES, ONE_VDEVICE, EVERY_VDEVICE = 52, 0, 1
 """A main command of `dcmi_get_device_info` and two of its sub commands."""

@@ -6,8 +6,10 @@ Nothing here limits how long a call takes or how many there are at a time: `driv
 import ctypes
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from ctypes import byref, c_int, c_uint32, create_string_buffer
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from cmgr.drivers.dcmi import abi
@@ -158,6 +160,23 @@ class Library:
         info = abi.PcieInfo()
         self._ask("bus", place, byref(info))
         return f"{info.domain & 0xFFFFFFFF:04x}:{info.bus:02x}:{info.dev:02x}.{info.func:x}"
+
+    def address(self, place: Location) -> str:
+        """Return the address of the chip's own network port; empty where none is set."""
+        found, mask = abi.IpAddress(type=abi.V4), abi.IpAddress()
+        self._ask("address", place, abi.ROCE_PORT, abi.FIRST_PORT, byref(found), byref(mask))
+        if any(found.address[:4]):
+            return str(IPv4Address(bytes(found.address[:4])))
+        found = abi.IpAddress(type=abi.V6)
+        with suppress(Refused):
+            self._ask("address", place, abi.ROCE_PORT, abi.FIRST_PORT, byref(found), byref(mask))
+        return str(IPv6Address(bytes(found.address))) if any(found.address) else ""
+
+    def pod(self, place: Location) -> tuple[int, int]:
+        """Return the number of the SuperPod, and that of the chip in it."""
+        found, size = abi.PodInfo(), c_uint32(ctypes.sizeof(abi.PodInfo))
+        self._ask("pod", place, abi.ABOUT_POD, abi.OF_POD, byref(found), byref(size))
+        return found.super_pod_id, found.sdid
 
     def die(self, place: Location) -> str:
         info = abi.DieId()

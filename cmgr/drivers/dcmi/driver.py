@@ -4,17 +4,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 from cmgr.drivers import libraries
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller, Hangs
 from cmgr.drivers.dcmi import gauges as dcmi_gauges
+from cmgr.drivers.dcmi import ranktable, vdevices
 from cmgr.drivers.dcmi import read as dcmi_read
-from cmgr.drivers.dcmi import vdevices
 from cmgr.drivers.dcmi.calls import Library, Location
 from cmgr.drivers.dcmi.library import WANTED
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
 from cmgr.drivers.dcmi.reset import Resetter
 from cmgr.drivers.dcmi.settings import Dcmi
+from cmgr.drivers.dcmi.topology import Type
 from cmgr.drivers.dcmi.watch import Pace, Watch
 from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, of_one_ring
@@ -24,7 +27,7 @@ from cmgr.ports import Doubt, DriverFact
 
 
 class DcmiDriver:
-    """Implements `ChipDriver`, `Ailing`, `Dividing` and `Gauge`."""
+    """Implements `ChipDriver`, `Ailing`, `Dividing`, `Gauge` and `Ranking`."""
 
     name = "dcmi"
     # A ring whose chip hangs, and resets, which last minutes, must leave room for others.
@@ -165,6 +168,27 @@ class DcmiDriver:
             return self._caller.call(owner_of(place), seconds, lambda: dcmi_gauges.measure(self._library, place))
         except DriverError:
             return {}
+
+    def rank_table(self, server: str, chips: Sequence[ChipId]) -> Mapping[str, Any]:
+        until = time.monotonic() + MEASURE_SECONDS
+        return ranktable.table((ranktable.Server(server, [self._rank(chip, until) for chip in chips]),))
+
+    def _rank(self, chip: ChipId, until: float) -> ranktable.Device:
+        known, seconds = self._machine.find(chip), min(self._seconds, until - time.monotonic())
+        if known is None or not known.here or seconds <= 0:
+            raise DriverError(f"chip {chip} does not answer")
+        place, in_pods = known.location, self._machine.kind is Type.A910A3
+        try:
+            asked = partial(self._caller.call, owner_of(place), seconds)
+            address = asked(lambda: self._library.address(place))
+            pod, number = asked(lambda: self._library.pod(place)) if in_pods else (None, 0)
+        except DriverError as error:
+            raise DriverError(f"chip {chip} does not say where it is: {error.message}") from error
+        if not address:
+            raise DriverError(
+                f"chip {chip} has no address", hint=f"hccn_tool -i {chip} -ip -g shows it, -ip -s sets it"
+            )
+        return ranktable.Device(chip, address, pod, number)
 
     def trouble(self) -> tuple[str, ...]:
         return (*self._machine.troubles, *self._watch.trouble())

@@ -1,5 +1,6 @@
 """The service's answers: the documents that `cmgr … -o json` prints. Orders stand in `orders`."""
 
+import json
 import secrets
 import threading
 from collections.abc import Callable
@@ -9,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cmgr.config.spelling import duration
-from cmgr.errors import BadRequest
+from cmgr.errors import BadRequest, CmgrError, DriverError
 from cmgr.model.containers.cdi import of_chips
+from cmgr.model.scope import members_of
 from cmgr.model.values.node import Node
-from cmgr.ports import ChipDriver, Gauge
+from cmgr.ports import ChipDriver, Gauge, Ranking
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door import records
 from cmgr.service.door.group_orders import there
@@ -20,7 +22,7 @@ from cmgr.service.door.routes import Page, Request, Stream, Unwell
 from cmgr.service.exports import Exports
 from cmgr.store.reader import Reader, open_reader
 from cmgr.view import status as view
-from cmgr.view.groups import groups
+from cmgr.view.groups import groups, ranks, size
 from cmgr.view.slots import slots
 
 if TYPE_CHECKING:
@@ -111,6 +113,22 @@ class Answers:
     def group(self, request: Request) -> "group_shapes.Groups":
         name = there(request, self.node(), "show")
         return {"groups": [row for row in groups(self.node()) if row["name"] == name]}
+
+    def ranktable(self, request: Request) -> Page:
+        name, node = there(request, self.node(), "make the rank table of"), self.node()
+        what = f"cannot make the rank table of group {name}"
+        if not isinstance(self.driver, Ranking):
+            raise CmgrError(f"{what}: chips of {self.driver.name} need none")
+        members, chips = members_of(node, name), ranks(node, name)
+        if len(members) < size(members):
+            raise CmgrError(f"{what}: {len(members)} of {size(members)} members are known here", hint="cmgr group")
+        if not chips or len(set(chips)) < len(chips):
+            why = "two members have the same chip" if chips else "no member has a chip"
+            raise CmgrError(f"{what}: {why}", hint=f"cmgr group {name}")
+        try:
+            return Page(json.dumps(self.driver.rank_table(self.exports.host, chips)).encode())
+        except DriverError as error:
+            raise CmgrError(f"{what}: {error.message}", hint=error.hint) from error
 
     def slots(self, _request: Request) -> "slot_shapes.Slots":
         return {"slots": slots(self.node())}

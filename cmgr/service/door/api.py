@@ -47,6 +47,10 @@ def _answers(a: Answers) -> tuple[Route, ...]:
             "GET", "/v1/groups/{group}", "group", a.group, "One of them: cmgr group NAME.",
             (Arg("group", "string", "Its name.", required=True),),
         ),
+        Route(
+            "GET", "/v1/groups/{group}/ranktable", "ranktable", a.ranktable, "Its rank table: cmgr ranktable.",
+            (Arg("group", "string", "Its name.", required=True),),
+        ),
         Route("GET", "/v1/slots", "slots", a.slots, "The slots and their chips: cmgr slot.", tag=a.tag),
         Route("GET", "/v1/cdi", "cdi", a.cdi, "The chips as a CDI specification: cmgr cdi."),
         Route(

@@ -13,7 +13,8 @@ from pathlib import Path
 from cmgr import trust
 
 BEFORE_STOP, BEFORE_RESET, AFTER_RESET, AFTER_EPISODE = "before_stop", "before_reset", "after_reset", "after_episode"
-HOOKS = (BEFORE_STOP, BEFORE_RESET, AFTER_RESET, AFTER_EPISODE)
+BEFORE_START = "before_start"
+HOOKS = (BEFORE_STOP, BEFORE_RESET, AFTER_RESET, BEFORE_START, AFTER_EPISODE)
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 """As run-parts(8) has it: what an editor or a package leaves beside a file (`x~`, `x.dpkg-old`) is not run."""

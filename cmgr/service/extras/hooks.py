@@ -12,17 +12,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from cmgr.config.settings import Config
-from cmgr.errors import ResetRefused, RuntimeDown
+from cmgr.errors import ContainerError, ResetRefused, RuntimeDown
 from cmgr.model.scope import handled_faults
 from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipReport
-from cmgr.model.values.commands import ReadRing, ResetRing, StopContainer
+from cmgr.model.values.commands import ReadRing, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.facts import Remarked
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.service.around import Reports
 from cmgr.service.extras import hook_files, hook_words
-from cmgr.service.extras.hook_files import AFTER_EPISODE, AFTER_RESET, BEFORE_RESET, BEFORE_STOP, HOOKS
+from cmgr.service.extras.hook_files import (
+    AFTER_EPISODE,
+    AFTER_RESET,
+    BEFORE_RESET,
+    BEFORE_START,
+    BEFORE_STOP,
+    HOOKS,
+)
 from cmgr.service.extras.hook_run import run
 from cmgr.words import one_line
 
@@ -149,6 +156,26 @@ class Hooks:
         why = self.run(Step(AFTER_RESET, ring, hook_words.of_ring(node, ring)))
         self._verdicts[ring.id] = _Verdict(len(ring.resets), time.monotonic(), why)
         return why
+
+    def before_start(self, action: StartContainer) -> None:
+        """Raise `ContainerError` when the hook says no: for each container with chips, and each waits for its own."""
+        if not self.has(BEFORE_START):
+            return
+        node = self._node()
+        hold, container = node.holds.get(action.key), node.containers.get(action.key)
+        chips = sorted(chip for chip in hold.chips if chip in node.chips) if hold is not None else []
+        if not chips:
+            return
+        ring = node.rings[node.chips[chips[0]].ring]
+        mine = {"CHIPS": hook_words.numbers(chips), **hook_words.of_containers([(action.key, action.name)])}
+        group = container.group if container is not None else ""
+        words = {**hook_words.of_ring(node, ring), **mine, "GROUP": group, "REASON": action.reason}
+        why = self.run(Step(BEFORE_START, ring, words))
+        what = f"cannot start container {one_line(action.name)}"
+        if self._cut.is_set():
+            raise RuntimeDown(f"{what}: cmgr ends")
+        if why:
+            raise ContainerError(f"{what}: {why}")
 
     def after_episode(self, ring: Ring, words: Mapping[str, str]) -> None:
         """Run the hook; `ring` as it was in that episode."""

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from cmgr.config import around as settings
 from cmgr.config.settings import Config
-from cmgr.errors import ResetRefused
+from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.invariants import unsafe
-from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.commands import ResetRing, StartContainer
 from cmgr.model.values.facts import Remarked
 from cmgr.model.values.node import Node
 from cmgr.model.values.troubles import Trouble
@@ -46,7 +46,8 @@ class Surroundings:
     @property
     def around(self) -> Around:
         """The functions that workers call around their orders."""
-        return Around(self._hooks.before_stop, self._before_reset, self._hooks.after_reset)
+        hooks = self._hooks
+        return Around(hooks.before_stop, self._before_reset, hooks.after_reset, self._before_start)
 
     def observe(self, step: Step) -> None:
         """Hear of what was decided."""
@@ -103,6 +104,13 @@ class Surroundings:
         why = unsafe(self._node(), action)
         if why:
             raise ResetRefused(why)
+
+    def _before_start(self, action: StartContainer) -> None:
+        self._hooks.before_start(action)
+        # It takes its time, in which its chips may have become faulty.
+        why = unsafe(self._node(), action)
+        if why:
+            raise RuntimeDown(f"cannot start container {action.name}: {why}")
 
     def _opened(self, alarms: settings.Alarms) -> tuple[Receiver, ...]:
         host = socket.gethostname()

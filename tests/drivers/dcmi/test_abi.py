@@ -13,6 +13,20 @@ from tests.fakes.dcmi.build import SOURCE, Workshop
 LAYOUT: dict[type[ctypes.Structure], tuple[int, int, dict[str, int]]] = {
     abi.ChipInfo: (100, 1, {"type": 0, "name": 32, "ver": 64, "aicore_cnt": 96}),
     abi.ChipInfoV2: (132, 1, {"type": 0, "name": 32, "ver": 64, "aicore_cnt": 96, "npu_name": 100}),
+    abi.IpAddress: (20, 4, {"address": 0, "type": 16}),
+    abi.PodInfo: (
+        48,
+        4,
+        {
+            "sdid": 0,
+            "scale_type": 4,
+            "super_pod_id": 8,
+            "server_id": 12,
+            "chassis_id": 16,
+            "super_pod_type": 20,
+            "reserve": 24,
+        },
+    ),
     abi.BoardInfo: (16, 4, {"board_id": 0, "pcb_id": 4, "bom_id": 8, "slot_id": 12}),
     abi.EventFilter: (48, 8, {"flags": 0, "event_id": 8, "severity": 12, "node_type": 13, "reserved": 14}),
     abi.FaultEvent: (

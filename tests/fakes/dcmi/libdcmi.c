@@ -29,12 +29,13 @@
 #define RESETS 256
 #define VDEVICES 16
 #define VDEVICE_COMMANDS 52
+#define POD_COMMANDS 12
 #define BY_HAND (-1)
 #define BOOTED 16
 
 enum purpose {
     INIT, LIST, IDS, INFO, BOARD, PRODUCT, BROTHER, CODES, HEALTH, PROCESS, RESET, BOOT, SUBSCRIBE, GAUGE, CHANNEL,
-    PRE_RESET, RESCAN, VDEVICE, MAKE_VDEVICE, PURPOSES
+    PRE_RESET, RESCAN, VDEVICE, MAKE_VDEVICE, ADDRESS, PURPOSES
 };
 
 struct fault {
@@ -79,6 +80,7 @@ struct world {
     uint32_t bell;
     int32_t ready, chips, reset_ms, boot_ms, boot_by_hand, fail_resets, fail_with, refuse_subscriptions, subscriptions;
     int32_t lose, twice, channel, finished, mortal, calls, resets, storm_chip, storm_left, storm_rate, storm_distinct, storm_at;
+    int32_t addresses; /* Of which kind: 4, 6, or 0: none. */
     int32_t keep_vdevices, vdevices_block, made_vdevices; /* A reset leaves them; is refused while there are any. */
     int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
     _Atomic int32_t inside, most_inside;
@@ -434,10 +436,14 @@ static int put_vdevice(struct chip *c, uint32_t id, uint32_t group, const char *
 
 static int device_info(int chip, int command, uint32_t about, void *buffer, uint32_t *size) {
     CALL(chip, VDEVICE);
-    if (command != VDEVICE_COMMANDS)
-        return leave(DCMI_UNSUPPORTED);
     if (c->boot_at)
         return leave(DCMI_NOT_READY);
+    if (command == POD_COMMANDS && about == 1 && *size == sizeof(struct spod_info)) {
+        *(struct spod_info *)buffer = (struct spod_info){.sdid = c->physical << 16, .super_pod_id = 7};
+        return leave(c->brother < 0 ? DCMI_UNSUPPORTED : 0);
+    }
+    if (command != VDEVICE_COMMANDS)
+        return leave(DCMI_UNSUPPORTED);
     if (about == 1 && *size == sizeof(struct soc_total_resource)) {
         struct soc_total_resource *total = buffer;
         memset(total, 0, sizeof *total);
@@ -459,6 +465,22 @@ static int device_info(int chip, int command, uint32_t about, void *buffer, uint
 }
 
 #ifdef ONE
+/* 10.0.7.N, or fd00::N where that is said; none where the chip was taken off the network. */
+static int device_ip(int chip, int port_type, int port, struct ip_addr *ip, struct ip_addr *mask) {
+    CALL(chip, ADDRESS);
+    if (port_type != 1 || port != 0)
+        return leave(DCMI_WRONG_PARAMETER);
+    int six = ip->type == 1;
+    memset(ip, 0, sizeof *ip);
+    memset(mask, 0, sizeof *mask);
+    ip->type = six;
+    if (W->addresses == (six ? 6 : 4)) {
+        memcpy(ip->address, six ? "\xfd" : "\x0a\x00\x07", six ? 1 : 3);
+        ip->address[six ? 15 : 3] = (uint8_t)c->physical;
+    }
+    return leave(0);
+}
+
 static int make_vdevice(int chip, const struct create_vdev_res *wish, struct create_vdev_out *made) {
     CALL(chip, MAKE_VDEVICE);
     if (c->boot_at)
@@ -647,6 +669,9 @@ int dcmi_get_device_memory_info_v3(int k, int d, struct memory_info_v3 *i) { ret
 int dcmi_get_device_utilization_rate(int k, int d, int t, unsigned *v) { return utilisation(at(k, d), t, v); }
 int dcmi_get_device_ecc_info(int k, int d, int t, struct ecc_info *i) { return ecc(at(k, d), t, i); }
 int dcmi_get_device_pcie_info_v2(int k, int d, struct pcie_info_all *i) { return bus(at(k, d), i); }
+int dcmi_get_device_ip(int k, int d, int t, int p, struct ip_addr *i, struct ip_addr *m) {
+    return device_ip(at(k, d), t, p, i, m);
+}
 int dcmi_get_device_info(int k, int d, int m, unsigned s, void *b, unsigned *n) { return device_info(at(k, d), m, s, b, n); }
 int dcmi_create_vdevice(int k, int d, struct create_vdev_res *w, struct create_vdev_out *o) { return make_vdevice(at(k, d), w, o); }
 int dcmi_set_destroy_vdevice(int k, int d, unsigned id) { return destroy_vdevice(at(k, d), id); }
@@ -719,6 +744,7 @@ int standin_create(int chips) {
     pthread_mutex_init(&W->lock, &shared);
     W->chips = chips;
     W->finished = BOOTED;
+    W->addresses = 4;
     W->fail_with = DCMI_RESET_FAILED;
     W->ready = 1;
     return 0;
@@ -862,7 +888,7 @@ static int32_t *setting(const char *name) {
         {"refuse_subscriptions", &W->refuse_subscriptions}, {"channel", &W->channel}, {"finished", &W->finished},
         {"subscriptions", &W->subscriptions}, {"calls", &W->calls}, {"resets", &W->resets},
         {"storm_left", &W->storm_left}, {"storm_code", &W->storm_code}, {"storm_flaps", &W->storm_flaps},
-        {"keep_vdevices", &W->keep_vdevices}, {"vdevices_block", &W->vdevices_block},
+        {"keep_vdevices", &W->keep_vdevices}, {"vdevices_block", &W->vdevices_block}, {"addresses", &W->addresses},
         {"made_vdevices", &W->made_vdevices}, {"mortal", &W->mortal}, {"most_inside", (int32_t *)&W->most_inside},
     };
     for (size_t n = 0; n < sizeof all / sizeof *all; n++)

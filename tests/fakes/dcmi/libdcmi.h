@@ -97,6 +97,15 @@ struct die_id {
     uint32_t words[5];
 };
 
+struct ip_addr {
+    uint8_t address[16];
+    int32_t type; /* 0: the first four bytes, 1: all. */
+};
+
+struct spod_info {
+    uint32_t sdid, scale_type, super_pod_id, server_id, chassis_id, super_pod_type, reserve[6];
+};
+
 /* dcmi_base_resource (64 bytes), dcmi_computing_resource (96) and dcmi_media_resource (56) in a row. */
 struct resources {
     uint64_t words[27];
@@ -197,6 +206,15 @@ AT(pcie_info_all, dev, 24);
 AT(pcie_info_all, func, 28);
 AT(pcie_info_all, reserve, 32);
 SIZE(die_id, 20, 4);
+SIZE(ip_addr, 20, 4);
+AT(ip_addr, type, 16);
+SIZE(spod_info, 48, 4);
+AT(spod_info, scale_type, 4);
+AT(spod_info, super_pod_id, 8);
+AT(spod_info, server_id, 12);
+AT(spod_info, chassis_id, 16);
+AT(spod_info, super_pod_type, 20);
+AT(spod_info, reserve, 24);
 SIZE(soc_total_resource, 360, 8);
 AT(soc_total_resource, vdev_id, 4);
 AT(soc_total_resource, vfg_num, 132);

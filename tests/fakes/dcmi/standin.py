@@ -38,6 +38,7 @@ class Purpose(IntEnum):
     RESCAN = 16
     VDEVICE = 17
     MAKE_VDEVICE = 18
+    ADDRESS = 19
 
 
 SILENT = (Purpose.CODES, Purpose.HEALTH, Purpose.PROCESS, Purpose.BOOT)

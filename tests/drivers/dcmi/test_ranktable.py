@@ -1,0 +1,88 @@
+"""Rank tables: their form, and the addresses that the driver is asked for."""
+
+import pytest
+
+from cmgr.drivers.dcmi.ranktable import Device, Server, table
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import ChipId
+from tests.drivers.dcmi.driver import open_dcmi
+from tests.fakes.dcmi.fixtures import Make, ascend, workshop
+from tests.fakes.dcmi.hosts import host_910b, host_950, host_a3
+from tests.fakes.dcmi.standin import FakeChip, Purpose
+
+__all__ = ["ascend", "workshop"]
+
+
+def test_ranks_go_on_from_one_server_to_the_next() -> None:
+    servers = (Server("a", [Device(3, "10.0.0.3"), Device(1, "10.0.0.1")]), Server("b", [Device(0, "10.0.1.0")]))
+    assert table(servers) == {
+        "status": "completed",
+        "server_list": [
+            {
+                "device": [
+                    {"device_id": "3", "device_ip": "10.0.0.3", "rank_id": "0"},
+                    {"device_id": "1", "device_ip": "10.0.0.1", "rank_id": "1"},
+                ],
+                "server_id": "a",
+            },
+            {"device": [{"device_id": "0", "device_ip": "10.0.1.0", "rank_id": "2"}], "server_id": "b"},
+        ],
+        "server_count": "2",
+        "version": "1.0",
+    }
+
+
+def test_a_superpod_calls_each_chip_once_more() -> None:
+    told = table([Server("a", [Device(0, "10.0.0.1", 7, 65536)])])
+    (server,) = told["server_list"]
+    assert told["version"] == "1.2"
+    assert server["device"] == [{"device_id": "0", "device_ip": "10.0.0.1", "super_device_id": "65536", "rank_id": "0"}]
+    assert told["super_pod_list"] == [{"super_pod_id": "7", "server_list": [{"server_id": "a"}]}]
+
+
+@pytest.mark.parametrize(("kind", "address"), [(4, "10.0.7.5"), (6, "fd00::5")])
+def test_the_driver_is_asked_for_the_address_of_each_chip(ascend: Make, kind: int, address: str) -> None:
+    machine = ascend(host_910b())
+    machine.set("addresses", kind)
+    driver = open_dcmi(machine)
+    try:
+        told = driver.rank_table("a", [ChipId(5), ChipId(2)])
+    finally:
+        driver.close()
+    (server,) = told["server_list"]
+    assert [device["device_id"] for device in server["device"]] == ["5", "2"]
+    assert server["device"][0]["device_ip"] == address
+
+
+def test_chips_of_a_superpod_say_their_place_in_it(ascend: Make) -> None:
+    driver = open_dcmi(ascend(host_a3()))
+    try:
+        told = driver.rank_table("a", [ChipId(1)])
+    finally:
+        driver.close()
+    assert told["server_list"][0]["device"][0]["super_device_id"] == str(1 << 16)
+    assert told["super_pod_list"][0]["super_pod_id"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("chips", "family", "answer", "why"),
+    [
+        (host_910b(), "one", 0, "chip 2 has no address"),
+        (host_910b(), "one", -8255, "chip 2 does not say where it is: .*not supported"),
+        (host_950(), "two", 0, "chip 2 does not say where it is: .*no such function"),
+    ],
+)
+def test_a_table_that_is_not_whole_is_none(
+    ascend: Make, chips: tuple[FakeChip, ...], family: str, answer: int, why: str
+) -> None:
+    machine = ascend(chips, family)
+    machine.set("addresses", 0)
+    machine.answer(2, Purpose.ADDRESS, answer)
+    driver = open_dcmi(machine)
+    try:
+        with pytest.raises(DriverError, match=why):
+            driver.rank_table("a", [ChipId(2)])
+        with pytest.raises(DriverError, match="chip 99 does not answer"):
+            driver.rank_table("a", [ChipId(99)])
+    finally:
+        driver.close()
