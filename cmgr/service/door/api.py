@@ -20,6 +20,9 @@ def routes(answers: Answers, orders: Orders, pages: Pages) -> tuple[Route, ...]:
     return table
 
 
+GROUP_NAME = Arg("group", "string", "Its name.", required=True)
+
+
 def _answers(a: Answers) -> tuple[Route, ...]:
     return (
         Route("GET", "/v1/status", "status", a.status, "The whole picture: cmgr status.", tag=a.tag_of_picture),
@@ -43,14 +46,8 @@ def _answers(a: Answers) -> tuple[Route, ...]:
             (Arg("code", "string", "The fault's code, such as 80E24E00.", required=True),), tag=a.tag,
         ),
         Route("GET", "/v1/groups", "groups", a.groups, "The groups, what they wait for, their rounds: cmgr group."),
-        Route(
-            "GET", "/v1/groups/{group}", "group", a.group, "One of them: cmgr group NAME.",
-            (Arg("group", "string", "Its name.", required=True),),
-        ),
-        Route(
-            "GET", "/v1/groups/{group}/ranktable", "ranktable", a.ranktable, "Its rank table: cmgr ranktable.",
-            (Arg("group", "string", "Its name.", required=True),),
-        ),
+        Route("GET", "/v1/groups/{group}", "group", a.group, "One of them: cmgr group NAME.", (GROUP_NAME,)),
+        Route("GET", "/v1/groups/{group}/ranktable", "ranktable", a.ranktable, "Its rank table.", (GROUP_NAME,)),
         Route("GET", "/v1/slots", "slots", a.slots, "The slots and their chips: cmgr slot.", tag=a.tag),
         Route("GET", "/v1/cdi", "cdi", a.cdi, "The chips as a CDI specification: cmgr cdi."),
         Route(
