@@ -132,7 +132,7 @@ def test_a_slot_that_has_moved_and_a_group_that_waits_are_told(browser: "Browser
         assert page.locator("tbody tr td[data-name=State]").all_inner_texts() == ["at home", "moved from 2, 6"]
         page.get_by_label("State").select_option("true")
         page.wait_for_url("**/#/slots?moved=true")
-        page.wait_for_function("document.querySelectorAll('tbody tr').length === 1")
+        page.locator("tbody tr").nth(1).wait_for(state="detached")
         go(page, "groups")
         cells = page.locator("tbody tr td").all_inner_texts()
         assert [cell.strip() for cell in cells[:4]] == ["tp4", "halting", "0 of 4", "5"]
