@@ -249,11 +249,13 @@ def forget_old(turn: Turn) -> None:
         chip: {k: f for k, f in known.items() if f.cleared is not None and turn.at - f.cleared < REMEMBERED}
         for chip, known in turn.node.past_faults.items()
     }
-    turn.node = replace(
-        turn.node,
-        faults={chip: known for chip, known in turn.node.faults.items() if known},
-        past_faults={chip: known for chip, known in past.items() if known},
-    )
+    # Otherwise each resync would be a change, and be looked through before it is saved.
+    if any(len(past[chip]) != len(known) for chip, known in turn.node.past_faults.items()):
+        turn.node = replace(
+            turn.node,
+            faults={chip: known for chip, known in turn.node.faults.items() if known},
+            past_faults={chip: known for chip, known in past.items() if known},
+        )
 
 
 def _forget_beyond(turn: Turn, chip: ChipId) -> None:
