@@ -87,9 +87,9 @@ class Matrix:
         return trial
 
 
-def singles(points: Sequence[str], most: int | None = None) -> list[Ends]:
-    """Return one death at each of these points, or at so many of them, spread evenly."""
-    count = len(points) if EVERY else min(len(points), most or MOST, MOST)
+def singles(points: Sequence[str]) -> list[Ends]:
+    """Return one death at each of these points, or at `MOST` of them, spread evenly."""
+    count = len(points) if EVERY else min(len(points), MOST)
     return [(points[n * len(points) // count],) for n in range(count)]
 
 

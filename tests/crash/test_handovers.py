@@ -144,7 +144,7 @@ def test_killed_anywhere_while_compose_makes_a_held_container_anew_its_heir_runs
     folder = tmp_path_factory.mktemp("h")
     alive = HandOver(containers, folder / "alive", 0)
     alive.play(None)
-    ends = singles(alive.passed(), 12)
+    ends = singles(alive.passed())
     deaths = 0
     for number, (end,) in enumerate(ends, 1):
         trial = HandOver(containers, folder / str(number), number)

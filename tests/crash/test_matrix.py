@@ -49,26 +49,26 @@ def test_killed_anywhere_on_a_simulated_machine_nothing_is_lost(field: Field, fi
 
 def test_killed_anywhere_in_the_round_of_a_group_nothing_is_lost(field: Field, figures: Figures) -> None:
     matrix = field(GROUP, Pretended)
-    tell(figures, "simulator, a group over two rings", matrix.run(singles(matrix.points(), 40)))
+    tell(figures, "simulator, a group over two rings", matrix.run(singles(matrix.points())))
 
 
 def test_killed_anywhere_while_a_fault_waits_for_its_window_nothing_is_lost(
     field: Field, figures: Figures, clocks: Clocks
 ) -> None:
     matrix = field(RING, Pretended, lambda layout, place: Windowed(clocks(place), layout, place))
-    tell(figures, "simulator, a fault that waits for its window", matrix.run(singles(matrix.points(), 12)))
+    tell(figures, "simulator, a fault that waits for its window", matrix.run(singles(matrix.points())))
 
 
 def test_killed_anywhere_in_a_drill_nothing_is_lost_and_it_is_held_once(
     field: Field, figures: Figures, clocks: Clocks
 ) -> None:
     matrix = field(RING, Pretended, lambda layout, place: Drilled(clocks(place), layout, place))
-    tell(figures, "simulator, a drill", matrix.run(singles(matrix.points(), 12)))
+    tell(figures, "simulator, a drill", matrix.run(singles(matrix.points())))
 
 
 def test_killed_anywhere_while_the_first_reset_fails_nothing_is_lost(field: Field, figures: Figures) -> None:
     matrix = field(RING, Pretended, partial(Simulated, failing=1))
-    tell(figures, "simulator, a ring whose first reset fails", matrix.run(singles(matrix.points(), 30)))
+    tell(figures, "simulator, a ring whose first reset fails", matrix.run(singles(matrix.points())))
 
 
 def test_told_to_end_anywhere_it_hands_over(field: Field, figures: Figures) -> None:
@@ -81,17 +81,17 @@ def test_told_to_end_anywhere_it_hands_over(field: Field, figures: Figures) -> N
 def test_told_to_end_anywhere_with_docker_it_hands_over(field: Field, figures: Figures, dockerd: Dockerd) -> None:
     matrix = field(RING, partial(Docker, dockerd), make=partial(Trial, how=signal.SIGTERM))
     points = [point for point in matrix.points() if not point.startswith("before a commit")]
-    tell(figures, "Docker, ring", matrix.run(singles(points, 10)), "told to end (SIGTERM)")
+    tell(figures, "Docker, ring", matrix.run(singles(points)), "told to end (SIGTERM)")
 
 
 @pytest.mark.docker
-@pytest.mark.parametrize(("layout", "most"), [(SINGLE, 12), (RING, None)], ids=["single", "ring"])
+@LAYOUTS
 def test_killed_anywhere_with_docker_nothing_is_lost(
-    field: Field, figures: Figures, dockerd: Dockerd, layout: Layout, most: int | None
+    field: Field, figures: Figures, dockerd: Dockerd, layout: Layout
 ) -> None:
     matrix = field(layout, partial(Docker, dockerd))
     points = matrix.points()
-    tell(figures, f"Docker, {layout.name}", matrix.run(singles(points, most)))
+    tell(figures, f"Docker, {layout.name}", matrix.run(singles(points)))
     tell(figures, f"Docker, {layout.name}, and once more", matrix.run(doubles(points, 4, seed=layout.ring)))
 
 
@@ -100,16 +100,16 @@ def test_killed_anywhere_while_units_are_stopped_in_the_place_of_their_container
     field: Field, figures: Figures, dockerd: Dockerd, systemd: Systemd
 ) -> None:
     matrix = field(UNITS, partial(Units, dockerd, systemd))
-    tell(figures, "systemd and Docker, units", matrix.run(singles(matrix.points(), 12)))
+    tell(figures, "systemd and Docker, units", matrix.run(singles(matrix.points())))
 
 
 @pytest.mark.containerd
-@pytest.mark.parametrize(("layout", "most"), [(SINGLE, 10), (RING, 20)], ids=["single", "ring"])
+@LAYOUTS
 def test_killed_anywhere_with_containerd_nothing_is_lost(
-    field: Field, figures: Figures, containerd: Containerd, layout: Layout, most: int
+    field: Field, figures: Figures, containerd: Containerd, layout: Layout
 ) -> None:
     matrix = field(layout, partial(Containerds, containerd))
-    tell(figures, f"containerd, {layout.name}", matrix.run(singles(matrix.points(), most)))
+    tell(figures, f"containerd, {layout.name}", matrix.run(singles(matrix.points())))
 
 
 @LAYOUTS
@@ -117,7 +117,7 @@ def test_killed_anywhere_on_ascend_chips_nothing_is_lost(
     field: Field, figures: Figures, ascend: Make, layout: Layout
 ) -> None:
     matrix = field(layout, Pretended, partial(Ascend, ascend))
-    tell(figures, f"libdcmi's stand-in, {layout.name}", matrix.run(singles(matrix.points(), 15)))
+    tell(figures, f"libdcmi's stand-in, {layout.name}", matrix.run(singles(matrix.points())))
 
 
 @pytest.mark.docker
@@ -125,7 +125,7 @@ def test_killed_anywhere_on_ascend_chips_with_docker_nothing_is_lost(
     field: Field, figures: Figures, dockerd: Dockerd, ascend: Make
 ) -> None:
     matrix = field(RING, partial(Docker, dockerd), partial(Ascend, ascend))
-    tell(figures, "libdcmi's stand-in and Docker, ring", matrix.run(singles(matrix.points(), 12)))
+    tell(figures, "libdcmi's stand-in and Docker, ring", matrix.run(singles(matrix.points())))
 
 
 @LAYOUTS
@@ -133,7 +133,7 @@ def test_killed_anywhere_on_nvidia_gpus_nothing_is_lost(
     field: Field, figures: Figures, nvidia: MakeGpus, layout: Layout
 ) -> None:
     matrix = field(layout, Pretended, partial(Nvidia, nvidia))
-    tell(figures, f"libnvidia-ml's stand-in, {layout.name}", matrix.run(singles(matrix.points(), 15)))
+    tell(figures, f"libnvidia-ml's stand-in, {layout.name}", matrix.run(singles(matrix.points())))
 
 
 @pytest.mark.docker
@@ -141,4 +141,4 @@ def test_killed_anywhere_on_nvidia_gpus_with_docker_nothing_is_lost(
     field: Field, figures: Figures, dockerd: Dockerd, nvidia: MakeGpus
 ) -> None:
     matrix = field(RING, partial(Docker, dockerd), partial(Nvidia, nvidia))
-    tell(figures, "libnvidia-ml's stand-in and Docker, ring", matrix.run(singles(matrix.points(), 12)))
+    tell(figures, "libnvidia-ml's stand-in and Docker, ring", matrix.run(singles(matrix.points())))

@@ -115,7 +115,7 @@ def test_killed_anywhere_in_a_move_the_service_ends_on_the_spare(
     folder = tmp_path_factory.mktemp("m")
     alive = Move(tasks, folder / "alive", 0, slot=slot)
     alive.play(None)
-    ends = singles(alive.passed(), 14)
+    ends = singles(alive.passed())
     deaths = 0
     for number, (end,) in enumerate(ends, 1):
         move = Move(tasks, folder / str(number), number, slot=slot)
