@@ -1,17 +1,15 @@
 """The keys of a fleet, and those about appliances as text and back. Pure, and strict: strangers may write them."""
 
 import hashlib
-import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from cmgr.errors import FleetError
-from cmgr.fleet.document_text import APPLIANCE, GROUP
+from cmgr.fleet.document_text import APPLIANCE, FORMAT, GROUP, decoded, encoded
 from cmgr.model.values.presence import MOST_AILS, Ail, Presence
 
-FORMAT: Final = 1
 _LONGEST = 16 * 1024
 _LONGEST_LINE = 300
 _COMMAND = re.compile(r"cmgr [a-z][A-Za-z0-9 ._:=/-]{0,200}")
@@ -70,7 +68,7 @@ def machine_of(machine_id: str) -> str:
 
 
 def born_text(id_: str) -> bytes:
-    return _json({"v": FORMAT, "id": id_})
+    return encoded({"v": FORMAT, "id": id_})
 
 
 def born(stored: bytes) -> str:
@@ -83,7 +81,7 @@ def born(stored: bytes) -> str:
 
 def claim_text(claim: Claim) -> bytes:
     told = {"machine": claim.machine, "life": claim.life, "run": claim.run, "version": claim.version}
-    return _json({"v": FORMAT, **told})
+    return encoded({"v": FORMAT, **told})
 
 
 def claim(stored: bytes) -> Claim:
@@ -107,7 +105,7 @@ def presence_text(presence: Presence, at: datetime) -> bytes:
         "ails": [{"text": _cut(ail.text), "hint": _typed(ail.hint)} for ail in presence.ails[:MOST_AILS]],
         "more": presence.more + max(0, len(presence.ails) - MOST_AILS),
     }
-    return _json(told)
+    return encoded(told)
 
 
 def presence(stored: bytes) -> tuple[Presence, datetime]:
@@ -136,19 +134,8 @@ def _typed(hint: str) -> str:
     return hint if _COMMAND.fullmatch(hint) else ""
 
 
-def _json(told: object) -> bytes:
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
 def _table(stored: bytes, keys: set[str]) -> dict[str, Any]:
-    if len(stored) > _LONGEST:
-        raise ValueError(f"it has more than {_LONGEST} bytes")
-    try:
-        told = json.loads(stored.decode("utf-8"))
-    except (ValueError, RecursionError):
-        raise ValueError("it is no JSON") from None
-    if isinstance(told, dict) and isinstance(told.get("v"), int) and told["v"] > FORMAT:
-        raise ValueError(f"it has format {told['v']}, which a newer cmgr writes")
+    told = decoded(stored, _LONGEST)
     if not isinstance(told, dict) or told.keys() != keys or told["v"] != FORMAT:
         raise ValueError(f"it does not have the keys {', '.join(sorted(keys))}")
     return told

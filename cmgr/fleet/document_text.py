@@ -41,7 +41,7 @@ def text(document: Document) -> bytes:
         "ordered": document.ordered,
         "members": members,
     }
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return encoded(told)
 
 
 def parse(stored: bytes) -> Document:
@@ -53,16 +53,26 @@ def parse(stored: bytes) -> Document:
         raise FleetError(f"cannot read the group's document: {error}", hint=hint) from None
 
 
-def _document(stored: bytes) -> Document:
-    if len(stored) > LONGEST:
-        raise ValueError(f"it has more than {LONGEST} bytes")
+def decoded(stored: bytes, longest: int) -> object:
+    """Return what this JSON says, of at most so many bytes, unless a newer cmgr wrote it. Raises `ValueError`."""
+    if len(stored) > longest:
+        raise ValueError(f"it has more than {longest} bytes")
     try:
         told = json.loads(stored.decode("utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError):
         raise ValueError("it is no JSON") from None
     if isinstance(told, dict) and isinstance(told.get("v"), int) and told["v"] > FORMAT:
         raise ValueError(f"it has format {told['v']}, which a newer cmgr writes")
-    fields = _fields(told, "it", _DOCUMENT)
+    return told
+
+
+def encoded(told: object) -> bytes:
+    """Return it as JSON, as it is stored."""
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _document(stored: bytes) -> Document:
+    fields = _fields(decoded(stored, LONGEST), "it", _DOCUMENT)
     members = fields.pop("members")
     if len(members) > MOST_APPLIANCES:
         raise ValueError(f"it has more than {MOST_APPLIANCES} appliances")
