@@ -222,17 +222,16 @@ def _short(node: Node) -> Iterator[Trouble]:
         names = tuple(container.name for container in users_of(node, name) if container.running)
         if slot.without and names:
             text = f"{', '.join(names)} runs {fewer(slot)}"
-            whole = ",".join(map(str, sorted(whole_with(node, slot))))
-            hint = f"cmgr slot assign {name} {whole} --stop stops it, and starts it on all" if whole else ""
-            hint = hint or isolation_hint(node, sorted(slot.without & node.isolations.keys()))
+            hint = _on_all(name, whole_with(node, slot)) or isolation_hint(
+                node, sorted(slot.without & node.isolations.keys())
+            )
             why = "; ".join(filter(None, (slot.reason, slot.short)))
             about, chips = f"slot {name}", tuple(sorted(slot.chips))
             yield Trouble(TroubleKind.FEWER_CHIPS, about, text, why, hint, slot.since, chips=chips, containers=names)
     for key, container in sorted(node.containers.items()):
         if container.running and container.made_for and len(container.chips) < len(home_of(node, container)):
             name, words = called(node, key), away(node, container)
-            whole = ",".join(map(str, sorted(whole_for(node, container))))
-            hint = f"cmgr slot assign {name} {whole} --stop stops it, and starts it on all" if whole else "cmgr chips"
+            hint = _on_all(name, whole_for(node, container)) or "cmgr chips"
             text, names = f"container {titled(node, key)} runs {words}", (container.name,)
             chips = tuple(sorted(container.chips))
             yield Trouble(
@@ -245,6 +244,12 @@ def _short(node: Node) -> Iterator[Trouble]:
                 chips=chips,
                 containers=names,
             )
+
+
+def _on_all(name: str, chips: Iterable[ChipId]) -> str:
+    """Return how what runs on fewer chips gets all of them; nothing where there are none for it."""
+    whole = ",".join(map(str, sorted(chips)))
+    return f"cmgr slot assign {name} {whole} --stop stops it, and starts it on all" if whole else ""
 
 
 def _failed(node: Node) -> Iterator[Trouble]:
