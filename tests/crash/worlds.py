@@ -390,15 +390,18 @@ class Place:
 
     @property
     def held(self) -> list[str]:
-        return sorted(f"{name}-{self.number}{self.layout.unit}" for name in self.layout.held)
+        return sorted(map(self._named, self.layout.held))
 
     @property
     def beside(self) -> str:
-        return f"beside-{self.number}{self.layout.unit}"
+        return self._named("beside")
 
     @property
     def on_the_ring(self) -> list[str]:
-        return [f"{name}-{self.number}" for name in self.layout.of_the_ring]
+        return list(map(self._named, self.layout.of_the_ring))
+
+    def _named(self, name: str) -> str:
+        return f"{name}-{self.number}{self.layout.unit}"
 
 
 def witnessed(service: Service) -> list[Mapping[str, object]]:
