@@ -49,9 +49,12 @@ def is_left_behind(node: Node, container: Container) -> bool:
 
 
 def outlives(node: Node, container: Container) -> bool:
-    """Return whether it is sure that the container runs on though its unit is down: a list has said so since."""
+    """Return whether it is sure that the container runs on though its unit is down: a list has said so since.
+
+    That the unit is down must have been seen in this life: the last one may have started it before it died.
+    """
     unit, state = unit_of(node, container), node.runtimes.get(container.key.runtime)
-    if unit is None or unit.running or not container.running:
+    if unit is None or unit.seen is None or unit.running or not container.running:
         return False
     return state is not None and state.listed is not None and unit.since is not None and state.listed >= unit.since
 

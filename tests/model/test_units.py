@@ -175,6 +175,24 @@ def test_the_removal_of_what_has_outlived_its_unit_loses_nothing() -> None:
     assert (cmgr.held(), dict(cmgr.node.troubles)) == ([UNIT], {})
 
 
+def test_a_unit_that_was_started_when_cmgr_died_has_left_nothing_behind() -> None:
+    cmgr = machine()
+    cmgr.fault(0)
+    while not any(isinstance(command, StartContainer) for command in cmgr.pending):
+        cmgr.answer(type(cmgr.pending[0]))
+    start = next(command for command in cmgr.pending if isinstance(command, StartContainer))
+    cmgr._carry_out(start)  # cmgr dies before it hears of it.
+    cmgr.begin()
+    # Docker is faster than systemd, of which only the last life has said that the unit is down.
+    docker = next(c for c in cmgr.pending if isinstance(c, ListContainers) and c.runtime == "docker")
+    cmgr.pending.remove(docker)
+    cmgr.tell(answered(docker, **Cmgr._carry_out(cmgr, docker)))
+    assert not cmgr.sent(StopContainer)[1:]
+    cmgr.run()
+    assert names(cmgr.sent(StopContainer)) == [UNIT]
+    assert (cmgr.held(), booked(cmgr).running, len(cmgr.of(unit_key(UNIT)))) == ([], True, 1)
+
+
 def test_what_is_started_beside_its_unit_again_and_again_is_given_in_to() -> None:
     cmgr = machine()
     cmgr.outlived = True
