@@ -82,7 +82,7 @@ pictures: $(STAMP)
 	$(BIN)/python -m tests.web.standing
 
 recording: $(STAMP)
-	$(BIN)/python -m tests.docs.recording
+	$(BIN)/python -m tests.docs.made.recording
 
 reliability: $(STAMP)
 	@sh tests/support/install.sh power
@@ -96,12 +96,12 @@ fmt: $(STAMP)
 
 generated: $(STAMP)
 	$(BIN)/python -m tests.config.regenerate
-	$(BIN)/python -m tests.docs.generated
-	$(BIN)/python -m tests.docs.metrics
-	$(BIN)/python -m tests.docs.json_page
-	$(BIN)/python -m tests.docs.logs
-	$(BIN)/python -m tests.docs.migration
-	$(BIN)/python -m tests.docs.man_pages
+	$(BIN)/python -m tests.docs.made.generated
+	$(BIN)/python -m tests.docs.made.metrics
+	$(BIN)/python -m tests.docs.made.json_page
+	$(BIN)/python -m tests.docs.made.logs
+	$(BIN)/python -m tests.docs.made.migration
+	$(BIN)/python -m tests.docs.made.man_pages
 
 golden: $(STAMP)
 	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model tests/docs tests/web/test_pictures.py

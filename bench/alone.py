@@ -14,12 +14,12 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.model.faults.books import MOST_REMEMBERED
 from cmgr.model.reduce import reduce
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
-from cmgr.model.values.commands import Action, ListContainers, Note, ReadRing
-from cmgr.model.values.containers import Container, ContainerKey
-from cmgr.model.values.facts import ContainersListed, Event, Fact, FaultReported, Restarted, RingRead, Tick
 from cmgr.model.values.faults import Assertion, Severity
+from cmgr.model.values.handling.policy import Policy, Strategy
+from cmgr.model.values.messages.commands import Action, ListContainers, Note, ReadRing
+from cmgr.model.values.messages.facts import ContainersListed, Event, Fact, FaultReported, Restarted, RingRead, Tick
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import Policy, Strategy
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.store import open_store
 
 CHIPS = 8

@@ -17,9 +17,9 @@ from bench.records import Call
 from cmgr.config.load import load
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.chips import Chip, ChipId, ChipReport
-from cmgr.model.values.containers import Container, ContainerKey
-from cmgr.model.values.facts import FaultReported
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.facts import FaultReported
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.ports import ChipDriver, DriverFact, Halt, Injector, Runtime, RuntimeFact
 from cmgr.service.daemon import Service
 from cmgr.service.log import setup as logs

@@ -8,8 +8,8 @@ from bench.figures import Figure, quantile
 from bench.records import Records
 from bench.service import Plan, Service
 from bench.site import COMMAND, Site
-from tests.support.containerd import IMAGE, Containerd
-from tests.support.daemon import CannotRun
+from tests.support.daemons.containerd import IMAGE, Containerd
+from tests.support.daemons.daemon import CannotRun
 
 PART = "containerd"
 

@@ -20,11 +20,11 @@ from cmgr.fleet.etcd import EtcdFleet
 from cmgr.fleet.etcd_wire import watch_asked
 from cmgr.fleet.gateway import Access, Gateway, Stream
 from cmgr.fleet.registration import Identity
-from cmgr.model.values.documents import Document, Entry, EntryState, Outcome
-from cmgr.model.values.fleet_facts import GroupSeen
-from cmgr.model.values.groups import GroupPhase
+from cmgr.model.values.messages.documents import Document, Entry, EntryState, Outcome
+from cmgr.model.values.messages.fleet_facts import GroupSeen
+from cmgr.model.values.services.groups import GroupPhase
 from cmgr.ports import FleetFact
-from tests.support.etcd import Cluster
+from tests.support.daemons.etcd import Cluster
 from tests.support.waiting import eventually
 
 APPLIANCES, GROUPS, WIDTH, CONTAINERS = 64, 1000, 4, 2

@@ -13,8 +13,8 @@ from typing import Self
 from bench.proxy import Proxy
 from bench.records import Records
 from bench.service import Plan, Service
-from tests.support.daemon import CannotRun
-from tests.support.dockerd import IMAGE, Dockerd
+from tests.support.daemons.daemon import CannotRun
+from tests.support.daemons.dockerd import IMAGE, Dockerd
 from tests.support.machine import described
 
 # It ends when told to, and while it runs it costs nothing.

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share
-from cmgr.model.values.commands import Action, Note
-from cmgr.model.values.containers import Container, ContainerKey, Exit
-from cmgr.model.values.documents import Document, Seen, Written
-from cmgr.model.values.facts import (
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.commands import Action, Note
+from cmgr.model.values.messages.documents import Document, Seen, Written
+from cmgr.model.values.messages.facts import (
     ChipsListed,
     ContainerRemoved,
     ContainerSeen,
@@ -25,9 +25,9 @@ from cmgr.model.values.facts import (
     RuntimeDown,
     RuntimeUp,
 )
-from cmgr.model.values.faults import Assertion
-from cmgr.model.values.fleet_facts import FleetDown, FleetUp, GroupSeen
+from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 
 DriverFact = FaultReported | ReadNeeded | ChipsListed | Remarked | MachineTold
 """Facts that a driver tells on its own."""

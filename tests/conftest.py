@@ -7,12 +7,12 @@ from typing import TypeVar
 
 import pytest
 
-from tests.support.containerd import Containerd
-from tests.support.daemon import CannotRun
-from tests.support.dockerd import Dockerd
-from tests.support.etcd import Cluster
-from tests.support.podman import Podman
-from tests.support.systemd import Systemd
+from tests.support.daemons.containerd import Containerd
+from tests.support.daemons.daemon import CannotRun
+from tests.support.daemons.dockerd import Dockerd
+from tests.support.daemons.etcd import Cluster
+from tests.support.daemons.podman import Podman
+from tests.support.daemons.systemd import Systemd
 
 D = TypeVar("D", Dockerd, Containerd, Podman, Systemd, Cluster)
 

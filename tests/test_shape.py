@@ -17,7 +17,19 @@ MOST_LINES_OF_A_FUNCTION = 40
 
 SAYING = frozenset(
     {"dcmi", "nvml", "sim", "docker", "containerd", "systemd", "values", "view", "cli", "door", "tables", "check"}
-    | {"demo", "machine"}
+    | {
+        "demo",
+        "machine",
+        "library",
+        "services",
+        "moving",
+        "together",
+        "orders",
+        "work",
+        "hearing",
+        "messages",
+        "resetting",
+    }
 )
 """Folders that say which file it is where another one has its name: whose driver, the values of a thing, its view."""
 

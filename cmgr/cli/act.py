@@ -108,8 +108,8 @@ def inject(options: InjectOptions) -> int:
 
     The service takes it for real and acts on it. On real chips only with allow_injection = true.
     """
-    from cmgr.model.values.catalog import FORMS, normal_code
     from cmgr.model.values.faults import Assertion
+    from cmgr.model.values.handling.catalog import FORMS, normal_code
 
     if options.clear and options.once:
         raise typer.BadParameter("--clear and --once exclude each other")

@@ -134,7 +134,7 @@ def explain(options: ExplainOptions) -> int:
     """
     from urllib.parse import quote
 
-    from cmgr.model.values.catalog import FORMS, normal_code
+    from cmgr.model.values.handling.catalog import FORMS, normal_code
 
     code = normal_code(options.code)
     if code is None:

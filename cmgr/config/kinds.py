@@ -14,8 +14,8 @@ from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError
 from cmgr.config import week
 from cmgr.config.spelling import duration, either, is_unit, quoted, spelled
 from cmgr.declare import Form, Meta
-from cmgr.model.values.calendar import Window
-from cmgr.model.values.catalog import normal_code
+from cmgr.model.values.handling.calendar import Window
+from cmgr.model.values.handling.catalog import normal_code
 
 _SOCKET_LENGTH = 107
 """The most bytes that sockaddr_un holds (man 7 unix)."""

@@ -16,7 +16,7 @@ from cmgr.config.settings import Config, DrillSettings
 from cmgr.config.sim import Sim
 from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted
 from cmgr.errors import ConfigError, chain
-from cmgr.model.values.calendar import Exercise
+from cmgr.model.values.handling.calendar import Exercise
 from cmgr.vendor import vendors
 from cmgr.words import counted
 

@@ -12,7 +12,7 @@ from cmgr.config.kinds import Choice, Flag, Kind, Many, Rows, Text, Time, Week, 
 from cmgr.config.settings import Config
 from cmgr.config.spelling import duration
 from cmgr.declare import Form, Meta
-from cmgr.model.values.calendar import Window
+from cmgr.model.values.handling.calendar import Window
 
 PREFIX = "CMGR_"
 

@@ -10,10 +10,10 @@ from cmgr.config.reporters import Reports
 from cmgr.config.sim import Sim
 from cmgr.config.sources import Machine
 from cmgr.declare import Form, Meta
-from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Drill, Exercise, Window
-from cmgr.model.values.catalog import BY_SEVERITY
 from cmgr.model.values.faults import Level
-from cmgr.model.values.policy import (
+from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Drill, Exercise, Window
+from cmgr.model.values.handling.catalog import BY_SEVERITY
+from cmgr.model.values.handling.policy import (
     HealPolicy,
     IsolationPolicy,
     Levels,

@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import Annotated
 
 from cmgr.declare import Form, Meta
-from cmgr.model.values.containers import DEFAULT_GRACE
 from cmgr.model.values.faults import Assertion, Severity
-from cmgr.model.values.policy import NO_TIME, Strategy
+from cmgr.model.values.handling.policy import NO_TIME, Strategy
+from cmgr.model.values.services.containers import DEFAULT_GRACE
 
 MAX_CHIPS = 64
 MODULE = "1.0.0.0"

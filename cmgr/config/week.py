@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from cmgr.model.values.calendar import Moments, Window
+from cmgr.model.values.handling.calendar import Moments, Window
 
 WINDOW = (
     'a window such as "Sat 02:00-04:00", "Mon-Fri 22:00-06:00" or "Sun", or a cron expression whose minutes are the '

@@ -9,10 +9,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from cmgr.errors import DriverError
-from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported
-from cmgr.model.values.facts import FaultReported
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.messages.facts import FaultReported
 from cmgr.ports import Ailing, ChipDriver, Describing, Doubt, DriverFact, Gauge
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cmgr.errors import FleetError
-from cmgr.model.values.documents import MOST_APPLIANCES, Document, Entry, EntryState
-from cmgr.model.values.groups import GroupPhase
+from cmgr.model.values.messages.documents import MOST_APPLIANCES, Document, Entry, EntryState
+from cmgr.model.values.services.groups import GroupPhase
 
 FORMAT: Final = 1
 LONGEST = 64 * 1024

@@ -19,9 +19,9 @@ from cmgr.fleet.gateway import Away, Gateway, Stream
 from cmgr.fleet.registration import RANGE, TXN, Identity, Registration
 from cmgr.fleet.roll import Roll
 from cmgr.fleet.sign import Sign
-from cmgr.model.values.documents import NOTHING, Document, Outcome, Seen, Written
-from cmgr.model.values.fleet_facts import FleetDown, FleetUp, GroupSeen
-from cmgr.model.values.policy import backed_off
+from cmgr.model.values.handling.policy import backed_off
+from cmgr.model.values.messages.documents import NOTHING, Document, Outcome, Seen, Written
+from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.presence import Appliance, Presence
 from cmgr.ports import FleetFact
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from cmgr.errors import FleetError
 from cmgr.fleet import appliance_text as text
 from cmgr.fleet import etcd_wire as wire
-from cmgr.model.values.documents import MOST_APPLIANCES
+from cmgr.model.values.messages.documents import MOST_APPLIANCES
 from cmgr.model.values.presence import Appliance
 
 

@@ -1,9 +1,9 @@
 """The invariants of ARCHITECTURE.md, as questions that tests and the running service ask."""
 
-from cmgr.model.containers.projects import unready_until
+from cmgr.model.containers.together.projects import unready_until
 from cmgr.model.scope import Block, halting, on_ring, slot_blocker, start_blocker
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.commands import Command, MakeShares, ResetRing, StartContainer, StopContainer, WriteCdi
+from cmgr.model.values.messages.commands import Command, MakeShares, ResetRing, StartContainer, StopContainer, WriteCdi
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring, resets_within
 

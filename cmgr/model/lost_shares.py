@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from cmgr.model.values.chips import Chip, ChipId, Share, lost_names, lost_shares
-from cmgr.model.values.containers import Container
 from cmgr.model.values.node import Node, is_unsure
 from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.services.containers import Container
 
 MOST_MAKES = 3
 """How often shares are made again after a reset, in one life of the process, before that is given up."""

@@ -9,9 +9,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from cmgr.model.turn import Turn
-from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Occasion, Opening
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.facts import MaintenanceOrdered
+from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Occasion, Opening
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import MaintenanceOrdered
 from cmgr.model.values.standing import MAINTENANCE_LASTS, Maintenance
 from cmgr.words import span
 

@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import assert_never
 
 from cmgr.model.containers import healing as heals
-from cmgr.model.containers.groups import group_restart_ordered, group_resume_ordered
 from cmgr.model.containers.leaving import taken
-from cmgr.model.containers.moves import reserve_ordered, slot_ordered, slot_remove_ordered
-from cmgr.model.containers.placing import move_ordered
+from cmgr.model.containers.moving.moves import reserve_ordered, slot_ordered, slot_remove_ordered
+from cmgr.model.containers.moving.placing import move_ordered
 from cmgr.model.containers.sightings import hand_back, runtime_forgotten
+from cmgr.model.containers.together.groups import group_restart_ordered, group_resume_ordered
 from cmgr.model.faults import escalation
 from cmgr.model.faults.books import escalate
 from cmgr.model.faults.isolation import isolate, separate
@@ -19,9 +19,10 @@ from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint
 from cmgr.model.recovery.ordered_resets import reset_ordered
 from cmgr.model.turn import Turn
-from cmgr.model.values import groups, standing
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.facts import (
+from cmgr.model.values import standing
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import (
     AcknowledgeOrdered,
     ForgetOrdered,
     GroupRestartOrdered,
@@ -40,8 +41,8 @@ from cmgr.model.values.facts import (
     SlotOrdered,
     SlotRemoveOrdered,
 )
-from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
+from cmgr.model.values.services import groups
 
 
 def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a line an order

@@ -9,9 +9,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from cmgr.model.containers.agreements import fleet_told
-from cmgr.model.containers.cdi import cdi_written, look_at_files, write_files
 from cmgr.model.containers.covering import cover
-from cmgr.model.containers.groups import couple, forget_groups
 from cmgr.model.containers.healing import hangs_seen, tend
 from cmgr.model.containers.holding import (
     container_started,
@@ -20,18 +18,20 @@ from cmgr.model.containers.holding import (
     look_after,
     restart_policy_set,
 )
-from cmgr.model.containers.moves import lapse_reservations, move
-from cmgr.model.containers.ordering import order_times
-from cmgr.model.containers.placing import place
+from cmgr.model.containers.moving.cdi import cdi_written, look_at_files, write_files
+from cmgr.model.containers.moving.moves import lapse_reservations, move
+from cmgr.model.containers.moving.placing import place
 from cmgr.model.containers.settling import output_read
 from cmgr.model.containers.sightings import (
     container_removed,
     container_seen,
     containers_listed,
     runtime_told,
-    users_seen,
 )
-from cmgr.model.containers.spanning import agree
+from cmgr.model.containers.together.groups import couple, forget_groups
+from cmgr.model.containers.together.ordering import order_times
+from cmgr.model.containers.together.spanning import agree
+from cmgr.model.containers.users import users_seen
 from cmgr.model.faults.arrivals import chips_listed, refitted
 from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.faults.isolation import release_at, release_due
@@ -55,8 +55,13 @@ from cmgr.model.recovery.shares import shares_made, shares_read
 from cmgr.model.scope import handled_faults
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import Chip, resolve, rings_of, with_shares
-from cmgr.model.values.commands import Command, Note, NoteKind
-from cmgr.model.values.facts import (
+from cmgr.model.values.faults import Fault, Isolation
+from cmgr.model.values.fleet import Engine
+from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.life import reborn
+from cmgr.model.values.messages.commands import Command, Note, NoteKind
+from cmgr.model.values.messages.facts import (
     CalendarRead,
     CdiWritten,
     ChipsListed,
@@ -88,13 +93,8 @@ from cmgr.model.values.facts import (
     Tick,
     TroubleMet,
 )
-from cmgr.model.values.faults import Fault, Isolation
-from cmgr.model.values.fleet import Engine
-from cmgr.model.values.fleet_facts import FleetTold
-from cmgr.model.values.holds import Hold, HoldState
-from cmgr.model.values.life import reborn
+from cmgr.model.values.messages.fleet_facts import FleetTold
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
-from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import AFTER_RESTART, REBOOTING, Phase, Ring, resets_within
 
 MOST_ROUNDS = 16

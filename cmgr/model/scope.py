@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 from cmgr.model.lost_shares import lost_share, shares_to_make
 from cmgr.model.units import is_covered, is_left_behind, unit_of
-from cmgr.model.values.calendar import Opening
-from cmgr.model.values.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.containers import HEALTHY, Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.fleet import gate
-from cmgr.model.values.groups import Group, GroupPhase
-from cmgr.model.values.healing import Hang
+from cmgr.model.values.handling.calendar import Opening
+from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node, is_unsure
-from cmgr.model.values.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.rings import Phase, Ring, resets_within
-from cmgr.model.values.slots import Slot, slots_of
+from cmgr.model.values.services.cdi import EVERY_CHIP, Spec
+from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey
+from cmgr.model.values.services.groups import Group, GroupPhase
+from cmgr.model.values.services.healing import Hang
+from cmgr.model.values.services.slots import Slot, slots_of
 from cmgr.words import counted, span
 
 

@@ -7,7 +7,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cmgr.model.values.chips import ChipId, ChipReport, RingId
-from cmgr.model.values.commands import (
+from cmgr.model.values.faults import Assertion, Fault, FaultCode, Isolation, Level
+from cmgr.model.values.fleet import FleetGroup
+from cmgr.model.values.handling.policy import backed_off
+from cmgr.model.values.handling.rules import Tally
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.machine import MachineFault, MachineKey
+from cmgr.model.values.messages.commands import (
     Command,
     CommandId,
     FaultSaid,
@@ -16,18 +22,12 @@ from cmgr.model.values.commands import (
     NoteKind,
     ReadRing,
 )
-from cmgr.model.values.containers import Container, ContainerKey
-from cmgr.model.values.faults import Assertion, Fault, FaultCode, Isolation, Level
-from cmgr.model.values.fleet import FleetGroup
-from cmgr.model.values.groups import Group
-from cmgr.model.values.healing import Healing
-from cmgr.model.values.holds import Hold
-from cmgr.model.values.machine import MachineFault, MachineKey
 from cmgr.model.values.node import ChipFaults, Node, RuntimeState
-from cmgr.model.values.policy import backed_off
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, entered
-from cmgr.model.values.rules import Tally
-from cmgr.model.values.slots import Slot
+from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.groups import Group
+from cmgr.model.values.services.healing import Healing
+from cmgr.model.values.services.slots import Slot
 from cmgr.model.values.standing import ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
 

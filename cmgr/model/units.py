@@ -6,9 +6,9 @@ one that outlives the stop of its unit. A container whose unit is not there is o
 
 from collections.abc import Iterator
 
-from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import SYSTEMD, Node, RuntimeState
+from cmgr.model.values.services.containers import Container, ContainerKey
 
 
 def unit_key(name: str) -> ContainerKey:

@@ -7,9 +7,9 @@ it does where its daemon may have ended it, which is no person's wish: then a se
 """
 
 from cmgr.model.units import is_stood_for
-from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 
 
 def is_wanted(known: Container | None, now: Container) -> bool:

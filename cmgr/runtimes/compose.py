@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from cmgr.model.values.compose import Composed, Condition, Need
-from cmgr.model.values.containers import Container
+from cmgr.model.values.services.compose import Composed, Condition, Need
+from cmgr.model.values.services.containers import Container
 
 PROJECT = "com.docker.compose.project"
 SERVICE = "com.docker.compose.service"

@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Any, ClassVar, Protocol, Self
 
 from cmgr.errors import ContainerError, RuntimeAils, RuntimeDown
-from cmgr.model.values import facts
-from cmgr.model.values.policy import backed_off
+from cmgr.model.values.handling.policy import backed_off
+from cmgr.model.values.messages import facts
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.memory import Memory
 

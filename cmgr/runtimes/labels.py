@@ -8,8 +8,8 @@ from datetime import timedelta
 from functools import cache
 
 from cmgr.config import spelling
-from cmgr.model.values.containers import Container, Heal, Spare
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.services.containers import Container, Heal, Spare
 from cmgr.vendor import notations
 
 STRATEGY = "cmgr.strategy"

@@ -1,7 +1,7 @@
 """The orders for the fleet's engine, carried out on the workers' threads."""
 
-from cmgr.model.values.commands import ReadGroup, WriteGroup
-from cmgr.model.values.fleet_facts import GroupRead, GroupWritten
+from cmgr.model.values.messages.commands import ReadGroup, WriteGroup
+from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
 from cmgr.ports import Fleet
 
 

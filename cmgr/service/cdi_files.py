@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from cmgr import atomic
 from cmgr.errors import CmgrError
-from cmgr.model.values.cdi import EVERY_CHIP, Device, Spec
+from cmgr.model.values.services.cdi import EVERY_CHIP, Device, Spec
 from cmgr.vendor import Edits, Giving, counts
 
 if TYPE_CHECKING:

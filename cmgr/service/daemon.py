@@ -18,9 +18,17 @@ from cmgr.config.sources import wanted
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_driver
 from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
-from cmgr.model.containers.cdi import specs_of
-from cmgr.model.values.catalog import Catalog
-from cmgr.model.values.facts import CalendarRead, Fact, Reconfigured, Restarted, Resync, RuntimeFound, TroubleMet
+from cmgr.model.containers.moving.cdi import specs_of
+from cmgr.model.values.handling.catalog import Catalog
+from cmgr.model.values.messages.facts import (
+    CalendarRead,
+    Fact,
+    Reconfigured,
+    Restarted,
+    Resync,
+    RuntimeFound,
+    TroubleMet,
+)
 from cmgr.model.values.node import SYSTEMD, Node, known_runtimes, only_covers, units_known
 from cmgr.model.values.presence import Presence
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -28,13 +36,12 @@ from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import appeared, open_runtimes, open_systemd, open_units
 from cmgr.service.agreement import agree
 from cmgr.service.cdi_files import CdiFiles
-from cmgr.service.clock import SteadyClock, history_ends, steadied
 from cmgr.service.desk import Desk
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
 from cmgr.service.door.claim import claim
 from cmgr.service.door.control import ControlServer, refuse_if_live
-from cmgr.service.door.orders import Orders
+from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.pages import GROUP as PAGE_GROUP
 from cmgr.service.door.pages import Pages, for_the_page
 from cmgr.service.door.routes import Route
@@ -45,15 +52,16 @@ from cmgr.service.extras import bundle_parts
 from cmgr.service.extras.surroundings import Surroundings
 from cmgr.service.hangs import Hangs
 from cmgr.service.inbox import Inbox
-from cmgr.service.jobs import Jobs
 from cmgr.service.log import setup as logs
 from cmgr.service.loop import Loop, Step
 from cmgr.service.metrics.chips import Measuring
 from cmgr.service.metrics.page import Metrics, Sources
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
-from cmgr.service.timetable import Timetable
-from cmgr.service.workers import Workers
+from cmgr.service.timing.clock import SteadyClock, history_ends, steadied
+from cmgr.service.timing.jobs import Jobs
+from cmgr.service.timing.timetable import Timetable
+from cmgr.service.work.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.vendor import giving

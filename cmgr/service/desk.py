@@ -4,7 +4,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from cmgr.errors import Unsure
-from cmgr.model.values.facts import Fact, Ordered
+from cmgr.model.values.messages.facts import Fact, Ordered
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import Step
 

@@ -17,11 +17,11 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_driver
 from cmgr.errors import CmgrError, ContainerGone, chain
 from cmgr.model.values.chips import ChipId, ChipReport
-from cmgr.model.values.commands import Note, NoteKind
-from cmgr.model.values.containers import NO_RESTART
 from cmgr.model.values.faults import FaultCode, Level, Severity
 from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node, known_runtimes, units_known
+from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.ports import ChipDriver, Runtime
 from cmgr.runtimes import open_runtimes
 from cmgr.store import open_store

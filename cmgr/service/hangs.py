@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from cmgr.model.values.containers import Container, ContainerKey
-from cmgr.model.values.facts import HangsSeen
-from cmgr.model.values.healing import Hang
+from cmgr.model.values.messages.facts import HangsSeen
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.healing import Hang
 from cmgr.service.metrics.chips import Measured, Measuring
 from cmgr.words import span
 

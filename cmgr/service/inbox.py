@@ -15,7 +15,8 @@ from datetime import datetime
 from queue import Empty, SimpleQueue
 
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.facts import (
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.facts import (
     ContainerRemoved,
     ContainerSeen,
     Event,
@@ -26,7 +27,6 @@ from cmgr.model.values.facts import (
     Resync,
     Tick,
 )
-from cmgr.model.values.faults import Assertion
 from cmgr.ports import Clock
 
 CHIP_LIMIT = 512

@@ -7,14 +7,22 @@ from datetime import datetime, timedelta
 from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
 from cmgr.model.invariants import unsafe
 from cmgr.model.reduce import next_deadline, reduce
-from cmgr.model.values.commands import Action, Note, PretendFault, ResetRing, SetRestartPolicy, StopContainer, WriteCdi
-from cmgr.model.values.containers import NO_RESTART
-from cmgr.model.values.facts import Event, Resync, Tick
+from cmgr.model.values.messages.commands import (
+    Action,
+    Note,
+    PretendFault,
+    ResetRing,
+    SetRestartPolicy,
+    StopContainer,
+    WriteCdi,
+)
+from cmgr.model.values.messages.facts import Event, Resync, Tick
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.ports import Clock, Store
 from cmgr.service.inbox import Inbox
 from cmgr.service.log.setup import Log
-from cmgr.service.workers import failed
+from cmgr.service.work.workers import failed
 
 PRUNE_EVERY = timedelta(hours=1)
 

@@ -10,7 +10,7 @@ from cmgr.config.schema import values
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import CmgrError, ConfigError, chain
-from cmgr.model.values.catalog import Catalog
+from cmgr.model.values.handling.catalog import Catalog
 from cmgr.service.desk import awaited
 from cmgr.service.log.setup import Log
 from cmgr.service.systemd import Notifier

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.commands import (
+from cmgr.model.values.faults import Assertion, Fault, FaultCode
+from cmgr.model.values.messages.commands import (
     Action,
     CommandId,
     FaultSaid,
@@ -18,9 +19,8 @@ from cmgr.model.values.commands import (
     StartContainer,
     StopContainer,
 )
-from cmgr.model.values.containers import ContainerKey
-from cmgr.model.values.faults import Assertion, Fault, FaultCode
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.store import rows
 
 Order = StopContainer | StartContainer | SetRestartPolicy | ResetRing

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from cmgr import atomic
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
 from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.store import rows
 
 NAME = "held.json"

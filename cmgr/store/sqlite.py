@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from cmgr import __version__
 from cmgr.errors import StoreError, chain
-from cmgr.model.values.commands import Action, CommandId, Note, NoteKind
+from cmgr.model.values.messages.commands import Action, CommandId, Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.store import files, history, rows, statements
 from cmgr.store.changes import Change, changes

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from cmgr.model.lost_shares import lost_share
 from cmgr.model.scope import handled_faults, holds_on, is_spared, is_starting, observing, on_ring, shut, unclear_users
 from cmgr.model.values.chips import ChipId, listed, lost_shares
-from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.holds import Hold, HoldState, one_word
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.wanted import missing
 from cmgr.words import one_line, span
 

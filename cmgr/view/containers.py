@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from cmgr.model.containers.owners import is_fought_for
-from cmgr.model.containers.projects import circle
+from cmgr.model.containers.together.projects import circle
 from cmgr.model.scope import (
     chip_words,
     grave_faults,
@@ -19,11 +19,11 @@ from cmgr.model.scope import (
 )
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.containers import HEALTHY, Container, ContainerKey, Spare
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
-from cmgr.model.values.slots import slots_of
+from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Spare
+from cmgr.model.values.services.slots import slots_of
 from cmgr.model.wanted import missing
 from cmgr.view.advice import called, idle_hint, isolation_hint, name_of, share_hint
 from cmgr.view.heals import heal, health, of_held, of_running

@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import FORMS, Verdict, normal_code
 from cmgr.model.values.faults import FaultClass, Handling, Level
+from cmgr.model.values.handling.catalog import FORMS, Verdict, normal_code
+from cmgr.model.values.handling.policy import LevelPolicy, OnIsolate, Policy, Strategy
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import LevelPolicy, OnIsolate, Policy, Strategy
 from cmgr.view.rules import counters, rules
 from cmgr.words import counted, joined, span
 

@@ -13,12 +13,12 @@ from cmgr.model.scope import (
     start_blocker,
 )
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.containers import Container
 from cmgr.model.values.fleet import FleetGroup, gate, is_out, waited_for
-from cmgr.model.values.groups import Group, GroupPhase
+from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view.advice import called
 from cmgr.words import one_line, stamp, stamp_or_none

@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cmgr.model.scope import hang_of, why_idle
-from cmgr.model.values.containers import UNHEALTHY, Container, ContainerKey
-from cmgr.model.values.healing import Healing, ailment, limit_of
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey
+from cmgr.model.values.services.healing import Healing, ailment, limit_of
 from cmgr.view.advice import called
 from cmgr.words import joined, span, stamp, stamp_or_none
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from cmgr.model.faults.escalation import ends_at, within
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultCode, Handling, Level, within_class
+from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
 from cmgr.model.values.node import Node
-from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
 from cmgr.words import span, stamp, stamp_or_none
 
 if TYPE_CHECKING:

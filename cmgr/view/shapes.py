@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.faults import FaultClass, Handling, Level, Severity
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.handling.rules import RuleKind
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.rules import RuleKind
 from cmgr.model.values.troubles import Severity as TroubleSeverity
 from cmgr.model.values.troubles import TroubleKind
 

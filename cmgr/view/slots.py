@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from cmgr.model.containers.moves import users_of
-from cmgr.model.containers.placing import home_of
+from cmgr.model.containers.moving.moves import users_of
+from cmgr.model.containers.moving.placing import home_of
 from cmgr.model.values.chips import SLOT, ChipId, listed
-from cmgr.model.values.containers import Container
 from cmgr.model.values.node import Node
-from cmgr.model.values.slots import Slot, slots_of
+from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.slots import Slot, slots_of
 from cmgr.view.advice import called
 from cmgr.words import joined, one_line, stamp
 

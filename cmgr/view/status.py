@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cmgr.model.containers.spares import free_chips
+from cmgr.model.containers.moving.spares import free_chips
 from cmgr.model.faults.isolation import release_at
 from cmgr.model.scope import active_faults, pre_isolating
-from cmgr.model.values.calendar import DRILLS, Drill
 from cmgr.model.values.chips import Chip, ChipId, Process, Share, lost_names
 from cmgr.model.values.faults import Fault
+from cmgr.model.values.handling.calendar import DRILLS, Drill
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.troubles import Trouble

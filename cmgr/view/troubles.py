@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from cmgr.model.containers.moves import NO_SPARE, users_of, whole_with
+from cmgr.model.containers.moving.moves import NO_SPARE, users_of, whole_with
+from cmgr.model.containers.moving.placing import home_of, whole_for
 from cmgr.model.containers.owners import is_fought_for
-from cmgr.model.containers.placing import home_of, whole_for
 from cmgr.model.scope import (
     grave_faults,
     handled_faults,
@@ -20,12 +20,12 @@ from cmgr.model.scope import (
     unclear_users,
 )
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import FaultClass, FaultCode
-from cmgr.model.values.healing import HANGS
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import REBOOTING, Ring
+from cmgr.model.values.services.containers import ContainerKey
+from cmgr.model.values.services.healing import HANGS
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.view.advice import called, isolation_hint, ring_hint, runtime_hint, titled
 from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down

@@ -17,8 +17,8 @@ from cmgr.cli import main
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import DriverError
+from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import Policy
 from cmgr.service.door.routes import Request
 from cmgr.store import open_store
 from cmgr.store.files import NAME

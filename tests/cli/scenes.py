@@ -7,15 +7,15 @@ from cmgr.cli.text.render import Face
 from cmgr.cli.text.texts import Page
 from cmgr.config.week import window
 from cmgr.model.recovery.waiting import window_words
-from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.chips import ChipId, ChipReport, Process, RingId
-from cmgr.model.values.commands import Note, NoteKind
-from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Isolation, Level
+from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
+from cmgr.model.values.handling.policy import DEFAULT_LEVELS, Policy, Strategy, window_name
 from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node, RuntimeState
-from cmgr.model.values.policy import DEFAULT_LEVELS, Policy, Strategy, window_name
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.standing import Maintenance
 from cmgr.view import shapes
 from cmgr.view import status as view

@@ -14,8 +14,8 @@ import pytest
 from cmgr.cli.check.rings import divided, rings
 from cmgr.config.settings import Config
 from cmgr.model.values.chips import UNCLEAR, Chip, ChipId, RingId, Share
+from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import Policy, Strategy
 from cmgr.store import open_store
 from tests.cli.conftest import Home, Outcome, answers
 from tests.support.door import door

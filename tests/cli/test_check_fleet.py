@@ -15,7 +15,7 @@ from cmgr.fleet.appliance_text import Claim, claim_text, presence_text
 from cmgr.model.values.presence import Ail, Presence
 from tests.cli.conftest import Home
 from tests.support.certificates import Certificates
-from tests.support.etcd import Cluster, Options, free_ports
+from tests.support.daemons.etcd import Cluster, Options, free_ports
 from tests.support.programs import program
 from tests.support.waiting import eventually
 

@@ -11,7 +11,7 @@ from cmgr.config.settings import Config, Drivers, Systemd, Unit
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.runtimes.systemd.unit import key
 from tests.runtimes.systemd.world import SystemdWorld
-from tests.support import systemd as support
+from tests.support.daemons import systemd as support
 
 
 @pytest.fixture

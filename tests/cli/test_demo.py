@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.dockerd import Dockerd
+from tests.support.daemons.dockerd import Dockerd
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.alone

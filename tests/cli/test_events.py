@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from cmgr.model.values.commands import Note
+from cmgr.model.values.messages.commands import Note
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.routes import LINES, Route, Stream
 from tests.cli.conftest import Home

@@ -11,14 +11,14 @@ import pytest
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding
 from cmgr.cli.check.finding import lines as check_lines
 from cmgr.cli.text import texts, timeline
-from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Handling, Level
+from cmgr.model.values.handling.catalog import Catalog, Entry
+from cmgr.model.values.handling.policy import Policy, Strategy
+from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, Restraint
-from cmgr.model.values.policy import Policy, Strategy
-from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
+from cmgr.model.values.services.containers import Container
 from cmgr.service.door import records
 from cmgr.store.history import EpisodeRow, NoteRow
 from cmgr.view import shapes

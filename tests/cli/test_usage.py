@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmgr.model.values.catalog import FORMS
+from cmgr.model.values.handling.catalog import FORMS
 from tests.cli.conftest import Home
 
 

@@ -11,8 +11,8 @@ from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.config.tables.table import KEYS, read_table
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import FORMS, Catalog, is_of_machine
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level, Severity
+from cmgr.model.values.handling.catalog import FORMS, Catalog, is_of_machine
 from cmgr.vendor import vendors
 from tests.config.support import written
 from tests.security.fuzz import tries

@@ -9,7 +9,7 @@ from cmgr.config.settings import Config, Docker
 from cmgr.config.sim import SimContainer, SimEvent, SimProcess
 from cmgr.errors import ConfigError
 from cmgr.model.values.faults import Assertion, Level
-from cmgr.model.values.policy import ResetPolicy, Strategy
+from cmgr.model.values.handling.policy import ResetPolicy, Strategy
 from tests.config.support import from_text, mistakes, written
 
 

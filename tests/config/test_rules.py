@@ -13,9 +13,9 @@ from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog, load_levels, load_rules
 from cmgr.config.tables.rules import read_rules
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import FORMS
 from cmgr.model.values.faults import FaultCode, Handling, Level
-from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
+from cmgr.model.values.handling.catalog import FORMS
+from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from tests.config.support import written
 from tests.security.fuzz import tries
 

@@ -5,7 +5,7 @@ from cmgr.config.kinds import Rows
 from cmgr.config.schema import sections, settings, values
 from cmgr.config.settings import Config
 from cmgr.model.values.faults import Level
-from cmgr.model.values.policy import (
+from cmgr.model.values.handling.policy import (
     IsolationPolicy,
     LevelPolicy,
     Levels,

@@ -7,8 +7,8 @@ import pytest
 from cmgr.config.load import load
 from cmgr.config.week import time, window
 from cmgr.errors import ConfigError
-from cmgr.model.values.calendar import Drill, Exercise, shows
 from cmgr.model.values.faults import Level
+from cmgr.model.values.handling.calendar import Drill, Exercise, shows
 
 MONDAY = 2
 """A day of March 2026."""

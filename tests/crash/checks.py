@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.rings import EDGES, Phase
 from cmgr.store.history import NoteRow
 from cmgr.store.reader import open_reader

@@ -17,7 +17,7 @@ from cmgr.store.reader import open_reader
 from tests.crash.matrix import singles
 from tests.crash.trial import ENVIRONMENT, Point
 from tests.support.crashing import Plan, program
-from tests.support.dockerd import IMAGE, OBEYS, Dockerd
+from tests.support.daemons.dockerd import IMAGE, OBEYS, Dockerd
 from tests.support.figures import Figures
 from tests.support.programs import program as installed
 from tests.support.service import LATER, Service

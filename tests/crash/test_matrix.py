@@ -29,10 +29,10 @@ from tests.crash.worlds import (
 )
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.nvml.fixtures import Make as MakeGpus
-from tests.support.containerd import Containerd
-from tests.support.dockerd import Dockerd
+from tests.support.daemons.containerd import Containerd
+from tests.support.daemons.dockerd import Dockerd
+from tests.support.daemons.systemd import Systemd
 from tests.support.figures import Figures
-from tests.support.systemd import Systemd
 
 pytestmark = pytest.mark.timeout(1800)
 

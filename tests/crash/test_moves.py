@@ -11,14 +11,14 @@ import pytest
 
 from cmgr.errors import CmgrError
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.service.door.client import order
 from cmgr.store.reader import open_reader
 from tests.crash.matrix import singles
 from tests.crash.trial import ENVIRONMENT, Point
-from tests.support.containerd import Containerd
 from tests.support.crashing import Plan, program
-from tests.support.dockerd import OBEYS
+from tests.support.daemons.containerd import Containerd
+from tests.support.daemons.dockerd import OBEYS
 from tests.support.figures import Figures
 from tests.support.service import Service
 from tests.support.waiting import eventually

@@ -7,10 +7,10 @@ from contextlib import closing
 from cmgr.runtimes.systemd.unit import key
 from tests.crash.worlds import Layout, policy_of
 from tests.runtimes.systemd.world import SystemdWorld
-from tests.support.dockerd import IMAGE, OBEYS, Dockerd
+from tests.support.daemons.dockerd import IMAGE, OBEYS, Dockerd
+from tests.support.daemons.systemd import Systemd
 from tests.support.programs import program
 from tests.support.service import Service, Setting
-from tests.support.systemd import Systemd
 from tests.support.waiting import eventually
 from tests.system.containers import Containers, Happening
 

@@ -18,8 +18,8 @@ from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Standin
 from tests.fakes.nvml import hosts as nvidia_hosts
 from tests.fakes.nvml.fixtures import Make as MakeGpus
-from tests.support.containerd import Containerd
-from tests.support.dockerd import Dockerd
+from tests.support.daemons.containerd import Containerd
+from tests.support.daemons.dockerd import Dockerd
 from tests.support.service import NOW, Service, Setting
 from tests.support.waiting import eventually
 from tests.system.containers import Containers, Happening, Spec

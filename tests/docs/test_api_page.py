@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.service.door.client import order
-from tests.docs.session import Example, Session, plain, run
+from tests.docs.made.session import Example, Session, plain, run
 from tests.support.door import table
 from tests.support.service import Service
 from tests.support.waiting import PATIENCE, eventually

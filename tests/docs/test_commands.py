@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from cmgr.cli.app import app_of
-from tests.docs.session import PAGE, Example, Session, examples, plain, run, words
+from tests.docs.made.session import PAGE, Example, Session, examples, plain, run, words
 from tests.support.service import Service
 from tests.support.waiting import eventually
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Home, home
-from tests.support.daemon import Daemon
-from tests.support.etcd import plain
+from tests.support.daemons.daemon import Daemon
+from tests.support.daemons.etcd import plain
 from tests.support.programs import program
 from tests.support.waiting import eventually
 

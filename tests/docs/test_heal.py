@@ -9,10 +9,10 @@ import pytest
 
 from cmgr.config.load import load
 from cmgr.config.settings import Config
-from cmgr.model.values import facts
-from cmgr.model.values.commands import Note, StartContainer
-from cmgr.model.values.containers import Heal
-from cmgr.model.values.policy import HealPolicy, Policy
+from cmgr.model.values.handling.policy import HealPolicy, Policy
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import Note, StartContainer
+from cmgr.model.values.services.containers import Heal
 from cmgr.runtimes.labels import HEAL, HEAL_BACKOFF, HEAL_LIMIT
 from cmgr.service.metrics.table import METRICS
 from cmgr.view.status import containers

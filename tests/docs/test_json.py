@@ -10,7 +10,7 @@ import pytest
 
 from cmgr.cli import main
 from cmgr.service.door.client import order
-from tests.docs.json_page import PAGE, SHAPES, documents, mistakes, page
+from tests.docs.made.json_page import PAGE, SHAPES, documents, mistakes, page
 from tests.support.service import LATER, Service
 from tests.support.waiting import eventually
 

@@ -1,10 +1,10 @@
 """docs/logs.md says what the journal gets."""
 
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.commands import Note, NoteKind
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.messages.commands import Note, NoteKind
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.service.log import journal
-from tests.docs import logs
+from tests.docs.made import logs
 from tests.support.picture import T0
 
 

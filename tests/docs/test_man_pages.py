@@ -9,7 +9,7 @@ import typer
 
 from cmgr.cli.app import app_of
 from cmgr.config.schema import settings
-from tests.docs import man_pages, roff
+from tests.docs.made import man_pages, roff
 
 PAGES = sorted(man_pages.pages())
 

@@ -6,7 +6,7 @@ from cmgr.config.settings import Config
 from cmgr.service.door.scrapes import PATH, RETRY_SECONDS
 from cmgr.service.metrics.chips import FRESH_SECONDS
 from cmgr.service.metrics.table import METRICS
-from tests.docs import metrics
+from tests.docs.made import metrics
 
 
 def test_the_page_has_the_metrics_and_the_alerts_that_there_are() -> None:

@@ -1,7 +1,7 @@
 """docs/migration.md says what `cmgr migrate` does. tests/system/test_migration.py goes the way that it describes."""
 
 from cmgr.migration.reference import FLAGS
-from tests.docs import migration
+from tests.docs.made import migration
 
 
 def test_the_example_is_what_cmgr_makes_of_it() -> None:

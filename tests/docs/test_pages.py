@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from cmgr.cli.app import app_of
-from tests.docs import generated
+from tests.docs.made import generated
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

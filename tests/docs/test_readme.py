@@ -23,8 +23,8 @@ from cmgr.errors import CmgrError
 from cmgr.model.values.rings import Phase
 from cmgr.runtimes import labels
 from cmgr.store.files import NAME
-from tests.docs.recording import PICTURE, Line, picture
-from tests.docs.session import Example, Session, examples, plain, run
+from tests.docs.made.recording import PICTURE, Line, picture
+from tests.docs.made.session import Example, Session, examples, plain, run
 from tests.support.service import Service
 from tests.support.waiting import eventually
 

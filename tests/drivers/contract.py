@@ -10,8 +10,8 @@ import pytest
 
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, rings_of
-from cmgr.model.values.facts import FaultReported, ReadNeeded
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
 from cmgr.ports import ChipDriver, DriverFact
 from tests.support.waiting import PATIENCE
 

@@ -12,8 +12,8 @@ from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.pretending import PretendingDriver
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, Reported
-from cmgr.model.values.facts import FaultReported
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.facts import FaultReported
 from cmgr.ports import Ailing, Describing, Gauge, Injector
 from tests.drivers.contract import CODE, HOUR, OTHER_CODE, Told
 from tests.drivers.dcmi.driver import open_dcmi

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fleet.world import Make, appliances
-from tests.support.etcd import Cluster
+from tests.support.daemons.etcd import Cluster
 from tests.support.relay import Relay
 
 

@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cmgr.errors import FleetError
-from cmgr.model.values.documents import NOTHING, Document, Outcome, Written
-from cmgr.model.values.fleet_facts import FleetUp, GroupSeen
+from cmgr.model.values.messages.documents import NOTHING, Document, Outcome, Written
+from cmgr.model.values.messages.fleet_facts import FleetUp, GroupSeen
 from tests.fleet.world import Make, document, show
-from tests.support.etcd import Cluster
+from tests.support.daemons.etcd import Cluster
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.etcd

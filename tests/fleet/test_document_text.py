@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from cmgr.errors import FleetError
 from cmgr.fleet import document_text
-from cmgr.model.values.documents import Document, Entry, EntryState
-from cmgr.model.values.groups import GroupPhase
+from cmgr.model.values.messages.documents import Document, Entry, EntryState
+from cmgr.model.values.services.groups import GroupPhase
 
 A = Entry(18, EntryState.HALTED, "ring 0 is resetting", ("rank0", "größer"))
 B = Entry(17, EntryState.RUNNING, "", ("rank2", "rank3"))

@@ -11,7 +11,7 @@ from cmgr.errors import CmgrError, FleetError, Unsure
 from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.gateway import Access, Away, Gateway
 from tests.support.certificates import Certificates
-from tests.support.etcd import Cluster, Options, free_ports
+from tests.support.daemons.etcd import Cluster, Options, free_ports
 from tests.support.relay import Relay, Way
 from tests.support.waiting import eventually
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fleet.world import SLOW, Make, document, down, refused, written
-from tests.support.etcd import Cluster
+from tests.support.daemons.etcd import Cluster
 
 pytestmark = [pytest.mark.etcd, pytest.mark.alone]
 

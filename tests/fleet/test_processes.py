@@ -10,7 +10,7 @@ import pytest
 
 from cmgr.model.values.presence import Appliance
 from tests.fleet.world import QUICK, Make, One, document, show
-from tests.support.etcd import Cluster
+from tests.support.daemons.etcd import Cluster
 from tests.support.programs import program
 from tests.support.waiting import eventually
 

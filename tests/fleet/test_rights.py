@@ -10,7 +10,7 @@ from cmgr.certificates import trusting
 from cmgr.fleet.gateway import Access
 from tests.fleet.world import appliances, down, written
 from tests.support.certificates import Certificates
-from tests.support.etcd import Cluster, Options
+from tests.support.daemons.etcd import Cluster, Options
 
 pytestmark = [pytest.mark.etcd, pytest.mark.alone]
 

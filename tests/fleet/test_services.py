@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.messages.commands import NoteKind
 from tests.fleet.services import MEMBERS, TP, Appliance, services
-from tests.support.etcd import Cluster
+from tests.support.daemons.etcd import Cluster
 from tests.support.relay import Relay
 from tests.support.service import NOW
 from tests.support.waiting import eventually

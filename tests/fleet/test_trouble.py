@@ -6,9 +6,9 @@ import pytest
 
 from cmgr.errors import FleetError
 from cmgr.fleet.gateway import Access
-from cmgr.model.values.documents import Outcome
+from cmgr.model.values.messages.documents import Outcome
 from tests.fleet.world import SLOW, Make, appliances, document, down, reborn, refused, written
-from tests.support.etcd import Cluster, Options
+from tests.support.daemons.etcd import Cluster, Options
 from tests.support.relay import Relay, Way
 from tests.support.waiting import eventually
 

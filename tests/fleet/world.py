@@ -12,10 +12,10 @@ from cmgr.fleet.appliance_text import Keys
 from cmgr.fleet.etcd import EtcdFleet, Pace
 from cmgr.fleet.gateway import Access, Gateway
 from cmgr.fleet.registration import Identity
-from cmgr.model.values.documents import Document, Entry, EntryState, Outcome, Seen
-from cmgr.model.values.fleet_facts import FleetDown, FleetUp, GroupSeen
-from cmgr.model.values.groups import GroupPhase
+from cmgr.model.values.messages.documents import Document, Entry, EntryState, Outcome, Seen
+from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.presence import Presence
+from cmgr.model.values.services.groups import GroupPhase
 from cmgr.ports import FleetFact
 from tests.support.waiting import eventually
 

@@ -9,9 +9,9 @@ import pytest
 
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level
+from cmgr.model.values.handling.policy import Policy, ResetPolicy
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node, RuntimeState
-from cmgr.model.values.policy import Policy, ResetPolicy
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics import table
 from cmgr.service.metrics.look import Kind, Look, Metric, Samples

@@ -12,7 +12,7 @@ import pytest
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.metrics.look import Kind
 from cmgr.service.metrics.table import METRICS
-from tests.docs.metrics import ROOT, RULES, Rule, rules
+from tests.docs.made.metrics import ROOT, RULES, Rule, rules
 from tests.support.promtool import promtool
 
 CASES = Path(__file__).parent / "cases.yml"

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.values.commands import Action, Command, Note, ResetRing, StartContainer, StopContainer
-from cmgr.model.values.containers import Heal
-from cmgr.model.values.facts import ContainerRemoved, Event, Fact, Restarted, RuntimeDown, Tick
-from cmgr.model.values.policy import ResetPolicy
+from cmgr.model.values.handling.policy import ResetPolicy
+from cmgr.model.values.messages.commands import Action, Command, Note, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.messages.facts import ContainerRemoved, Event, Fact, Restarted, RuntimeDown, Tick
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.containers import Heal
 from cmgr.service.loop import Step
 from cmgr.service.metrics.tally import BOUNDS, Spread, Tally, counted
 from tests.metrics.test_samples import look, of, told

@@ -8,7 +8,7 @@ import pytest
 from cmgr.migration.unit_file import Source, environment_line, parsed, percent, words
 from cmgr.runtimes.systemd.bus import Bus
 from cmgr.runtimes.systemd.unit import object_path
-from tests.support.systemd import Systemd
+from tests.support.daemons.systemd import Systemd
 
 UNIT = "container-manager.service"
 

@@ -5,15 +5,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 from cmgr.model.scope import pre_isolating
-from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import StopContainer
-from cmgr.model.values.containers import Exit
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
+from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Rules
 from cmgr.model.values.machine import Symptom
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import StopContainer
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.rules import DurationRule, FrequencyRule, Rules
+from cmgr.model.values.services.containers import Exit
 from tests.model.machine import a_daemon_restarts, a_runtime_comes_or_goes, compose_makes_anew, somebody_acts
 from tests.model.world import CODES, LINK_DOWN, OF_MACHINE, REPORTED, World
 

@@ -12,11 +12,14 @@ from typing import Any, TypeVar
 
 from cmgr.model.invariants import stuck, unsafe
 from cmgr.model.reduce import next_deadline, reduce
-from cmgr.model.values import facts
-from cmgr.model.values.catalog import Catalog, Entry
-from cmgr.model.values.cdi import Spec
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId, Share
-from cmgr.model.values.commands import (
+from cmgr.model.values.faults import Assertion, Fault, FaultCode, FaultKey, Handling, Level
+from cmgr.model.values.handling.catalog import Catalog, Entry
+from cmgr.model.values.handling.policy import Policy, RetryPolicy, Strategy
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.life import reborn
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import (
     Action,
     Command,
     ListContainers,
@@ -34,14 +37,11 @@ from cmgr.model.values.commands import (
     WriteCdi,
     WriteGroup,
 )
-from cmgr.model.values.containers import Container, ContainerKey, Exit
-from cmgr.model.values.faults import Assertion, Fault, FaultCode, FaultKey, Handling, Level
-from cmgr.model.values.fleet_facts import GroupRead, GroupWritten
-from cmgr.model.values.holds import Hold
-from cmgr.model.values.life import reborn
+from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
 from cmgr.model.values.node import Node, known_faults
-from cmgr.model.values.policy import Policy, RetryPolicy, Strategy
 from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.services.cdi import Spec
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 MINOR, REQUEST, BUSINESS = "80000001", "80000002", "80000003"

@@ -3,14 +3,14 @@
 from typing import Any
 
 from cmgr.model.scope import start_blocker
-from cmgr.model.values.commands import Action, ReadGroup, WriteGroup
-from cmgr.model.values.containers import Container
-from cmgr.model.values.documents import Document, Outcome, Seen
 from cmgr.model.values.fleet import FleetGroup
-from cmgr.model.values.fleet_facts import FleetDown, FleetUp, GroupSeen
-from cmgr.model.values.groups import GroupPhase
+from cmgr.model.values.messages.commands import Action, ReadGroup, WriteGroup
+from cmgr.model.values.messages.documents import Document, Outcome, Seen
+from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
+from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.groups import GroupPhase
 from tests.model.builders import SINGLE, Cmgr, container
-from tests.model.fleet_world import Register
+from tests.model.walks.fleet_world import Register
 
 TP = "tp"
 

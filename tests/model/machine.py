@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from cmgr.model.values import facts
-from cmgr.model.values.cdi import Spec
 from cmgr.model.values.chips import SLOT, ChipId, ChipReport, Process, Reported, Share
-from cmgr.model.values.commands import (
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import (
     Action,
     ListContainers,
     MakeShares,
@@ -28,10 +29,9 @@ from cmgr.model.values.commands import (
     WriteCdi,
     WriteGroup,
 )
-from cmgr.model.values.compose import Composed, Condition, Need
-from cmgr.model.values.containers import HEALTHY, TIED, UNHEALTHY, Container, ContainerKey, Exit, Heal, Spare
-from cmgr.model.values.faults import Assertion
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.services.cdi import Spec
+from cmgr.model.values.services.compose import Composed, Condition, Need
+from cmgr.model.values.services.containers import HEALTHY, TIED, UNHEALTHY, Container, ContainerKey, Exit, Heal, Spare
 from tests.model.builders import T0, answered
 
 

@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from cmgr.model.values import facts, fleet_facts
-from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
-from cmgr.model.values.commands import (
+from cmgr.model.values.faults import Assertion, FaultCode
+from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
+from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.machine import Symptom
+from cmgr.model.values.messages import facts, fleet_facts
+from cmgr.model.values.messages.commands import (
     Action,
     CommandId,
     ListContainers,
@@ -24,14 +27,11 @@ from cmgr.model.values.commands import (
     WriteCdi,
     WriteGroup,
 )
-from cmgr.model.values.containers import Exit
-from cmgr.model.values.documents import Seen
-from cmgr.model.values.faults import Assertion, FaultCode
-from cmgr.model.values.healing import Hang
-from cmgr.model.values.machine import Symptom
+from cmgr.model.values.messages.documents import Seen
 from cmgr.model.values.node import known_faults
-from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.containers import Exit
+from cmgr.model.values.services.healing import Hang
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from tests.model.builders import CATALOG, REQUEST, RESET, SEPARATE, T0, Cmgr, container, key, seconds
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import ResetRing
+from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, SEPARATE, Cmgr, container, seconds
 from tests.model.test_lives import in_phase

@@ -7,13 +7,13 @@ import pytest
 
 from cmgr.model.invariants import stuck, unsafe
 from cmgr.model.reduce import next_deadline
-from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.commands import CommandId, ReadRing, ResetRing, StartContainer, StopContainer
-from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART
 from cmgr.model.values.faults import FaultCode, Isolation
-from cmgr.model.values.policy import backed_off, look_again_after
+from cmgr.model.values.handling.policy import backed_off, look_again_after
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import CommandId, ReadRing, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.rings import EDGES, Phase, Ring, entered, resets_within
+from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART
 from tests.model.builders import REQUEST, SEPARATE, T0, Cmgr, container, key, seconds
 
 

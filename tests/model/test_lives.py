@@ -6,12 +6,19 @@ from typing import Any
 
 import pytest
 
-from cmgr.model.values import facts
 from cmgr.model.values.chips import RingId
-from cmgr.model.values.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
-from cmgr.model.values.containers import Exit
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import (
+    ListContainers,
+    NoteKind,
+    ReadRing,
+    ResetRing,
+    StartContainer,
+    StopContainer,
+)
 from cmgr.model.values.rings import AFTER_RESTART, Phase
+from cmgr.model.values.services.containers import Exit
 from tests.model.builders import REQUEST, T0, Cmgr, container, key, names
 
 

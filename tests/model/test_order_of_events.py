@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.containers import Container, Exit
 from cmgr.model.values.faults import Assertion
-from cmgr.model.values.policy import OnIsolate
+from cmgr.model.values.handling.policy import OnIsolate
+from cmgr.model.values.messages import facts
+from cmgr.model.values.services.containers import Container, Exit
 from tests.model.builders import BUSINESS, FREE, MINOR, REQUEST, RESET, RING, SEPARATE, SINGLE, Cmgr, container
 
 SEEDS = int(os.environ.get("CMGR_WALKS", "60")) // 10

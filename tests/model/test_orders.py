@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import NoteKind, ResetRing, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.handling.policy import OnIsolate
 from cmgr.model.values.holds import HoldState
-from cmgr.model.values.policy import OnIsolate
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import NoteKind, ResetRing, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from tests.model.builders import REQUEST, RESET, RING, SEPARATE, Cmgr, container, key, names
 

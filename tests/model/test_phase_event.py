@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from cmgr.model.values import facts
+from cmgr.model.values.messages import facts
 from cmgr.model.values.rings import EDGES, Phase
 from tests.model.diagram import diagram
 from tests.model.phase_event import FACTS, NODES, machine, table

@@ -3,16 +3,16 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.values import facts
-from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import ResetRing
 from cmgr.model.values.faults import FaultCode, Handling, Level
-from cmgr.model.values.policy import DEFAULT_LEVELS, LimitsPolicy
+from cmgr.model.values.handling.catalog import Catalog, Entry
+from cmgr.model.values.handling.policy import DEFAULT_LEVELS, LimitsPolicy
+from cmgr.model.values.handling.rules import DurationRule, FrequencyRule
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.rules import DurationRule, FrequencyRule
 from tests.model.builders import CATALOG, FREE, MINOR, RESET, RING, T0, Cmgr, container, seconds
-from tests.model.escalated import comes_and_goes, isolated, released, ruled, rules
+from tests.model.faults.escalated import comes_and_goes, isolated, released, ruled, rules
 
 
 def until(cmgr: Cmgr, time: float) -> None:

@@ -6,10 +6,10 @@ A unit ends with its container and brings it down with it, mostly: a container m
 from dataclasses import replace
 from typing import Any
 
-from cmgr.model.values import facts
-from cmgr.model.values.commands import Action, ListContainers, StartContainer
-from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import Action, ListContainers, StartContainer
 from cmgr.model.values.node import SYSTEMD
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from tests.model.machine import Machine, Real
 
 

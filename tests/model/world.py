@@ -12,21 +12,21 @@ from cmgr.model.faults.escalation import separating
 from cmgr.model.invariants import doubled, stuck, unsafe
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.scope import handled_faults
-from cmgr.model.values import facts
-from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Opening
-from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.chips import Chip, ChipId
-from cmgr.model.values.commands import Action, Note, NoteKind, ResetRing, StartContainer, StopContainer
-from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level
-from cmgr.model.values.groups import GroupPhase
+from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
+from cmgr.model.values.handling.catalog import Catalog, Entry
+from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.handling.rules import RuleKind, Rules
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import Action, Note, NoteKind, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.node import SYSTEMD, Node, units_known
-from cmgr.model.values.policy import Policy
-from cmgr.model.values.rules import RuleKind, Rules
+from cmgr.model.values.services.containers import ContainerKey
+from cmgr.model.values.services.groups import GroupPhase
 from cmgr.model.wanted import missing
 from cmgr.service.loop import unwritten
-from cmgr.service.workers import failed
+from cmgr.service.work.workers import failed
 from tests.model.builders import stored, topology
 from tests.model.machine import Machine, Plan
 from tests.model.united import United

@@ -11,7 +11,7 @@ import pytest
 from tests.packages import dists
 from tests.packages.emulator import FOREIGN, Emulator
 from tests.packages.machine import Machine, Place
-from tests.support.daemon import CannotRun
+from tests.support.daemons.daemon import CannotRun
 
 Boot = Callable[..., Machine]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.packages import dists
-from tests.support.daemon import CannotRun
+from tests.support.daemons.daemon import CannotRun
 from tests.support.service import NOW
 
 FOREIGN = next(arch for arch in dists.ARCHES if arch != dists.NATIVE)

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tests.support.daemon import CannotRun
+from tests.support.daemons.daemon import CannotRun
 from tests.support.waiting import eventually
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

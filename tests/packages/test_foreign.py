@@ -10,8 +10,8 @@ from tests.fakes.dcmi.build import CannotBuild, Workshop
 from tests.packages import dists
 from tests.packages.conftest import cannot
 from tests.packages.emulator import FOREIGN, INSTALLED, LARGEST_PAGES, Chips, Emulator, compiler
-from tests.support.containerd import Containerd
-from tests.support.daemon import CannotRun
+from tests.support.daemons.containerd import Containerd
+from tests.support.daemons.daemon import CannotRun
 from tests.support.service import NOW, Service, Setting
 from tests.support.waiting import eventually
 from tests.system.conftest import Install, containers, folder, install

@@ -9,7 +9,7 @@ from tests.fakes.clock.wallclock import WallClock
 from tests.packages import dists
 from tests.packages.conftest import cannot
 from tests.packages.emulator import Emulator, compiler
-from tests.support.daemon import CannotRun
+from tests.support.daemons.daemon import CannotRun
 
 pytestmark = pytest.mark.alone
 

@@ -9,7 +9,7 @@ import pytest
 from tests.packages.conftest import Boot
 from tests.packages.machine import Machine
 from tests.packages.sim import episode, inject, recovered, simulate
-from tests.support.dockerd import IMAGE, OBEYS, Dockerd
+from tests.support.daemons.dockerd import IMAGE, OBEYS, Dockerd
 from tests.support.programs import program
 from tests.support.service import LATER
 from tests.support.waiting import eventually

@@ -8,8 +8,8 @@ from typing import Any
 
 from cmgr.view.containers import DOWN
 from tests.power.machine import Machine
-from tests.support.daemon import root_folder
-from tests.support.dockerd import OBEYS
+from tests.support.daemons.daemon import root_folder
+from tests.support.daemons.dockerd import OBEYS
 from tests.support.service import NOW
 from tests.support.waiting import eventually
 

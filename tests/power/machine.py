@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from tests.support.daemon import CannotRun
+from tests.support.daemons.daemon import CannotRun
 from tests.support.waiting import PATIENCE, eventually
 
 KERNEL = "linux.uml"

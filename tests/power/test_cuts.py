@@ -12,7 +12,7 @@ import pytest
 from tests.packages.conftest import cannot
 from tests.power.appliance import BY_HAND, ENDED_WELL, POLICIES, Appliance
 from tests.power.machine import Machine
-from tests.support.daemon import CannotRun
+from tests.support.daemons.daemon import CannotRun
 from tests.support.figures import Figures
 from tests.support.waiting import eventually
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cmgr.errors import ContainerGone
-from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey
-from cmgr.model.values.facts import RuntimeUp
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.messages.facts import RuntimeUp
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from tests.runtimes.told import Told
 from tests.runtimes.world import World
 from tests.support.waiting import PATIENCE, eventually

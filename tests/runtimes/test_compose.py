@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.model.values.compose import Composed, Condition, Need
-from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.services.compose import Composed, Condition, Need
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.runtimes import compose
 
 MADE = datetime(2026, 1, 1, tzinfo=UTC)

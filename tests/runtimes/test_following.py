@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from cmgr.errors import ContainerError, RuntimeDown
-from cmgr.model.values import facts
+from cmgr.model.values.messages import facts
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.following import Broken, Comings, Follower, Limits
 from cmgr.runtimes.memory import Memory

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.model.values.containers import Heal
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.services.containers import Heal
 from cmgr.runtimes.labels import LONGEST_GRACE, Wishes, wished, wishes
 
 

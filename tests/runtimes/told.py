@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from cmgr.model.values.containers import Container, ContainerKey
-from cmgr.model.values.facts import ContainerRemoved, ContainerSeen
+from cmgr.model.values.messages.facts import ContainerRemoved, ContainerSeen
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.ports import RuntimeFact
 from tests.support.waiting import eventually
 

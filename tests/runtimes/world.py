@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.ports import Runtime
 
 

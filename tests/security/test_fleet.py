@@ -14,7 +14,7 @@ from cmgr.fleet import appliance_text as text
 from cmgr.fleet.document_text import parse
 from cmgr.model.values.presence import Ail, Presence
 from tests.fleet.world import Make, appliances, document, show
-from tests.support.etcd import Cluster
+from tests.support.daemons.etcd import Cluster
 from tests.support.waiting import eventually
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

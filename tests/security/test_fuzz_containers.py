@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.chips import ALL_CHIPS
-from cmgr.model.values.containers import Container
+from cmgr.model.values.services.containers import Container
 from cmgr.runtimes import claims
 from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.messages import MESSAGES

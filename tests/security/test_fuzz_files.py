@@ -17,7 +17,7 @@ from cmgr.config.tables.catalog import MACHINE, load_catalog
 from cmgr.config.tables.table import KEYS
 from cmgr.errors import ConfigError, chain
 from cmgr.model.values.faults import Handling
-from cmgr.model.values.rules import RuleKind
+from cmgr.model.values.handling.rules import RuleKind
 from cmgr.vendor import vendors
 from tests.security.fuzz import NASTY, SECTION, json_values, numbers, texts, tries
 from tests.security.watching import Watch

@@ -15,7 +15,7 @@ from cmgr import trust
 from cmgr.config.load import load
 from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog
-from cmgr.drivers.dcmi.library import WANTED
+from cmgr.drivers.dcmi.library.load import WANTED
 from cmgr.drivers.libraries import Where, find
 from cmgr.errors import CmgrError, ConfigError, DriverMissing, StoreError
 from cmgr.store import open_store

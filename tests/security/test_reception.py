@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.service.door.client import follow, get
 from cmgr.service.door.control import ControlServer
-from cmgr.service.door.reception import GUESTS, STREAM_LIMIT, STREAMS
+from cmgr.service.door.http.reception import GUESTS, STREAM_LIMIT, STREAMS
+from cmgr.service.door.http.talk import BODY_LIMIT, HEAD_LIMIT
 from cmgr.service.door.routes import LINES, Arg, Request, Route, Stream
-from cmgr.service.door.talk import BODY_LIMIT, HEAD_LIMIT
 from tests.cli.scenes import NOW
 from tests.security.fuzz import SECTION, json_values, tries
 from tests.service.door.http import connected, heard, replies

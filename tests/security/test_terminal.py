@@ -13,9 +13,9 @@ from hypothesis import given
 from cmgr.cli import main
 from cmgr.cli.text import out
 from cmgr.model.values.chips import ChipId, ChipReport, Process
-from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.faults import Isolation
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.service.door.routes import Request
 from cmgr.store import open_store

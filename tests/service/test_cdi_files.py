@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cmgr.errors import CmgrError, chain
-from cmgr.model.values.cdi import EVERY_CHIP, Device, Spec
 from cmgr.model.values.chips import Chip, ChipId, RingId
+from cmgr.model.values.services.cdi import EVERY_CHIP, Device, Spec
 from cmgr.service.cdi_files import LONGEST_REFUSAL, CdiFiles, by_variable, document
 from cmgr.vendor import Giving, giving, vendors
 from tests.support.cdi import is_valid

@@ -7,14 +7,14 @@ import pytest
 
 from cmgr.config.settings import Config
 from cmgr.errors import CmgrError, ConfigError, Unsure
-from cmgr.model.values.facts import Event, MaintenanceOrdered
+from cmgr.model.values.messages.facts import Event, MaintenanceOrdered
 from cmgr.model.values.node import Node
-from cmgr.service.clock import SteadyClock
 from cmgr.service.desk import Desk
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import Step
 from cmgr.service.reloading import Reloader
 from cmgr.service.systemd import Notifier
+from cmgr.service.timing.clock import SteadyClock
 from tests.service.door.desk import Heard
 from tests.support.waiting import PATIENCE
 

@@ -12,10 +12,10 @@ from cmgr.config.sim import Sim, SimContainer
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import StoreBusy
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container
 from cmgr.ports import Runtime
 from cmgr.runtimes import open_runtimes
 from cmgr.service.giving_back import give_back

@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import CommandId
-from cmgr.model.values.containers import Container, ContainerKey
-from cmgr.model.values.facts import (
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.commands import CommandId
+from cmgr.model.values.messages.facts import (
     ContainerRemoved,
     ContainerSeen,
     ContainersListed,
@@ -25,9 +25,9 @@ from cmgr.model.values.facts import (
     Resync,
     Tick,
 )
-from cmgr.model.values.faults import Assertion
-from cmgr.service.clock import SteadyClock
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.service.inbox import BATCH, Inbox
+from cmgr.service.timing.clock import SteadyClock
 from tests.support.waiting import PATIENCE
 
 T0 = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)

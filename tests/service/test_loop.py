@@ -13,16 +13,16 @@ from cmgr.config.sim import Sim
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.facts import Restarted, Resync
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages.facts import Restarted, Resync
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Pretended
-from cmgr.service.clock import SteadyClock
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import Loop
-from cmgr.service.workers import Workers
+from cmgr.service.timing.clock import SteadyClock
+from cmgr.service.work.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.store.reader import open_reader

@@ -14,9 +14,17 @@ from cmgr.config.sim import Sim
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import Action, CommandId, ListContainers, NoteKind, SetRestartPolicy, StopContainer
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
-from cmgr.model.values.facts import (
+from cmgr.model.values.faults import Assertion
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.messages.commands import (
+    Action,
+    CommandId,
+    ListContainers,
+    NoteKind,
+    SetRestartPolicy,
+    StopContainer,
+)
+from cmgr.model.values.messages.facts import (
     ContainersListed,
     ContainerStopped,
     Event,
@@ -27,9 +35,8 @@ from cmgr.model.values.facts import (
     Resync,
     Tick,
 )
-from cmgr.model.values.faults import Assertion
-from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import PRUNE_EVERY, Loop, Step
 from cmgr.store import open_store

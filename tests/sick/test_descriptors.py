@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from cmgr.errors import CmgrError
-from cmgr.service.door.reception import GUESTS
+from cmgr.service.door.http.reception import GUESTS
 from tests.sick.daemons import Daemon
 from tests.sick.lively_dockerd import LivelyDockerd
 from tests.sick.wellbeing import recovered, survived, threads

@@ -15,8 +15,8 @@ from docker.types import Mount
 
 from tests.sick.cutter import Cutter
 from tests.sick.wellbeing import recovered, survived, until_told, well
-from tests.support.containerd import Containerd
-from tests.support.dockerd import IMAGE, OBEYS, Dockerd
+from tests.support.daemons.containerd import Containerd
+from tests.support.daemons.dockerd import IMAGE, OBEYS, Dockerd
 from tests.support.figures import Figures
 from tests.support.service import Service, Setting
 from tests.support.waiting import eventually

@@ -6,12 +6,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from cmgr.errors import StoreError
-from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import Action, Note, ResetRing
 from cmgr.model.values.faults import Assertion, Severity
+from cmgr.model.values.handling.policy import IsolationPolicy, LimitsPolicy, OnIsolate, Policy, ResetPolicy, Strategy
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import Action, Note, ResetRing
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import IsolationPolicy, LimitsPolicy, OnIsolate, Policy, ResetPolicy, Strategy
 from cmgr.store import open_store
 from cmgr.store.sqlite import SqliteStore
 from tests.model.acts import ACTS, check_end, heal

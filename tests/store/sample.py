@@ -3,22 +3,22 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.values.calendar import MAINTENANCE_WINDOWS, Occasion
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share
-from cmgr.model.values.commands import FaultSaid, Note, NoteKind
-from cmgr.model.values.compose import Composed, Condition, Need
-from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.faults import Assertion, Fault, FaultCode, Handling, Isolation, Level, Severity
 from cmgr.model.values.fleet import FleetGroup
-from cmgr.model.values.groups import GroupPhase
-from cmgr.model.values.healing import Healing
+from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Occasion
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.handling.rules import Raise, RuleKind, Tally
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.machine import MachineFault
+from cmgr.model.values.messages.commands import FaultSaid, Note, NoteKind
 from cmgr.model.values.node import Node, Restraint
-from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Phase, Ring
-from cmgr.model.values.rules import Raise, RuleKind, Tally
-from cmgr.model.values.slots import Reservation, Slot
+from cmgr.model.values.services.compose import Composed, Condition, Need
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.groups import GroupPhase
+from cmgr.model.values.services.healing import Healing
+from cmgr.model.values.services.slots import Reservation, Slot
 from cmgr.model.values.standing import Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from tests.store import values

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.values.commands import StopContainer
+from cmgr.model.values.messages.commands import StopContainer
 from cmgr.model.values.node import Node
 from cmgr.store import open_store
 from cmgr.store.reader import open_reader

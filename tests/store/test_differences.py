@@ -6,10 +6,10 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from cmgr.model.values.commands import CommandId, ListContainers, NoteKind, ReadRing, ResetRing
-from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Isolation
+from cmgr.model.values.messages.commands import CommandId, ListContainers, NoteKind, ReadRing, ResetRing
 from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.services.containers import Container
 from cmgr.store import open_store
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import StoreError, chain, sentence
-from cmgr.model.values.commands import CommandId, NoteKind, StopContainer
+from cmgr.model.values.messages.commands import CommandId, NoteKind, StopContainer
 from cmgr.store import open_store
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import MOST_UNSAVED, SqliteStore

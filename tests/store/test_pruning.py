@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.store import open_store
 from cmgr.store.reader import open_reader

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmgr.model.values.faults import Handling
+from cmgr.model.values.handling.rules import Raise, RuleKind
 from cmgr.model.values.life import stored_types
 from cmgr.model.values.node import Node
-from cmgr.model.values.rules import Raise, RuleKind
 from cmgr.store import files, open_store, rows
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore

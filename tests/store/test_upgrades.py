@@ -15,9 +15,9 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import StoreError, chain
 from cmgr.model.reduce import reduce
 from cmgr.model.scope import pre_isolating
-from cmgr.model.values.containers import TIED
-from cmgr.model.values.facts import Event, Restarted
-from cmgr.model.values.healing import Healing
+from cmgr.model.values.messages.facts import Event, Restarted
+from cmgr.model.values.services.containers import TIED
+from cmgr.model.values.services.healing import Healing
 from cmgr.store import files, open_store, schema
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore

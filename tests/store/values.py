@@ -6,20 +6,20 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
-from cmgr.model.values.calendar import Occasion
 from cmgr.model.values.chips import Chip, ChipId, RingId
-from cmgr.model.values.commands import CommandId, Note, NoteKind, StopContainer
-from cmgr.model.values.containers import Container, ContainerKey, Exit, Spare
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, FaultKey, Handling, Isolation, Level, Severity
 from cmgr.model.values.fleet import FleetGroup
-from cmgr.model.values.groups import Group, GroupPhase, Round
-from cmgr.model.values.healing import Healing
+from cmgr.model.values.handling.calendar import Occasion
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.handling.rules import Raise, RuleKind, Tally
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.messages.commands import CommandId, Note, NoteKind, StopContainer
 from cmgr.model.values.node import Node, Restraint
-from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Phase, Ring
-from cmgr.model.values.rules import Raise, RuleKind, Tally
-from cmgr.model.values.slots import Reservation, Slot
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Spare
+from cmgr.model.values.services.groups import Group, GroupPhase, Round
+from cmgr.model.values.services.healing import Healing
+from cmgr.model.values.services.slots import Reservation, Slot
 from cmgr.model.values.standing import Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKind
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cmgr.drivers.sim.driver import SimDriver
-from cmgr.model.values.commands import Action, Note
+from cmgr.model.values.messages.commands import Action, Note
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Runtime
 from cmgr.runtimes.sim.runtime import SimRuntime

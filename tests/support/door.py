@@ -12,7 +12,7 @@ from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
 from cmgr.service.door.control import ControlServer
-from cmgr.service.door.orders import Orders
+from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.pages import Pages
 from cmgr.service.door.routes import Request, Route
 from cmgr.service.door.sessions import Sessions

@@ -4,11 +4,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
-from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level, Severity
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.services.containers import Container, ContainerKey
 
 T0 = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 CODE = FaultCode("80E24E00")

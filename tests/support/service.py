@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cmgr.errors import CmgrError
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.service.door.client import get, order
 from cmgr.store.files import NAME
 from cmgr.store.history import EpisodeRow, NoteRow

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Protocol
 
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.rings import EDGES, Phase
 from tests.support.service import Service
 from tests.system.containers import Happening

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.dockerd import Dockerd
+from tests.support.daemons.dockerd import Dockerd
 from tests.support.service import Service, Setting
 from tests.system.containers import Containers
 

@@ -13,7 +13,7 @@ from typing import Any
 from docker.errors import NotFound
 from docker.types import DeviceRequest
 
-from tests.support.dockerd import IGNORES, IMAGE, OBEYS, Dockerd
+from tests.support.daemons.dockerd import IGNORES, IMAGE, OBEYS, Dockerd
 from tests.support.waiting import eventually
 
 

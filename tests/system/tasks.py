@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.services.containers import ContainerKey
 from tests.runtimes.containerd.world import ContainerdWorld
-from tests.support.containerd import Containerd
+from tests.support.daemons.containerd import Containerd
 from tests.support.waiting import PATIENCE, eventually
 from tests.system.containers import Happening, Spec
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.dockerd import IMAGE
+from tests.support.daemons.dockerd import IMAGE
 from tests.support.hooks import HookFolder
 from tests.support.service import Service
 from tests.support.waiting import eventually

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.dockerd import IMAGE, OBEYS
+from tests.support.daemons.dockerd import IMAGE, OBEYS
 from tests.support.programs import program
 from tests.support.service import LATER, NOW, Service
 from tests.support.waiting import PATIENCE, eventually

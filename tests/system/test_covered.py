@@ -9,10 +9,10 @@ import pytest
 
 from cmgr.runtimes.systemd.unit import key
 from tests.runtimes.systemd.world import SystemdWorld
-from tests.support.dockerd import IMAGE, OBEYS
+from tests.support.daemons.dockerd import IMAGE, OBEYS
+from tests.support.daemons.systemd import Systemd
 from tests.support.programs import program
 from tests.support.service import LATER, Service, Setting
-from tests.support.systemd import Systemd
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
 from tests.system.containers import Containers

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.messages.commands import NoteKind
 from tests.support.service import LATER, NOW, Service
 from tests.support.waiting import eventually
 from tests.system.conftest import Install

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.messages.commands import NoteKind
 from tests.support.hooks import HookFolder, told
 from tests.support.service import NOW, Service
 from tests.system.conftest import Install

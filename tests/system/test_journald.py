@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.service.log.journal import message_id
-from tests.docs.logs import PAGE
-from tests.support.daemon import CannotRun
-from tests.support.journald import Journald
+from tests.docs.made.logs import PAGE
+from tests.support.daemons.daemon import CannotRun
+from tests.support.daemons.journald import Journald
 from tests.support.service import NOW, Service
 from tests.support.waiting import eventually
 from tests.system.conftest import Install

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.support.dockerd import Dockerd
+from tests.support.daemons.dockerd import Dockerd
 from tests.support.service import LATER, NOW, Service, Setting
 from tests.support.waiting import eventually
 from tests.system import checks

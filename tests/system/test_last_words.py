@@ -4,8 +4,8 @@ from contextlib import closing
 
 import pytest
 
-from tests.support.daemon import root_folder
-from tests.support.dockerd import IGNORES, OBEYS
+from tests.support.daemons.daemon import root_folder
+from tests.support.daemons.dockerd import IGNORES, OBEYS
 from tests.system.conftest import Install
 from tests.system.containers import Containers, Spec
 

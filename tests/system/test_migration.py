@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.migration import NAME, blocks
+from tests.docs.made.migration import NAME, blocks
 from tests.support.service import Service
 from tests.support.waiting import PATIENCE
 from tests.system.conftest import Install

@@ -2,10 +2,10 @@
 
 import pytest
 
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.service.door.client import order
-from tests.support.containerd import Containerd
-from tests.support.dockerd import OBEYS
+from tests.support.daemons.containerd import Containerd
+from tests.support.daemons.dockerd import OBEYS
 from tests.support.service import LATER, NOW
 from tests.support.waiting import eventually
 from tests.system import checks

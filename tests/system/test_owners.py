@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from docker.errors import NotFound
 
-from tests.support.dockerd import IMAGE, OBEYS, Dockerd
+from tests.support.daemons.dockerd import IMAGE, OBEYS, Dockerd
 from tests.support.service import LATER
 from tests.support.waiting import eventually
 from tests.system.conftest import Install

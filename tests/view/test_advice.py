@@ -8,11 +8,11 @@ import pytest
 
 from cmgr.cli.text.reading import to_type
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import Policy
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.standing import Maintenance
 from cmgr.view import status as view
 from cmgr.view.advice import called, named, overdue

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cmgr.model.values.chips import RingId
+from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node, RuntimeState
-from cmgr.model.values.policy import Policy, Strategy
 from cmgr.view import status as view
 from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine, running
 

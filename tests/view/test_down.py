@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from cmgr.cli.text import reading, texts
-from cmgr.model.values.containers import Exit
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Exit
 from cmgr.view import advice, shapes
 from cmgr.view import status as view
 from cmgr.view.status import Own

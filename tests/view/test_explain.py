@@ -8,10 +8,10 @@ import pytest
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import Catalog, Entry
 from cmgr.model.values.faults import Handling, Level
+from cmgr.model.values.handling.catalog import Catalog, Entry
+from cmgr.model.values.handling.policy import DEFAULT_LEVELS, IsolationPolicy, OnIsolate, Policy, Strategy
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import DEFAULT_LEVELS, IsolationPolicy, OnIsolate, Policy, Strategy
 from cmgr.view import status as view
 from cmgr.words import span
 from tests.support.picture import CODE

@@ -7,17 +7,17 @@ import pytest
 from cmgr.cli.text import texts
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError, NotThere
-from cmgr.model.values import facts
-from cmgr.model.values.commands import ListContainers, StopContainer
-from cmgr.model.values.policy import Strategy
-from cmgr.service.door.group_orders import GroupOrders
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import ListContainers, StopContainer
+from cmgr.service.door.orders.groups import GroupOrders
 from cmgr.service.door.routes import Request
 from cmgr.view import group_shapes
 from cmgr.view.groups import groups
 from cmgr.view.status import Own, status
 from cmgr.view.troubles import troubles
 from tests.model.builders import SEPARATE, Cmgr, container, key
-from tests.model.test_groups import halted, running, tp
+from tests.model.together.test_groups import halted, running, tp
 
 
 def row(cmgr: Cmgr) -> group_shapes.Group:

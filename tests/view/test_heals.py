@@ -2,14 +2,14 @@
 
 import pytest
 
-from cmgr.model.values import facts
-from cmgr.model.values.containers import UNHEALTHY
+from cmgr.model.values.messages import facts
+from cmgr.model.values.services.containers import UNHEALTHY
 from cmgr.view import shapes
 from cmgr.view import status as view
 from cmgr.view.advice import named
 from cmgr.words import stamp
-from tests.model.ailing import ailing, becomes, crash_often
 from tests.model.builders import Cmgr, key
+from tests.model.healing.ailing import ailing, becomes, crash_often
 
 PLAIN = {"restarts": 0, "limit": 5, "window_seconds": 3600.0, "since": None, "next": None, "given_up": None}
 RESUME = "mend the cause, then type: cmgr resume web"

@@ -19,9 +19,9 @@ from cmgr.cli.source import database_of
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
 from cmgr.errors import CmgrError, ServiceDown, StoreError, chain
-from cmgr.model.values.catalog import is_of_machine
-from cmgr.model.values.policy import Strategy
-from cmgr.model.values.rules import RuleKind
+from cmgr.model.values.handling.catalog import is_of_machine
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.handling.rules import RuleKind
 from cmgr.ports import Ailing, Describing, Dividing
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors

@@ -6,7 +6,7 @@ from datetime import timedelta
 from cmgr.cli.check.finding import OK, WARNING, Finding
 from cmgr.config.settings import Config
 from cmgr.model.values.chips import Chip, ChipId, listed, rings_of
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.handling.policy import Strategy
 from cmgr.words import counted, span
 
 WHAT = "rings"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cmgr.cli.check.finding import OK, WARNING, Finding, of_error
 from cmgr.config.settings import Config, Unit
 from cmgr.errors import CmgrError
-from cmgr.model.values.containers import Container
+from cmgr.model.values.services.containers import Container
 from cmgr.vendor import vendors
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from cmgr.cli.options import Common
 from cmgr.cli.text import out, timeline
 from cmgr.cli.text.render import wrapped
 from cmgr.errors import StoreError
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.rings import Phase
 from cmgr.service.door.client import order
 

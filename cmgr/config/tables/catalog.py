@@ -10,9 +10,9 @@ from cmgr.config.settings import Config
 from cmgr.config.tables import rules
 from cmgr.config.tables.table import KEYS, Table, read_table
 from cmgr.errors import ConfigError, chain
-from cmgr.model.values.catalog import Catalog, Entry, Words, merged, normal_code, table
 from cmgr.model.values.faults import FaultCode, Level
-from cmgr.model.values.rules import Rules
+from cmgr.model.values.handling.catalog import Catalog, Entry, Words, merged, normal_code, table
+from cmgr.model.values.handling.rules import Rules
 from cmgr.vendor import Vendor, vendors
 from cmgr.words import counted
 

@@ -10,9 +10,9 @@ from typing import Any
 from cmgr import trust
 from cmgr.config.spelling import did_you_mean, either, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import FORMS, is_of_machine, normal_code
 from cmgr.model.values.faults import FaultCode, Handling
-from cmgr.model.values.rules import DurationRule, FrequencyRule, RuleKind, Rules
+from cmgr.model.values.handling.catalog import FORMS, is_of_machine, normal_code
+from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from cmgr.words import counted
 
 MANUAL = Handling.ManuallySeparateNPU.name

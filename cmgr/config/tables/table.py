@@ -8,8 +8,8 @@ from typing import Any
 from cmgr import trust
 from cmgr.config.spelling import did_you_mean, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
-from cmgr.model.values.catalog import FORMS, Key, normal_code
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, within_class
+from cmgr.model.values.handling.catalog import FORMS, Key, normal_code
 from cmgr.words import counted
 
 _NETWORK = (Handling.NotHandleFault, Handling.SubHealthFault, Handling.PreSeparateNPU, Handling.SeparateNPU)

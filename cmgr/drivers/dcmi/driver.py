@@ -9,15 +9,15 @@ from typing import Any
 
 from cmgr.drivers import libraries
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller, Hangs
-from cmgr.drivers.dcmi import gauges as dcmi_gauges
 from cmgr.drivers.dcmi import ranktable, vdevices
-from cmgr.drivers.dcmi import read as dcmi_read
-from cmgr.drivers.dcmi.calls import Library, Location
-from cmgr.drivers.dcmi.library import WANTED
+from cmgr.drivers.dcmi.library import gauges as dcmi_gauges
+from cmgr.drivers.dcmi.library import read as dcmi_read
+from cmgr.drivers.dcmi.library.calls import Library, Location
+from cmgr.drivers.dcmi.library.load import WANTED
+from cmgr.drivers.dcmi.library.topology import Type
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
 from cmgr.drivers.dcmi.reset import Resetter
 from cmgr.drivers.dcmi.settings import Dcmi
-from cmgr.drivers.dcmi.topology import Type
 from cmgr.drivers.dcmi.watch import Pace, Watch
 from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, of_one_ring

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cmgr.model.containers.spares import free_chips
+from cmgr.model.containers.moving.spares import free_chips
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling

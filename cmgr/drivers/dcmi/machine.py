@@ -11,9 +11,10 @@ from functools import partial
 from typing import TypeVar
 
 from cmgr.drivers.caller import Caller, Hangs
-from cmgr.drivers.dcmi import topology, vdevices
-from cmgr.drivers.dcmi.calls import Library, Location, Refused
-from cmgr.drivers.dcmi.topology import Place, Type
+from cmgr.drivers.dcmi import vdevices
+from cmgr.drivers.dcmi.library import topology
+from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
+from cmgr.drivers.dcmi.library.topology import Place, Type
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
 

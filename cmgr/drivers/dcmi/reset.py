@@ -4,16 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from cmgr.drivers.caller import Caller
-from cmgr.drivers.dcmi import abi, vdevices
-from cmgr.drivers.dcmi import read as dcmi_read
-from cmgr.drivers.dcmi.calls import Library, Location, Refused
+from cmgr.drivers.dcmi import vdevices
+from cmgr.drivers.dcmi.library import abi
+from cmgr.drivers.dcmi.library import read as dcmi_read
+from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
+from cmgr.drivers.dcmi.library.topology import DUO, Type
 from cmgr.drivers.dcmi.machine import Known, owner_of
 from cmgr.drivers.dcmi.settings import Dcmi
-from cmgr.drivers.dcmi.topology import DUO, Type
 from cmgr.drivers.processes import in_words, process_of
 from cmgr.errors import DriverError, ResetRefused
-from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.handling.catalog import normal_code
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Annotated
 
 from cmgr.declare import Form, Meta
-from cmgr.model.values.policy import NO_TIME
+from cmgr.model.values.handling.policy import NO_TIME
 
 
 @dataclass(frozen=True, slots=True)

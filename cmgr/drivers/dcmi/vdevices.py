@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from cmgr.drivers.dcmi.calls import Library, Location, Refused
+from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.notation import NOTATION
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId, Share

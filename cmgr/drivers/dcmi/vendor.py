@@ -19,7 +19,7 @@ def _open(config: "Config", _units: OpenUnits | None) -> "DcmiDriver":
 
 
 def _places(config: "Config") -> Iterable[Place]:
-    from cmgr.drivers.dcmi.library import WANTED
+    from cmgr.drivers.dcmi.library.load import WANTED
     from cmgr.drivers.libraries import Where, search
 
     return search(Where(WANTED, config.drivers.dcmi.library))

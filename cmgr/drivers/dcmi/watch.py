@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from cmgr.drivers.caller import Caller
-from cmgr.drivers.dcmi import abi
-from cmgr.drivers.dcmi import read as dcmi_read
-from cmgr.drivers.dcmi.calls import Library
+from cmgr.drivers.dcmi.library import abi
+from cmgr.drivers.dcmi.library import read as dcmi_read
+from cmgr.drivers.dcmi.library.calls import Library
 from cmgr.drivers.dcmi.machine import STRANGER, Machine, owner_of
 from cmgr.errors import CmgrError, DriverError, chain
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.facts import ChipsListed, FaultReported, ReadNeeded
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded
 from cmgr.ports import DriverFact
 from cmgr.words import counted
 

@@ -15,8 +15,8 @@ from cmgr.drivers.machine.smart import Smart
 from cmgr.drivers.machine.source import Off, Source
 from cmgr.drivers.machine.sysfs import Disks, Memory, Raid, Sensors
 from cmgr.errors import chain
-from cmgr.model.values.facts import MachineTold
 from cmgr.model.values.machine import Symptom
+from cmgr.model.values.messages.facts import MachineTold
 from cmgr.words import span
 
 _DEAF = 1.25

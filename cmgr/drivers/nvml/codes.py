@@ -8,7 +8,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.library import abi
 
 ACTIONS = {action: f"E001{action:04d}" for action in range(1, 8)}
 """The condition for each recovery action that the driver asks for (field 230)."""

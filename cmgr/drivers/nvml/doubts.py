@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cmgr.drivers.nvml import abi
-from cmgr.drivers.nvml.holders import monitors, shows_a_console
+from cmgr.drivers.nvml.library import abi
+from cmgr.drivers.nvml.resetting.holders import monitors, shows_a_console
+from cmgr.drivers.nvml.resetting.tool import Tool
 from cmgr.drivers.nvml.settings import Nvml
-from cmgr.drivers.nvml.tool import Tool
 from cmgr.drivers.processes import in_words
 from cmgr.ports import Doubt
 

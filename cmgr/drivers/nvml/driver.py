@@ -10,20 +10,20 @@ from pathlib import Path
 
 from cmgr.drivers import libraries
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller
-from cmgr.drivers.nvml import gauges as nvml_gauges
 from cmgr.drivers.nvml import read as nvml_read
-from cmgr.drivers.nvml.calls import Library
 from cmgr.drivers.nvml.doubts import Seen, doubts
-from cmgr.drivers.nvml.kernel_log import XidLog
-from cmgr.drivers.nvml.library import WANTED
+from cmgr.drivers.nvml.hearing.kernel_log import XidLog
+from cmgr.drivers.nvml.hearing.watch import Ears, Pace, Watch
+from cmgr.drivers.nvml.hearing.xids import Xids
+from cmgr.drivers.nvml.library import gauges as nvml_gauges
+from cmgr.drivers.nvml.library.calls import Library
+from cmgr.drivers.nvml.library.load import WANTED
+from cmgr.drivers.nvml.library.session import Session
 from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
-from cmgr.drivers.nvml.promises import Promised, Promises
-from cmgr.drivers.nvml.reset import LET_GO, Aside, Resetter
-from cmgr.drivers.nvml.session import Session
+from cmgr.drivers.nvml.resetting.promises import Promised, Promises
+from cmgr.drivers.nvml.resetting.reset import LET_GO, Aside, Resetter
+from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
-from cmgr.drivers.nvml.units import Units
-from cmgr.drivers.nvml.watch import Ears, Pace, Watch
-from cmgr.drivers.nvml.xids import Xids
 from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, Sleep, of_one_ring
 from cmgr.errors import DriverError, sentence

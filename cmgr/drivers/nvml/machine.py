@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from cmgr.drivers.caller import Caller
-from cmgr.drivers.nvml import topology
-from cmgr.drivers.nvml.calls import Handle, Library, Part, Refused
+from cmgr.drivers.nvml.library import topology
+from cmgr.drivers.nvml.library.calls import Handle, Library, Part, Refused
+from cmgr.drivers.nvml.library.session import InReset, Session
+from cmgr.drivers.nvml.library.topology import Wired
 from cmgr.drivers.nvml.notation import NOTATION
-from cmgr.drivers.nvml.session import InReset, Session
-from cmgr.drivers.nvml.topology import Wired
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cmgr.drivers.nvml import abi, codes
-from cmgr.drivers.nvml.calls import Handle, Library, Part, Refused
+from cmgr.drivers.nvml import codes
+from cmgr.drivers.nvml.library import abi
+from cmgr.drivers.nvml.library.calls import Handle, Library, Part, Refused
 from cmgr.drivers.processes import Holder
 
 _FIELDS = (abi.ACTION_FIELD, abi.REMAP_PENDING_FIELD, abi.REMAP_FAILED_FIELD, abi.PAGES_PENDING_FIELD)

@@ -22,7 +22,7 @@ def _open(config: "Config", units: OpenUnits | None) -> "NvmlDriver":
 
 def _places(config: "Config") -> Iterable[Place]:
     from cmgr.drivers.libraries import Where, search
-    from cmgr.drivers.nvml.library import WANTED
+    from cmgr.drivers.nvml.library.load import WANTED
 
     return search(Where(WANTED, config.drivers.nvml.library))
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 
 from cmgr.config.sim import Sim
 from cmgr.errors import DriverError
-from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId, listed
 from cmgr.model.values.faults import FaultCode, FaultKey
+from cmgr.model.values.handling.catalog import normal_code
 
 NEVER = math.inf
 

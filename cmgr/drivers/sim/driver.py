@@ -17,10 +17,10 @@ from cmgr.drivers.sim import world as sim_world
 from cmgr.drivers.sim.chips import NEVER, SimChips
 from cmgr.drivers.sim.world import Past, SimReset
 from cmgr.errors import DriverError, ResetRefused
-from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, listed
-from cmgr.model.values.facts import FaultReported, ReadNeeded
 from cmgr.model.values.faults import Assertion, FaultCode, FaultKey
+from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
 from cmgr.ports import DriverFact
 
 _KEPT_RESETS = 1000

@@ -9,8 +9,8 @@ from typing import Any
 from cmgr import atomic
 from cmgr.drivers.sim.chips import NEVER, SimChip, SimChips
 from cmgr.errors import DriverError
-from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.faults import FaultKey
+from cmgr.model.values.handling.catalog import normal_code
 
 _VERSION = 1
 

@@ -10,11 +10,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cmgr.model.turn import Turn
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.documents import Document, Outcome, Seen
 from cmgr.model.values.fleet import FleetGroup, seen_at, starts_here, unread
-from cmgr.model.values.fleet_facts import FleetDown, FleetTold, FleetUp, GroupRead, GroupSeen, GroupWritten
-from cmgr.model.values.policy import backed_off
+from cmgr.model.values.handling.policy import backed_off
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.documents import Document, Outcome, Seen
+from cmgr.model.values.messages.fleet_facts import FleetDown, FleetTold, FleetUp, GroupRead, GroupSeen, GroupWritten
 
 BACKOFF = timedelta(seconds=1)
 BACKOFF_MAX = timedelta(seconds=10)

@@ -11,10 +11,10 @@ from cmgr.model.scope import is_held_down
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_asked_for, unit_key, unit_of
 from cmgr.model.values.chips import resolve
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.containers import HEALTHY, UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.holds import Hold
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node, chips_of_slots
+from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey
 from cmgr.model.wanted import was_meant
 
 

@@ -15,12 +15,12 @@ from datetime import datetime
 from cmgr.model.scope import Block, hang_of, holds_on, start_blocker, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
-from cmgr.model.values.healing import HANGS, Hang, Healing, ailment, limit_of, not_ahead, wait_of
 from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.services.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
+from cmgr.model.values.services.healing import HANGS, Hang, Healing, ailment, limit_of, not_ahead, wait_of
 from cmgr.words import counted, span
 
 

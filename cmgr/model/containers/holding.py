@@ -9,12 +9,10 @@ Rules:
 from dataclasses import replace
 from datetime import datetime
 
-from cmgr.model.containers.cdi import look_at_files
-from cmgr.model.containers.groups import why_coupled
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
-from cmgr.model.containers.ordering import starts_before, stops_before
+from cmgr.model.containers.moving.cdi import look_at_files
+from cmgr.model.containers.moving.placing import placing
 from cmgr.model.containers.owners import count_stop, restarted, wait_before_stop
-from cmgr.model.containers.placing import placing
 from cmgr.model.containers.settling import UNHEALTHY_AFTER, let_settle, settle
 from cmgr.model.containers.sightings import (
     container_removed,
@@ -25,6 +23,8 @@ from cmgr.model.containers.sightings import (
     started_in_stop,
     stopped,
 )
+from cmgr.model.containers.together.groups import why_coupled
+from cmgr.model.containers.together.ordering import starts_before, stops_before
 from cmgr.model.containers.tries import failed_start, retried, unsure_start
 from cmgr.model.scope import (
     Block,
@@ -41,12 +41,12 @@ from cmgr.model.scope import (
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, is_left_behind, outlives, unit_of
 from cmgr.model.values.chips import listed
-from cmgr.model.values.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
-from cmgr.model.values.containers import NO_RESTART, Container
-from cmgr.model.values.facts import ContainerStarted, ContainerStopped, RestartPolicySet
 from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
+from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.messages.facts import ContainerStarted, ContainerStopped, RestartPolicySet
 from cmgr.model.values.rings import Ring
-from cmgr.model.values.slots import slots_of
+from cmgr.model.values.services.containers import NO_RESTART, Container
+from cmgr.model.values.services.slots import slots_of
 from cmgr.words import span
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
-from cmgr.model.values.containers import ContainerKey, full_name
-from cmgr.model.values.groups import Group
 from cmgr.model.values.holds import Hold
+from cmgr.model.values.services.containers import ContainerKey, full_name
+from cmgr.model.values.services.groups import Group
 
 
 def taken(turn: Turn, key: ContainerKey) -> None:

@@ -12,11 +12,11 @@ from datetime import timedelta
 from cmgr.model.containers.leaving import counted_start, taken
 from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
-from cmgr.model.values.containers import NO_RESTART, Container, full_name
+from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import backed_off
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.services.containers import NO_RESTART, Container, full_name
 
 MOST_STOPS = 3
 """How often a container that something starts again is stopped again in an episode."""

@@ -6,10 +6,10 @@ from datetime import datetime
 from cmgr.model.containers.sightings import hand_back, lose
 from cmgr.model.containers.tries import failed_start, retried
 from cmgr.model.turn import Turn
-from cmgr.model.values.commands import NoteKind, ReadOutput
-from cmgr.model.values.containers import HEALTHY, NO_RESTART, UNHEALTHY, Container
-from cmgr.model.values.facts import OutputRead
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.messages.commands import NoteKind, ReadOutput
+from cmgr.model.values.messages.facts import OutputRead
+from cmgr.model.values.services.containers import HEALTHY, NO_RESTART, UNHEALTHY, Container
 from cmgr.model.wanted import was_meant
 from cmgr.words import counted, one_line, span
 

@@ -1,12 +1,11 @@
 """Containers: taking in what the runtimes say, by event or by listing."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit, left_to_its_unit
 from cmgr.model.containers.healing import notice_death
-from cmgr.model.containers.heirs import heir_started, passed_on
 from cmgr.model.containers.leaving import wait_for_another
+from cmgr.model.containers.moving.placing import as_placed
 from cmgr.model.containers.owners import (
     is_fought_for,
     look_who_started,
@@ -14,38 +13,28 @@ from cmgr.model.containers.owners import (
     times_started_again,
     wait_before_stop,
 )
-from cmgr.model.containers.placing import as_placed
+from cmgr.model.containers.together.heirs import heir_started, passed_on
 from cmgr.model.scope import Block, halting, in_scope, is_held_down, observing, scope_of, start_blocker
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import ChipId, ChipReport, resolve
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Exit, full_name
-from cmgr.model.values.facts import ContainersListed, RuntimeDown, RuntimeForgetOrdered, RuntimeFound, RuntimeUp
-from cmgr.model.values.healing import Healing
+from cmgr.model.values.chips import ChipId, resolve
+from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import (
+    ContainersListed,
+    RuntimeDown,
+    RuntimeForgetOrdered,
+    RuntimeFound,
+    RuntimeUp,
+)
 from cmgr.model.values.node import RuntimeState, chips_of_slots
-from cmgr.model.values.policy import backed_off
-from cmgr.model.values.slots import can_be_placed
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit, full_name
+from cmgr.model.values.services.healing import Healing
+from cmgr.model.values.services.slots import can_be_placed
 from cmgr.model.values.standing import Gone
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.model.wanted import is_wanted, was_meant, was_told_before
 from cmgr.words import span
-
-
-def users_seen(turn: Turn, reports: Iterable[ChipReport]) -> None:
-    """Take in whose processes the driver sees on chips: those containers use them, whatever their definitions say."""
-    for report in reports:
-        inside = {process.container for process in report.processes} - {""}
-        for container in [c for c in turn.node.containers.values() if c.key.id in inside] if inside else ():
-            if container.running and report.chip not in container.chips:
-                _uses(turn, container, report.chip)
-
-
-def _uses(turn: Turn, container: Container, chip: ChipId) -> None:
-    now = replace(container, chips=container.chips | {chip}, used=container.used | {chip}, wanted=container.enabled)
-    turn.put_container(now)
-    text = f"{container.name} uses chip {chip}: the driver sees a process of it there"
-    turn.note(NoteKind.RESULT, text, turn.ring_of(chip), chip=chip, container=container.key)
 
 
 def runtime_told(turn: Turn, fact: RuntimeFound | RuntimeUp | RuntimeDown) -> None:

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from cmgr.model.turn import Turn
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold, HoldState
-from cmgr.model.values.policy import backed_off
+from cmgr.model.values.messages.commands import NoteKind
 
 
 def retried(turn: Turn, hold: Hold, error: str, *, counts: bool) -> Hold:

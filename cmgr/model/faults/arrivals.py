@@ -6,13 +6,13 @@ from dataclasses import replace
 from cmgr.model.faults.isolation import separate
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, listed, resolve, rings_of, with_shares
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.containers import Container, ContainerKey
-from cmgr.model.values.facts import ChipsListed
 from cmgr.model.values.holds import Hold
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import ChipsListed
 from cmgr.model.values.node import chips_of_slots
 from cmgr.model.values.rings import Ring
-from cmgr.model.values.slots import can_be_placed
+from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.slots import can_be_placed
 
 
 def refitted(

@@ -9,10 +9,7 @@ from cmgr.model.faults import escalation
 from cmgr.model.faults.isolation import separate, track_clean
 from cmgr.model.scope import handles
 from cmgr.model.turn import Turn
-from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.facts import FaultReported
 from cmgr.model.values.faults import (
     UNKNOWN_MODULE,
     Assertion,
@@ -22,6 +19,9 @@ from cmgr.model.values.faults import (
     Level,
     Severity,
 )
+from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.rings import Phase, Ring
 
 REMEMBERED = timedelta(minutes=5)

@@ -15,10 +15,10 @@ from datetime import datetime, timedelta
 from cmgr.model.scope import is_spent
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.faults import FaultCode, Handling, Level, within_class
+from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, known_faults
-from cmgr.model.values.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
 from cmgr.words import span
 
 TallyKey = tuple[ChipId, FaultCode]

@@ -7,8 +7,8 @@ from cmgr.model.faults.escalation import separating
 from cmgr.model.scope import active_faults, blocking_faults
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import NoteKind
 from cmgr.model.values.faults import FaultClass, FaultCode, Isolation, Level
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.words import span
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cmgr.model.turn import Turn
-from cmgr.model.values.catalog import is_of_machine, normal_code
-from cmgr.model.values.facts import MachineTold
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
+from cmgr.model.values.handling.catalog import is_of_machine, normal_code
 from cmgr.model.values.machine import MachineFault, MachineKey, Symptom
+from cmgr.model.values.messages.facts import MachineTold
 from cmgr.model.values.node import Node
 from cmgr.model.values.troubles import TroubleKind, trouble_id
 from cmgr.words import one_line, span

@@ -7,12 +7,12 @@ from cmgr.model.faults.books import Occurrence, clear, occurred
 from cmgr.model.faults.isolation import track_clean
 from cmgr.model.scope import used_chips
 from cmgr.model.turn import Turn
-from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipReport
-from cmgr.model.values.facts import ReadNeeded, RingRead
 from cmgr.model.values.faults import UNKNOWN_MODULE, FaultClass, FaultCode, FaultKey, Severity
+from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.handling.policy import look_again_after
+from cmgr.model.values.messages.facts import ReadNeeded, RingRead
 from cmgr.model.values.node import known_faults
-from cmgr.model.values.policy import look_again_after
 
 READ_AGAIN = timedelta(seconds=1)
 

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from cmgr.model.faults.books import Occurrence, clear, occurred
 from cmgr.model.turn import Turn
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.facts import ReportOrdered
 from cmgr.model.values.faults import Fault, FaultClass, FaultKey
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import ReportOrdered
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 

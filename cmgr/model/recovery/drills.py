@@ -19,15 +19,15 @@ from cmgr.model.scope import (
 )
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, tells_of_users
-from cmgr.model.values.calendar import DRILLS, Drill, Exercise, Occasion, Opening
-from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipId, RingId, listed
-from cmgr.model.values.commands import NoteKind, PretendFault
-from cmgr.model.values.containers import Container
-from cmgr.model.values.facts import FaultPretended
+from cmgr.model.values.handling.calendar import DRILLS, Drill, Exercise, Occasion, Opening
+from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.messages.commands import NoteKind, PretendFault
+from cmgr.model.values.messages.facts import FaultPretended
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import Strategy
 from cmgr.model.values.rings import Ring, resets_within
+from cmgr.model.values.services.containers import Container
 from cmgr.model.values.standing import ResetOrder
 
 

@@ -11,8 +11,8 @@ from cmgr.model.recovery.resetting import Why
 from cmgr.model.scope import spent_words
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import listed
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.facts import ResetOrdered
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import ResetOrdered
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
 from cmgr.model.values.standing import ORDER_LASTS, ResetOrder
 from cmgr.words import span

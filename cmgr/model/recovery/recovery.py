@@ -37,12 +37,12 @@ from cmgr.model.scope import (
 )
 from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users
-from cmgr.model.values.calendar import Opening
 from cmgr.model.values.chips import listed
-from cmgr.model.values.commands import Note, NoteKind
 from cmgr.model.values.faults import Fault, Isolation
+from cmgr.model.values.handling.calendar import Opening
+from cmgr.model.values.handling.policy import OnIsolate, backed_off
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.policy import OnIsolate, backed_off
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.words import span
 

@@ -12,10 +12,10 @@ from cmgr.model.recovery.shares import promise_shares
 from cmgr.model.scope import handled_faults, on_ring, spent_words, used_chips
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.commands import ResetRing
-from cmgr.model.values.facts import ResetDone
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode
-from cmgr.model.values.policy import backed_off, look_again_after
+from cmgr.model.values.handling.policy import backed_off, look_again_after
+from cmgr.model.values.messages.commands import ResetRing
+from cmgr.model.values.messages.facts import ResetDone
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.words import span
 

@@ -13,10 +13,10 @@ from cmgr.model.scope import Scope, handled_faults, holds_on, in_scope, observin
 from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users
 from cmgr.model.values.chips import RingId
-from cmgr.model.values.commands import NoteKind
+from cmgr.model.values.handling.policy import OnIsolate, Strategy
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, Restraint
-from cmgr.model.values.policy import OnIsolate, Strategy
 from cmgr.model.values.rings import Ring
 from cmgr.words import counted
 

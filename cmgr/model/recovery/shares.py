@@ -17,9 +17,9 @@ from cmgr.model.lost_shares import MOST_MAKES, shares_to_make
 from cmgr.model.scope import observing
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, listed, lost_names, lost_shares, with_shares
-from cmgr.model.values.commands import MakeShares, NoteKind
-from cmgr.model.values.facts import SharesMade
-from cmgr.model.values.policy import backed_off
+from cmgr.model.values.handling.policy import backed_off
+from cmgr.model.values.messages.commands import MakeShares, NoteKind
+from cmgr.model.values.messages.facts import SharesMade
 from cmgr.model.values.rings import Ring
 
 FIRST = timedelta(seconds=1)

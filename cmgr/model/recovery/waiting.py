@@ -22,15 +22,15 @@ from cmgr.model.scope import (
 )
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_asked_for, tells_of_users
-from cmgr.model.values.calendar import Opening
 from cmgr.model.values.chips import ChipReport, listed
-from cmgr.model.values.commands import NoteKind
-from cmgr.model.values.containers import Container
 from cmgr.model.values.faults import Fault, Level
+from cmgr.model.values.handling.calendar import Opening
+from cmgr.model.values.handling.policy import NO_TIME, Strategy, look_again_after
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD
-from cmgr.model.values.policy import NO_TIME, Strategy, look_again_after
 from cmgr.model.values.rings import Phase, Ring
+from cmgr.model.values.services.containers import Container
 from cmgr.words import span
 
 LOOK_AGAIN = timedelta(milliseconds=50)

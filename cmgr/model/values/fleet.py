@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from cmgr.model.values.commands import CommandId
-from cmgr.model.values.documents import Document, Entry, EntryState, Seen
-from cmgr.model.values.groups import GroupPhase
 from cmgr.model.values.life import ThisLife
+from cmgr.model.values.messages.commands import CommandId
+from cmgr.model.values.messages.documents import Document, Entry, EntryState, Seen
+from cmgr.model.values.services.groups import GroupPhase
 
 NEVER = Seen(None, -1)
 """Nothing is known of the document: it has not been read yet."""

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import CommandId
-from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey
 from cmgr.model.values.life import ThisLife
+from cmgr.model.values.messages.commands import CommandId
+from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey
 
 _ONE_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 

@@ -7,23 +7,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from cmgr.model.values.calendar import Occasion, Opening
-from cmgr.model.values.catalog import Catalog
-from cmgr.model.values.cdi import Spec
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId, SlotChips
-from cmgr.model.values.commands import CommandId
-from cmgr.model.values.containers import Container, ContainerKey
 from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation
 from cmgr.model.values.fleet import Engine, FleetGroup
-from cmgr.model.values.groups import Group
-from cmgr.model.values.healing import Hang, Healing
+from cmgr.model.values.handling.calendar import Occasion, Opening
+from cmgr.model.values.handling.catalog import Catalog
+from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.handling.rules import Tally
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.machine import MachineFault, MachineKey
-from cmgr.model.values.policy import Policy
+from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.rings import Ring
-from cmgr.model.values.rules import Tally
-from cmgr.model.values.slots import Reservation, Slot
+from cmgr.model.values.services.cdi import Spec
+from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.groups import Group
+from cmgr.model.values.services.healing import Hang, Healing
+from cmgr.model.values.services.slots import Reservation, Slot
 from cmgr.model.values.standing import Gone, Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKey
 

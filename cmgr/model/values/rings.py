@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.commands import CommandId
-from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.life import ThisLife
+from cmgr.model.values.messages.commands import CommandId
+from cmgr.model.values.services.containers import ContainerKey
 
 
 class Phase(StrEnum):

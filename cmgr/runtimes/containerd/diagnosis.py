@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from cmgr.errors import ContainerError, ContainerGone
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.runtimes.containerd import io
 from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd import record as records

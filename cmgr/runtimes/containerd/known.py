@@ -7,7 +7,7 @@ that process began, so that neither a process id used again nor a reboot makes t
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.runtimes.claims import mounted_in
 from cmgr.runtimes.containerd.record import Definition, Streams, Task, with_exit_asked
 from cmgr.runtimes.memory import Memory, Ticket

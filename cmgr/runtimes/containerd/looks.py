@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from cmgr.errors import ContainerGone
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.runtimes.claims import Majors, majors_here
 from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd import placing

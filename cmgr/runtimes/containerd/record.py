@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlencode
 
 from cmgr.model.values.chips import SLOT, UNCLEAR
-from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, TIED, Container, ContainerKey, Exit, Spare
+from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, TIED, Container, ContainerKey, Exit, Spare
 from cmgr.runtimes import claims, compose
 from cmgr.runtimes.containerd import placing
 from cmgr.runtimes.containerd.messages import End, Process, Record, Stamp

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.chips import Chip
-from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.containerd import diagnosis as containerd_diagnosis
 from cmgr.runtimes.containerd import record as containerd_record

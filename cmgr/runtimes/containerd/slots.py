@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from cmgr.errors import ContainerError
-from cmgr.model.values.slots import NAME
+from cmgr.model.values.services.slots import NAME
 from cmgr.runtimes.documents import Json, items, mapping, text
 from cmgr.vendor import notations
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cmgr.errors import ContainerError, RuntimeAils
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.runtimes.claims import majors_here
 from cmgr.runtimes.containerd import io as containerd_io
 from cmgr.runtimes.containerd import messages as calls

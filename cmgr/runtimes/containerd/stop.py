@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain
-from cmgr.model.values.containers import ContainerKey, Exit
+from cmgr.model.values.services.containers import ContainerKey, Exit
 from cmgr.ports import Halt
 from cmgr.runtimes.containerd import io as containerd_io
 from cmgr.runtimes.containerd import messages as calls

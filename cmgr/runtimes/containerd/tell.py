@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from cmgr.errors import ContainerError, ContainerGone
-from cmgr.model.values.containers import ContainerKey
-from cmgr.model.values.facts import ContainerRemoved, ContainerSeen
+from cmgr.model.values.messages.facts import ContainerRemoved, ContainerSeen
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.known import Seen

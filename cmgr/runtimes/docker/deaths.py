@@ -8,7 +8,7 @@ import threading
 from collections.abc import Collection
 from dataclasses import replace
 
-from cmgr.model.values.containers import Container
+from cmgr.model.values.services.containers import Container
 
 
 class Deaths:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from cmgr.errors import ContainerError
-from cmgr.model.values.containers import Exit
+from cmgr.model.values.services.containers import Exit
 from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import Line
 from cmgr.runtimes.docker.wire import Clients, Limits

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from cmgr.errors import ContainerError
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.runtimes.docker.line import Line
 from cmgr.runtimes.docker.wire import Clients
 from cmgr.runtimes.documents import mapping

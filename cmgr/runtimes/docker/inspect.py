@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.chips import UNCLEAR
-from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, UNHEALTHY, Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, UNHEALTHY, Container, ContainerKey, Exit
 from cmgr.runtimes import claims, compose, labels
 from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
 from cmgr.runtimes.labels import LONGEST_GRACE

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils, RuntimeDown
-from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes import ears
 from cmgr.runtimes.claims import majors_here, mounted_in

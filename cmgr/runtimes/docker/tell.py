@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cmgr.errors import ContainerError, ContainerGone
-from cmgr.model.values.facts import ContainerRemoved, ContainerSeen
+from cmgr.model.values.messages.facts import ContainerRemoved, ContainerSeen
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Event

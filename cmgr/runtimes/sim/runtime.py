@@ -12,9 +12,9 @@ from typing import Literal
 
 from cmgr import atomic
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeDown
-from cmgr.model.values import facts
 from cmgr.model.values.chips import ALL_CHIPS
-from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey, Exit
+from cmgr.model.values.messages import facts
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.sim import world as sim_world
 from cmgr.runtimes.sim.world import ANY_FAULT, KILLED, NAME, TERMINATED, Life, Pretended, State

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from cmgr.config.sim import SimContainer
-from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit, Heal
-from cmgr.model.values.policy import NO_TIME, Strategy
+from cmgr.model.values.handling.policy import NO_TIME, Strategy
+from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit, Heal
 
 NAME = "sim"
 ANY_FAULT = "*"

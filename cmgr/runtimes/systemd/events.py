@@ -6,7 +6,7 @@ The look may come late, though, and systemd has unloaded the unit by then: its l
 from collections.abc import Callable, Iterable
 
 from cmgr.errors import ContainerError
-from cmgr.model.values.facts import ContainerRemoved, ContainerSeen, RuntimeDown, RuntimeUp
+from cmgr.model.values.messages.facts import ContainerRemoved, ContainerSeen, RuntimeDown, RuntimeUp
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.following import Follower
 from cmgr.runtimes.systemd.bus import MANAGER, PROPERTIES, Bus, Signal, values

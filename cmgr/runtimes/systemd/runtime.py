@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from cmgr.config.settings import Unit
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils
-from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.following import Limits
 from cmgr.runtimes.systemd.bus import MANAGER, Bus

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cmgr.config.settings import Unit
-from cmgr.model.values.containers import Container, ContainerKey, Exit
 from cmgr.model.values.node import SYSTEMD
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.runtimes.labels import LONGEST_GRACE
 
 NAME = SYSTEMD

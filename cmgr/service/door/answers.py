@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cmgr.config.spelling import duration
 from cmgr.errors import BadRequest, CmgrError, DriverError
-from cmgr.model.containers.cdi import of_chips
+from cmgr.model.containers.moving.cdi import of_chips
 from cmgr.model.scope import members_of
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Gauge, Ranking
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door import records
-from cmgr.service.door.group_orders import there
+from cmgr.service.door.orders.groups import there
 from cmgr.service.door.routes import Page, Request, Stream, Unwell
 from cmgr.service.exports import Exports
 from cmgr.store.reader import Reader, open_reader

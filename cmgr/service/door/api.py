@@ -1,12 +1,12 @@
 """The table of everything that can be asked of the service. It routes, and the OpenAPI document is made from it."""
 
 from cmgr.service.door.answers import Answers
-from cmgr.service.door.group_orders import GroupOrders
 from cmgr.service.door.openapi import document
-from cmgr.service.door.orders import Orders
+from cmgr.service.door.orders.chips import Orders
+from cmgr.service.door.orders.groups import GroupOrders
+from cmgr.service.door.orders.slots import SlotOrders
 from cmgr.service.door.pages import Pages, for_persons
 from cmgr.service.door.routes import LINES, Answering, Arg, Route
-from cmgr.service.door.slot_orders import SlotOrders
 
 LIMIT = Arg("limit", "integer", "How many, the newest ones; else 20.")
 CHIP = Arg("chip", "integer", "The chip's physical id.", required=True)

@@ -19,12 +19,12 @@ from pathlib import Path
 from cmgr import trust
 from cmgr.errors import ConfigError
 from cmgr.listener import reached
-from cmgr.model.values.commands import Note
+from cmgr.model.values.messages.commands import Note
 from cmgr.service.door.claim import GROUP, gid_of, make_directory
-from cmgr.service.door.reception import peer_of
+from cmgr.service.door.http.reception import peer_of
+from cmgr.service.door.http.server import Report, Server
 from cmgr.service.door.records import line
 from cmgr.service.door.routes import Route
-from cmgr.service.door.server import Report, Server
 
 REQUEST_SECONDS = 5.0
 CLOSE_SECONDS = 2.0

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.errors import CmgrError
-from cmgr.service.door.orders import named_user, text_of
+from cmgr.service.door.orders.chips import named_user, text_of
 from cmgr.service.door.routes import Answer, Arg, Request, Route
 from cmgr.service.door.sessions import TICKET_SECONDS, Session, Sessions
 from cmgr.words import stamp

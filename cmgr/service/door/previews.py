@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from cmgr.model.scope import active_faults
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.handling.policy import OnIsolate
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import OnIsolate
 from cmgr.model.values.rings import Ring, resets_within
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.troubles import Trouble
 from cmgr.view.machine import troubles as of_machine
 from cmgr.words import span

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.errors import NotThere
-from cmgr.model.values.commands import Note
+from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.node import Node
 from cmgr.store.history import EpisodeRow, NoteRow
 from cmgr.store.reader import Reader

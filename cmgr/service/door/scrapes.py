@@ -7,8 +7,8 @@ import socket
 import threading
 from collections.abc import Callable
 
+from cmgr.service.door.http.server import Report, Server
 from cmgr.service.door.routes import Page, Route
-from cmgr.service.door.server import Report, Server
 
 REQUEST_SECONDS = 5.0
 RETRY_SECONDS = 10.0

@@ -16,10 +16,10 @@ from queue import SimpleQueue
 from cmgr import atomic
 from cmgr.errors import StoreError, chain
 from cmgr.model.values.chips import RingId
-from cmgr.model.values.commands import Note, NoteKind
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.service.extras import hook_words
 from cmgr.service.extras.hook_files import AFTER_EPISODE
 from cmgr.service.extras.hooks import Hooks

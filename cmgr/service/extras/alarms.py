@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from cmgr.config.around import Alarms as Settings
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Trouble, TroubleKind, trouble_id

@@ -15,10 +15,10 @@ from cmgr.config.around import Bundles
 from cmgr.errors import CmgrError, StoreError, chain
 from cmgr.model.scope import on_ring
 from cmgr.model.values.chips import ChipReport
-from cmgr.model.values.commands import ResetRing
-from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.ports import ChipDriver, Diagnosing, Gauge, Runtime
 from cmgr.service.extras.redact import redacted
 from cmgr.store.history import NoteRow

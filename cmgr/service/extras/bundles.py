@@ -18,8 +18,8 @@ from typing import BinaryIO
 from cmgr import atomic
 from cmgr.config.around import Bundles as Settings
 from cmgr.model.values.chips import RingId
-from cmgr.model.values.commands import ResetRing
-from cmgr.model.values.facts import Remarked
+from cmgr.model.values.messages.commands import ResetRing
+from cmgr.model.values.messages.facts import Remarked
 from cmgr.service.extras.bundle_parts import Part, Sources, parts
 from cmgr.service.log.setup import Log
 

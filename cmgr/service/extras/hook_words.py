@@ -6,10 +6,10 @@ from cmgr.config.load import HOOK_VARIABLE
 from cmgr.config.settings import Config
 from cmgr.model.scope import holds_on
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.node import Node, known_faults
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.words import one_line
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

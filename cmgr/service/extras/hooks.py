@@ -14,13 +14,12 @@ from dataclasses import dataclass, field, replace
 from cmgr.config.settings import Config
 from cmgr.errors import ContainerError, ResetRefused, RuntimeDown
 from cmgr.model.scope import handled_faults
-from cmgr.model.values.catalog import normal_code
 from cmgr.model.values.chips import ChipReport
-from cmgr.model.values.commands import ReadRing, ResetRing, StartContainer, StopContainer
-from cmgr.model.values.facts import Remarked
+from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.messages.commands import ReadRing, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
-from cmgr.service.around import Reports
 from cmgr.service.extras import hook_files, hook_words
 from cmgr.service.extras.hook_files import (
     AFTER_EPISODE,
@@ -31,6 +30,7 @@ from cmgr.service.extras.hook_files import (
     HOOKS,
 )
 from cmgr.service.extras.hook_run import run
+from cmgr.service.work.around import Reports
 from cmgr.words import one_line
 
 AGAIN = 1.0

@@ -11,11 +11,10 @@ from cmgr.config import around as settings
 from cmgr.config.settings import Config
 from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.invariants import unsafe
-from cmgr.model.values.commands import ResetRing, StartContainer
-from cmgr.model.values.facts import Remarked
+from cmgr.model.values.messages.commands import ResetRing, StartContainer
+from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.node import Node
 from cmgr.model.values.troubles import Trouble
-from cmgr.service.around import Around
 from cmgr.service.extras.after_episode import Afterwards
 from cmgr.service.extras.alarms import Alarm, Alarms
 from cmgr.service.extras.bundle_parts import Sources
@@ -24,6 +23,7 @@ from cmgr.service.extras.hooks import Hooks
 from cmgr.service.extras.webhook import Receiver
 from cmgr.service.log.setup import Log
 from cmgr.service.loop import Step
+from cmgr.service.work.around import Around
 
 CLOSE_SECONDS = 2.0
 """How long the end of the service waits for alarms that have not been sent."""

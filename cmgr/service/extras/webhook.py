@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from cmgr import trust
 from cmgr.config import around
 from cmgr.errors import CmgrError, chain
-from cmgr.model.values.policy import backed_off
+from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.extras.alarm_forms import RESEND, alerts, event
 from cmgr.service.extras.alarms import Alarm

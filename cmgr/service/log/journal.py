@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from uuid import UUID, uuid5
 
-from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.service.log.writer import Line, Target
 
 SOCKET = "/run/systemd/journal/socket"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from cmgr.errors import chain
-from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.service.log import journal
 from cmgr.service.log.file import LogFile
 from cmgr.service.log.writer import FIELDS, Stream, Target, Writer

@@ -12,8 +12,8 @@ from cmgr import __version__
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault
-from cmgr.model.values.groups import GroupPhase
 from cmgr.model.values.rings import Phase, Ring, resets_within
+from cmgr.model.values.services.groups import GroupPhase
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics.chips import MEASURED
 from cmgr.service.metrics.look import Look, Samples, Table, one

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from cmgr.model.values.commands import CommandId, NoteKind, StartContainer, StopContainer
-from cmgr.model.values.facts import (
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.messages.commands import CommandId, NoteKind, StartContainer, StopContainer
+from cmgr.model.values.messages.facts import (
     ChipsListed,
     ContainerRemoved,
     ContainerSeen,
@@ -26,7 +27,6 @@ from cmgr.model.values.facts import (
     RuntimeDown,
     RuntimeUp,
 )
-from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.rings import REBOOTING, Ring
 from cmgr.service.loop import Step
 

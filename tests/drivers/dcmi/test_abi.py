@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.dcmi import abi
+from cmgr.drivers.dcmi.library import abi
 from tests.fakes.dcmi.build import SOURCE, Workshop
 
 LAYOUT: dict[type[ctypes.Structure], tuple[int, int, dict[str, int]]] = {
@@ -123,7 +123,7 @@ def test_the_stand_in_has_every_function_that_the_driver_calls(workshop: Worksho
 @pytest.mark.parametrize("family", ["one", "two"])
 def test_a_filter_by_value_and_a_callback_reach_the_library(workshop: Workshop, family: str) -> None:
     """48 bytes by value go over the stack on x86-64 and by reference on aarch64: the library checks that all are 0."""
-    from cmgr.drivers.dcmi.calls import Library
+    from cmgr.drivers.dcmi.library.calls import Library
     from tests.fakes.dcmi.hosts import host_950
     from tests.fakes.dcmi.standin import Standin
 

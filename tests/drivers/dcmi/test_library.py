@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.dcmi.calls import Library
-from cmgr.drivers.dcmi.library import WANTED
+from cmgr.drivers.dcmi.library.calls import Library
+from cmgr.drivers.dcmi.library.load import WANTED
 from cmgr.drivers.libraries import Where, cached, find, search
 from cmgr.errors import DriverMissing
 from tests.fakes.dcmi import hosts

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cmgr.drivers.dcmi.abi import CARD_DROPPED
 from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.dcmi.library.abi import CARD_DROPPED
 from cmgr.model.values.chips import ChipId
 from tests.drivers.contract import CODE, OTHER_CODE
 from tests.drivers.dcmi.driver import HANGS

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.dcmi.abi import CARD_DROPPED
 from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.dcmi.library.abi import CARD_DROPPED
 from cmgr.errors import DriverError, ResetRefused, chain
 from cmgr.model.values.chips import ChipId
 from tests.drivers.contract import CODE, OTHER_CODE

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from cmgr.drivers.dcmi.driver import DcmiDriver
-from cmgr.drivers.dcmi.topology import DUO, Place, Type, rings, type_of
+from cmgr.drivers.dcmi.library.topology import DUO, Place, Type, rings, type_of
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId, rings_of
 from tests.drivers.contract import Told

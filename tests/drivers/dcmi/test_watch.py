@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.dcmi import abi
 from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.machine import STRANGER
 from cmgr.drivers.dcmi.watch import MOST_STRANGERS
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId
-from cmgr.model.values.facts import ChipsListed, FaultReported, ReadNeeded
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded
 from tests.drivers.contract import CODE, OTHER_CODE, Told
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make

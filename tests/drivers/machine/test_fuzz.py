@@ -13,8 +13,8 @@ from cmgr.drivers.machine.smart import Smart
 from cmgr.drivers.machine.source import Off, Source
 from cmgr.drivers.machine.sysfs import Disks, Memory, Raid, Sensors
 from cmgr.errors import DriverError
-from cmgr.model.values.facts import MachineTold
 from cmgr.model.values.machine import Symptom
+from cmgr.model.values.messages.facts import MachineTold
 from cmgr.view.machine import machine_faults
 from tests.drivers.machine.test_ipmi import LOG, SENSORS
 from tests.drivers.machine.test_kernel import OOM

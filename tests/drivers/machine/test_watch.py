@@ -10,9 +10,9 @@ import pytest
 from cmgr.config.sources import SOURCES, Machine, wanted
 from cmgr.drivers.machine.source import Off
 from cmgr.drivers.machine.watch import MachineWatch, State, sources
-from cmgr.model.values.facts import MachineTold
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.machine import Symptom
+from cmgr.model.values.messages.facts import MachineTold
 from tests.fakes.machine.tree import Tree
 from tests.support.waiting import eventually
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.library import abi
 from tests.fakes.nvml.build import RELEASES, SOURCE, Workshop
 
 STRUCTURES: dict[type[ctypes.Structure], str] = {

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cmgr.drivers.libraries import Where, find
-from cmgr.drivers.nvml import abi
-from cmgr.drivers.nvml.calls import Fabric, Handle, Library, Link, Refused
-from cmgr.drivers.nvml.library import WANTED
+from cmgr.drivers.nvml.library import abi
+from cmgr.drivers.nvml.library.calls import Fabric, Handle, Library, Link, Refused
+from cmgr.drivers.nvml.library.load import WANTED
 from cmgr.drivers.processes import Holder
 from cmgr.errors import DriverMissing, sentence
 from tests.fakes.nvml import hosts

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.nvml import abi
 from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.drivers.nvml.library import abi
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
 from cmgr.ports import Ailing, ChipDriver, Describing, Gauge

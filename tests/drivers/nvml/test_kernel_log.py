@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.drivers.kernel_log import Record, record
-from cmgr.drivers.nvml.kernel_log import Line, SwitchXid, WasReset, Xid, XidLog, parse
+from cmgr.drivers.nvml.hearing.kernel_log import Line, SwitchXid, WasReset, Xid, XidLog, parse
 from cmgr.errors import DriverError
 from tests.support.waiting import PATIENCE, eventually
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.nvml import abi
 from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.machine import fabric_is_managed
 from cmgr.errors import DriverMissing
 from cmgr.model.values.chips import ChipId, resolve, rings_of
-from cmgr.model.values.facts import ChipsListed
+from cmgr.model.values.messages.facts import ChipsListed
 from tests.drivers.contract import Told
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.nvml import abi
 from cmgr.drivers.nvml.driver import NvmlDriver
-from cmgr.drivers.nvml.promises import NAME, Promised, Promises
+from cmgr.drivers.nvml.library import abi
+from cmgr.drivers.nvml.resetting.promises import NAME, Promised, Promises
 from cmgr.errors import DriverError, ResetRefused, chain
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.facts import Remarked
+from cmgr.model.values.messages.facts import Remarked
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Pretended
 from tests.drivers.contract import Told

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.nvml import abi
 from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.drivers.nvml.library import abi
 from cmgr.model.values.chips import ChipId, ChipReport
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.nvml import abi
 from cmgr.drivers.nvml.driver import NvmlDriver
-from cmgr.drivers.nvml.holders import holders_of, who_holds
+from cmgr.drivers.nvml.library import abi
+from cmgr.drivers.nvml.resetting.holders import holders_of, who_holds
 from cmgr.errors import DriverError, ResetRefused, chain
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import Assertion

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cmgr.drivers.nvml.calls import Link
-from cmgr.drivers.nvml.topology import Wired, rings
+from cmgr.drivers.nvml.library.calls import Link
+from cmgr.drivers.nvml.library.topology import Wired, rings
 from cmgr.model.values.chips import ChipId
 from tests.fakes.nvml.hosts import ADA, AMPERE, BLACKWELL, HOPPER, VOLTA
 

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.nvml import abi
 from cmgr.drivers.nvml.driver import NvmlDriver
-from cmgr.drivers.nvml.watch import LOOK_APART
+from cmgr.drivers.nvml.hearing.watch import LOOK_APART
+from cmgr.drivers.nvml.library import abi
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.facts import FaultReported, MachineTold, ReadNeeded
 from cmgr.model.values.faults import Assertion, Severity
+from cmgr.model.values.messages.facts import FaultReported, MachineTold, ReadNeeded
 from tests.drivers.contract import Told, reported
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make

@@ -8,10 +8,10 @@ from cmgr.config.tables.rules import checked
 from cmgr.config.tables.table import parse_table
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml.codes import code_of
-from cmgr.drivers.nvml.xids import Xids
-from cmgr.model.values.catalog import normal_code
+from cmgr.drivers.nvml.hearing.xids import Xids
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Level
+from cmgr.model.values.handling.catalog import normal_code
 from tests.drivers.test_vendors import PACKAGE
 
 TABLES = PACKAGE / "drivers" / "nvml" / "tables"

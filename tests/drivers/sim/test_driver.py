@@ -8,8 +8,8 @@ from cmgr.config.sim import Sim, SimEvent, SimProcess
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId, Process, RingId, rings_of
-from cmgr.model.values.facts import FaultReported, ReadNeeded
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
 from cmgr.ports import ChipDriver, DriverFact
 from tests.drivers.contract import CODE, HOUR, OTHER_CODE, SOON, ChipDriverContract, Told, reported
 from tests.drivers.sim.driver import Clock, settings

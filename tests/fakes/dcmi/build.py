@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cmgr.drivers.dcmi.abi import LIBRARY
+from cmgr.drivers.dcmi.library.abi import LIBRARY
 from tests.fakes import workshop
 from tests.fakes.workshop import CannotBuild, trusted_folder
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from cmgr.drivers.nvml.abi import LIBRARY
+from cmgr.drivers.nvml.library.abi import LIBRARY
 from tests.fakes import workshop
 
 SOURCE = Path(__file__).with_name("libnvidia-ml.c")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 
-from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.library import abi
 
 
 class Purpose(IntEnum):

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from cmgr.model.values.containers import ContainerKey
-from cmgr.model.values.facts import RuntimeUp
+from cmgr.model.values.messages.facts import RuntimeUp
+from cmgr.model.values.services.containers import ContainerKey
 from tests.runtimes.containerd.world import ContainerdWorld
 from tests.runtimes.told import Told
-from tests.support.containerd import Containerd
+from tests.support.daemons.containerd import Containerd
 
 
 @pytest.fixture

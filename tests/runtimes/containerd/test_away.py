@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError, RuntimeDown
-from cmgr.model.values import facts
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
-from cmgr.model.values.facts import RuntimeUp
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.facts import RuntimeUp
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from cmgr.runtimes.containerd.wire import Limits
 from tests.runtimes.containerd.world import ContainerdWorld
 from tests.runtimes.told import Told
-from tests.support.containerd import Containerd
+from tests.support.daemons.containerd import Containerd
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.containerd

@@ -8,7 +8,7 @@ from tests.runtimes.containerd.world import ContainerdWorld
 from tests.runtimes.contract import LONG, ContainerContract, only
 from tests.runtimes.told import Told
 from tests.runtimes.world import World
-from tests.support.containerd import Containerd
+from tests.support.daemons.containerd import Containerd
 
 pytestmark = pytest.mark.containerd
 

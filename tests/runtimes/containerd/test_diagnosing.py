@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.ports import Diagnosing, Runtime
 from cmgr.runtimes.containerd.diagnosis import output
 from cmgr.runtimes.docker.runtime import DockerRuntime
@@ -16,8 +16,8 @@ from cmgr.runtimes.documents import MOST_OUTPUT, ended
 from tests.runtimes.containerd.world import ContainerdWorld
 from tests.runtimes.docker.world import DockerWorld
 from tests.runtimes.sim.test_contract import SimWorld
-from tests.support.containerd import Containerd
-from tests.support.dockerd import Dockerd
+from tests.support.daemons.containerd import Containerd
+from tests.support.daemons.dockerd import Dockerd
 from tests.support.waiting import eventually
 
 SAYS = (

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from cmgr.model.values.containers import Exit
+from cmgr.model.values.services.containers import Exit
 from cmgr.runtimes.containerd import record as records
 from cmgr.runtimes.containerd.known import Known
 from cmgr.runtimes.containerd.messages import MESSAGES

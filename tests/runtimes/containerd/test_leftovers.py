@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError
-from cmgr.model.values.containers import ContainerKey
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.runtimes.containerd.record import Streams
 from cmgr.runtimes.containerd.start import _left_over, _remove_bundle, _swept_away
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from tests.runtimes.containerd.world import ContainerdWorld
-from tests.support.containerd import IMAGE
-from tests.support.dockerd import OBEYS
+from tests.support.daemons.containerd import IMAGE
+from tests.support.daemons.dockerd import OBEYS
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.containerd

@@ -13,12 +13,12 @@ import pytest
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.chips import ALL_CHIPS, UNCLEAR, Chip, ChipId, RingId
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.claims import majors_here
 from cmgr.runtimes.containerd import looks, placing, start
 from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from tests.runtimes.containerd.world import ContainerdWorld
-from tests.support.dockerd import OBEYS
+from tests.support.daemons.dockerd import OBEYS
 
 ASCEND = {240: ""}
 NVIDIA = {195: "/dev/nvidia"}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cmgr.model.values.chips import UNCLEAR
-from cmgr.model.values.containers import NO_RESTART
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.runtimes.containerd import record as records
 from cmgr.runtimes.containerd.messages import MESSAGES
 from cmgr.runtimes.containerd.record import Definition

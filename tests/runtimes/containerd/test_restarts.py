@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 from cmgr.errors import ContainerError
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from cmgr.runtimes.containerd.wire import Limits
 from tests.runtimes.containerd.world import ContainerdWorld
 from tests.runtimes.contract import only
 from tests.runtimes.told import Told
-from tests.support.dockerd import IGNORES, OBEYS
+from tests.support.daemons.dockerd import IGNORES, OBEYS
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.containerd

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError, RuntimeAils
-from cmgr.model.values.cdi import Device, Spec
 from cmgr.model.values.chips import Chip, ChipId, RingId
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.cdi import Device, Spec
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from cmgr.runtimes.containerd.slots import Node, edits_of, given, node_here, slot_in
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.vendor import giving
 from tests.runtimes.containerd.world import ContainerdWorld
-from tests.support.dockerd import OBEYS
+from tests.support.daemons.dockerd import OBEYS
 
 NODES: dict[str, Node] = {f"/dev/davinci{n}": ("c", 240, n) for n in range(8)} | {"/dev/davinci_manager": ("c", 241, 0)}
 

@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
-from cmgr.model.values.facts import RuntimeUp
+from cmgr.model.values.messages.facts import RuntimeUp
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd.wire import Limits, TimedOut, Wire
 from tests.runtimes.containerd.test_logs import fifos, logger
 from tests.runtimes.containerd.world import ContainerdWorld
 from tests.runtimes.contract import only
 from tests.runtimes.told import Told
-from tests.support.containerd import Containerd
-from tests.support.dockerd import OBEYS
+from tests.support.daemons.containerd import Containerd
+from tests.support.daemons.dockerd import OBEYS
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = pytest.mark.containerd

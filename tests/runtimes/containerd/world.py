@@ -7,12 +7,12 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from cmgr.runtimes.containerd.wire import Limits
 from tests.runtimes.docker.world import LABELS
-from tests.support.containerd import IMAGE, Containerd
-from tests.support.dockerd import IGNORES, OBEYS
+from tests.support.daemons.containerd import IMAGE, Containerd
+from tests.support.daemons.dockerd import IGNORES, OBEYS
 from tests.support.waiting import PATIENCE, eventually
 
 RESTART = "containerd.io/restart.status"

@@ -9,7 +9,7 @@ import pytest
 
 from cmgr.errors import CmgrError, NotThere
 from cmgr.runtimes.docker.adopt import adoption, described
-from tests.support.dockerd import IMAGE, Dockerd
+from tests.support.daemons.dockerd import IMAGE, Dockerd
 
 GIVEN = (
     *("--restart", "on-failure:3", "--memory", "64m", "--cpus", "0.5", "--shm-size", "128m", "--cap-add", "NET_ADMIN"),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.runtimes.contract import ContainerContract
 from tests.runtimes.docker.world import DockerWorld
-from tests.support.dockerd import Dockerd
+from tests.support.daemons.dockerd import Dockerd
 
 pytestmark = pytest.mark.docker
 

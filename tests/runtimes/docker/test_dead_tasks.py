@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.values.containers import NO_RESTART
+from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.runtimes.containerd.messages import Call
 from cmgr.runtimes.containerd.wire import Wire
 from cmgr.runtimes.docker.shims import end_idle_shims
 from tests.runtimes.docker.world import DockerWorld
-from tests.support.dockerd import Dockerd
+from tests.support.daemons.dockerd import Dockerd
 from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = [

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cmgr.model.values.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.runtimes.docker.deaths import Deaths
 
 AT = datetime(2024, 5, 1, tzinfo=UTC)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.model.values.containers import Exit
+from cmgr.model.values.services.containers import Exit
 from cmgr.runtimes.docker.events import Event, parsed
 
 DIE = {

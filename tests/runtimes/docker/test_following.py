@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.values.containers import ContainerKey, Exit
-from cmgr.model.values.facts import ContainerSeen, RuntimeDown, RuntimeUp
+from cmgr.model.values.messages.facts import ContainerSeen, RuntimeDown, RuntimeUp
+from cmgr.model.values.services.containers import ContainerKey, Exit
 from cmgr.runtimes.docker.inspect import moment
 from cmgr.runtimes.docker.runtime import DockerRuntime
 from cmgr.runtimes.docker.wire import Limits

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.chips import UNCLEAR
-from cmgr.model.values.containers import UNHEALTHY, Container, Exit, Heal
+from cmgr.model.values.services.containers import UNHEALTHY, Container, Exit, Heal
 from cmgr.runtimes.docker.inspect import described, moment, restart_policy
 from cmgr.runtimes.documents import signal_number
 from cmgr.runtimes.labels import LONGEST_GRACE

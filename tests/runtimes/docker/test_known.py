@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmgr.model.values.containers import Container, ContainerKey
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.runtimes.docker.inspect import Described
 from cmgr.runtimes.docker.known import Known
 

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
-from cmgr.model.values.facts import RuntimeUp
+from cmgr.model.values.messages.facts import RuntimeUp
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from tests.runtimes.contract import LONG, SHORT, RuntimeContract, only
 from tests.runtimes.docker.world import DockerWorld
 from tests.runtimes.told import Told
 from tests.runtimes.world import World
-from tests.support.podman import Podman
+from tests.support.daemons.podman import Podman
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.docker

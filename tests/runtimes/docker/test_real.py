@@ -12,15 +12,15 @@ from docker.types import DeviceRequest
 
 from cmgr.config.settings import Config, Containerd, Docker
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
-from cmgr.model.values import facts
-from cmgr.model.values.containers import NO_RESTART
-from cmgr.model.values.facts import RuntimeUp
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.facts import RuntimeUp
+from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.runtimes import open_runtimes
 from cmgr.runtimes.docker.runtime import DockerRuntime
 from cmgr.runtimes.docker.wire import Limits
 from tests.runtimes.docker.world import DockerWorld
 from tests.runtimes.told import Told
-from tests.support.dockerd import Dockerd
+from tests.support.daemons.dockerd import Dockerd
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.docker

@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils, RuntimeDown
-from cmgr.model.values.containers import NO_RESTART, Container, ContainerKey
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from cmgr.runtimes.docker.runtime import DockerRuntime
 from cmgr.runtimes.docker.wire import Limits
 from tests.runtimes.docker.fake_dockerd import Answer, FakeDockerd, Request, document, fake_dockerd

@@ -4,10 +4,10 @@ import os
 import signal
 from typing import Any
 
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.docker.runtime import DockerRuntime
-from tests.support.dockerd import IGNORES, IMAGE, OBEYS, Dockerd
-from tests.support.podman import Podman
+from tests.support.daemons.dockerd import IGNORES, IMAGE, OBEYS, Dockerd
+from tests.support.daemons.podman import Podman
 from tests.support.waiting import eventually
 
 LABELS = {"cmgr.strategy": "ringRecover", "cmgr.order": "5", "cmgr.stop-timeout": "33", "cmgr.enable": "false"}

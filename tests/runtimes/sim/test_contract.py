@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.values.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Pretended
 from tests.runtimes.contract import ContainerContract

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
-from cmgr.model.values import facts
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.messages import facts
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.sim import world as sim_world
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Pretended

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.runtimes.systemd.world import SystemdWorld
-from tests.support.systemd import Systemd
+from tests.support.daemons.systemd import Systemd
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from tests.runtimes.contract import RuntimeContract
 from tests.runtimes.systemd.world import SystemdWorld
-from tests.support.systemd import Systemd
+from tests.support.daemons.systemd import Systemd
 
 
 class TestSystemd(RuntimeContract):

@@ -7,9 +7,9 @@ import pytest
 
 from cmgr.config.settings import Unit
 from cmgr.errors import ContainerError, RuntimeDown
-from cmgr.model.values.containers import NO_RESTART, Container
-from cmgr.model.values.facts import ContainerSeen, RuntimeUp
-from cmgr.model.values.policy import Strategy
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.messages.facts import ContainerSeen, RuntimeUp
+from cmgr.model.values.services.containers import NO_RESTART, Container
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.following import Limits
 from cmgr.runtimes.systemd.looks import Looks
@@ -17,7 +17,7 @@ from cmgr.runtimes.systemd.runtime import SystemdRuntime
 from cmgr.runtimes.systemd.unit import key
 from tests.runtimes.systemd.world import OBEYS, SystemdWorld
 from tests.runtimes.told import Told
-from tests.support.systemd import Systemd
+from tests.support.daemons.systemd import Systemd
 from tests.support.waiting import PATIENCE, eventually
 
 LONG = timedelta(seconds=60)

@@ -7,7 +7,7 @@ import pytest
 
 from cmgr.config.settings import Unit
 from cmgr.config.spelling import is_unit
-from cmgr.model.values.containers import Exit
+from cmgr.model.values.services.containers import Exit
 from cmgr.runtimes.labels import LONGEST_GRACE
 from cmgr.runtimes.systemd.unit import described, object_path
 

@@ -1,10 +1,10 @@
 """A private systemd, and what people do to its units without cmgr."""
 
 from cmgr.config.settings import Unit
-from cmgr.model.values.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.systemd.runtime import SystemdRuntime
 from cmgr.runtimes.systemd.unit import key
-from tests.support.systemd import Systemd
+from tests.support.daemons.systemd import Systemd
 
 OBEYS = "/bin/sleep infinity"
 IGNORES = {"Type": "forking", "ExecStart": """/bin/sh -c "trap '' TERM; sleep infinity &" """}

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from cmgr.model.values.commands import Note
-from cmgr.model.values.policy import Policy, ResetPolicy, RetryPolicy, Strategy
+from cmgr.model.values.handling.policy import Policy, ResetPolicy, RetryPolicy, Strategy
+from cmgr.model.values.messages.commands import Note
 from cmgr.service.log.setup import Log
 from cmgr.store.sqlite import SqliteStore
 

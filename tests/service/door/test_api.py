@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.node import Node
-from cmgr.model.values.policy import Policy, Strategy
 from cmgr.service.door.answers import Version
 from cmgr.service.door.client import follow, get, order
 from cmgr.service.door.openapi import document

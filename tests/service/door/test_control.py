@@ -15,8 +15,8 @@ from cmgr.errors import BadRequest, CmgrError, ConfigError, NotThere, StoreError
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.door.client import get, order
 from cmgr.service.door.control import THREADS, ControlServer
+from cmgr.service.door.http.talk import BODY_LIMIT, HEAD_LIMIT
 from cmgr.service.door.routes import Arg, Page, Request, Route, Unwell
-from cmgr.service.door.talk import BODY_LIMIT, HEAD_LIMIT
 from cmgr.view.status import Own
 from tests.service.door.http import Unix, asked, connected, heard, replies
 from tests.support.door import NO_GROUP, table

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from cmgr.model.values.commands import StopContainer
+from cmgr.model.values.messages.commands import StopContainer
 from cmgr.view.groups import ranks
 from tests.model.builders import Cmgr, container, key
-from tests.model.test_moves import STOPPING, isolate, on_slot, order
+from tests.model.moving.test_moves import STOPPING, isolate, on_slot, order
 
 
 def test_members_go_by_their_order_and_then_by_name_in_which_numbers_count() -> None:

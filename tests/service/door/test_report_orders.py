@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from cmgr.config.reporters import Reporter, Reports
 from cmgr.errors import CmgrError
-from cmgr.model.values import facts
+from cmgr.model.values.messages import facts
 from cmgr.model.values.node import known_faults
-from cmgr.service.door.report_orders import MOST_KEPT, ReportOrders
+from cmgr.service.door.orders.reports import MOST_KEPT, ReportOrders
 from cmgr.service.door.routes import Request
 from tests.model.builders import Cmgr
 from tests.security.fuzz import json_values, texts, tries

@@ -6,19 +6,19 @@ from dataclasses import replace
 import pytest
 
 from cmgr.errors import CmgrError, NotThere
-from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.containers import TIED, Spare
-from cmgr.model.values.policy import SparePolicy
+from cmgr.model.values.handling.policy import SparePolicy
+from cmgr.model.values.messages import facts
+from cmgr.model.values.services.containers import TIED, Spare
 from cmgr.model.values.troubles import TroubleKind
+from cmgr.service.door.orders.slots import SlotOrders
 from cmgr.service.door.routes import Request
-from cmgr.service.door.slot_orders import SlotOrders
 from cmgr.view.containers import containers
 from cmgr.view.slots import slots
 from cmgr.view.status import available
 from cmgr.view.troubles import troubles
 from tests.model.builders import Cmgr, container
-from tests.model.test_moves import STOPPING, on_slot
+from tests.model.moving.test_moves import STOPPING, on_slot
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from dataclasses import replace
 from datetime import timedelta
 
 from cmgr.config.around import Alarms as Settings
-from cmgr.model.values import facts
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.commands import Note, StartContainer
-from cmgr.model.values.policy import Policy, RetryPolicy
+from cmgr.model.values.handling.policy import Policy, RetryPolicy
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import Note, StartContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.extras.alarm_forms import alerts, event

@@ -18,11 +18,11 @@ from cmgr.config.around import Bundles as Settings
 from cmgr.config.sim import Sim
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import ContainerError, ContainerGone
-from cmgr.model.values.commands import ResetRing
-from cmgr.model.values.containers import ContainerKey
-from cmgr.model.values.facts import Remarked
+from cmgr.model.values.messages.commands import ResetRing
+from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.service.extras.bundle_parts import Part, Sources
 from cmgr.service.extras.bundles import Bundles, prune, saved, write

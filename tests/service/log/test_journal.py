@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.commands import FaultSaid, Note, NoteKind
-from cmgr.model.values.containers import ContainerKey
 from cmgr.model.values.faults import Assertion, FaultCode
+from cmgr.model.values.messages.commands import FaultSaid, Note, NoteKind
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.service.log.journal import Journal, encoded, fields_of, message_id, reads
 from cmgr.service.log.writer import Line
-from tests.support.journald import drained, parsed
+from tests.support.daemons.journald import drained, parsed
 from tests.support.picture import T0
 from tests.support.waiting import PATIENCE, eventually
 

@@ -15,11 +15,11 @@ import pytest
 from loguru import logger
 
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.commands import Note, NoteKind
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.service.log import setup as logs
 from cmgr.service.log.journal import message_id
 from cmgr.service.log.writer import Line, Stream, Writer
-from tests.support.journald import drained
+from tests.support.daemons.journald import drained
 from tests.support.picture import T0
 from tests.support.waiting import PATIENCE, eventually
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cmgr.drivers.dcmi.abi import CARD_DROPPED
+from cmgr.drivers.dcmi.library.abi import CARD_DROPPED
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.standin import ALWAYS, Purpose, Standin
 from tests.support.service import NOW, Service

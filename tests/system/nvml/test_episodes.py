@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.library import abi
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.standin import FakeReset, Standin
 from tests.support.service import Service

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.library import abi
 from cmgr.runtimes.systemd.unit import key
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.standin import FakeReset
 from tests.runtimes.systemd.world import SystemdWorld
-from tests.support.systemd import Systemd
+from tests.support.daemons.systemd import Systemd
 from tests.support.waiting import eventually
 from tests.system.nvml.conftest import Appliance, Furnish
 

@@ -1,6 +1,6 @@
 """The library's ways with its users: storms, lost GPUs, tools that hang. Containers are pretended."""
 
-from cmgr.drivers.nvml import abi
+from cmgr.drivers.nvml.library import abi
 from cmgr.store.reader import open_reader
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.standin import FakeReset

@@ -1,0 +1,1 @@
+"""Calls into libdcmi, and the form of its answers."""

@@ -1,0 +1,282 @@
+"""libdcmi.so opened, and its functions as Python's: one method for each question, errors as `Refused`.
+
+Nothing here limits how long a call takes or how many there are at a time: `drivers.caller` does.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from ctypes import byref, c_int, c_uint32, create_string_buffer
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any
+
+from cmgr.drivers.dcmi.library import abi
+from cmgr.drivers.processes import Holder
+from cmgr.errors import DriverError, DriverMissing
+
+
+class Refused(DriverError):
+    """The library answered with an error. `code` 0: the library has no such function."""
+
+    def __init__(self, what: str, code: int) -> None:
+        words = abi.WORDS.get(code, "a code that nobody knows") if code else "it has no such function"
+        super().__init__(f"cannot {what}: libdcmi says {code} ({words})" if code else f"cannot {what}: {words}")
+        self.code = code
+
+    @property
+    def unsupported(self) -> bool:
+        return self.code in (0, abi.UNSUPPORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """How the driver's calls name a chip."""
+
+    logical: int
+    card: int
+    device: int
+
+
+class Library:
+    """The library and its family: 1 when `dcmi_init` works, else 2. Raises `DriverMissing` when neither does."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        try:
+            # Its own plug-ins look for its symbols, as they do under the vendor's tools.
+            self._library = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL | os.RTLD_LAZY)
+        except OSError as error:
+            hint = "the libraries of the Ascend driver that it needs must be in LD_LIBRARY_PATH or the loader's cache"
+            raise DriverMissing(f"cannot open {path}", hint=hint) from error
+        self._callback: object = None
+        self.family = self._begin()
+
+    def _begin(self) -> int:
+        said = []
+        for family, symbol in ((1, "dcmi_init"), (2, "dcmiv2_init")):
+            try:
+                self._run("begin", symbol)
+                return family
+            except Refused as refused:
+                said.append(f"{symbol}: {refused.message}")
+        hint = "is the Ascend driver loaded (npu-smi info), and may this user use it?"
+        raise DriverMissing(f"cannot begin with {self.path}: {'; '.join(said)}", hint=hint)
+
+    def _run(self, what: str, symbol: str, *args: Any) -> None:
+        function = self._function(symbol, abi.ABOUT_MACHINE.get(symbol))
+        code = function(*args) if function is not None else 0
+        if function is None or code != 0:
+            raise Refused(what, code)
+
+    def _function(self, symbol: str, types: abi.Types | None) -> Callable[..., int] | None:
+        # Without restype and argtypes ctypes would cut 64-bit values.
+        function = getattr(self._library, symbol, None) if symbol else None
+        if function is not None:
+            function.restype = c_int
+            function.argtypes = types
+        return function
+
+    def _ask(self, name: str, place: Location, *args: Any) -> None:
+        known = abi.ABOUT_CHIP[name]
+        one = self.family == 1
+        address = (c_int, c_int) if one else (c_int,)
+        function = self._function(known.one if one else known.two, (*address, *known.rest))
+        if function is None:
+            raise Refused(known.what, 0)
+        where = (place.card, place.device) if one else (place.logical,)
+        code = function(*where, *args)
+        if code != 0:
+            raise Refused(known.what, code)
+
+    def version(self) -> str:
+        text = create_string_buffer(33)
+        symbol = "dcmi_get_dcmi_version" if self.family == 1 else "dcmiv2_get_dcmi_version"
+        self._run("read the version", symbol, text, 33)
+        return text.value.decode(errors="replace")
+
+    def cards(self) -> tuple[int, ...]:
+        """Return every card that the driver lists now."""
+        most = abi.MOST_CARDS * abi.MOST_DEVICES_OF_A_CARD
+        count, found = c_int(0), (c_int * most)(*[-1] * most)
+        if self.family == 1:
+            self._run("list the cards", "dcmi_get_card_list", byref(count), found, abi.MOST_CARDS)
+        else:
+            # This family knows no cards: a chip is a card of its own.
+            self._run("list the chips", "dcmiv2_get_device_list", found, byref(count), most)
+        return tuple(card for card in found[: max(0, count.value)] if card >= 0)
+
+    def on_card(self, card: int) -> tuple[Location, ...]:
+        """Return the card's chips."""
+        if self.family == 2:
+            return (Location(card, card, 0),)
+        devices = c_int(0)
+        self._run("count its chips", "dcmi_get_device_num_in_card", card, byref(devices))
+        return tuple(self._at(card, device) for device in range(min(devices.value, abi.MOST_DEVICES_OF_A_CARD)))
+
+    def _at(self, card: int, device: int) -> Location:
+        logical = c_int(-1)
+        what = f"read the logical id of device {device}"
+        self._run(what, "dcmi_get_device_logic_id", byref(logical), card, device)
+        return Location(logical.value, card, device)
+
+    def physical(self, place: Location) -> int:
+        number = c_uint32(abi.UNREAD)
+        symbol = "dcmi_get_device_phyid_from_logicid" if self.family == 1 else "dcmiv2_get_chip_phy_id_by_dev_id"
+        self._run("read the physical id", symbol, place.logical, byref(number))
+        return number.value
+
+    def name(self, place: Location) -> str:
+        """Return the chip's name, such as 910B3."""
+        info = abi.ChipInfoV2()
+        try:
+            self._ask("chip info", place, byref(info))
+        except Refused:
+            if self.family == 2:
+                raise
+            old = abi.ChipInfo()
+            self._ask("old chip info", place, byref(old))
+            return _text(old.name)
+        return _text(info.name)
+
+    def board(self, place: Location) -> int:
+        info = abi.BoardInfo()
+        self._ask("board", place, byref(info))
+        return int(info.board_id)
+
+    def product(self, place: Location) -> str:
+        text = create_string_buffer(65)
+        self._ask("product", place, text, 65)
+        return text.value.decode(errors="replace")
+
+    def brother(self, place: Location) -> int:
+        """Return the card that this one is wired to."""
+        card = c_int(-1)
+        self._ask("brother", place, byref(card))
+        return card.value
+
+    def bus(self, place: Location) -> str:
+        info = abi.PcieInfo()
+        self._ask("bus", place, byref(info))
+        return f"{info.domain & 0xFFFFFFFF:04x}:{info.bus:02x}:{info.dev:02x}.{info.func:x}"
+
+    def address(self, place: Location) -> str:
+        """Return the address of the chip's own network port; empty where none is set."""
+        found, mask = abi.IpAddress(type=abi.V4), abi.IpAddress()
+        self._ask("address", place, abi.ROCE_PORT, abi.FIRST_PORT, byref(found), byref(mask))
+        if any(found.address[:4]):
+            return str(IPv4Address(bytes(found.address[:4])))
+        found = abi.IpAddress(type=abi.V6)
+        with suppress(Refused):
+            self._ask("address", place, abi.ROCE_PORT, abi.FIRST_PORT, byref(found), byref(mask))
+        return str(IPv6Address(bytes(found.address))) if any(found.address) else ""
+
+    def pod(self, place: Location) -> tuple[int, int]:
+        """Return the number of the SuperPod, and that of the chip in it."""
+        found, size = abi.PodInfo(), c_uint32(ctypes.sizeof(abi.PodInfo))
+        self._ask("pod", place, abi.ABOUT_POD, abi.OF_POD, byref(found), byref(size))
+        return found.super_pod_id, found.sdid
+
+    def die(self, place: Location) -> str:
+        info = abi.DieId()
+        self._ask("die", place, abi.VIRTUAL_DIE, byref(info))
+        return "-".join(f"{word:08X}" for word in info.words)
+
+    def codes(self, place: Location) -> tuple[str, ...]:
+        """Return the codes of the faults that the chip has now."""
+        count, codes = c_int(0), (c_uint32 * abi.MOST_CODES)()
+        self._ask("codes", place, byref(count), codes, abi.MOST_CODES)
+        # The count is not to be relied on: the whole list is looked at, as the vendor's own programs do.
+        return tuple(f"{code:08X}" for code in codes if code)
+
+    def health(self, place: Location) -> int:
+        value = c_uint32(0)
+        self._ask("health", place, byref(value))
+        return value.value
+
+    def holders(self, place: Location) -> tuple[Holder, ...]:
+        # Twice the room: a library that counted on more than it was told would write beyond the end.
+        count, found = c_int(0), (abi.ProcMemInfo * (2 * abi.MOST_PROCESSES))()
+        self._ask("processes", place, found, byref(count))
+        there = found[: max(0, min(count.value, len(found)))]
+        return tuple(Holder(p.proc_id, p.proc_mem_usage) for p in there)
+
+    def vdevices(self, place: Location) -> tuple[int, ...]:
+        """Return the ids of the vNPUs that the chip is divided into."""
+        found = abi.Vdevices()
+        self._about_vdevices(place, abi.EVERY_VDEVICE, found)
+        return tuple(found.vdev_id[: min(found.vdev_num, len(found.vdev_id))])
+
+    def vdevice(self, place: Location, number: int) -> tuple[str, int]:
+        """Return the template that the vNPU was made from, and its group."""
+        found = abi.Vdevice(vdev_id=number)
+        self._about_vdevices(place, abi.ONE_VDEVICE, found)
+        return _text(found.name), found.vfg_id
+
+    def _about_vdevices(self, place: Location, command: int, into: ctypes.Structure) -> None:
+        size = c_uint32(ctypes.sizeof(into))
+        self._ask("info", place, abi.ABOUT_VDEVICES, command, byref(into), byref(size))
+
+    def make_vdevice(self, place: Location, number: int, template: str, group: int | None) -> None:
+        """Make a vNPU of that id."""
+        wish = abi.VdeviceWish(number, abi.UNREAD if group is None else group, template.encode()[:31])
+        self._ask("make vNPU", place, byref(wish), byref(abi.VdeviceMade()))
+
+    @property
+    def makes_vdevices(self) -> bool:
+        """Whether the library has a function that makes vNPUs."""
+        made = abi.ABOUT_CHIP["make vNPU"]
+        return self._function(made.one if self.family == 1 else made.two, None) is not None
+
+    def destroy_vdevice(self, place: Location, number: int) -> None:
+        self._ask("destroy vNPU", place, number)
+
+    def boot_status(self, place: Location) -> int:
+        value = c_int(-1)
+        self._ask("boot", place, byref(value))
+        return value.value
+
+    def reset(self, place: Location, channel: int) -> None:
+        self._ask("reset", place, channel)
+
+    def channel(self, place: Location) -> int:
+        value = c_int(0)
+        self._ask("channel", place, byref(value))
+        return value.value
+
+    def pre_reset(self, place: Location) -> None:
+        self._ask("pre-reset", place)
+
+    def rescan(self, place: Location) -> None:
+        self._ask("rescan", place)
+
+    def card_power(self, place: Location) -> int:
+        """Return what the card's own controller measures, in tenths of a watt."""
+        value = c_int(-1)
+        self._run("read the power of the card", "dcmi_mcu_get_power_info", place.card, byref(value))
+        return value.value
+
+    def measure(self, name: str, place: Location, into: Any, *before: int) -> None:
+        """Fill `into` with what the function of that name measures."""
+        self._ask(name, place, *before, byref(into))
+
+    def subscribe(self, call: Callable[[Any], None]) -> None:
+        """Have `call` called with a pointer to each event of every chip, on a thread of the library's own.
+
+        May be tried again, with the same `call`.
+        """
+        if self._callback is None:
+            self._callback = abi.FaultCallback(call)
+            # For ever, even when nobody has the library any more: there is no way to unsubscribe.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._callback))
+        everything = abi.EventFilter()
+        every = abi.EVERY_DEVICE
+        if self.family == 1:
+            self._run("subscribe", "dcmi_subscribe_fault_event", every, every, everything, self._callback)
+        else:
+            self._run("subscribe", "dcmiv2_subscribe_fault_event", every, everything, self._callback)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="replace").strip()

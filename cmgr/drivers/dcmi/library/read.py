@@ -1,0 +1,83 @@
+"""The state that one Ascend chip tells of itself: booted or not, its faults, who uses it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from cmgr.drivers.dcmi.library import abi
+from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
+from cmgr.drivers.processes import Holder
+from cmgr.model.values.chips import Share
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The answer. With `booted` false nothing else was asked. `shares`: None where they were not told."""
+
+    booted: bool
+    codes: tuple[str, ...] = ()
+    holders: tuple[Holder, ...] = ()
+    shares: tuple[Share, ...] | None = None
+
+
+def read(library: Library, place: Location, finished: int, *, after_reset: bool) -> Reading:
+    """Return what the chip says. Raises `Refused` when it does not say the most important things.
+
+    `finished`: the boot status that means so. `after_reset`: a chip that is not ready may be booting, not dropped.
+    """
+    not_ready = _not_ready(library, place)
+    if not_ready and after_reset:
+        return Reading(booted=False)
+    if not _booted(library, place, finished, dropped=not_ready):
+        return Reading(booted=False)
+    if not_ready:
+        return Reading(True, (*dropped_codes(library, place),), _or_none(lambda: library.holders(place)))
+    return Reading(True, library.codes(place), _holders(library, place))
+
+
+def codes(library: Library, place: Location) -> tuple[str, ...]:
+    """Return the codes that the chip reports, a dropped card's included. Raises `Refused`."""
+    return dropped_codes(library, place) if _not_ready(library, place) else library.codes(place)
+
+
+def dropped_codes(library: Library, place: Location) -> tuple[str, ...]:
+    """Return what a card that dropped still reports, and that it dropped."""
+    said = _or_none(lambda: library.codes(place))
+    return said if abi.CARD_DROPPED in said else (*said, abi.CARD_DROPPED)
+
+
+def _not_ready(library: Library, place: Location) -> bool:
+    try:
+        library.health(place)
+    except Refused as refused:
+        # Of all that the health call says only this counts: the codes say the rest.
+        return refused.code == abi.NOT_READY
+    return False
+
+
+def _booted(library: Library, place: Location, finished: int, *, dropped: bool) -> bool:
+    try:
+        return library.boot_status(place) == finished
+    except Refused as refused:
+        # A chip that has no boot status is up when it answers the rest.
+        if dropped or refused.unsupported:
+            return True
+        raise
+
+
+def _holders(library: Library, place: Location) -> tuple[Holder, ...]:
+    try:
+        return library.holders(place)
+    except Refused as refused:
+        if refused.unsupported:
+            return ()  # A reset is refused all the same: it asks for itself.
+        raise
+
+
+def _or_none(ask: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+    try:
+        return ask()
+    except Refused:
+        return ()

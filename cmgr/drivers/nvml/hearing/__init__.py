@@ -1,0 +1,1 @@
+"""Faults of GPUs as the driver and the kernel log tell them."""

@@ -1,0 +1,393 @@
+"""Hearing of faults: from NVML's events, from the kernel's log, and by asking, for whatever neither told.
+
+Rules:
+1. One thread waits for events, one reads the log, one asks. The first two only note and tell; asking is the third's.
+2. The same Xid of a GPU within a few seconds is one: both sources tell it.
+3. An event that something of a GPU changed has the GPU asked, and the difference is told.
+4. A wait that says that some GPU is lost says so again at once, for ever, and does not say which: every GPU is asked,
+   and events are listened for anew without it.
+5. Never alive but deaf: without events the driver says so, and goes on trying.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from cmgr.drivers.caller import Caller
+from cmgr.drivers.nvml import codes
+from cmgr.drivers.nvml import read as nvml_read
+from cmgr.drivers.nvml.hearing import kernel_log
+from cmgr.drivers.nvml.hearing.xids import Xids
+from cmgr.drivers.nvml.library import abi
+from cmgr.drivers.nvml.library.calls import Event, EventSet, Handle, Library, Refused
+from cmgr.drivers.nvml.library.session import InReset, Session
+from cmgr.drivers.nvml.machine import Machine
+from cmgr.errors import DriverError, chain
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import Assertion, FaultCode, Severity
+from cmgr.model.values.machine import Symptom
+from cmgr.model.values.messages.facts import ChipsListed, FaultReported, MachineTold, ReadNeeded
+from cmgr.ports import DriverFact
+
+WANTED = (
+    abi.XID
+    | abi.DOUBLE_BIT_ECC
+    | abi.MIG_CHANGED
+    | abi.DRAM_RETIRED
+    | abi.DRAM_RETIREMENT_FAILED
+    | abi.POISON
+    | abi.FATAL_POISON
+    | abi.UNAVAILABLE
+    | abi.RECOVERY_ACTION
+)
+
+MODULE = "GPU"
+RETRY_MOST = 30.0
+
+LOOK_APART = 1.0
+"""Seconds, at the least, between looks for new GPUs."""
+
+MOST_HEARD = 1024
+"""So many Xids are remembered as heard; what is older than the time in which the same one is one is forgotten then."""
+
+MOST_SWITCH_XIDS = 64
+"""So many errors of switches are told at once, the newest ones."""
+
+SWITCHES = "nvswitch"
+"""The source of their errors, beside those of the machine's other faults."""
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """In seconds: one call; one wait for events; before events are listened for again when that failed; in which the
+    same Xid is one; between sweeps over all GPUs; between looks for new GPUs."""
+
+    call: float
+    slice: float
+    retry: float
+    same: float
+    sweep: float
+    relist: float
+
+
+class Silence(str):
+    """Why a GPU did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ears:
+    """Everything that faults are heard by."""
+
+    library: Library
+    session: Session
+    caller: Caller
+    machine: Machine
+    xids: Xids
+    log: kernel_log.XidLog | None
+
+
+class Watch:
+    """From `start` to `close`. `asleep` says which GPUs are in a reset: they are asked nothing."""
+
+    def __init__(self, ears: Ears, pace: Pace, asleep: Callable[[], Set[ChipId]]) -> None:
+        self._ears = ears
+        self._pace = pace
+        self._asleep = asleep
+        self._tell: Callable[[DriverFact], None] = lambda _: None
+        self._nudged = threading.Event()
+        self._stopped = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._asked: set[ChipId] = set()
+        self._later: list[tuple[float, ChipId]] = []
+        self._heard: dict[tuple[ChipId, int], float] = {}
+        self._swept: dict[ChipId, frozenset[str] | Silence] = {}
+        self._switches: dict[tuple[str, int], kernel_log.SwitchXid] = {}
+        self._boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
+        self._sweep_at = self._list_at = 0.0
+        self._listed_at = -LOOK_APART
+        self._refusal = ""
+        self._listless = ""
+        self._stumble = ""
+
+    def start(self, tell: Callable[[DriverFact], None]) -> None:
+        """Listen, on threads of its own. Raises `DriverError` the second time."""
+        if self._threads or self._stopped.is_set():
+            raise DriverError("cannot watch the GPUs: they are watched already, or closed")
+        self._tell = tell
+        now = time.monotonic()
+        self._sweep_at, self._list_at = now + self._pace.sweep, now + self._pace.relist
+        with suppress(DriverError):
+            # From now on nothing is missed; where it fails the thread goes on trying.
+            self._ears.caller.call("the events", self._pace.call, self._register)
+        self._recall()
+        runs = {"nvml-watch": self._ask, "nvml-events": self._listen}
+        if self._ears.log is not None:
+            runs["nvml-log"] = self._read_log
+        for name, run in runs.items():
+            self._threads.append(threading.Thread(target=run, name=name, daemon=True))
+            self._threads[-1].start()
+
+    def close(self) -> None:
+        self._stopped.set()
+        self._nudged.set()
+        if self._ears.log is not None:
+            self._ears.log.close()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout=1)
+
+    def trouble(self) -> tuple[str, ...]:
+        """Return why faults are not told as they should be."""
+        told = []
+        if self._refusal:
+            told.append(
+                f"NVML tells of no faults ({self._refusal}): GPUs are asked every {self._pace.sweep:g} s instead"
+            )
+        if self._stumble:
+            told.append(f"GPUs are not asked as they should be: {self._stumble}")
+        if self._listless:
+            told.append(f"new GPUs are not seen: {self._listless}")
+        return tuple(told)
+
+    # Events of the library, on a thread of their own.
+
+    def _listen(self) -> None:
+        pause = self._pace.retry
+        while not self._stopped.is_set():
+            try:
+                event = self._wait()
+            except Exception as error:
+                # The last thing that hears of faults must not end; what it misses is found by asking.
+                pause = self._fail(error, pause)
+            else:
+                self._refusal, pause = "", self._pace.retry
+                if event is not None:
+                    self._take(*event)
+
+    def _wait(self) -> tuple[ChipId, Event] | None:
+        ears = self._ears
+        with ears.session.inside():
+            events, hears = self._register()
+            event = ears.library.wait(events, int(1000 * self._pace.slice))
+            chip = None if event is None else ears.machine.at(hears.get(event.handle, ""))
+        return None if event is None or chip is None else (chip, event)
+
+    def _register(self) -> tuple[EventSet, Mapping[Handle, str]]:
+        session, machine = self._ears.session, self._ears.machine
+        with session.inside():
+            fresh = not session.is_listening
+            registered = session.events(machine.buses(), WANTED)
+        if fresh:
+            # Nobody was told of what came before.
+            for chip in machine.chips():
+                self.say(ReadNeeded(chip.id))
+        return registered
+
+    def _fail(self, error: Exception, pause: float) -> float:
+        lost = isinstance(error, Refused) and error.code == abi.GPU_IS_LOST
+        if not lost:
+            self._refusal = chain(error)
+        self._ask_soon(chip.id for chip in self._ears.machine.chips())
+        self._stopped.wait(self._pace.retry if lost else pause)
+        try:
+            with self._ears.session.inside():
+                self._ears.session.drop_events()
+            if not lost:
+                self._ears.session.let_go((), self._pace.call)
+        except DriverError as again:
+            self._refusal = chain(again)
+        return min(RETRY_MOST, 2 * pause)
+
+    def _take(self, chip: ChipId, event: Event) -> None:
+        if event.type == abi.XID:
+            part = "" if event.instance is None else f" instance {event.instance}"
+            self._hear(chip, event.data, MODULE + part)
+        elif event.type == abi.MIG_CHANGED:
+            self.look_soon()
+        else:
+            self._ask_soon((chip,))
+
+    # The kernel's log.
+
+    def _recall(self) -> None:
+        """Learn from the log what still counts of the time before: Xids that last, up to the latest reset."""
+        for line in self._ears.log.so_far() if self._ears.log is not None else ():
+            self._take_line(line, fresh=False)
+        for chip in self._ears.machine.chips():
+            if self._ears.xids.codes(chip.id, None):
+                self.say(ReadNeeded(chip.id))
+
+    def _read_log(self) -> None:
+        assert self._ears.log is not None
+        for line in self._ears.log.lines():
+            self._take_line(line, fresh=True)
+
+    def _take_line(self, line: kernel_log.Line, *, fresh: bool) -> None:
+        if isinstance(line, kernel_log.SwitchXid):
+            self._note_switch(line)
+            return
+        chip, xids = self._ears.machine.at(line.bus), self._ears.xids
+        if chip is None:
+            return
+        if isinstance(line, kernel_log.WasReset):
+            xids.cured((chip,))
+        elif fresh:
+            self._hear(chip, line.number, MODULE)
+        elif xids.lasts(line.number):
+            xids.add(chip, line.number)
+
+    def _note_switch(self, line: kernel_log.SwitchXid) -> None:
+        """Tell all that the switches have said: a fault of the machine, for nobody says which GPUs it concerns."""
+        self._switches.pop((line.switch, line.number), None)
+        self._switches[line.switch, line.number] = line
+        for key in list(self._switches)[:-MOST_SWITCH_XIDS]:
+            del self._switches[key]
+        self.say(MachineTold(SWITCHES, tuple(map(self._symptom, self._switches.values()))))
+
+    def _symptom(self, line: kernel_log.SwitchXid) -> Symptom:
+        code, text = FaultCode(f"SXid {line.number}"), "fatal" if line.fatal else "not fatal"
+        ago = time.clock_gettime(time.CLOCK_MONOTONIC) - line.seconds if line.seconds else 0.0
+        mark, age = f"{self._boot}:{line.record}", timedelta(seconds=max(0.0, ago))
+        return Symptom(code, line.switch, text, mark, age, grave=line.fatal)
+
+    # Both.
+
+    def _hear(self, chip: ChipId, xid: int, module: str) -> None:
+        """Tell of an Xid, once."""
+        now = time.monotonic()
+        with self._lock:
+            before = self._heard.get((chip, xid))
+            if before is not None and now < before + self._pace.same:
+                return
+            if len(self._heard) >= MOST_HEARD:
+                self._heard = {key: at for key, at in self._heard.items() if now < at + self._pace.same}
+            self._heard[(chip, xid)] = now
+        xids = self._ears.xids
+        if xid == codes.RECOVERY_ACTION_XID:
+            self._ask_soon((chip,))
+            return
+        lasts = xids.lasts(xid)
+        if lasts:
+            xids.add(chip, xid)
+        if xids.is_judged(xid):
+            with self._lock:
+                self._later.append((now + xids.settle, chip))
+        severity = Severity.major if lasts else Severity.minor
+        known = codes.is_known(xid) or not lasts
+        code = codes.code_of(xid)
+        assertion = Assertion.OCCURRED if lasts else Assertion.ONCE
+        self.say(FaultReported(chip, code, assertion, MODULE if lasts else module, severity if known else None))
+        self._nudged.set()
+
+    # Asking.
+
+    def look_soon(self) -> None:
+        """Look for new GPUs at the next opportunity, which is not sooner than `LOOK_APART` after the last one."""
+        self._list_at = min(self._list_at, self._listed_at + LOOK_APART)
+        self._nudged.set()
+
+    def _ask_soon(self, chips: Iterable[ChipId]) -> None:
+        with self._lock:
+            self._asked.update(chips)
+        self._nudged.set()
+
+    def _ask(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._step(time.monotonic())
+            except Exception as error:
+                self._stumble = chain(error)
+                self._stopped.wait(self._pace.retry)
+            else:
+                self._stumble = ""
+            self._nudged.wait(self._left(time.monotonic()))
+            self._nudged.clear()
+
+    def _left(self, now: float) -> float:
+        with self._lock:
+            due = min([self._sweep_at, self._list_at, *(at for at, _ in self._later)])
+        return max(0.01, due - now)
+
+    def _step(self, now: float) -> None:
+        with self._lock:
+            asked, self._asked = self._asked, set()
+            due = [chip for at, chip in self._later if at <= now]
+            self._later = [(at, chip) for at, chip in self._later if at > now]
+        for chip in due:
+            self.say(ReadNeeded(chip))
+        for chip in sorted(asked):
+            self._tell_difference(chip)
+        if now >= self._sweep_at:
+            self._sweep()
+            self._sweep_at = time.monotonic() + self._pace.sweep
+        if now >= self._list_at:
+            self._listed_at = time.monotonic()
+            self._list_at = self._listed_at + self._pace.relist
+            self._relist()
+
+    def _tell_difference(self, chip: ChipId) -> None:
+        """Ask the GPU, and tell of each condition that came or went since it was asked last."""
+        if chip in self._asleep():
+            return
+        before, found = self._swept.get(chip, frozenset()), self._conditions(chip)
+        self._swept[chip] = found
+        if isinstance(found, Silence) or isinstance(before, Silence):
+            self.say(ReadNeeded(chip))
+            return
+        for code in sorted(found - before):
+            self.say(FaultReported(chip, code, Assertion.OCCURRED, MODULE, Severity.major))
+        for code in sorted(before - found):
+            self.say(FaultReported(chip, code, Assertion.CLEARED, MODULE, Severity.major))
+
+    def _sweep(self) -> None:
+        asleep = self._asleep()
+        for chip in self._ears.machine.chips():
+            if self._stopped.is_set():
+                return
+            if chip.id in asleep:
+                continue
+            found = self._conditions(chip.id)
+            if found != self._swept.get(chip.id, frozenset()):
+                self._swept[chip.id] = found
+                self.say(ReadNeeded(chip.id))
+
+    def _conditions(self, chip: ChipId) -> frozenset[str] | Silence:
+        known, ears = self._ears.machine.find(chip), self._ears
+        if known is None or not known.here:
+            return frozenset()
+
+        def ask() -> frozenset[str]:
+            with ears.session.inside():
+                found = nvml_read.conditions(ears.library, lambda: ears.session.handle(known.bus))
+            return frozenset(found.conditions)
+
+        try:
+            return ears.caller.call(known.bus, self._pace.call, ask)
+        except InReset:
+            return self._swept.get(chip, frozenset())
+        except DriverError as error:
+            # The same silence is no news; a new one is.
+            return Silence(error.message)
+
+    def _relist(self) -> None:
+        known = self._ears.machine.chips()
+        try:
+            now = self._ears.machine.look()
+        except DriverError as error:
+            self._listless = error.message
+            return
+        self._listless = ""
+        if now != known:
+            self.say(ChipsListed(now))
+
+    def say(self, fact: DriverFact) -> None:
+        """Tell this, too, unless the end has come. Any thread."""
+        if not self._stopped.is_set():
+            self._tell(fact)

@@ -1,0 +1,56 @@
+"""Which NVIDIA GPUs are reset together. Pure functions.
+
+The rules are section "rings" of docs/nvml.md; they are those of the manual of nvidia-smi.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from cmgr.drivers.nvml.library import abi
+from cmgr.drivers.nvml.library.calls import Link
+from cmgr.model.values.chips import ChipId, RingId
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """A GPU with the other ends of its NVLinks."""
+
+    chip: ChipId
+    bus: str
+    architecture: int
+    links: tuple[Link, ...] = ()
+
+
+def rings(gpus: Iterable[Wired], *, fabric_managed: bool) -> Mapping[ChipId, RingId]:
+    """Return each GPU's ring.
+
+    `fabric_managed`: the Fabric Manager runs, which lets one GPU of an HGX A100 be reset alone.
+    """
+    gpus = sorted(gpus, key=lambda gpu: gpu.chip)
+    at = {gpu.bus: gpu.chip for gpu in gpus}
+    ring = {gpu.chip: RingId(gpu.chip) for gpu in gpus}
+    switched: ChipId | None = None
+    for gpu in gpus:
+        if not _needs_mates(gpu, fabric_managed=fabric_managed):
+            continue
+        for link in gpu.links:
+            if link.is_switch:
+                switched = gpu.chip if switched is None else switched
+                ring = _joined(ring, ring[gpu.chip], ring[switched])
+            elif link.bus in at:
+                ring = _joined(ring, ring[gpu.chip], ring[at[link.bus]])
+    return ring
+
+
+def needs_fabric_manager(gpu: Wired) -> bool:
+    """Return whether the Fabric Manager decides if this GPU can be reset alone."""
+    return gpu.architecture == abi.AMPERE and any(link.is_switch for link in gpu.links)
+
+
+def _needs_mates(gpu: Wired, *, fabric_managed: bool) -> bool:
+    return gpu.architecture < abi.AMPERE or (needs_fabric_manager(gpu) and not fabric_managed)
+
+
+def _joined(ring: Mapping[ChipId, RingId], one: RingId, other: RingId) -> dict[ChipId, RingId]:
+    low, high = sorted((one, other))
+    return {chip: low if of == high else of for chip, of in ring.items()}

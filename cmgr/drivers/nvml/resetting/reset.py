@@ -1,0 +1,207 @@
+"""Resetting NVIDIA GPUs: the last look before, whatever keeps them open out of the way, and nvidia-smi."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from cmgr.drivers.nvml import read as nvml_read
+from cmgr.drivers.nvml.hearing.watch import Ears
+from cmgr.drivers.nvml.machine import Known
+from cmgr.drivers.nvml.resetting.holders import who_holds
+from cmgr.drivers.nvml.resetting.promises import Promised, Promises
+from cmgr.drivers.nvml.resetting.tool import DONE, Ended, Tool
+from cmgr.drivers.nvml.resetting.units import Units
+from cmgr.drivers.nvml.settings import Nvml
+from cmgr.drivers.processes import in_words, process_of
+from cmgr.errors import CmgrError, DriverError, ResetRefused
+from cmgr.model.values.chips import ChipId, RingId, listed
+from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.messages.facts import Remarked
+
+T = TypeVar("T")
+
+LET_GO = 1.0
+"""Seconds, beyond those of a call, in which everybody comes out of the library."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """All that is put aside for a reset, and the one who is told of that."""
+
+    promises: Promises
+    units: Units
+    remark: Callable[[Remarked], None]
+
+
+class Resetter:
+    """Resets one ring at a time as its caller decides; any thread."""
+
+    def __init__(self, ears: Ears, settings: Nvml, aside: Aside, root: Path = Path("/")) -> None:
+        self._ears = ears
+        self._aside = aside
+        self._tool = Tool(settings.tool)
+        self._divider = Tool(settings.mig_tool, "nvml.mig_tool") if settings.mig_tool else None
+        self._call_seconds = settings.call_timeout.total_seconds()
+        self._reset_seconds = settings.reset_timeout.total_seconds()
+        self._root = root
+        self._transient = ""
+
+    def last_look(self, ring: Mapping[ChipId, Known], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
+        """Raise `ResetRefused` when a GPU is used, or none of `faulty` has one of `codes`; `DriverError` with MIG."""
+        for chip, known in ring.items():
+            objection = self._used(chip, known)
+            if objection:
+                raise ResetRefused(f"cannot reset {listed(ring)}: {objection}")
+        divided = [chip for chip, known in ring.items() if self._ask(known, self._ears.library.is_divided)]
+        if divided and self._divider is None:
+            why = f"{listed(divided)} is divided by MIG, and a reset would destroy the parts"
+            hint = "set nvml.mig_tool to a program that makes them again, or reset it and make them by hand"
+            raise DriverError(f"cannot reset {listed(ring)}: {why}", hint=hint)
+        wanted = {normal_code(code) for code in codes}
+        if codes and not any(wanted & self._codes(chip, ring) for chip in faulty if chip in ring):
+            reported = ", ".join(sorted(codes))
+            raise ResetRefused(f"cannot reset {listed(ring)}: {listed(faulty)} reports none of {reported} any more")
+
+    def _used(self, chip: ChipId, known: Known) -> str:
+        try:
+            holders = self._ask(known, self._ears.library.holders)
+        except DriverError as error:
+            return f"chip {chip} does not answer the question who uses it: {error.message}"
+        return "" if not holders else f"{in_words(process_of(holders[0], self._root / 'proc'))} is on chip {chip}"
+
+    def _codes(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> set[str | None]:
+        ears, bus = self._ears, ring[chip].bus
+
+        def ask() -> nvml_read.Reading:
+            with ears.session.inside():
+                return nvml_read.conditions(ears.library, lambda: ears.session.handle(bus))
+
+        try:
+            found = ears.caller.call(bus, self._call_seconds, ask)
+        except DriverError as error:
+            why = f"chip {chip} does not answer the question what is wrong with it: {error.message}"
+            raise ResetRefused(f"cannot reset {listed(ring)}: {why}") from error
+        return {normal_code(code) for code in (*found.conditions, *ears.xids.codes(chip, found.action))}
+
+    def _ask(self, known: Known, question: Callable[..., T]) -> T:
+        ears = self._ears
+
+        def ask() -> T:
+            with ears.session.inside():
+                return question(ears.session.handle(known.bus))
+
+        return ears.caller.call(known.bus, self._call_seconds, ask)
+
+    def reset(self, ring: Mapping[ChipId, Known]) -> threading.Event | None:
+        """Reset the GPUs. Return nothing when that is over, else what is set once it is.
+
+        Raises `DriverError`; `ResetRefused` when somebody has one open. Until it is over none is asked anything.
+        """
+        buses = [known.bus for known in ring.values()]
+        pending: threading.Event | None = None
+        self._aside.units.expect()
+        try:
+            self._put_aside(ring, buses)
+            with self._aside.promises.handed_on() as inherited:
+                ended = self._tool.reset(buses, self._reset_seconds, inherited)
+                if isinstance(ended, Ended) and ended.in_use and self._persistent(buses):
+                    # The daemon that keeps it open lets go when the mode is turned off.
+                    self._persist(buses, on=False)
+                    ended = self._tool.reset(buses, self._reset_seconds, inherited)
+            if isinstance(ended, threading.Event):
+                pending = ended
+                return pending
+            self._judge(ended, ring)
+            return None
+        finally:
+            if pending is None:
+                self.take_back(buses)
+
+    def _put_aside(self, ring: Mapping[ChipId, Known], buses: Sequence[str]) -> None:
+        """Have nobody keep the GPUs open whom cmgr can keep from it. Raises `ResetRefused`."""
+        persistent = tuple(known.bus for known in ring.values() if self._is_persistent(known))
+        seconds, session = self._call_seconds + LET_GO, self._ears.session
+        try:
+            self._aside.promises.make(Promised(persistent=persistent, resetting=tuple(buses)))
+        except DriverError as error:
+            raise ResetRefused(f"cannot reset {listed(ring)}: nothing is taken away that is not promised") from error
+        try:
+            stopped = self._aside.units.stop()
+        except CmgrError as error:
+            raise ResetRefused(f"cannot reset {listed(ring)}: a unit of nvml.stop_units is in its way") from error
+        if stopped:
+            self._say(f"{', '.join(stopped)} is stopped for the reset of {listed(ring)}", buses)
+        try:
+            self._ears.caller.call("the library", 2 * seconds, lambda: session.let_go(buses, seconds))
+        except DriverError as error:
+            raise ResetRefused(f"cannot reset {listed(ring)}: cmgr itself cannot let go of it") from error
+
+    def _say(self, text: str, buses: Sequence[str]) -> None:
+        machine = self._ears.machine
+        chips = {machine.at(bus) for bus in buses}
+        ring: RingId | None = next((chip.ring for chip in machine.chips() if chip.id in chips), None)
+        self._aside.remark(Remarked(text, ring))
+
+    def divide(self, ring: Mapping[ChipId, Known]) -> None:
+        """Have the parts of these GPUs made again. Raises `DriverError`."""
+        what = f"cannot make the parts of {listed(ring)} again"
+        if self._divider is None:
+            raise DriverError(f"{what}: nvml.mig_tool names no program for that")
+        ended = self._divider.run(sorted(known.bus for known in ring.values()), self._reset_seconds)
+        if isinstance(ended, threading.Event):
+            raise DriverError(f"{what}: nvml.mig_tool has not ended within {self._reset_seconds:g} s")
+        if ended.status != DONE:
+            raise DriverError(f"{what}: nvml.mig_tool ended with {ended.status}: {ended.first_line}")
+
+    def expect(self) -> None:
+        """A reset that was begun before is under way; `take_back` has to follow."""
+        self._aside.units.expect()
+
+    def take_back(self, buses: Sequence[str]) -> None:
+        """Let these GPUs be asked again, be as persistent as they were, and the units run. Does not raise."""
+        self._ears.session.take_back(buses)
+        persistent = self._persistent(buses)
+        self._transient = self._persist(buses, on=True)
+        back = () if self._transient else persistent
+        self._aside.promises.keep(Promised(persistent=back, resetting=tuple(buses)))
+        self._aside.units.start(lambda names: self._say(f"{', '.join(names)} is started again", buses))
+
+    def trouble(self) -> tuple[str, ...]:
+        """Return what was not given back."""
+        return (*filter(None, (self._transient, self._aside.promises.trouble)), *self._aside.units.trouble())
+
+    def _persistent(self, buses: Sequence[str]) -> tuple[str, ...]:
+        return tuple(bus for bus in buses if bus in self._aside.promises.all.persistent)
+
+    def _persist(self, buses: Sequence[str], *, on: bool) -> str:
+        """Turn the mode on or off where it was on. Return what went wrong, and what to type."""
+        asked = self._persistent(buses)
+        if not asked:
+            return ""
+        try:
+            ended = self._tool.persist(asked, self._reset_seconds, on=on)
+        except DriverError as error:
+            why = error.message
+        else:
+            if isinstance(ended, Ended) and ended.status == DONE:
+                return ""
+            why = ended.first_line if isinstance(ended, Ended) else f"it has lasted {self._reset_seconds:g} s"
+        typed = f"nvidia-smi -pm {int(on)} -i {','.join(asked)}"
+        return f"the persistence mode of {', '.join(asked)} is not as it was: {why} (hint: type: {typed})"
+
+    def _is_persistent(self, known: Known) -> bool:
+        try:
+            return self._ask(known, self._ears.library.is_persistent)
+        except DriverError:
+            return False
+
+    def _judge(self, ended: Ended, ring: Mapping[ChipId, Known]) -> None:
+        if ended.status == DONE:
+            return
+        if not ended.in_use:
+            said = f"nvidia-smi ended with {ended.status}: {ended.first_line}"
+            raise DriverError(f"cannot reset {listed(ring)}: {said}")
+        who, hint = who_holds((known.minor for known in ring.values()), self._root)
+        raise ResetRefused(f"cannot reset {listed(ring)}: it is held open by {who}", hint=hint)

@@ -1,0 +1,1 @@
+"""Containers that move to other chips."""

@@ -1,0 +1,225 @@
+"""Slots: making them, and moving what is on them to other chips.
+
+Rules:
+1. A slot gets other chips only while nothing runs on it, and only what is held is started on them.
+2. Which chips it has is decided and noted first; then its file is written, and only then anything is started.
+3. It moves off a chip that is isolated, and for nothing less: a chip that may still be cured is waited for.
+4. Without a spare it gives the chips that are left, if those on it agree to so few; whole again with the next start.
+"""
+
+from dataclasses import replace
+
+from cmgr.model.containers.moving.spares import in_place_of, to_hand_out
+from cmgr.model.scope import isolated_words, observing, only_isolated
+from cmgr.model.turn import Turn
+from cmgr.model.units import is_covered
+from cmgr.model.values.chips import ChipId, listed, resolve
+from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import ReserveOrdered, SlotOrdered, SlotRemoveOrdered
+from cmgr.model.values.node import Node, chips_of_slots
+from cmgr.model.values.services.containers import Container, ContainerKey, Spare
+from cmgr.model.values.services.slots import NAME, Reservation, Slot, slots_of
+from cmgr.words import span
+
+NO_SPARE = "no spare of its kind is free"
+
+Chips = frozenset[ChipId]
+
+
+def users_of(node: Node, slot: str) -> list[Container]:
+    """Return the containers that ask for the slot, running or not, by name."""
+    found = [container for container in node.containers.values() if slot in slots_of(container)]
+    return sorted(found, key=lambda container: (container.name, container.key))
+
+
+def why_not(node: Node, name: str, chips: Chips, key: ContainerKey | None = None) -> str:
+    """Return why a slot of this name, or this container without one, cannot have these chips, in words."""
+    absent = sorted(chips - node.chips.keys())
+    if absent or not chips:
+        return f"there is no chip {absent[0]}" if absent else "it would have no chips"
+    for other in node.slots.values():
+        taken = (other.chips | other.wish) & chips
+        if other.name != name and taken:
+            verb = "belongs" if len(taken) == 1 else "belong"
+            return f"{listed(taken)} {verb} to slot {other.name}"
+    bad = sorted(chips & node.isolations.keys())
+    if bad:
+        return isolated_words(node, bad[0])
+    for container in node.containers.values():
+        on = container.chips & chips
+        if container.running and on and container.key != key and name not in slots_of(container):
+            return f"{container.name} runs on {listed(on)}"
+    for hold in node.holds.values():
+        on = (hold.chips | hold.wish) & chips
+        theirs = hold.state is HoldState.RETURNING or hold.key == key
+        if on and not theirs and name not in _slots_of(node, hold):
+            return f"{hold.name} is to be started on {listed(on)}"
+    return ""
+
+
+def _slots_of(node: Node, hold: Hold) -> tuple[str, ...]:
+    container = node.containers.get(hold.key)
+    return slots_of(container) if container is not None else ()
+
+
+def slot_ordered(turn: Turn, fact: SlotOrdered) -> None:
+    """Make the slot, or give it other chips; where that cannot be, nothing happens: who has ordered it looks."""
+    slot = turn.node.slots.get(fact.name)
+    chips = fact.chips or to_hand_out(turn.node, fact.count)
+    if not NAME.fullmatch(fact.name) or why_not(turn.node, fact.name, chips):
+        return
+    if slot is None:
+        turn.put_slot(Slot(fact.name, chips, chips, turn.at, f"{fact.who} made it"))
+        turn.note(NoteKind.ACTION, f"{fact.who} made slot {fact.name}: {listed(chips)}")
+        _resettle(turn, fact.name)
+    elif len(chips) == len(slot.chips) and slot.given != chips:
+        turn.note(NoteKind.ACTION, f"{fact.who} ordered that slot {fact.name} has {listed(chips)}")
+        turn.put_slot(replace(slot, wish=chips, reason=f"{fact.who} ordered it"))
+        if fact.stop:
+            _hold_users(turn, fact.name)
+    elif slot.given == chips:
+        turn.put_slot(replace(slot, wish=frozenset(), home=chips))
+
+
+def slot_remove_ordered(turn: Turn, fact: SlotRemoveOrdered) -> None:
+    """Take the slot away, unless a container asks for it."""
+    if fact.name in turn.node.slots and not users_of(turn.node, fact.name):
+        turn.drop_slot(fact.name)
+        turn.note(NoteKind.ACTION, f"{fact.who} removed slot {fact.name}")
+
+
+def to_reserve(node: Node, fact: ReserveOrdered) -> Chips:
+    """Return the chips that this order would keep; none where there are too few."""
+    return to_hand_out(node, fact.count, model=fact.model, packing=fact.packing, one_ring=fact.one_ring)
+
+
+def reserve_ordered(turn: Turn, fact: ReserveOrdered) -> None:
+    """Keep free chips for who asks; where there are too few, nothing happens: who has ordered it looks."""
+    chips = to_reserve(turn.node, fact)
+    if not chips:
+        return
+    kept = {chip: Reservation(chip, fact.until, fact.who, fact.asker) for chip in sorted(chips)}
+    turn.node = replace(turn.node, reservations={**turn.node.reservations, **kept})
+    turn.note(NoteKind.ACTION, f"{fact.who} reserved {listed(chips)} for {span(fact.until - turn.at)}")
+
+
+def lapse_reservations(turn: Turn) -> None:
+    """End the reservations whose time is over."""
+    left = {chip: kept for chip, kept in turn.node.reservations.items() if turn.at < kept.until}
+    if len(left) < len(turn.node.reservations):
+        turn.node = replace(turn.node, reservations=left)
+
+
+def whole_with(node: Node, slot: Slot) -> Chips:
+    """Return the chips with which a slot that gives fewer would give all now; none where there are not as many."""
+    isolated = slot.without & node.isolations.keys()
+    return in_place_of(node, isolated, slot.chips, slot.name) if isolated else slot.chips
+
+
+def _hold_users(turn: Turn, slot: str) -> None:
+    """Promise to start again what runs on the slot; `keep` stops it."""
+    for container in users_of(turn.node, slot):
+        if not container.running or container.key in turn.node.holds or not container.enabled:
+            continue
+        if is_covered(turn.node, container):
+            continue  # Its unit asks for the slot, too.
+        turn.put_hold(replace(hold_on(container, turn.at, Cause.MOVE), frozen=container.frozen))
+        text = f"{container.name} will be stopped, and started again on the other chips of slot {slot}"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
+
+
+def move(turn: Turn, *, only_short: bool = False) -> None:
+    """Give slots that nothing runs on other chips, where a person wants that, or where theirs are isolated.
+
+    `only_short`: only those that give fewer than they have.
+    """
+    if observing(turn.node):
+        return
+    for name in sorted(turn.node.slots):
+        slot = turn.node.slots[name]
+        if only_short and not slot.without:
+            continue
+        users = users_of(turn.node, name)
+        if any(container.running or _under_way(turn.node, container) for container in users):
+            continue
+        if slot.wish:
+            _obey(turn, slot)
+        else:
+            _leave_isolated(turn, slot, users)
+
+
+def _under_way(node: Node, container: Container) -> bool:
+    """Return whether it may be running, whatever the books say: a stop or a start of ours is not answered."""
+    hold = node.holds.get(container.key)
+    return hold is not None and hold.state is not HoldState.STOPPED
+
+
+def _obey(turn: Turn, slot: Slot) -> None:
+    why = why_not(turn.node, slot.name, slot.wish)
+    if why:
+        turn.put_slot(replace(slot, wish=frozenset()))
+        turn.note(NoteKind.WARNING, f"slot {slot.name} keeps {listed(slot.chips)}: {why}")
+        return
+    turn.note(NoteKind.RESULT, f"slot {slot.name} has {listed(slot.wish)} now, and had {listed(slot.chips)}")
+    _give(turn, replace(slot, home=slot.wish, without=frozenset(), short=""), slot.wish, slot.reason)
+
+
+def _leave_isolated(turn: Turn, slot: Slot, users: list[Container]) -> None:
+    without = slot.without & turn.node.isolations.keys() if _agree(users, slot.given) else frozenset()
+    if without != slot.without:
+        back = f"{listed(slot.without - without)} is in use again" if without else "it has all its chips again"
+        slot = _give(turn, replace(slot, without=without), slot.chips, back)
+    waiting = [hold for c in users if (hold := turn.node.holds.get(c.key)) is not None and not hold.failed]
+    bad = only_isolated(turn.node, slot.chips)
+    if not waiting or not bad or any(c.spare is Spare.NEVER for c in users):
+        if slot.short:
+            turn.put_slot(replace(slot, short=""))
+        return
+    chips = in_place_of(turn.node, bad, slot.chips, slot.name)
+    ring = turn.ring_for(slot.chips)
+    why = isolated_words(turn.node, min(bad))
+    if not chips:
+        if slot.without != bad and _agree(users, slot.chips - bad):
+            _go_short(turn, slot, bad, why)
+        elif not slot.short:
+            turn.put_slot(replace(slot, short=NO_SPARE))
+            turn.note(NoteKind.WARNING, f"slot {slot.name} stays on {listed(slot.chips)}: {NO_SPARE}", ring)
+        return
+    text = f"{slot.name} moves from {listed(slot.chips - chips)} ({why}) to {listed(chips - slot.chips)}"
+    for hold in waiting:
+        turn.note(NoteKind.HOLD, text if hold.name == slot.name else f"slot {text}", ring, container=hold.key)
+    _give(turn, replace(slot, without=frozenset(), short=""), chips, why)
+
+
+def _agree(users: list[Container], left: Chips) -> bool:
+    """Return whether every container on the slot has said that it can work with so few chips."""
+    return all(0 < container.min_chips <= len(left) for container in users)
+
+
+def _go_short(turn: Turn, slot: Slot, bad: Chips, why: str) -> None:
+    """Give only the chips that are left."""
+    left = slot.chips - bad
+    text = f"slot {slot.name} gives {len(left)} of its {len(slot.chips)} chips, without {listed(bad)} ({why})"
+    turn.note(NoteKind.WARNING, f"{text}: {NO_SPARE}", turn.ring_for(slot.chips))
+    _give(turn, replace(slot, without=bad, short=NO_SPARE), slot.chips, why)
+
+
+def _give(turn: Turn, slot: Slot, chips: Chips, reason: str) -> Slot:
+    """Give the slot these chips, and what is held on it, too."""
+    given = replace(slot, chips=chips, wish=frozenset(), since=turn.at, reason=reason)
+    turn.put_slot(given)
+    _resettle(turn, slot.name)
+    return given
+
+
+def _resettle(turn: Turn, slot: str) -> None:
+    for container in users_of(turn.node, slot):
+        chips, _ = resolve(container.claims, turn.node.chips, chips_of_slots(turn.node))
+        # Where its last life was seen says nothing of the next one.
+        used = container.used if container.running else frozenset()
+        wanted = container.wanted or (container.running and container.enabled)
+        turn.put_container(replace(container, chips=chips | used, used=used, wanted=wanted))
+        hold = turn.node.holds.get(container.key)
+        if hold is not None and not container.running:
+            turn.put_hold(replace(hold, chips=chips))

@@ -1,0 +1,162 @@
+"""Containers without a slot whose runtime can give them other chips: they are moved off isolated chips, too.
+
+Which chips a hold is to be started on is decided and noted first (`Hold.chips`); the order to start it says what its
+definition is to give then. Only a container whose label asks for that is moved (`cmgr.spare=auto`): one on a slot was
+made to be moved, and of any other nobody can know.
+"""
+
+from dataclasses import replace
+from itertools import zip_longest
+
+from cmgr.model.containers.moving.moves import NO_SPARE, why_not
+from cmgr.model.containers.moving.spares import free_chips, in_place_of
+from cmgr.model.scope import isolated_words, observing, only_isolated
+from cmgr.model.turn import Turn
+from cmgr.model.values.chips import Chip, ChipId, listed, resolve
+from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import MoveOrdered
+from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container, Spare
+from cmgr.model.values.services.slots import can_be_placed
+
+Chips = frozenset[ChipId]
+
+Placing = tuple[tuple[Chip, Chip | None], ...]
+"""Each chip that a definition was made for, and the one that it gives instead: mostly itself; None: none."""
+
+
+def home_of(node: Node, container: Container) -> Chips:
+    """Return the chips that the container was made for, whatever it has been given since."""
+    return resolve(container.made_for or container.claims, node.chips, {})[0]
+
+
+def placing(node: Node, hold: Hold) -> Placing:
+    """Return what its definition is to give when it is started; nothing: the definition is to be left as it is."""
+    container = node.containers.get(hold.key)
+    if container is None or not can_be_placed(container):
+        return ()
+    home = home_of(node, container)
+    gone, new = sorted(home - hold.chips), sorted(hold.chips - home)
+    if len(new) > len(gone) or (not gone and not container.made_for):
+        return ()
+    instead = dict(zip_longest(gone, new))
+    return tuple((node.chips[chip], _chip(node, instead.get(chip, chip))) for chip in sorted(home))
+
+
+def _chip(node: Node, chip: ChipId | None) -> Chip | None:
+    return node.chips[chip] if chip is not None else None
+
+
+def as_placed(node: Node, container: Container, chips: Chips) -> Container:
+    """Return the container as its runtime will tell of it, once its definition gives these chips."""
+    home, made_for = home_of(node, container), container.made_for or container.claims
+    if chips == home:
+        return replace(container, claims=made_for, made_for=frozenset(), chips=chips)
+    return replace(container, claims=frozenset(map(str, chips)), made_for=made_for, chips=chips)
+
+
+def move_ordered(turn: Turn, fact: MoveOrdered) -> None:
+    """Have the container started on these chips; where that cannot be, nothing happens: who has ordered it looks."""
+    container, hold = turn.node.containers.get(fact.key), turn.node.holds.get(fact.key)
+    if container is None or why_not_placed(turn.node, container, fact.chips):
+        return
+    if hold is None and not (container.running and fact.stop):
+        return
+    turn.note(NoteKind.ACTION, f"{fact.who} ordered that {container.name} has {listed(fact.chips)}", container=fact.key)
+    if hold is None:
+        hold = replace(hold_on(container, turn.at, Cause.MOVE), frozen=container.frozen)
+        text = f"{container.name} will be stopped, and started again on {listed(fact.chips)}"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=fact.key)
+    turn.put_hold(replace(hold, wish=fact.chips))
+
+
+def why_not_placed(node: Node, container: Container, chips: Chips) -> str:
+    """Return why the container cannot be given these chips, in words."""
+    home, name = home_of(node, container), container.name
+    if container.tied:
+        return f"{name} {container.tied}"
+    if _is_divided(node, container):
+        return f"{name} is on a chip that is divided into shares: only one on a slot moves from there"
+    if len(chips) != len(home):
+        return f"{name} was made for {listed(home)}: as many chips are to be given"
+    return why_not(node, "", chips, container.key)
+
+
+def _is_divided(node: Node, container: Container) -> bool:
+    """Return whether a chip of its own is divided: it may ask for a share, and a share stays on its chip."""
+    return any(node.chips[chip].shares for chip in home_of(node, container) | container.chips if chip in node.chips)
+
+
+def place(turn: Turn, *, only_short: bool = False) -> None:
+    """Give what is held other chips, where a person wants that, or where its own are isolated.
+
+    `only_short`: only those that have fewer than they were made for.
+    """
+    if observing(turn.node):
+        return
+    for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
+        container = turn.node.containers.get(hold.key)
+        idle = hold.state is HoldState.STOPPED and hold.command is None and not hold.failed
+        if not idle or container is None or container.running or not can_be_placed(container):
+            continue
+        if only_short and len(hold.chips) >= len(home_of(turn.node, container)):
+            continue
+        if hold.wish:
+            _obey(turn, hold, container)
+        elif container.spare is Spare.AUTO and not _is_divided(turn.node, container):
+            _leave_isolated(turn, hold, container)
+
+
+def _obey(turn: Turn, hold: Hold, container: Container) -> None:
+    why = why_not_placed(turn.node, container, hold.wish)
+    if why:
+        turn.note(NoteKind.WARNING, f"{hold.name} keeps {listed(hold.chips)}: {why}", container=hold.key)
+        turn.put_hold(replace(hold, wish=frozenset()))
+        return
+    text = f"{hold.name} gets {listed(hold.wish)}, and had {listed(hold.chips)}"
+    turn.note(NoteKind.RESULT, text, turn.ring_for(hold.wish), container=hold.key)
+    _give(turn, hold, hold.wish)
+
+
+def _leave_isolated(turn: Turn, hold: Hold, container: Container) -> None:
+    bad, home = only_isolated(turn.node, hold.chips), home_of(turn.node, container)
+    kept = hold.chips - bad
+    if not home or len(kept) >= len(home):
+        if hold.short:
+            turn.put_hold(replace(hold, short=""))
+        return
+    chips, ring = _as_many(turn.node, kept, home), turn.ring_for(hold.chips)
+    if chips:
+        why = f" ({isolated_words(turn.node, min(bad))})" if bad else ""
+        text = f"{hold.name} moves from {listed(hold.chips - chips or hold.chips)}{why} to {listed(chips - hold.chips)}"
+        turn.note(NoteKind.HOLD, text, ring, container=hold.key)
+        _give(turn, hold, chips)
+    elif bad and 0 < container.min_chips <= len(kept):
+        why = isolated_words(turn.node, min(bad))
+        text = f"{hold.name} gets {len(kept)} of its {len(home)} chips, without {listed(bad)} ({why}): {NO_SPARE}"
+        turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+        _give(turn, replace(hold, short=NO_SPARE), kept)
+    elif bad and not hold.short:
+        turn.put_hold(replace(hold, short=NO_SPARE))
+        text = f"{hold.name} stays on {listed(hold.chips)}: {NO_SPARE}"
+        turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+
+
+def _as_many(node: Node, kept: Chips, home: Chips) -> Chips:
+    """Return as many chips as it was made for, its own where they are free; none where there are not as many."""
+    if kept < home and home - kept <= set(free_chips(node, "")):
+        return home
+    lacking = frozenset(sorted(home - kept)[: len(home) - len(kept)])
+    return in_place_of(node, lacking, kept | lacking, "")
+
+
+def whole_for(node: Node, container: Container) -> Chips:
+    """Return as many chips as it was made for, where it runs on fewer and there are as many now; else none."""
+    home = home_of(node, container)
+    return _as_many(node, container.chips, home) if len(container.chips) < len(home) else frozenset()
+
+
+def _give(turn: Turn, hold: Hold, chips: Chips) -> None:
+    turn.put_hold(replace(hold, chips=chips, wish=frozenset()))
+    turn.put_container(replace(turn.node.containers[hold.key], chips=chips, used=frozenset()))

@@ -1,0 +1,1 @@
+"""Containers that stop and start together, or one after the other."""

@@ -1,0 +1,313 @@
+"""Groups: a stop of one member stops all, and none is started before all can be.
+
+Rules:
+1. `couple` looks at what is, not at what happened: a member is held while no round is on, so a round begins.
+2. In a round every member is held, whatever its ring; what else keeps one from its start keeps all (`scope`).
+3. A round never overrules a container's own wish: one that cmgr must not stop is waited for until its life has ended.
+4. A member that a person takes out of a round is theirs, and the others go on. They wait for one that is removed.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from cmgr.model.containers.healing import begin_anew, confirm
+from cmgr.model.containers.together.spanning import call
+from cmgr.model.scope import (
+    Block,
+    blocks_its_group,
+    group_obstacle,
+    handled_faults,
+    is_coupled,
+    is_held_down,
+    members_of,
+    observing,
+    own_blocker,
+    why_idle,
+)
+from cmgr.model.turn import Turn
+from cmgr.model.values.fleet import gate, left_out, starts_here
+from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import GroupRestartOrdered, GroupResumeOrdered
+from cmgr.model.values.node import Node, is_unsure
+from cmgr.model.values.services.containers import Container, ContainerKey, full_name
+from cmgr.model.values.services.groups import Group, GroupPhase, over
+from cmgr.words import span
+
+
+def couple(turn: Turn) -> None:
+    """Let the round of every group go on, and begin one where a member is held."""
+    if observing(turn.node):
+        return
+    held = (turn.node.containers.get(key) for key in turn.node.holds)
+    names = {c.group for c in held if c is not None and c.group}
+    names |= {name for name in turn.node.fleet_groups if call(turn.node, name) is not None}
+    # A member that was left behind is one again as soon as it runs, and not only when its next stop is looked at.
+    for name in sorted(names | {g.name for g in turn.node.groups.values() if g.in_round or g.out}):
+        _couple(turn, turn.node.groups.get(name) or Group(name))
+
+
+def _couple(turn: Turn, group: Group) -> None:
+    left = group.out & turn.node.containers.keys()
+    group = replace(group, out=left if group.in_round else _still_down(turn, left))
+    group = _called(turn, group)
+    if group.phase is GroupPhase.STARTING:
+        group = _starting(turn, group)
+    elif group.phase is GroupPhase.RUNNING:
+        group = _begun_anew(turn, group)
+    if group.phase is GroupPhase.HALTING:
+        group = _halting(turn, group)
+    if group.in_round or group.name in turn.node.groups:
+        turn.put_group(group)
+
+
+def _called(turn: Turn, group: Group) -> Group:
+    """Follow the round that the appliances of the fleet have agreed on, if the members here are not held for it yet."""
+    document = call(turn.node, group.name)
+    if document is None:
+        return group
+    if group.phase is GroupPhase.HALTING:
+        group = replace(group, round=document.round)
+    else:
+        group = begin(turn, group, f"{document.by}: {document.cause}", number=document.round)
+    known = turn.node.fleet_groups[group.name]
+    turn.put_fleet_group(replace(known, held=document.round, alone=False, looked=0))
+    if document.ordered and document.by != turn.node.engine.name:
+        group = _take_in(turn, group)
+    return group
+
+
+def _still_down(turn: Turn, keys: Iterable[ContainerKey]) -> frozenset[ContainerKey]:
+    return frozenset(k for k in keys if (hold := turn.node.holds.get(k)) is not None and is_held_down(hold))
+
+
+def _begun_anew(turn: Turn, group: Group) -> Group:
+    """Begin a round if a member is held that belongs to none."""
+    for container in members_of(turn.node, group.name):
+        hold = turn.node.holds.get(container.key)
+        if hold is None or container.key in group.out | group.members or not is_coupled(turn.node, container):
+            continue
+        if _stops_all(turn, hold):
+            return begin(turn, group, _why_held(turn, hold), hold)
+    return group
+
+
+def _stops_all(turn: Turn, hold: Hold) -> bool:
+    """Return whether the others are to be stopped because this one is held."""
+    if not is_held_down(hold):
+        return False
+    if hold.cause is not Cause.HEAL or hold.state is HoldState.STOPPING:
+        return True
+    # It died and is to be healed: perhaps a person had stopped it. The wait and a list have to bear it out first.
+    due = hold.retry_at is None or turn.at >= hold.retry_at
+    managed = hold.key.runtime in turn.node.runtimes
+    return not hold.failed and hold.command is None and due and managed and confirm(turn, hold)
+
+
+def _why_held(turn: Turn, hold: Hold) -> str:
+    if hold.cause is Cause.HEAL:
+        return f"{hold.name} {'died by itself' if hold.died else 'is unhealthy'}"
+    if hold.tries and hold.error:
+        return f"{hold.name}: {hold.error}"
+    ring = turn.ring_for(hold.chips)
+    faults = handled_faults(turn.node, ring) if ring is not None and hold.episode else []
+    what = f"{faults[0].code} ({faults[0].level.name}) on chip {faults[0].chip}" if faults else "an ordered reset"
+    return f"{hold.name} stops for {what}" if hold.episode else f"{hold.name} is held"
+
+
+def begin(turn: Turn, group: Group, cause: str, hold: Hold | None = None, *, number: int = 0) -> Group:
+    """Begin a round; one that is on ends with it. `number`: the one that the fleet has given it, if it has."""
+    if group.in_round:
+        group = over(group, turn.at, "again")
+    known = turn.node.fleet_groups.get(group.name)
+    if known is not None and not number:
+        turn.put_fleet_group(replace(known, held=0, alone=False))  # It is this appliance's own, until all agree.
+    number = number or max(group.round, known.round if known is not None else 0) + 1
+    ring = turn.ring_for(hold.chips) if hold is not None else None
+    turn.note(NoteKind.HOLD, f"group {group.name}: round {number} begins, all members stop: {cause}", ring)
+    return Group(
+        group.name,
+        GroupPhase.HALTING,
+        number,
+        since=turn.at,
+        began=turn.at,
+        cause=cause,
+        out=_still_down(turn, group.out),
+        history=group.history,
+    )
+
+
+def _halting(turn: Turn, group: Group) -> Group:
+    for container in members_of(turn.node, group.name):
+        if container.key not in group.out and is_coupled(turn.node, container):
+            _hold_member(turn, group, container)
+    found = members_of(turn.node, group.name)
+    keys = frozenset(c.key for c in found if c.key not in group.out and is_coupled(turn.node, c))
+    back = {full_name(c.key, c.name) for c in found}
+    group = replace(group, members=_still_down(turn, keys), missing=group.missing - back)
+    known, obstacle = turn.node.fleet_groups.get(group.name), group_obstacle(turn.node, group, turn.at)
+    if not group.members and (known is None or obstacle is None):
+        turn.note(NoteKind.HOLD, f"group {group.name}: round {group.round} is over: no member is held any more")
+        return over(group, turn.at, "given back")
+    if obstacle is not None:
+        if known is not None and starts_here(known) and obstacle.kind is Block.CHIP:
+            return _halting(turn, begin(turn, group, obstacle.why))  # The others start by now: all have to stop again.
+        return group
+    if gate(turn.node.engine, known):
+        return group
+    turn.note(NoteKind.HOLD, f"group {group.name}: all members are down and can be started")
+    return replace(group, phase=GroupPhase.STARTING, since=turn.at, up=frozenset())
+
+
+def _hold_member(turn: Turn, group: Group, container: Container) -> None:
+    hold = turn.node.holds.get(container.key)
+    if container.seen is None or (hold is not None and (is_held_down(hold) or hold.command is not None)):
+        return
+    if container.running and blocks_its_group(container):
+        return
+    if not container.running and (hold is not None or not _died_with_it(turn, group, container)):
+        return
+    policy = hold.restart_policy if hold is not None else container.restart_policy
+    turn.put_hold(_made(turn, container, policy))
+    text = f"{container.name} will be stopped, and started again with its group {group.name}"
+    if not container.running:
+        text = f"{container.name} died by itself and will be started again with its group {group.name}"
+    turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
+
+
+def _died_with_it(turn: Turn, group: Group, container: Container) -> bool:
+    """Return whether it died shortly before the round began, or in it: a member takes the others with it."""
+    if container.exit is None or not container.exit.by_itself or not container.wanted or blocks_its_group(container):
+        return False
+    began, since = group.began or turn.at, container.since or turn.at
+    return since >= began - turn.node.policy.death_window
+
+
+def _made(turn: Turn, container: Container, restart_policy: str) -> Hold:
+    return replace(
+        hold_on(container, turn.at, Cause.GROUP),
+        died=not container.running and container.exit is not None and container.exit.by_itself,
+        restart_policy=restart_policy,
+        down=None if container.running else turn.at,
+        frozen=container.frozen,
+    )
+
+
+def _starting(turn: Turn, group: Group) -> Group:
+    held = _still_down(turn, group.members)
+    for key in sorted(held):
+        hold = turn.node.holds[key]
+        why = _why_not(turn, group, hold)
+        if why:
+            return begin(turn, group, why, hold)
+    up = group.up | (group.members - held)
+    group = _begun_anew(turn, replace(group, up=up) if up != group.up else group)
+    if group.phase is GroupPhase.HALTING or held:
+        return group
+    length = span(turn.at - group.began) if group.began is not None else ""
+    turn.note(NoteKind.RESULT, f"group {group.name}: round {group.round} is over: its members run again after {length}")
+    return over(group, turn.at, "resumed" if _still_down(turn, group.out) else "recovered")
+
+
+def _why_not(turn: Turn, group: Group, hold: Hold) -> str:
+    """Return why a member that is yet to be started ends this round; nothing while it may be started."""
+    if hold.key in group.up:
+        return _why_held(turn, hold)
+    if hold.failed:
+        return f"{hold.name} cannot be started: {hold.error}"
+    blocker = own_blocker(turn.node, hold)
+    return f"{hold.name} cannot be started any more: {blocker.why}" if blocker.kind is Block.CHIP else ""
+
+
+def why_coupled(turn: Turn, hold: Hold) -> str:
+    """Return the reason of a stop or start for the container's group; nothing for any other."""
+    container = turn.node.containers.get(hold.key)
+    group = turn.node.groups.get(container.group) if container is not None else None
+    return f"round {group.round} of group {group.name}" if group is not None and hold.cause is Cause.GROUP else ""
+
+
+def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
+    """Begin a round over all existing members, also those that are down: the order is what entitles."""
+    said = f": {fact.reason}" if fact.reason else ""
+    turn.note(NoteKind.ACTION, f"{fact.who} ordered that group {fact.group} is restarted{said}")
+    if observing(turn.node):
+        turn.note(NoteKind.WARNING, f"group {fact.group} is not restarted: {why_idle(turn.node)}")
+        return
+    members = [c for c in members_of(turn.node, fact.group) if is_coupled(turn.node, c) and not blocks_its_group(c)]
+    if not members:
+        return
+    group = begin(turn, turn.node.groups.get(fact.group) or Group(fact.group), f"ordered by {fact.who}{said}")
+    known = turn.node.fleet_groups.get(fact.group)
+    if known is not None and (known.whole or left_out(known)):
+        turn.put_fleet_group(replace(turn.node.fleet_groups[fact.group], restart=known.round + 1))
+    turn.put_group(_halting(turn, _take_in(turn, group)))
+
+
+def _take_in(turn: Turn, group: Group) -> Group:
+    """Take all existing members into the round, also those that are down: a person has ordered it."""
+    members = [c for c in members_of(turn.node, group.name) if is_coupled(turn.node, c) and not blocks_its_group(c)]
+    for container in members:
+        hold = turn.node.holds.get(container.key)
+        begin_anew(turn, container.key)
+        if hold is not None and is_held_down(hold):
+            turn.put_hold(_tried_anew(hold))
+        elif not container.running and hold is None:
+            turn.put_hold(replace(_made(turn, container, container.restart_policy), tries=0))
+    return replace(group, out=frozenset())
+
+
+def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
+    """Try again what was given up, and start what can be started now without waiting for the rest.
+
+    In a group over appliances that is about the members here: the other appliances are waited for, unless the order
+    says not to.
+    """
+    group, known = turn.node.groups.get(fact.group), turn.node.fleet_groups.get(fact.group)
+    for_whom = ", ".join(sorted(fact.without)) or ("any other appliance" if fact.alone else "nobody")
+    turn.note(NoteKind.ACTION, f"{fact.who} ordered that group {fact.group} waits for {for_whom}")
+    if known is not None and fact.without:
+        turn.put_fleet_group(replace(known, without=known.without | fact.without))
+        return
+    for container in members_of(turn.node, fact.group):
+        hold = turn.node.holds.get(container.key)
+        if hold is not None and is_held_down(hold) and (hold.failed or hold.retry_at is not None):
+            begin_anew(turn, container.key)
+            turn.put_hold(_tried_anew(hold))
+    if group is None or group.phase is not GroupPhase.HALTING or observing(turn.node):
+        return
+    rest = frozenset(k for k in group.members if not can_start(turn.node, turn.node.holds.get(k)))
+    group = replace(group, members=group.members - rest, out=group.out | rest, missing=frozenset())
+    if known is not None and fact.alone:
+        known = turn.put_fleet_group(replace(known, alone=True))
+    if gate(turn.node.engine, known):
+        left = {c.key for c in members_of(turn.node, group.name) if c.running and c.key not in group.members}
+        group = replace(group, out=group.out | left)
+    else:
+        group = replace(group, phase=GroupPhase.STARTING, since=turn.at, up=frozenset())
+    turn.put_group(group)
+
+
+def can_start(node: Node, hold: Hold | None) -> bool:
+    """Return whether this member can be started now, the others apart."""
+    if hold is None or hold.state is not HoldState.STOPPED or is_unsure(node, hold):
+        return False
+    return own_blocker(node, hold).kind is Block.NOTHING
+
+
+def _tried_anew(hold: Hold) -> Hold:
+    # That a stop was tried is not forgotten: one that is down then was stopped by us, not by a person.
+    tries = hold.tries if hold.state is HoldState.STOPPING else 0
+    return replace(hold, failed=False, tries=tries, delays=0, retry_at=None, error="")
+
+
+def forget_groups(turn: Turn) -> None:
+    """Forget the groups of which no container is left."""
+    known = {c.group for c in turn.node.containers.values()}
+    for group in list(turn.node.groups.values()):
+        if not group.in_round and group.name not in known and _is_old(group, turn.at):
+            turn.drop_group(group.name)
+
+
+def _is_old(group: Group, at: datetime) -> bool:
+    return group.since is None or (at - group.since).total_seconds() > 3600

@@ -1,0 +1,78 @@
+"""Heirs: the containers that docker compose makes in the place of others (`up` with a new image, `--force-recreate`).
+
+Compose makes the new one, removes the old one, and starts what it has made. The promise to a held container is one to
+its heir from the moment in which the old one is gone.
+"""
+
+from dataclasses import replace
+
+from cmgr.model.containers.together.projects import mates
+from cmgr.model.turn import Turn
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container, ContainerKey
+
+
+def passed_on(turn: Turn, hold: Hold) -> bool:
+    """Promise to the heir of a held container, which is gone, what was promised to that. Return whether it has one."""
+    heir = _heir(turn.node, hold.key)
+    if heir is None:
+        return False
+    made_anew = f"compose has made {hold.name} anew"
+    if heir.key in turn.node.holds:
+        text = f"{made_anew}, and that one is held itself"
+    elif heir.running:
+        text = f"{hold.name} is no longer held: {made_anew}, and that one runs"
+    elif not heir.enabled or heir.strategy is Strategy.NEVER or heir.auto_remove or hold.cause is Cause.HEAL:
+        text = f"{hold.name} is no longer held: {made_anew}, and that one is left to compose"
+    else:
+        text = f"{made_anew}: it is started in the place of the one that was held"
+        turn.put_hold(_inherited(turn, hold, heir))
+        _replace_member(turn, hold.key, heir)
+    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=heir.key)
+    return True
+
+
+def _heir(node: Node, key: ContainerKey) -> Container | None:
+    container = node.containers.get(key)
+    old = container.composed if container is not None else None
+    if container is None or old is None or not old.number or old.made is None:
+        return None
+    heirs = [
+        (new.made, mate)
+        for mate in mates(node, container)
+        if mate.key != key and (new := mate.composed) is not None
+        if (new.service, new.number) == (old.service, old.number) and new.made is not None and new.made > old.made
+    ]
+    return max(heirs, key=lambda heir: (heir[0], heir[1].key))[1] if heirs else None
+
+
+def _inherited(turn: Turn, hold: Hold, heir: Container) -> Hold:
+    # Its name is one for the moment: compose gives it the old one's.
+    fresh = Hold(heir.key, hold.name, heir.chips or hold.chips, hold.episode, hold.since, HoldState.STOPPED, heir.run)
+    return replace(
+        fresh,
+        order=heir.order,
+        grace=heir.grace,
+        restart_policy=heir.restart_policy,
+        cause=hold.cause,
+        down=turn.at,
+        inherited=True,
+    )
+
+
+def _replace_member(turn: Turn, key: ContainerKey, heir: Container) -> None:
+    """Let the round of its group go on with the heir."""
+    group = turn.node.groups.get(heir.group)
+    if group is not None and key in group.members:
+        turn.put_group(replace(group, members=group.members - {key} | {heir.key}, up=group.up - {key}))
+
+
+def heir_started(turn: Turn, hold: Hold, container: Container) -> None:
+    """Compose has started what it made, and knows nothing of chips: nobody wishes it to run on bad ones by that."""
+    text = f"compose has started {hold.name}, whose chips are not well: it is stopped until they are"
+    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    again = replace(hold, state=HoldState.STOPPING, run=container.run, tries=0, delays=0, retry_at=None, error="")
+    turn.put_hold(replace(again, told=None, inherited=False))

@@ -1,0 +1,78 @@
+"""Waiting for one another: who is stopped and who is started first, and for how long the others wait."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from cmgr.model.containers.together.projects import is_coming, needed_holds, needing_holds, unready_until
+from cmgr.model.scope import is_starting
+from cmgr.model.turn import Turn
+from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.node import Node
+
+
+def stops_before(turn: Turn, hold: Hold) -> bool:
+    """Return whether one with a higher order has not been answered its first stop, and has time left for that."""
+    if turn.at >= hold.since + turn.node.policy.limits.order_wait:
+        return False
+    before = [
+        other for other in turn.node.holds.values() if other.order > hold.order and _is_being_stopped(turn, other)
+    ]
+    first = [h for h in needing_holds(turn.node, hold) if _is_being_stopped(turn, h)]
+    return bool(first or _of_same_order(turn, hold, before))
+
+
+def _is_being_stopped(turn: Turn, other: Hold) -> bool:
+    asked = other.state is HoldState.STOPPING and not other.error and other.key.runtime in turn.node.runtimes
+    return asked and not _had_its_time(turn, other)
+
+
+def starts_before(turn: Turn, hold: Hold) -> bool:
+    """Return whether one with a lower order is still on its way up, and has time left for that."""
+    before = [
+        other for other in turn.node.holds.values() if other.order < hold.order and not _had_its_time(turn, other)
+    ]
+    if any(is_starting(turn.node, other) for other in _of_same_order(turn, hold, before)):
+        return True
+    until = unready_until(turn.node, hold)
+    if until is not None and turn.at < until:
+        return True
+    needed = needed_holds(turn.node, hold)
+    return any(is_coming(turn.node, other) and not _had_its_time(turn, other) for other in needed)
+
+
+def order_times(node: Node) -> Iterator[datetime]:
+    """Yield when containers wait no longer for others because of the order."""
+    for hold in node.holds.values():
+        if hold.state is HoldState.STOPPING and hold.told is None:
+            yield hold.since + node.policy.limits.order_wait
+        elif (until := _waited_for_until(node, hold)) is not None:
+            yield until
+        if (ready := unready_until(node, hold)) is not None:
+            yield ready
+
+
+def _had_its_time(turn: Turn, other: Hold) -> bool:
+    until = _waited_for_until(turn.node, other)
+    return until is not None and turn.at >= until
+
+
+def _waited_for_until(node: Node, hold: Hold) -> datetime | None:
+    """Return until when others that come later in the order wait for it; None while it has been told nothing."""
+    most = node.policy.limits.order_wait
+    if hold.told is None:
+        return None
+    return hold.told + (min(hold.grace, most) if hold.state is HoldState.STOPPING else most)
+
+
+def _of_same_order(turn: Turn, hold: Hold, others: list[Hold]) -> list[Hold]:
+    """Return those whose order counts for this one: on the same rings, or in the same group, whatever the rings."""
+    if not others:
+        return []
+    chips = frozenset(c for ring in turn.rings_of(hold.chips) for c in ring.chips)
+    group = _group(turn, hold)
+    return [o for o in others if not chips.isdisjoint(o.chips) or (group and _group(turn, o) == group)]
+
+
+def _group(turn: Turn, hold: Hold) -> str:
+    container = turn.node.containers.get(hold.key)
+    return container.group if container is not None else ""

@@ -1,0 +1,1 @@
+"""Facts that come into the model, and commands that go out of it."""

@@ -1,0 +1,1 @@
+"""Containers, and the forms in which people run them: projects, groups, slots."""

@@ -1,0 +1,154 @@
+"""Containers that use chips, as their runtimes describe them."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from cmgr.model.values.chips import UNCLEAR, ChipId
+from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.life import ThisLife
+from cmgr.model.values.services.compose import Composed
+
+NO_RESTART = ""
+"""The restart policy of a container that no runtime restarts on its own."""
+
+DEFAULT_GRACE = timedelta(seconds=10)
+
+HEALTHY = "healthy"
+"""The health of a container whose own check is content."""
+
+UNHEALTHY = "unhealthy"
+"""The health of a container whose own check fails."""
+
+
+TIED = "was given its chips for good by its runtime: one on a slot could be moved"
+"""The reason why a container of most runtimes cannot be given other chips, in words that follow its name."""
+
+
+class Spare(StrEnum):
+    """Whether a container may be moved to other chips: where it says nothing, one on a slot may, and no other may."""
+
+    AUTO = "auto"
+    NEVER = "never"
+
+
+class ContainerKey(NamedTuple):
+    """Names one container on this machine. Docker has one namespace, the empty one."""
+
+    runtime: str
+    namespace: str
+    id: str
+
+
+def full_name(key: ContainerKey, name: str) -> str:
+    """Return what tells a container from others whichever one of that name it is: runtime, namespace and name."""
+    return "/".join((key.runtime, key.namespace, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a container's last life ended.
+
+    `asked`: somebody told it to stop (True), nobody did (False), or the runtime cannot tell any more (None).
+    `missed`: its runtime's daemon was not there to tell of it; perhaps it ended the container as it went or came.
+    """
+
+    code: int
+    at: datetime
+    asked: bool | None = None
+    missed: ThisLife[bool] = False
+
+    @property
+    def by_itself(self) -> bool:
+        """Return whether it died with an error that nobody asked for.
+
+        Where that is not known, 130, 137 and 143 (SIGINT, SIGKILL, SIGTERM) count as asked for: starting what a
+        person stopped is worse than leaving it down.
+        """
+        if self.asked is None:
+            return self.code not in (0, 130, 137, 143)
+        return self.code != 0 and not self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """A container's wish to be restarted when it ails. The policy decides where it says nothing (`HealPolicy`)."""
+
+    limit: int | None = None
+    backoff: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container as its runtime describes it.
+
+    `claims`: what its definition says about chips (see `chips.resolve`); `chips`: what that means on this machine,
+    filled in by the model, as is `wanted`: it ought to run (`model/wanted.py`). `run`: an opaque word for its present
+    or last life; a new start gives a new word.
+    `used`: those of `chips` on which the driver has seen a process of this life.
+    `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
+    model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
+    wish that. `health`: what its own check says while it runs, "starting", `HEALTHY` or `UNHEALTHY`; "" without one.
+    `says_within`: how long after a start that check takes at most to say whether it is healthy; None without one.
+    `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
+    `needs_network`: it is of no use where a chip's link is dead. `group`: the group that it is a member of, or nothing;
+    `group_size`: how many members that has in all, 0 where its labels do not say.
+    `composed`: its place in a project of docker compose, if it has one.
+    `before_stop`: a command with its arguments that is run inside of it before its stop signal.
+    `deaf`: it has been told that its first process does not take its stop signal.
+    `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`).
+    `told_before`: it is down, and an earlier life of cmgr has seen this end.
+    `hang`: it hangs when it and its chips have done nothing else for so long; None: nobody looks.
+    `made_for`: what its definition said about chips before cmgr gave it others; nothing where it never did. `tied`: why
+    its runtime cannot do that, in words that follow its name; nothing where it can.
+    `min_chips`: with so many chips it may be started where no spare is there; 0: only with all.
+    `unit`: the unit of systemd that runs it, if one does. Of such a unit, which is a container of the runtime systemd,
+    `covers` are the claims of the containers that it runs, part of its own, and `runs` their names where it was found
+    to run them; both are remembered while it is down. `ended`: how the last of them ended in its present life.
+    """
+
+    key: ContainerKey
+    name: str
+    claims: frozenset[str] = frozenset()
+    running: bool = False
+    run: str = ""
+    exit: Exit | None = None
+    grace: timedelta = DEFAULT_GRACE
+    strategy: Strategy | None = None
+    order: int = 0
+    enabled: bool = True
+    restart_policy: str = NO_RESTART
+    auto_remove: bool = False
+    warnings: tuple[str, ...] = ()
+    chips: frozenset[ChipId] = frozenset()
+    used: frozenset[ChipId] = frozenset()
+    since: datetime | None = None
+    wanted: bool = False
+    composed: Composed | None = None
+    before_stop: tuple[str, ...] = ()
+    deaf: bool = False
+    needs_network: bool = False
+    group: str = ""
+    spare: Spare | None = None
+    min_chips: int = 0
+    unit: str = ""
+    covers: frozenset[str] = frozenset()
+    runs: frozenset[str] = frozenset()
+    made_for: frozenset[str] = frozenset()
+    tied: str = TIED
+    seen: ThisLife[datetime | None] = None
+    heal: ThisLife[Heal | None] = None
+    group_size: ThisLife[int] = 0
+    health: ThisLife[str] = ""
+    says_within: ThisLife[timedelta | None] = None
+    unread: ThisLife[str] = ""
+    frozen: ThisLife[bool] = False
+    told_before: ThisLife[bool] = False
+    ended: ThisLife[Exit | None] = None
+    hang: ThisLife[timedelta | None] = None
+
+    @property
+    def unclear(self) -> bool:
+        """Return whether it runs, can reach chips, and nobody knows which it uses."""
+        return self.running and UNCLEAR in self.claims and not self.chips

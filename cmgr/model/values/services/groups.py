@@ -1,0 +1,75 @@
+"""Groups: containers of which none is of use without the others. They stop and start together, round by round."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from cmgr.model.values.services.containers import ContainerKey
+
+MOST_ROUNDS = 8
+"""So many of the last rounds of a group are remembered."""
+
+
+class GroupPhase(StrEnum):
+    """Where a group's round is. `RUNNING`: there is none. `HALTING`: its members are stopped, and none is started."""
+
+    RUNNING = "running"
+    HALTING = "halting"
+    STARTING = "starting"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round that is over. `outcome`: "recovered", "resumed" (without some), "again" (the next one
+    began) or "given back"."""
+
+    number: int
+    began: datetime
+    ended: datetime
+    cause: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group and its round: `round` numbers it, `cause` is why it began, `since` when its phase did.
+
+    `members`: those that this round stops and starts. `up`: those of them that run again. `out`: those that a person
+    has taken out of the round, or left behind. `missing`: full names of those that were removed in mid-round.
+    `restarts`: how often something else has started a member of this full name in this round.
+    """
+
+    name: str
+    phase: GroupPhase = GroupPhase.RUNNING
+    round: int = 0
+    since: datetime | None = None
+    began: datetime | None = None
+    cause: str = ""
+    members: frozenset[ContainerKey] = frozenset()
+    up: frozenset[ContainerKey] = frozenset()
+    out: frozenset[ContainerKey] = frozenset()
+    missing: frozenset[str] = frozenset()
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    history: tuple[Round, ...] = ()
+
+    @property
+    def in_round(self) -> bool:
+        return self.phase is not GroupPhase.RUNNING
+
+
+def over(group: Group, at: datetime, outcome: str) -> Group:
+    """Return the group when its round has ended so."""
+    last = Round(group.round, group.began or at, at, group.cause, outcome)
+    return Group(
+        group.name, round=group.round, since=at, out=group.out, history=(*group.history, last)[-MOST_ROUNDS:]
+    )  # fmt: skip
+
+
+def not_ahead(group: Group, at: datetime) -> Group:
+    """Return it as it fits a clock that may have been set back between two lives."""
+    return replace(
+        group,
+        since=None if group.since is None else min(group.since, at),
+        began=None if group.began is None else min(group.began, at),
+    )

@@ -1,0 +1,103 @@
+"""Answers requests over HTTP/1.1, by a table of routes: for the control socket, and for who scrapes metrics."""
+
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from cmgr.errors import CmgrError
+from cmgr.service.door.http.reception import Guest, Reception
+from cmgr.service.door.http.talk import Asked, Reply, as_json, refused
+from cmgr.service.door.routes import LINES, Found, Page, Request, Route, Stream, Unwell, WrongMethod, find, status_of
+
+Report = Callable[[str, BaseException], None]
+
+
+class Server:
+    """Answers whoever comes to a socket that listens, from `start` to `close`.
+
+    `report` is told, on a thread of the server, of each exception that is a bug in an answer. A request must be there
+    within `patience` seconds.
+    """
+
+    def __init__(self, routes: Sequence[Route], report: Report, patience: float) -> None:
+        self._routes = routes
+        self._report = report
+        self._patience = patience
+        self._requests: queue.SimpleQueue[tuple[Guest, Asked] | None] = queue.SimpleQueue()
+        self._reception: Reception | None = None
+        self._threads: tuple[threading.Thread, ...] = ()
+
+    def start(self, listening: socket.socket, name: str, threads: int) -> None:
+        """Serve there, on so many threads beside the one that takes requests in. Does not block."""
+        reception = Reception(listening, lambda guest, asked: self._requests.put((guest, asked)), self._patience, name)
+        self._threads = tuple(
+            threading.Thread(target=self._serve, args=(reception,), name=f"{name}-{n}", daemon=True)
+            for n in range(threads)
+        )
+        for thread in self._threads:
+            thread.start()
+        reception.start()
+        self._reception = reception
+
+    def close(self, seconds: float) -> None:
+        """Take no request any more. Blocks up to so many seconds for answers under way. Safe to repeat."""
+        reception, self._reception = self._reception, None
+        if reception is None:
+            return
+        until = time.monotonic() + seconds
+        reception.close(seconds)
+        for _ in self._threads:
+            self._requests.put(None)
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def followed(self) -> bool:
+        """Return whether somebody reads a stream. Any thread."""
+        return self._reception is not None and self._reception.streams() > 0
+
+    def tell(self, data: bytes) -> None:
+        """Send this to everybody who reads a stream. Does not block. Any thread."""
+        if self._reception is not None:
+            self._reception.tell(data)
+
+    def _serve(self, reception: Reception) -> None:
+        while (item := self._requests.get()) is not None:
+            guest, asked = item
+            reply = self._reply(guest, asked)
+            if reply is None:
+                reception.stream(guest, LINES)
+            else:
+                reception.answer(guest, reply)
+
+    def _reply(self, guest: Guest, asked: Asked) -> Reply | None:
+        """Return the answer; None: it is a stream."""
+        try:
+            return self._answer(guest, asked, find(self._routes, asked.method, asked.target, asked.body))
+        except WrongMethod as error:
+            return refused(status_of(error), error, ("Allow", error.allowed))
+        except CmgrError as error:
+            return refused(status_of(error), error)
+        except Exception as error:
+            # The thread must outlive a bug in one request, and the peer must hear of it.
+            self._report(f"cannot answer {asked.method[:20]} {asked.target[:80]}: please report it", error)
+            told = CmgrError("cannot answer: internal error of the service", hint="see journalctl -u cmgr")
+            return refused(500, told)
+
+    @staticmethod
+    def _answer(guest: Guest, asked: Asked, found: Found) -> Reply | None:
+        # The tag before the answer: so that an answer is never older than its tag.
+        tag = None if found.route.tag is None else f'"{found.route.tag()}"'
+        if tag is not None and tag in asked.tags.replace("W/", "").split(", "):
+            return Reply(304, b"", headers=(("ETag", tag),))
+        answer = found.route.answer(Request(found.route.do, found.args, guest.peer.uid, guest.peer.pid))
+        match answer:
+            case Stream():
+                return None
+            case Page():
+                return Reply(200, answer.body, found.route.kind)
+            case Unwell():
+                return as_json(503, answer.value)
+            case _:
+                return as_json(200, answer, *([("ETag", tag)] if tag is not None else []))

@@ -1,0 +1,191 @@
+"""Orders of a person that are about slots. Each is checked here, so that a refusal says why and what to do."""
+
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from cmgr.errors import BadRequest, CmgrError, NotThere
+from cmgr.model.containers.moving.moves import to_reserve, users_of, why_not
+from cmgr.model.containers.moving.placing import why_not_placed
+from cmgr.model.containers.moving.spares import free_chips
+from cmgr.model.values.chips import SLOT, ChipId, listed
+from cmgr.model.values.handling.policy import Packing
+from cmgr.model.values.messages.facts import MoveOrdered, Ordered, ReserveOrdered, SlotOrdered, SlotRemoveOrdered
+from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.slots import NAME, slots_of
+from cmgr.service.door.routes import Request
+from cmgr.view.advice import called
+from cmgr.words import counted, stamp
+
+if TYPE_CHECKING:
+    from cmgr.view import slot_shapes
+
+MOST = 64
+"""As many chips as a machine can have."""
+
+LONGEST_RESERVATION = timedelta(hours=1)
+
+IN_ONE_RING = "ring"
+"""The policy of those who want chips of one ring, or none."""
+
+_ITEM = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class SlotOrders:
+    """Any thread; each raises `CmgrError`. `give` returns when the order is in force; `who` names who asks."""
+
+    node: Callable[[], Node]
+    now: Callable[[], datetime]
+    give: Callable[[Ordered], None]
+    who: Callable[[Request], str]
+
+    def create(self, request: Request) -> "slot_shapes.SlotMade":
+        name = _name(request)
+        chips, count = _chips(request), request.args.get("count")
+        if bool(chips) is (count is not None):
+            raise BadRequest(f"cannot create slot {name}: give either count or chips")
+        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= MOST):
+            raise BadRequest(f"cannot create slot {name}: count must be from 1 to {MOST}")
+        if name in self.node().slots:
+            raise CmgrError(f"cannot create slot {name}: there is one", hint=f"cmgr slot assign {name} CHIPS")
+        if chips and (why := why_not(self.node(), name, chips)):
+            raise CmgrError(f"cannot create slot {name}: {why}", hint="cmgr chips")
+        self.give(SlotOrdered(name, self.who(request), chips, count if isinstance(count, int) else 0))
+        made = self.node().slots.get(name)
+        if made is None:
+            raise CmgrError(f"cannot create slot {name}: {_too_few(self.node())}", hint="cmgr chips")
+        return {"slot": name, "chips": sorted(made.chips), "device": f"{SLOT}{name}"}
+
+    def assign(self, request: Request) -> "slot_shapes.SlotAssigned":
+        container = self._on_no_slot(request)
+        if container is not None:
+            return self._move(request, container)
+        name = self._there(request)
+        slot, chips = self.node().slots[name], _chips(request)
+        stop = request.args.get("stop", False) is True
+        if len(chips) != len(slot.chips):
+            has, is_ = counted(len(slot.chips), "chip"), "chip is" if len(chips) == 1 else "chips are"
+            raise CmgrError(
+                f"cannot assign slot {name}: it has {has}, and {len(chips)} {is_} given",
+                hint="the number never changes: make another slot",
+            )
+        if why := why_not(self.node(), name, chips):
+            raise CmgrError(f"cannot assign slot {name}: {why}", hint="cmgr chips")
+        running = [container for container in users_of(self.node(), name) if container.running]
+        names = [called(self.node(), container.key) for container in running]
+        if running and chips != slot.given and not stop:
+            hint = "--stop stops it, and starts it again on the other chips"
+            raise CmgrError(f"cannot assign slot {name}: {', '.join(names)} runs on it", hint=hint)
+        if not all(container.enabled for container in running):
+            raise CmgrError(f"cannot assign slot {name}: {names[0]} has the label cmgr.enable=false", hint="stop it")
+        self.give(SlotOrdered(name, self.who(request), chips, stop=stop))
+        return {"slot": name, "chips": sorted(chips), "containers": names if chips != slot.given else []}
+
+    def _on_no_slot(self, request: Request) -> Container | None:
+        """Return the container that is meant, where no slot has this name."""
+        node, name = self.node(), str(request.args.get("slot"))
+        if name in node.slots:
+            return None
+        found = [container for key, container in node.containers.items() if name in (container.name, called(node, key))]
+        return found[0] if len(found) == 1 and not slots_of(found[0]) else None
+
+    def _move(self, request: Request, container: Container) -> "slot_shapes.SlotAssigned":
+        """Have a container that is on no slot started on these chips."""
+        name, chips = called(self.node(), container.key), _chips(request)
+        held, stop = container.key in self.node().holds, request.args.get("stop", False) is True
+        what = f"cannot give {name} other chips"
+        if why := why_not_placed(self.node(), container, chips):
+            hint = f"cmgr slot adopt {name}" if container.tied else "cmgr chips"
+            raise CmgrError(f"{what}: {why}", hint=hint)
+        if not held and not container.running:
+            raise CmgrError(f"{what}: it does not run, and cmgr does not hold it", hint="start it first")
+        if not held and not stop:
+            raise CmgrError(f"{what}: it runs", hint="--stop stops it, and starts it again on the other chips")
+        if not container.enabled:
+            raise CmgrError(f"{what}: it has the label cmgr.enable=false")
+        self.give(MoveOrdered(container.key, chips, self.who(request), stop=stop))
+        return {"slot": name, "chips": sorted(chips), "containers": [name] if container.running else []}
+
+    def reserve(self, request: Request) -> "slot_shapes.Reserved":
+        """Return free chips, and keep them for who asks where that is wished."""
+        count, seconds = request.args.get("count"), request.args.get("seconds")
+        if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= MOST:
+            raise BadRequest(f"cannot reserve: count must be from 1 to {MOST}")
+        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
+            raise BadRequest("cannot reserve: seconds must be a number")
+        if seconds is not None and not 0 < seconds <= LONGEST_RESERVATION.total_seconds():
+            raise BadRequest("cannot reserve: it must last longer than nothing and at most an hour")
+        asked = _asked(request, count, self.who(request))
+        if seconds is None:
+            chips = sorted(to_reserve(self.node(), asked))
+        else:
+            asked = replace(asked, until=self.now() + timedelta(seconds=seconds))
+            self.give(asked)
+            kept = self.node().reservations.values()
+            chips = sorted(each.chip for each in kept if each.asker == asked.asker)
+        if not chips:
+            raise CmgrError(f"cannot find {counted(count, 'such chip')}: {_too_few(self.node())}", hint="cmgr chips")
+        return {"available": [*chips], "until": None if seconds is None else stamp(asked.until)}
+
+    def remove(self, request: Request) -> "slot_shapes.SlotRemoved":
+        name = self._there(request)
+        names = [called(self.node(), container.key) for container in users_of(self.node(), name)]
+        if names:
+            raise CmgrError(f"cannot remove slot {name}: {', '.join(names)} asks for it", hint="remove that first")
+        self.give(SlotRemoveOrdered(name, self.who(request)))
+        return {"slot": name}
+
+    def _there(self, request: Request) -> str:
+        name = _name(request)
+        if name not in self.node().slots:
+            raise NotThere(f"cannot {_do(request)} {name}: there is no such slot", hint="cmgr slot")
+        return name
+
+
+def _asked(request: Request, count: int, who: str) -> ReserveOrdered:
+    model, policy = request.args.get("model") or "", request.args.get("policy")
+    if policy not in (None, IN_ONE_RING, *Packing):
+        raise BadRequest(f"cannot reserve: policy is none of {', '.join((IN_ONE_RING, *Packing))}")
+    one_ring = policy == IN_ONE_RING
+    packing = None if policy is None or one_ring else Packing(str(policy))
+    never = datetime.max.replace(tzinfo=UTC)
+    return ReserveOrdered(secrets.token_hex(8), who, count, never, str(model), packing, one_ring)
+
+
+def _name(request: Request) -> str:
+    name = request.args.get("slot")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise BadRequest(
+            f"cannot {_do(request)}: {str(name)[:80]!r} is no slot's name",
+            hint="small letters, digits, dots, dashes and underscores, at most 63",
+        )
+    return name
+
+
+def _do(request: Request) -> str:
+    return f"{request.do.removeprefix('slot-')} slot"
+
+
+def _chips(request: Request) -> frozenset[ChipId]:
+    """Return the chips of a list such as `4,5` or `0-3`; none where none is given."""
+    text = request.args.get("chips")
+    if text is None:
+        return frozenset()
+    found: set[ChipId] = set()
+    for item in str(text).split(","):
+        span = _ITEM.fullmatch(item.strip())
+        if span is None or int(span[2] or span[1]) - int(span[1]) not in range(MOST):
+            raise BadRequest(f"cannot {_do(request)}: {item[:40]!r} is no chip", hint="such as 4,5 or 0-3")
+        found.update(ChipId(number) for number in range(int(span[1]), int(span[2] or span[1]) + 1))
+    return frozenset(found)
+
+
+def _too_few(node: Node) -> str:
+    free, reserve = free_chips(node), node.policy.spares.reserve
+    kept = f", and spares.reserve keeps {reserve} of them for moves" if reserve else ""
+    return f"{listed(free)} {'is' if len(free) == 1 else 'are'} free{kept}" if free else "no chip is free"

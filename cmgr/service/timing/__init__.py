@@ -1,0 +1,1 @@
+"""The clock of one life, the periodic jobs, and the times of the calendar."""

@@ -1,0 +1,1 @@
+"""The threads that carry out what was decided."""

@@ -1,0 +1,205 @@
+"""A runtime's own restart policy: off while a container is held, back when it runs, and lost by no crash."""
+
+from dataclasses import replace
+
+import pytest
+
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
+from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.containers import Exit
+from cmgr.model.values.troubles import TroubleKind
+from cmgr.view.troubles import troubles
+from tests.model.builders import REQUEST, SINGLE, T0, Cmgr, container, key, names
+
+ALWAYS = "always:0"
+
+
+def waiting() -> Cmgr:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    assert cmgr.phase() is Phase.WAITING
+    return cmgr
+
+
+def policies(cmgr: Cmgr) -> list[str]:
+    return [c.restart_policy for c in cmgr.sent(SetRestartPolicy)]
+
+
+def test_it_is_switched_off_after_the_stop_and_put_back_by_the_start() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    assert not cmgr.sent(SetRestartPolicy)
+    cmgr.answer(StopContainer)
+    assert policies(cmgr) == [""]
+    cmgr.run()
+    assert (cmgr.hold("a").disarmed, cmgr.hold("a").restart_policy) == (True, ALWAYS)
+    cmgr.clears(0, REQUEST)
+    assert [c.restart_policy for c in cmgr.sent(StartContainer)] == [ALWAYS]
+    cmgr.run()
+    assert (cmgr.truth[key("a")].restart_policy, cmgr.booked("a").restart_policy) == (ALWAYS, ALWAYS)
+    assert policies(cmgr) == [""]
+
+
+def test_one_without_a_policy_is_not_touched() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    assert policies(cmgr) == []
+
+
+@pytest.mark.parametrize("disarmed", [True, False])
+def test_a_crash_of_cmgr_does_not_lose_it(disarmed: bool) -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    if disarmed:
+        cmgr.run()
+    cmgr.begin()
+    cmgr.run()
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.truth[key("a")].restart_policy) == (Phase.HEALTHY, ALWAYS)
+
+
+def test_a_crash_between_switching_it_off_and_hearing_of_that_does_not_lose_it() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.answer(StopContainer)
+    cmgr.truth[key("a")] = container("a", 0, running=False)
+    cmgr.begin()
+    cmgr.run()
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert cmgr.truth[key("a")].restart_policy == ALWAYS
+
+
+def test_switching_it_off_is_tried_again_and_told_of_once() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    for _ in range(5):
+        cmgr.answer(SetRestartPolicy, error="busy")
+        cmgr.now = cmgr.hold("a").retry_at or cmgr.now
+        cmgr.tell(facts.Tick())
+    assert policies(cmgr) == [""] * 6
+    assert cmgr.notes(NoteKind.WARNING) == ["cannot switch off the restart policy of a: busy"]
+    cmgr.run()
+    assert (cmgr.hold("a").disarmed, cmgr.hold("a").error) == (True, "")
+
+
+def test_one_whose_policy_cannot_be_switched_off_is_theirs_when_it_is_started() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    cmgr.answer(SetRestartPolicy, error="not supported")
+    assert names(cmgr.starts_by_hand("a")) == []
+    assert cmgr.hold("a").state is HoldState.RETURNING
+
+
+def test_it_is_not_switched_off_while_the_runtime_is_away() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.tell(facts.RuntimeDown("docker", "connection refused"))
+    cmgr.answer(StopContainer)
+    assert policies(cmgr) == []
+    cmgr.tell(facts.RuntimeUp("docker"))
+    assert policies(cmgr) == [""]
+
+
+def test_one_that_a_person_starts_gets_its_policy_back() -> None:
+    cmgr = waiting()
+    cmgr.starts_by_hand("a")
+    assert (cmgr.hold("a").state, policies(cmgr)) == (HoldState.RETURNING, ["", ALWAYS])
+    cmgr.sees(container("a", 0, run="by hand"))
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").restart_policy, cmgr.truth[key("a")].restart_policy) == ([], ALWAYS, ALWAYS)
+
+
+def test_one_that_a_person_starts_while_its_policy_is_being_switched_off_gets_it_back_after_that() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.run(StopContainer)
+    cmgr.answer(SetRestartPolicy, error="busy")
+    cmgr.wait(1, run=False)
+    cmgr.starts_by_hand("a")
+    assert (policies(cmgr), cmgr.hold("a").state) == (["", ""], HoldState.RETURNING)
+    cmgr.run()
+    assert policies(cmgr) == ["", "", ALWAYS]
+    assert (cmgr.held(), cmgr.truth[key("a")].restart_policy) == ([], ALWAYS)
+
+
+def test_one_that_the_daemon_starts_and_that_need_not_be_down_any_more_gets_its_policy_back() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS), container("mate", 1), policy=SINGLE)
+    cmgr.once(0, REQUEST)
+    cmgr.fault(1, REQUEST)
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.held(), cmgr.hold("a").disarmed) == (Phase.WAITING, ["a", "mate"], True)
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    cmgr.starts("a", "by the daemon")
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running, cmgr.truth[key("a")].restart_policy) == (["mate"], True, ALWAYS)
+
+
+def test_one_that_the_daemon_started_and_a_person_stopped_gets_its_policy_back() -> None:
+    cmgr = waiting()
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    cmgr.starts("a", "by the daemon")
+    cmgr.truth[key("a")] = container("a", 0, running=False, run="by the daemon", exit=Exit(143, T0, asked=True))
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running, cmgr.truth[key("a")].restart_policy) == ([], False, ALWAYS)
+
+
+def test_a_policy_that_cannot_be_put_back_is_tried_until_it_is() -> None:
+    cmgr = waiting()
+    cmgr.starts_by_hand("a")
+    for error in ("connection refused", *["no space left"] * 50):
+        assert (cmgr.held(), cmgr.hold("a").state) == (["a"], HoldState.RETURNING)
+        cmgr.answer(SetRestartPolicy, error=error, unreachable=error == "connection refused")
+        assert cmgr.hold("a").error == error
+        (trouble,) = [each for each in troubles(cmgr.node) if each.kind is TroubleKind.POLICY]
+        assert trouble.text == "container a runs without its restart policy always:0"
+        cmgr.wait(3600, run=False)
+    told = [note for note in cmgr.notes(NoteKind.WARNING) if "no space left" in note]
+    assert told == [f"cannot put the restart policy {ALWAYS} of a back yet: no space left"]
+    cmgr.run()
+    assert (cmgr.held(), cmgr.truth[key("a")].restart_policy) == ([], ALWAYS)
+    assert [each for each in troubles(cmgr.node) if each.kind is TroubleKind.POLICY] == []
+
+
+def test_a_policy_that_the_books_did_not_know_of_yet_becomes_part_of_the_hold() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0, REQUEST)
+    cmgr.truth[key("a")] = container("a", 0, restart_policy=ALWAYS)
+    cmgr.run()
+    assert (cmgr.hold("a").restart_policy, cmgr.hold("a").disarmed) == (ALWAYS, True)
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert cmgr.truth[key("a")].restart_policy == ALWAYS
+
+
+def test_an_answer_about_the_policy_that_nobody_waits_for_changes_nothing() -> None:
+    cmgr = waiting()
+    before = cmgr.node
+    command = cmgr.sent(SetRestartPolicy)[0]
+    assert cmgr.tell(facts.RestartPolicySet(command.id, key("a"))) == []
+    assert cmgr.tell(facts.RestartPolicySet(command.id, key("stranger"))) == []
+    assert cmgr.node == before
+
+
+@pytest.mark.parametrize("before", ["", ALWAYS])
+def test_one_that_a_person_sets_while_it_is_held_is_what_goes_back(before: str) -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=before))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    cmgr.sees(replace(cmgr.truth[key("a")], restart_policy="on-failure:3"))
+    cmgr.run()
+    assert (cmgr.truth[key("a")].restart_policy, cmgr.hold("a").restart_policy) == ("", "on-failure:3")
+    if before:
+        text = "a was given another restart policy meanwhile, which it gets with its start"
+        assert text in cmgr.notes(NoteKind.HOLD)
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.truth[key("a")].restart_policy) == (Phase.HEALTHY, "on-failure:3")

@@ -1,0 +1,229 @@
+"""Starting again: by order, with back-off, given up after five failures, never without a hold."""
+
+from dataclasses import replace
+
+import pytest
+
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import ListContainers, NoteKind, StartContainer, StopContainer
+from cmgr.model.values.rings import Phase
+from tests.model.builders import RESET, Cmgr, container, died, key, names
+
+
+def resuming(cmgr: Cmgr) -> Cmgr:
+    """Bring ring 0 to where its containers are being started."""
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    return cmgr
+
+
+def fail(cmgr: Cmgr, times: int, error: str = "no such image") -> None:
+    for _ in range(times):
+        cmgr.answer(StartContainer, error=error)
+        cmgr.now = cmgr.hold("a").retry_at or cmgr.now
+        cmgr.tell(facts.Tick())
+
+
+def test_containers_are_started_from_low_order_to_high_and_equals_in_parallel() -> None:
+    cmgr = Cmgr(*(container(f"{order}{n}", n, order=order) for order in (1, 0) for n in (0, 1)))
+    resuming(cmgr)
+    assert names(cmgr.pending, StartContainer) == ["00", "01"]
+    assert names(cmgr.answer(StartContainer), StartContainer) == []
+    assert names(cmgr.answer(StartContainer), StartContainer) == ["10", "11"]
+
+
+def test_a_failed_start_is_tried_again_later_each_time_and_given_up_after_five() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    waits = []
+    for _ in range(5):
+        cmgr.answer(StartContainer, error="no such image")
+        retry_at = cmgr.hold("a").retry_at or cmgr.now
+        waits.append((retry_at - cmgr.now).total_seconds())
+        cmgr.now = retry_at
+        cmgr.tell(facts.Tick())
+    assert waits == [1, 2, 4, 8, 0]
+    assert (cmgr.hold("a").failed, cmgr.hold("a").error, cmgr.phase()) == (True, "no such image", Phase.HEALTHY)
+    assert "a is given up after 5 tries: cmgr resume a" in cmgr.notes(NoteKind.WARNING)
+    assert cmgr.notes(NoteKind.CLOSED)[-1].startswith("episode 1 is over: failed")
+    cmgr.wait(3600)
+    assert len(cmgr.sent(StartContainer)) == 5
+
+
+def test_one_that_was_given_up_is_tried_again_when_a_person_says_so() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    fail(cmgr, 5)
+    assert names(cmgr.tell(facts.ResumeOrdered(key("a"), "uid 0")), StartContainer) == ["a"]
+    assert "uid 0 ordered that a is started again" in cmgr.notes(NoteKind.ACTION)
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
+
+
+def test_one_that_was_given_up_is_tried_again_by_a_new_daemon() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    fail(cmgr, 5)
+    assert names(cmgr.tell(facts.RuntimeUp("docker")), StartContainer) == []
+    assert names(cmgr.tell(facts.RuntimeUp("docker", restarted=True)), StartContainer) == ["a"]
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
+
+
+def test_an_order_to_resume_what_is_not_held_is_ignored() -> None:
+    cmgr = Cmgr(container("a", 0, running=False))
+    assert cmgr.tell(facts.ResumeOrdered(key("a"), "uid 0")) == []
+
+
+def test_an_order_to_resume_is_no_way_around_a_faulty_chip() -> None:
+    cmgr = Cmgr(container("a", 0), container("mine", 1, enabled=False))
+    cmgr.fault(0)
+    cmgr.run()
+    cmgr.tell(facts.ResumeOrdered(key("a"), "uid 0"))
+    cmgr.wait(60)
+    assert (cmgr.sent(StartContainer), cmgr.held()) == ([], ["a"])
+
+
+def test_one_that_was_given_up_is_left_down_by_the_next_episode() -> None:
+    cmgr = resuming(Cmgr(container("a", 0), container("b", 1)))
+    cmgr.answer(StartContainer, error="x")
+    cmgr.answer(StartContainer)
+    cmgr.now = cmgr.hold("a").retry_at or cmgr.now
+    cmgr.tell(facts.Tick())
+    fail(cmgr, 4)
+    cmgr.fault(0)
+    cmgr.wait(10)
+    assert (cmgr.phase(), cmgr.held(), cmgr.hold("a").failed) == (Phase.HEALTHY, ["a"], True)
+
+
+def test_a_start_that_never_reached_the_runtime_does_not_count() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    for _ in range(8):
+        cmgr.answer(StartContainer, error="connection refused", unreachable=True)
+        cmgr.wait(61, run=False)
+    assert (cmgr.hold("a").failed, cmgr.hold("a").tries, cmgr.phase()) == (False, 0, Phase.RESUMING)
+    cmgr.run()
+    assert (cmgr.held(), cmgr.phase()) == ([], Phase.HEALTHY)
+
+
+def test_starts_that_never_reach_the_runtime_are_asked_for_less_often() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    for _ in range(600):
+        if cmgr.pending:
+            cmgr.answer(StartContainer, error="connection refused", unreachable=True)
+        cmgr.wait(1, run=False)
+    assert len(cmgr.sent(StartContainer)) < 30
+    assert len(cmgr.notes()) < 30
+
+
+def test_a_start_that_worked_although_its_answer_said_no_ends_the_hold() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    cmgr.answer(StartContainer, error="timed out")
+    cmgr.starts("a", "by cmgr")
+    assert (cmgr.held(), cmgr.phase(), cmgr.ring().theirs) == ([], Phase.HEALTHY, frozenset())
+    assert "a is no longer held: it runs, so an earlier start had worked" in cmgr.notes(NoteKind.HOLD)
+
+
+def test_a_start_that_worked_before_its_answer_said_no_ends_the_hold() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    cmgr.sees(container("a", 0, run="life 2"))
+    cmgr.answer(StartContainer, error="timed out")
+    cmgr.run(ListContainers)
+    assert (cmgr.held(), cmgr.phase(), cmgr.booked("a").running) == ([], Phase.HEALTHY, True)
+
+
+def test_the_event_of_a_start_may_come_before_its_answer() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    cmgr.sees(container("a", 0, run="life 2"))
+    assert cmgr.held() == ["a"]
+    cmgr.answer(StartContainer, run="life 2")
+    assert (cmgr.held(), cmgr.phase(), cmgr.booked("a").run) == ([], Phase.HEALTHY, "life 2")
+
+
+def test_a_container_of_a_late_start_of_ours_is_stopped_by_a_new_fault() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    cmgr.answer(StartContainer, error="timed out")
+    cmgr.fault(0)
+    assert names(cmgr.starts("a", "by cmgr")) == ["a"]
+    cmgr.wait(30)
+    assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], True)
+
+
+def test_a_new_fault_while_containers_are_started_begins_again() -> None:
+    cmgr = resuming(Cmgr(container("a", 0), container("b", 1)))
+    cmgr.answer(StartContainer)
+    assert names(cmgr.fault(0)) == ["a"]
+    assert cmgr.phase() is Phase.LISTING
+    cmgr.run(StopContainer, ListContainers)
+    assert cmgr.ring().reason == "b is just being started, and is stopped after that"
+    cmgr.wait(60)
+    assert (cmgr.phase(), cmgr.held(), cmgr.ring().episode) == (Phase.HEALTHY, [], 0)
+    assert len(cmgr.notes(NoteKind.OPENED)) == 1
+
+
+def test_nothing_is_started_that_is_not_held() -> None:
+    cmgr = Cmgr(container("a", 0), container("stopped-before", 0, running=False))
+    cmgr.fault(0)
+    cmgr.wait(10)
+    assert names(cmgr.log, StartContainer) == ["a"]
+
+
+def test_an_exit_that_is_told_before_the_answer_to_its_start_is_not_lost() -> None:
+    cmgr = resuming(Cmgr(container("a", 0), container("b", 1)))
+    starting = cmgr.pending[0]
+    assert isinstance(starting, StartContainer)
+    cmgr.sees(died("a", 0, at=cmgr.now, run="life 2"))
+    cmgr.pending.remove(starting)
+    cmgr.tell(facts.ContainerStarted(starting.id, starting.key, "life 2"))
+    assert (cmgr.hold("a").tries, cmgr.booked("a").running) == (1, False)
+
+
+@pytest.mark.parametrize("kind", [facts.ContainerStarted, facts.RestartPolicySet])
+def test_answers_that_nobody_waits_for_change_nothing(
+    kind: type[facts.ContainerStarted] | type[facts.RestartPolicySet],
+) -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    before = cmgr.node
+    command = cmgr.sent(StartContainer)[0]
+    assert cmgr.tell(kind(type(command.id)("start-0"), key("a"))) == []
+    assert cmgr.tell(kind(command.id, key("stranger"))) == []
+    assert cmgr.node == before
+
+
+def test_the_reason_names_what_the_ring_waits_for_before_it_starts() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.VERIFYING)
+    cmgr.tell(facts.RuntimeDown("docker", "connection refused"))
+    cmgr.run_until(Phase.RESUMING)
+    assert cmgr.ring().reason == "starting a: cannot reach docker: connection refused"
+    assert cmgr.hold("a").state is HoldState.STOPPED
+    assert RESET in cmgr.notes(NoteKind.OPENED)[0]
+    cmgr.tell(facts.RuntimeUp("docker"))
+    cmgr.run()
+    assert (cmgr.phase(), replace(cmgr.booked("a"), since=None).running) == (Phase.HEALTHY, True)
+
+
+def test_a_start_at_which_the_runtime_fails_itself_counts_as_no_try_however_often() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    for _ in range(20):
+        cmgr.answer(StartContainer, error="no answer", runtime_ails=True)
+        hold = cmgr.hold("a")
+        assert (hold.tries, hold.failed) == (0, False)
+        cmgr.now = max(cmgr.now, hold.retry_at or cmgr.now)
+        cmgr.tell(facts.Tick())
+    warnings = [text for text in cmgr.notes() if text.startswith("cannot start a")]
+    assert warnings == ["cannot start a, and it is tried until the runtime is well: no answer"]
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.held()) == (Phase.HEALTHY, [])
+
+
+def test_one_that_runs_after_such_a_start_is_not_taken_for_a_persons() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.answer(StartContainer, error="no answer", runtime_ails=True)
+    cmgr.sees(replace(cmgr.truth[key("a")], running=True, run="ours after all", exit=None))
+    cmgr.answer(ListContainers)
+    assert "an earlier start had worked" in " ".join(cmgr.notes(NoteKind.HOLD))
+    assert cmgr.held() == []

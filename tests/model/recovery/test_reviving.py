@@ -1,0 +1,261 @@
+"""Chips that do not come up after a reset, or do not answer: that has an end, too."""
+
+from dataclasses import replace
+
+import pytest
+
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.rings import Phase
+from cmgr.view.status import containers
+from tests.model.builders import REQUEST, RING, SINGLE, Cmgr, container, names, reset_timed_out
+
+USED_UP = "3 resets of its ring within 6 h are used up"
+
+
+def not_up(*chips: int, ordered: bool = False) -> Cmgr:
+    """Return a ring that reports no fault any more since it was reset, and whose chips have not booted."""
+    cmgr = Cmgr(container("a", 0), container("b", 1))
+    if ordered:
+        cmgr.tell(facts.ResetOrdered(ChipId(0), "uid 0", stop=True))
+    else:
+        cmgr.fault(0)
+    cmgr.run_until(Phase.VERIFYING)
+    cmgr.clears(0)
+    cmgr.unbooted = set(chips)
+    cmgr.run()
+    return cmgr
+
+
+def reasons(cmgr: Cmgr) -> dict[int, str]:
+    return {int(chip): f"{i.by}: {i.reason}" for chip, i in cmgr.node.isolations.items()}
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_chips_that_do_not_boot_are_reset_within_the_budget_and_then_isolated(ordered: bool) -> None:
+    cmgr = not_up(0, ordered=ordered)
+    cmgr.wait(151)
+    assert (cmgr.phase(), cmgr.ring().failures, len(cmgr.sent(ResetRing))) == (Phase.WAITING, 1, 1)
+    assert cmgr.ring().reason == "chip 0 not booted yet"
+    cmgr.wait(11)
+    (_, again) = cmgr.sent(ResetRing)
+    assert (again.faulty, again.codes) == ((0,), frozenset())
+    assert again.reason == "chip 0 did not come up after the last reset; nobody is on chips 0-3"
+    assert cmgr.sent(StartContainer) == []
+    cmgr.wait(600)
+    assert len(cmgr.sent(ResetRing)) == 3
+    assert reasons(cmgr) == {0: f"budget: it has not come up after a reset, and {USED_UP}"}
+    assert (cmgr.phase(), cmgr.held(), cmgr.booked("b").running) == (Phase.HEALTHY, ["a"], True)
+    assert cmgr.notes(NoteKind.CLOSED)[-1].startswith("episode 1 is over: isolated")
+
+
+def test_what_is_held_on_chips_that_never_came_up_is_started_when_a_person_releases_them() -> None:
+    cmgr = not_up(0)
+    cmgr.wait(1000)
+    assert cmgr.held() == ["a"]
+    cmgr.unbooted = set()
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert cmgr.held() == ["a"]
+    cmgr.tell(facts.ReleaseOrdered(ChipId(0), "uid 0"))
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
+
+
+def test_chips_that_boot_at_last_are_not_reset_again() -> None:
+    cmgr = not_up(0)
+    cmgr.wait(155)
+    cmgr.unbooted = set()
+    cmgr.wait(4)
+    assert (cmgr.phase(), len(cmgr.sent(ResetRing)), cmgr.held()) == (Phase.HEALTHY, 1, [])
+
+
+def test_chips_that_boot_during_the_last_look_are_not_reset_again() -> None:
+    cmgr = not_up(0)
+    cmgr.wait(151)
+    cmgr.wait(11, run=False)
+    assert cmgr.ring().look is not None
+    cmgr.unbooted = set()
+    cmgr.run()
+    assert (cmgr.phase(), len(cmgr.sent(ResetRing)), cmgr.held()) == (Phase.HEALTHY, 1, [])
+
+
+def test_a_reset_that_the_driver_said_no_to_may_have_begun_and_is_given_its_time() -> None:
+    cmgr = reset_timed_out()
+    cmgr.wait(145)
+    assert (cmgr.phase(), len(cmgr.sent(ResetRing))) == (Phase.WAITING, 1)
+    cmgr.wait(10)
+    assert len(cmgr.sent(ResetRing)) == 2
+
+
+def test_nothing_is_reset_again_under_a_container_that_somebody_started_meanwhile() -> None:
+    cmgr = not_up(0)
+    cmgr.wait(151)
+    cmgr.sees(container("new", 2, strategy=SINGLE.strategy))
+    cmgr.wait(1000)
+    assert (cmgr.phase(), len(cmgr.sent(ResetRing))) == (Phase.WAITING, 1)
+    assert cmgr.ring().reason.startswith("the reset of chips 0-3 waits for new ")
+    cmgr.dies("new", 0)
+    cmgr.wait(15)
+    assert len(cmgr.sent(ResetRing)) == 2
+
+
+def test_chips_that_do_not_boot_and_that_the_driver_refuses_to_reset_are_isolated() -> None:
+    cmgr = not_up(0)
+    for _ in range(200):
+        cmgr.wait(5, run=False)
+        while cmgr.pending:
+            if any(isinstance(c, ResetRing) for c in cmgr.pending):
+                cmgr.answer(ResetRing, error="chip 0 does not answer the question who uses it", refused=True)
+            else:
+                cmgr.answer(type(cmgr.pending[0]))
+    assert len(cmgr.sent(ResetRing)) > 3
+    assert list(reasons(cmgr)) == [0]
+    assert "does not answer the question who uses it" in reasons(cmgr)[0]
+    assert (cmgr.phase(), cmgr.held()) == (Phase.HEALTHY, ["a"])
+
+
+def test_a_chip_that_does_not_answer_after_its_reset_is_isolated_and_its_mates_are_used() -> None:
+    cmgr = Cmgr(container("a", 0), container("b", 1))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.VERIFYING)
+    cmgr.silent = {0}
+    cmgr.wait(200)
+    assert len(cmgr.sent(ResetRing)) == 1
+    assert list(reasons(cmgr)) == [0]
+    assert (cmgr.phase(), cmgr.held(), cmgr.booked("b").running) == (Phase.HEALTHY, ["a"], True)
+
+
+def test_a_faulty_chip_that_does_not_answer_is_isolated_when_that_lasts() -> None:
+    cmgr = Cmgr(container("a", 0), container("b", 1))
+    cmgr.fault(0)
+    cmgr.silent = {0}
+    cmgr.wait(140)
+    assert (cmgr.phase(), cmgr.ring().reason) == (Phase.WAITING, "chip 0 does not answer: timed out")
+    cmgr.wait(21)
+    assert list(reasons(cmgr)) == [0]
+    assert (cmgr.sent(ResetRing), cmgr.held(), cmgr.booked("b").running) == ([], ["a"], True)
+
+
+def test_a_fault_is_given_up_whose_ring_a_dead_mate_keeps_from_every_reset() -> None:
+    cmgr = Cmgr(container("a", 0), container("b", 1))
+    cmgr.tell(facts.IsolateOrdered(ChipId(3), "it is broken", "uid 0"))
+    cmgr.silent = {3}
+    cmgr.fault(0)
+    cmgr.wait(161)
+    assert list(reasons(cmgr)) == [3, 0]
+    assert "chip 3 did not answer for" in reasons(cmgr)[0]
+    assert (cmgr.sent(ResetRing), cmgr.held(), cmgr.booked("b").running) == ([], ["a"], True)
+
+
+def test_nothing_is_isolated_because_the_driver_answers_nobody() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.silent = set(range(8))
+    for _ in range(20):
+        cmgr.wait(60)
+        cmgr.tell(facts.Resync())
+    assert (reasons(cmgr), cmgr.phase()) == ({}, Phase.WAITING)
+    cmgr.silent = set()
+    cmgr.wait(11)
+    assert (cmgr.phase(), len(cmgr.sent(ResetRing)), cmgr.held()) == (Phase.HEALTHY, 1, [])
+
+
+def test_an_isolated_chip_that_never_boots_is_not_waited_for_longer_than_a_boot_may_take() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.tell(facts.IsolateOrdered(ChipId(3), "it is broken", "uid 0"))
+    cmgr.unbooted = {3}
+    cmgr.fault(0)
+    cmgr.wait(149)
+    assert (cmgr.phase(), cmgr.ring().reason) == (Phase.VERIFYING, "chip 3 not booted yet")
+    cmgr.wait(2)
+    assert (cmgr.phase(), cmgr.ring().failures) == (Phase.HEALTHY, 0)
+    assert (len(cmgr.sent(ResetRing)), cmgr.held()) == (1, [])
+
+
+def test_a_reset_of_isolated_chips_is_over_when_they_have_booted() -> None:
+    cmgr = Cmgr()
+    for chip in range(4):
+        cmgr.tell(facts.IsolateOrdered(ChipId(chip), "it is broken", "uid 0"))
+    cmgr.unbooted = set(range(4))
+    cmgr.tell(facts.ResetOrdered(ChipId(0), "uid 0"))
+    cmgr.wait(20)
+    assert cmgr.phase() is Phase.VERIFYING
+    cmgr.unbooted = set()
+    cmgr.wait(3)
+    assert cmgr.phase() is Phase.HEALTHY
+
+
+def test_an_isolated_chip_that_does_not_answer_keeps_no_start_waiting_after_a_restart() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.tell(facts.IsolateOrdered(ChipId(3), "it is broken", "uid 0"))
+    cmgr.fault(0, REQUEST)
+    cmgr.run()
+    cmgr.silent = {3}
+    cmgr.begin()
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(5)
+    assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], True)
+
+
+def test_while_cmgr_only_observes_chips_that_are_not_up_are_only_looked_at() -> None:
+    cmgr = not_up(0)
+    cmgr.wait(151)
+    cmgr.tell(facts.MaintenanceOrdered(on=True, who="uid 0"))
+    stops, looks = len(cmgr.sent(StopContainer)), len(cmgr.sent(ReadRing))
+    cmgr.wait(10_000)
+    assert (len(cmgr.sent(ResetRing)), reasons(cmgr), len(cmgr.sent(StopContainer))) == (1, {}, stops)
+    assert len(cmgr.sent(ReadRing)) - looks < 1700
+    cmgr.tell(facts.MaintenanceOrdered(on=False, who="uid 0"))
+    cmgr.wait(15)
+    assert len(cmgr.sent(ResetRing)) == 2
+
+
+def test_a_restart_of_cmgr_costs_no_further_reset_and_forgets_none() -> None:
+    cmgr = Cmgr(container("a", 0), policy=replace(RING, reset=replace(RING.reset, attempts=2)))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.VERIFYING)
+    cmgr.clears(0)
+    cmgr.unbooted = {0}
+    for _ in range(12):
+        cmgr.wait(100)
+        cmgr.begin()
+    cmgr.wait(600)
+    assert len(cmgr.sent(ResetRing)) == 2
+    assert (list(reasons(cmgr)), cmgr.phase(), cmgr.held()) == ([0], Phase.HEALTHY, ["a"])
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_nothing_is_started_on_a_chip_that_is_released_before_it_is_up(silent: bool) -> None:
+    cmgr = not_up(0)
+    cmgr.wait(1000)
+    cmgr.silent, cmgr.unbooted = ({0}, set()) if silent else (set(), {0})
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    cmgr.tell(facts.ReleaseOrdered(ChipId(0), "uid 0"))
+    cmgr.wait(100)
+    assert (cmgr.held(), names(cmgr.log, StartContainer)) == (["a"], ["b"])
+    found = next(row for row in containers(cmgr.node) if row["name"] == "a")
+    assert found["reason"] == "chip 0 has not come up since its last reset"
+    cmgr.silent, cmgr.unbooted = set(), set()
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
+
+
+def test_that_a_chip_is_down_since_its_reset_is_known_beyond_that_episode() -> None:
+    cmgr = not_up(0)
+    cmgr.wait(1000)
+    cmgr.fault(1, REQUEST)
+    cmgr.run()
+    cmgr.clears(1, REQUEST)
+    cmgr.wait(30)
+    assert (cmgr.phase(), cmgr.ring().failures, cmgr.held()) == (Phase.HEALTHY, 0, ["a"])
+    cmgr.tell(facts.ReleaseOrdered(ChipId(0), "uid 0"))
+    cmgr.wait(100)
+    assert (cmgr.held(), cmgr.sent(StartContainer, "a")) == (["a"], [])
+    cmgr.unbooted = set()
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running) == ([], True)

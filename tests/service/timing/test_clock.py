@@ -1,0 +1,68 @@
+"""A system clock that was set: moments that runtimes tell by it, and jobs that wait by it."""
+
+from dataclasses import replace
+from datetime import timedelta
+from queue import SimpleQueue
+
+from cmgr.model.values.messages.commands import CommandId
+from cmgr.model.values.messages.facts import (
+    ContainerRemoved,
+    ContainerSeen,
+    ContainersListed,
+    ContainerStopped,
+    Fact,
+    Resync,
+    Tick,
+)
+from cmgr.model.values.services.containers import Exit
+from cmgr.service.timing.clock import SteadyClock, history_ends, steadied
+from cmgr.service.timing.jobs import Jobs
+from tests.model.builders import T0, container
+from tests.support.waiting import PATIENCE
+
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+
+DEAD = container("a", 0, running=False, exit=Exit(139, T0 + DAY, asked=False))
+SHIFTED = replace(DEAD, exit=Exit(139, T0, asked=False))
+ALIVE = container("b", 1)
+
+
+def test_what_a_runtime_tells_of_an_end_is_told_in_the_time_that_nobody_sets() -> None:
+    command = CommandId("1")
+    told: list[tuple[Fact, Fact]] = [
+        (ContainerSeen(DEAD), ContainerSeen(SHIFTED)),
+        (ContainersListed(command, "sim", (DEAD, ALIVE)), ContainersListed(command, "sim", (SHIFTED, ALIVE))),
+        (
+            ContainerStopped(command, DEAD.key, before=DEAD.exit),
+            ContainerStopped(command, DEAD.key, before=SHIFTED.exit),
+        ),
+    ]
+    for fact, expected in told:
+        assert steadied(fact, DAY) == expected
+        assert steadied(expected, -DAY) == fact
+        assert steadied(fact, timedelta(milliseconds=200)) == fact, "a clock that is kept right drifts a little"
+    for fact in (ContainerSeen(ALIVE), ContainerRemoved(DEAD.key), ContainerStopped(command, DEAD.key), Tick()):
+        assert steadied(fact, DAY) == fact
+
+
+def test_a_clock_that_nobody_set_does_not_drift() -> None:
+    assert abs(SteadyClock().drift()) < timedelta(seconds=1)
+
+
+def test_when_the_system_clock_was_set_each_job_is_done_at_once() -> None:
+    put: SimpleQueue[Fact] = SimpleQueue()
+    drifts = iter([timedelta(), -DAY])
+    jobs = Jobs(put.put, HOUR, HOUR, lambda: next(drifts, -DAY))
+    jobs.start()
+    assert {type(put.get(timeout=PATIENCE)), type(put.get(timeout=PATIENCE))} == {Resync, Tick}
+    jobs.close()
+    jobs.close()
+    assert put.empty()
+
+
+def test_a_clock_that_was_wrong_at_boot_makes_no_history_old() -> None:
+    noted, lived = T0, HOUR
+    assert history_ends(T0 + 3650 * DAY, noted, lived) == T0 + HOUR
+    assert history_ends(T0 - DAY, noted, lived) == T0 - DAY, "what was noted ahead of time deletes nothing either"
+    assert history_ends(T0 + DAY, None, lived) == T0 + DAY

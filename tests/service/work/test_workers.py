@@ -1,0 +1,300 @@
+"""The threads that carry actions out: every action is answered exactly once, whatever happens."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from queue import SimpleQueue
+
+import pytest
+
+from cmgr.errors import (
+    CmgrError,
+    ContainerError,
+    ContainerGone,
+    DriverError,
+    ResetRefused,
+    RuntimeDown,
+)
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
+from cmgr.model.values.messages.commands import (
+    Action,
+    CommandId,
+    ListContainers,
+    ReadRing,
+    ResetRing,
+    SetRestartPolicy,
+    StartContainer,
+    StopContainer,
+)
+from cmgr.model.values.messages.facts import (
+    Answer,
+    ContainersListed,
+    ContainerStarted,
+    ContainerStopped,
+    ResetDone,
+    RestartPolicySet,
+    RingRead,
+)
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.ports import DriverFact, Halt, RuntimeFact
+from cmgr.service.work.pool import Pool
+from cmgr.service.work.workers import RUNTIME_THREADS, Workers
+from tests.support.waiting import PATIENCE, eventually
+
+KEY = ContainerKey("docker", "", "c0ffee")
+ONE = Container(KEY, "one")
+CHIPS = (ChipId(0), ChipId(1))
+REPORTS = tuple(ChipReport(chip) for chip in CHIPS)
+GRACE = timedelta(seconds=3)
+BEFORE = Exit(0, datetime(2026, 3, 1, tzinfo=UTC), asked=True)
+
+
+def nothing() -> None:
+    return None
+
+
+@dataclass
+class Edge:
+    """A driver and a runtime that do `then` whenever they are called, and remember what was asked of them."""
+
+    name: str = "docker"
+    concurrency: int = 2
+    then: Callable[[], None] = nothing
+    asked: list[tuple[object, ...]] = field(default_factory=list)
+
+    def _ask(self, *words: object) -> None:
+        self.asked.append(words)
+        self.then()
+
+    def list(self) -> tuple[Container, ...]:
+        self._ask("list")
+        return (ONE,)
+
+    def stop(self, key: ContainerKey, grace: timedelta) -> Halt:
+        self._ask("stop", key, grace)
+        return Halt("life 1", BEFORE)
+
+    def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
+        self._ask("start", key, restart_policy, frozen)
+        return "life 2"
+
+    def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
+        self._ask("policy", key, restart_policy)
+
+    def chips(self) -> tuple[Chip, ...]:
+        return ()
+
+    def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
+        self._ask("read", chips)
+        return REPORTS
+
+    def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
+        self._ask("reset", chips, faulty, codes)
+
+    def watch(self, tell: Callable[[DriverFact], None] | Callable[[RuntimeFact], None]) -> None:
+        raise AssertionError("workers do not watch")
+
+    def close(self) -> None:
+        raise AssertionError("workers close nothing that is not theirs")
+
+
+LIST = ListContainers(CommandId("list-1"), "why", "docker")
+READ = ReadRing(CommandId("read-2"), "why", RingId(0), CHIPS)
+RESET = ResetRing(CommandId("reset-3"), "why", RingId(0), CHIPS, CHIPS[:1], frozenset({"80E24E00"}))
+STOP = StopContainer(CommandId("stop-4"), "why", KEY, "one", GRACE)
+START = StartContainer(CommandId("start-5"), "why", KEY, "one", "always:0", frozen=True)
+POLICY = SetRestartPolicy(CommandId("policy-6"), "why", KEY, "one", "")
+ACTIONS: tuple[Action, ...] = (LIST, READ, RESET, STOP, START, POLICY)
+
+
+class Desk:
+    """Workers at an edge, the answers that they gave and the bugs that they reported."""
+
+    def __init__(self, edge: Edge) -> None:
+        self.edge = edge
+        self.answers: SimpleQueue[Answer] = SimpleQueue()
+        self.bugs: list[tuple[str, BaseException]] = []
+        self.workers = Workers(
+            edge, {edge.name: edge}, self.answers.put, lambda text, error: self.bugs.append((text, error))
+        )
+
+    def answer(self, action: Action) -> Answer:
+        self.workers.submit(action)
+        return self.answers.get(timeout=PATIENCE)
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    made = Desk(Edge())
+    yield made
+    made.workers.close(5, 5)
+
+
+@pytest.mark.parametrize(
+    ("action", "asked", "answer"),
+    [
+        (LIST, ("list",), ContainersListed(LIST.id, "docker", (ONE,))),
+        (READ, ("read", CHIPS), RingRead(READ.id, RingId(0), REPORTS)),
+        (RESET, ("reset", CHIPS, CHIPS[:1], frozenset({"80E24E00"})), ResetDone(RESET.id, RingId(0))),
+        (STOP, ("stop", KEY, GRACE), ContainerStopped(STOP.id, KEY, "life 1", before=BEFORE)),
+        (START, ("start", KEY, "always:0", True), ContainerStarted(START.id, KEY, "life 2")),
+        (POLICY, ("policy", KEY, ""), RestartPolicySet(POLICY.id, KEY)),
+    ],
+)
+def test_an_action_is_carried_out_and_answered(
+    desk: Desk, action: Action, asked: tuple[object, ...], answer: Answer
+) -> None:
+    assert desk.answer(action) == answer
+    assert desk.edge.asked == [asked]
+
+
+def raising(error: Exception) -> Callable[[], None]:
+    def then() -> None:
+        raise error
+
+    return then
+
+
+def why_of(answer: Answer) -> str:
+    return answer.reports[0].error if isinstance(answer, RingRead) else answer.error
+
+
+BUGS: tuple[Exception, ...] = (ZeroDivisionError("by zero"), KeyError("x"), MemoryError(), OSError(5, "io"))
+
+
+@pytest.mark.parametrize("error", [ContainerError("cannot: no"), DriverError("cannot: no"), CmgrError("cannot: no")])
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: type(action).__name__)
+def test_an_error_is_answered_with_its_words(desk: Desk, action: Action, error: CmgrError) -> None:
+    error.hint = "try this"
+    desk.edge.then = raising(error)
+    answer = desk.answer(action)
+    assert answer.command == action.id
+    assert why_of(answer) == "cannot: no (hint: try this)"
+    assert desk.bugs == []
+    if isinstance(answer, RingRead):
+        assert [report.chip for report in answer.reports] == list(CHIPS)
+
+
+@pytest.mark.parametrize("error", BUGS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: type(action).__name__)
+def test_a_bug_is_answered_too_and_reported(desk: Desk, action: Action, error: Exception) -> None:
+    desk.edge.then = raising(error)
+    answer = desk.answer(action)
+    assert answer.command == action.id
+    assert why_of(answer)
+    ((text, reported),) = desk.bugs
+    assert action.id in text
+    assert reported is error
+    desk.edge.then = nothing
+    assert not why_of(desk.answer(action)), "the thread has outlived it"
+
+
+@pytest.mark.parametrize("action", [STOP, START, POLICY], ids=lambda action: type(action).__name__)
+def test_what_is_gone_or_out_of_reach_is_told_apart(desk: Desk, action: Action) -> None:
+    desk.edge.then = raising(ContainerGone("cannot: no such container"))
+    gone = desk.answer(action)
+    assert isinstance(gone, ContainerStopped | ContainerStarted | RestartPolicySet)
+    assert (gone.gone, gone.error, gone.unreachable) == (True, "", False)
+    desk.edge.then = raising(RuntimeDown("cannot: nobody there"))
+    away = desk.answer(action)
+    assert isinstance(away, ContainerStopped | ContainerStarted | RestartPolicySet)
+    assert (away.gone, away.error, away.unreachable) == (False, "cannot: nobody there", True)
+
+
+def test_a_refused_reset_is_told_from_one_that_failed(desk: Desk) -> None:
+    desk.edge.then = raising(ResetRefused("cannot: somebody is on it"))
+    assert desk.answer(RESET) == ResetDone(RESET.id, RingId(0), "cannot: somebody is on it", refused=True)
+    desk.edge.then = raising(DriverError("cannot: no"))
+    assert desk.answer(RESET) == ResetDone(RESET.id, RingId(0), "cannot: no")
+
+
+def test_a_container_of_a_runtime_that_is_not_there_is_answered(desk: Desk) -> None:
+    other = StopContainer(STOP.id, "why", ContainerKey("podman", "", "x"), "x", GRACE)
+    answer = desk.answer(other)
+    assert isinstance(answer, ContainerStopped)
+    assert "podman" in answer.error
+
+
+def test_no_stop_waits_for_another(desk: Desk) -> None:
+    together = threading.Barrier(RUNTIME_THREADS, timeout=PATIENCE)
+
+    def then() -> None:
+        together.wait()
+
+    desk.edge.then = then
+    for _ in range(RUNTIME_THREADS):
+        desk.workers.submit(STOP)
+    answers = [desk.answers.get(timeout=PATIENCE) for _ in range(RUNTIME_THREADS)]
+    assert {why_of(answer) for answer in answers} == {""}
+
+
+def test_a_driver_is_called_on_no_more_threads_than_it_bears(desk: Desk) -> None:
+    threads = set()
+    desk.edge.then = lambda: threads.add(threading.current_thread())
+    for _ in range(50):
+        desk.workers.submit(READ)
+    for _ in range(50):
+        desk.answers.get(timeout=PATIENCE)
+    assert 1 <= len(threads) <= desk.edge.concurrency
+
+
+def test_closing_waits_for_a_reset_and_begins_nothing_more() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def then() -> None:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+
+    desk = Desk(Edge(concurrency=1, then=then))
+    desk.workers.submit(RESET)
+    assert begun.wait(PATIENCE)
+    desk.workers.submit(READ)
+    closing = threading.Thread(target=desk.workers.close, args=(0.01, 10))
+    closing.start()
+    go_on.set()
+    closing.join(PATIENCE)
+    assert not closing.is_alive()
+    assert desk.answers.get(timeout=PATIENCE) == ResetDone(RESET.id, RingId(0))
+    assert [asked[0] for asked in desk.edge.asked] == ["reset"]
+
+
+def test_closing_waits_for_a_call_that_hangs_no_longer_than_it_is_told() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def then() -> None:
+        begun.set()
+        go_on.wait(PATIENCE)
+
+    desk = Desk(Edge(then=then))
+    desk.workers.submit(STOP)
+    assert begun.wait(PATIENCE)
+    desk.workers.close(0.01, 0.01)
+    assert desk.answers.empty()
+    hung = [t for t in threading.enumerate() if t.name.startswith("containers-") and t.is_alive()]
+    assert hung
+    assert all(thread.daemon for thread in hung), "the interpreter waits for no daemon thread"
+    go_on.set()
+    eventually(lambda: not desk.answers.empty())
+
+
+def test_a_pool_makes_a_thread_only_when_all_others_are_busy() -> None:
+    pool, names, turn = Pool(4, "few"), set(), threading.Event()
+
+    def job() -> None:
+        names.add(threading.current_thread().name)
+
+    def long_job() -> None:
+        turn.wait(PATIENCE)
+
+    for _ in range(20):
+        pool.submit(job).result(PATIENCE)
+        # It counts as idle a moment after its job is done.
+        eventually(lambda: pool._idle._value == 1)
+    assert names == {"few-1"}
+    waiting = [pool.submit(long_job) for _ in range(6)]
+    cancelled = [future.cancel() for future in waiting]
+    assert sum(cancelled) >= 2, "no more than 4 were begun"
+    turn.set()
+    for future, gone in zip(waiting, cancelled, strict=True):
+        assert gone or future.result(PATIENCE) is None
