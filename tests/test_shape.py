@@ -14,6 +14,7 @@ TREES = ("cmgr", "tests", "bench")
 
 MOST_LINES_OF_A_FILE = 500
 MOST_LINES_OF_A_FUNCTION = 40
+MOST_FILES_OF_A_FOLDER = 16
 
 SAYING = frozenset(
     {"dcmi", "nvml", "sim", "docker", "containerd", "systemd", "values", "view", "cli", "door", "tables", "check"}
@@ -99,3 +100,9 @@ def test_every_package_says_what_is_in_it() -> None:
     assert [
         path for path, tree in sources("cmgr") if path.endswith("__init__.py") and not ast.get_docstring(tree)
     ] == []
+
+
+def test_a_folder_is_seen_at_a_glance() -> None:
+    folders = {path.parent for path in (ROOT / "cmgr").rglob("*.py")}
+    files = {folder: [p for p in folder.glob("*.py") if not p.name.startswith("__")] for folder in folders}
+    assert [str(folder) for folder, inside in files.items() if len(inside) > MOST_FILES_OF_A_FOLDER] == []
