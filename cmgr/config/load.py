@@ -293,6 +293,7 @@ def _of_sim(sim: Sim) -> Iterator[str]:
         ("sim.silent", sim.silent),
         ("sim.script", tuple(event.chip for event in sim.script)),
         ("sim.processes", tuple(process.chip for process in sim.processes)),
+        ("sim.divided", tuple(divided.chip for divided in sim.divided)),
     )
     for name, chips in used:
         missing = sorted({chip for chip in chips if chip >= sim.chips})
@@ -300,6 +301,7 @@ def _of_sim(sim: Sim) -> Iterator[str]:
             numbers = ", ".join(str(chip) for chip in missing)
             yield f"{name}: there is no chip {numbers}; with sim.chips = {sim.chips} the last is {sim.chips - 1}"
     yield from _doubled("sim.containers", [container.name for container in sim.containers])
+    yield from _doubled("sim.divided", [f"chip {divided.chip}" for divided in sim.divided])
 
 
 def _doubled(key: str, names: list[str]) -> Iterator[str]:

@@ -38,6 +38,15 @@ class SimProcess:
 
 
 @dataclass(frozen=True, slots=True)
+class SimDivided:
+    """A simulated chip that is divided. Its shares are numbered as vNPUs: chip 0's from 100, chip 1's from 116 on."""
+
+    chip: Annotated[int, Meta("The chip that is divided.", within=(0, MAX_CHIPS - 1))]
+    shares: Annotated[int, Meta("Into how many shares.", within=(1, 16))] = 2
+    template: Annotated[str, Meta("The template from which each is made.")] = "vir01"
+
+
+@dataclass(frozen=True, slots=True)
 class SimContainer:
     """A pretended container. `strategy` None: that of the service."""
 
@@ -64,6 +73,7 @@ class SimContainer:
     fail_starts: Annotated[
         int, Meta("How many starts fail before one works; -1 is every one.", within=(-1, 1000000))
     ] = 0
+    shares: Annotated[tuple[str, ...], Meta('The shares that it uses, each with its chip, such as "0:100".')] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +97,9 @@ class Sim:
     fail_resets: Annotated[
         int, Meta("How many resets fail before one works; -1 is every one.", within=(-1, 1000000))
     ] = 0
+    fail_shares: Annotated[
+        int, Meta("How often making shares again fails before it works; -1 is always.", within=(-1, 1000000))
+    ] = 0
     boots: Annotated[bool, Meta("Whether the chips ever finish booting after a reset.")] = True
     incurable: Annotated[tuple[str, ...], Meta("Codes of faults that no reset cures.", form=Form.CODE)] = ()
     lose_events: Annotated[int, Meta("How many fault events, the first ones, are lost.", within=(0, 1000000))] = 0
@@ -107,5 +120,6 @@ class Sim:
         str, Meta("A TOML file with more [[script]] entries, played beside those given here.", form=Form.PATH)
     ] = ""
     script: Annotated[tuple[SimEvent, ...], Meta("Faults that happen by themselves.")] = ()
+    divided: Annotated[tuple[SimDivided, ...], Meta("Chips that are divided; a reset takes their shares.")] = ()
     processes: Annotated[tuple[SimProcess, ...], Meta("Processes that hold chips from the start on.")] = ()
     containers: Annotated[tuple[SimContainer, ...], Meta('Pretended containers, for runtimes = ["sim"].')] = ()

@@ -27,6 +27,7 @@ def all_is_well(trial: Trial) -> None:
     happenings = trial.place.stock.happenings(trial.service)
     each_held_runs_again_once(trial, happenings)
     resets_were_few_and_safe(trial, happenings)
+    shares_were_made_again_before_any_start(trial, happenings)
     the_database_is_whole(trial)
     the_timeline_is_true(trial)
 
@@ -77,6 +78,15 @@ def resets_were_few_and_safe(trial: Trial, happenings: Sequence[Happening]) -> N
             assert before[-1:] == ["die"], f"{name} at the reset of {at}: {happenings}"
     with open_reader(trial.service.database) as reader:
         assert len(ordered) <= len(reader.resets(EVER)) <= BUDGET
+
+
+def shares_were_made_again_before_any_start(trial: Trial, happenings: Sequence[Happening]) -> None:
+    """All shares of divided chips are there again, and were so before anything was started on them."""
+    assert trial.place.chips.lost(trial.service) == []
+    if trial.place.layout.divided:
+        made = [float(str(w["at"])) for w in witnessed(trial.service) if w["action"] == "make"]
+        starts = [h.at for h in happenings if h.action == "start"]
+        assert ordered_resets(trial)[-1] < made[0] < min(starts), (made, happenings)
 
 
 def the_database_is_whole(trial: Trial) -> None:

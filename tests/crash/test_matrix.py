@@ -15,6 +15,7 @@ from tests.crash.units import Units
 from tests.crash.worlds import (
     GROUP,
     RING,
+    SHARES,
     SINGLE,
     UNITS,
     Ascend,
@@ -69,6 +70,20 @@ def test_killed_anywhere_in_a_drill_nothing_is_lost_and_it_is_held_once(
 def test_killed_anywhere_while_the_first_reset_fails_nothing_is_lost(field: Field, figures: Figures) -> None:
     matrix = field(RING, Pretended, partial(Simulated, failing=1))
     tell(figures, "simulator, a ring whose first reset fails", matrix.run(singles(matrix.points())))
+
+
+def test_killed_anywhere_while_a_reset_takes_shares_they_are_made_again_before_any_start(
+    field: Field, figures: Figures
+) -> None:
+    matrix = field(SHARES, Pretended)
+    tell(figures, "simulator, a chip that is divided", matrix.run(singles(matrix.points())))
+
+
+def test_killed_anywhere_while_a_reset_takes_vnpus_they_are_made_again_before_any_start(
+    field: Field, figures: Figures, ascend: Make
+) -> None:
+    matrix = field(SHARES, Pretended, partial(Ascend, ascend))
+    tell(figures, "libdcmi's stand-in, vNPUs", matrix.run(singles(matrix.points())))
 
 
 def test_told_to_end_anywhere_it_hands_over(field: Field, figures: Figures) -> None:

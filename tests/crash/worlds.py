@@ -34,7 +34,8 @@ class Layout:
     """The rings of a place and who is on them. `held`: who is stopped by a fault of the first chip, and their chips.
 
     `group`: they are stopped because they are members of it, a group of each place's own. `rings`: how many of them
-    there are. `unit`: how the name of the unit ends that each of them is run by.
+    there are. `unit`: how the name of the unit ends that each of them is run by. `divided`: each is on a share of its
+    chip, of which every place's first has one for each.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Layout:
     group: str = ""
     rings: int = 1
     unit: str = ""
+    divided: bool = False
 
     def chip(self, place: int, offset: int = 0) -> int:
         return place * self.rings * self.ring + offset
@@ -61,10 +63,19 @@ class Layout:
     def specs(self, place: int) -> tuple[Spec, ...]:
         short = {"cmgr.stop-timeout": "3", **({"cmgr.group": f"{self.group}-{place}"} if self.group else {})}
         held = (
-            Spec(f"{name}-{place}", str(self.chip(place, chip)), policy=policy_of(name), labels=short)
+            Spec(f"{name}-{place}", self._asked(place, name, chip), policy=policy_of(name), labels=short)
             for name, chip in self.held.items()
         )
         return (*held, Spec(f"beside-{place}", str(self.chip(PLACES))))
+
+    def _asked(self, place: int, name: str, chip: int) -> str:
+        number = self.chip(place, chip)
+        return f"{number}:{self.shares(place)[list(self.held).index(name)]}" if self.divided else str(number)
+
+    def shares(self, place: int) -> range:
+        """The ids of the shares of its first chip, which Ascend's and simulated chips give alike."""
+        first = 100 + 16 * self.chip(place)
+        return range(first, first + len(self.held) * self.divided)
 
 
 def policy_of(name: str) -> str:
@@ -74,6 +85,7 @@ def policy_of(name: str) -> str:
 SINGLE = Layout("single", 1, "singleRecover", {"keen": 0})
 GROUP = Layout("group", 2, "singleRecover", {"keen": 0, "near": 1, "mate": 2}, group="tp", rings=2)
 RING = Layout("ring", 4, "ringRecover", {"quick": 0, "calm": 1, "keen": 2})
+SHARES = Layout("shares", 1, "singleRecover", {"calm": 0, "keen": 0}, divided=True)
 UNITS = Layout("units", 2, "ringRecover", {"calm": 0, "keen": 1}, unit=".service")
 
 
@@ -108,7 +120,7 @@ class Pretended:
 
     def furnish(self, service: Service) -> None:
         service.more = "\n".join(
-            f'[[sim.containers]]\nname = "{spec.name}"\nchips = [{spec.chips}]\n'
+            f'[[sim.containers]]\nname = "{spec.name}"\n{_used(spec)}\n'
             f'restart_policy = "{spec.policy if spec.policy != "no" else ""}"\n'
             f'group = "{spec.labels.get("cmgr.group", "")}"\nstop_time = "10ms"\nstart_time = "10ms"'
             for spec in self._specs
@@ -116,7 +128,7 @@ class Pretended:
         service.configure({})
 
     def happenings(self, service: Service) -> list[Happening]:
-        seen = [w for w in witnessed(service) if w["action"] != "reset"]
+        seen = [w for w in witnessed(service) if w["action"] in ("start", "die")]
         return [Happening(float(str(w["at"])), str(w["name"]), str(w["action"]), "") for w in seen]
 
     def running(self, service: Service) -> Mapping[str, bool]:
@@ -128,6 +140,10 @@ class Pretended:
 
     def close(self) -> None:
         pass
+
+
+def _used(spec: Spec) -> str:
+    return f'shares = ["{spec.chips}"]' if ":" in spec.chips else f"chips = [{spec.chips}]"
 
 
 def _lives(service: Service) -> tuple[sim_world.Life, ...]:
@@ -224,6 +240,9 @@ class Chips(Protocol):
     def resets(self, service: Service) -> list[str]:
         """Return what became of each reset that was ordered of them, as their own record has it."""
 
+    def lost(self, service: Service) -> Sequence[str]:
+        """Return the shares that a reset took and nobody has made again."""
+
 
 class Simulated:
     """Simulated chips, which outlive the service in a file. The first resets fail, if so many are to."""
@@ -241,16 +260,23 @@ class Simulated:
             "sim.boot_time": "60ms",
             "sim.fail_resets": failing,
         }
+        count = len(layout.shares(place))
+        self._divided = f"\n[[sim.divided]]\nchip = {layout.chip(place)}\nshares = {count}\n" if count else ""
         self._chip = layout.chip(place)
 
     def furnish(self, service: Service, stock: Stock) -> None:
-        pass
+        service.more += self._divided
+        service.configure({})
 
     def fault(self, service: Service) -> None:
         service.inject(self._chip)
 
     def resets(self, service: Service) -> list[str]:
         return [reset.outcome for reset in service.resets()]
+
+    def lost(self, service: Service) -> Sequence[str]:
+        world = json.loads((service.folder / "world").read_text())
+        return [share for chip in world["chips"].values() for share in chip["lost"]]
 
 
 class Windowed(Simulated):
@@ -310,12 +336,16 @@ class Ascend:
 
     def __init__(self, ascend: Make, layout: Layout, place: int) -> None:
         make = hosts.host_910a if layout.ring == 4 else hosts.host_910b_infer
-        self._machine: Standin = ascend(make(layout.chips))
+        self._machine: Standin = ascend(
+            hosts.host_single("310P3", layout.chips) if layout.divided else make(layout.chips)
+        )
         self._layout, self._place = layout, place
         self._before = 0
         self.expected = ["taken"]
         for name, value in {"reset_ms": 20, "boot_ms": 60, "mortal": 1}.items():
             self._machine.set(name, value)
+        self._shares = dict.fromkeys(layout.shares(place), "vir02")
+        self._machine.divide(layout.chip(place), **{f"v{number}": name for number, name in self._shares.items()})
         self.settings: Mapping[str, Setting] = {
             "driver": "dcmi",
             "dcmi.library": str(self._machine.library),
@@ -335,6 +365,10 @@ class Ascend:
 
     def resets(self, service: Service) -> list[str]:
         return ["failed" if r.answer else "taken" for r in self._machine.resets[self._before :]]
+
+    def lost(self, service: Service) -> Sequence[str]:
+        there = self._machine.vdevices(self._layout.chip(self._place))
+        return [str(number) for number, template in self._shares.items() if there.get(number) != template]
 
 
 class Nvidia:
@@ -373,6 +407,9 @@ class Nvidia:
 
     def resets(self, service: Service) -> list[str]:
         return ["failed" if r.answer else "taken" for r in self._machine.resets[self._before :]]
+
+    def lost(self, service: Service) -> Sequence[str]:
+        return ()
 
 
 @dataclass(frozen=True, slots=True)

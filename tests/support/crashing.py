@@ -21,7 +21,7 @@ from typing import Any
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.messages.commands import Action, Note
 from cmgr.model.values.node import Node
-from cmgr.ports import ChipDriver, Runtime
+from cmgr.ports import ChipDriver, Dividing, Runtime
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Life
 from cmgr.service import daemon
@@ -181,7 +181,7 @@ def _watch(runtime: SimRuntime, points: Points) -> None:
 
 
 def wrap_driver(driver: ChipDriver, points: Points) -> ChipDriver:
-    """Make each reset and each reading two points. A witness sees a reset before it is ordered."""
+    """Make each reset, reading and making of shares two points. A witness sees a reset before it is ordered."""
     reset = driver.reset
 
     def seen(chips: Sequence[int], *more: Any) -> None:
@@ -191,6 +191,15 @@ def wrap_driver(driver: ChipDriver, points: Points) -> ChipDriver:
     _put(driver, "reset", seen)
     _wrap(driver, "reset", lambda *_: "reset", points)
     _wrap(driver, "read", lambda *_: "read", points)
+    if isinstance(driver, Dividing):
+        make = driver.make_shares
+
+        def made(*given: Any) -> None:
+            with points.saw(action="make"):
+                make(*given)
+
+        _put(driver, "make_shares", made)
+        _wrap(driver, "make_shares", lambda *_: "making shares", points)
     if isinstance(driver, SimDriver):
         inner = driver._record
 

@@ -27,6 +27,11 @@ def ago(**length: float) -> str:
     return stamp(AT - timedelta(**length))
 
 
+def _share(number: int, template: str, *users: str, there: bool = True) -> Doc:
+    why = "" if there else "the driver is busy"
+    return {"id": str(number), "template": template, "there": there, "containers": list(users), "why": why, "hint": ""}
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """One moment: all is `well`, a recovery is `busy`, or there is `trouble`."""
@@ -54,10 +59,14 @@ class Scene:
             "reason": "fault 80E24E00 (RestartNPU)" if faulty else BUDGET if isolated else "",
             "faults": [fault] if faulty else [],
             "processes": [{"pid": 4211 + n, "name": "python3", "memory": 20 << 30}],
+            "shares": self.shares() if n == 7 else [],
             "containers": [name for name, chips, _ in SERVICES if n in chips], "available": False, "hint": "",
             "measured": {"temperature_celsius": 48 + 3 * n, "aicore_percent": 35 + 8 * n, "power_watts": 170 + 9 * n,
                          "hbm_megabytes": 65536, "hbm_used_megabytes": 20000 + 3000 * n},
         }  # fmt: skip
+
+    def shares(self) -> list[Doc]:
+        return [_share(212, "vir04", "embedding"), _share(213, "vir02", there=not self.trouble)]
 
     def rings(self) -> list[Doc]:
         idle = {"phase": "healthy", "reason": "", "episode": None, "since": None, "deadline": None, "began": None,

@@ -140,3 +140,20 @@ def test_a_slot_that_has_moved_and_a_group_that_waits_are_told(browser: "Browser
         page.get_by_role("heading", name="Group tp4").wait_for()
         assert page.locator("tbody tr").count() == 5
         page.context.close()
+
+
+def test_shares_are_told_with_their_users_and_those_that_a_reset_took(browser: "Browser") -> None:
+    with standing("trouble") as web:
+        page = visit(browser, web, "chips", 1200, "light")
+        assert page.locator("tbody tr td[data-name=Model]").all_inner_texts()[6:] == [
+            "Ascend910B4",
+            "Ascend910B4 · Shares: 2",
+        ]
+        go(page, "chips/7")
+        page.get_by_role("heading", name="Shares").wait_for()
+        cells = page.get_by_role("region", name="Shares").locator("tbody td").all_inner_texts()
+        assert [" ".join(cell.split()) for cell in cells] == [
+            *("212", "vir04", "embedding", ""),
+            *("213", "vir02", "", "lost in the reset the driver is busy"),
+        ]
+        page.context.close()

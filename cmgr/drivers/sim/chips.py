@@ -4,22 +4,30 @@ Nothing here locks or reads a clock: the driver does both.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
-from cmgr.config.sim import Sim
+from cmgr.config.sim import Sim, SimDivided
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId, listed
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, RingId, Share, listed
 from cmgr.model.values.faults import FaultCode, FaultKey
 from cmgr.model.values.handling.catalog import normal_code
 
 NEVER = math.inf
 
+_FIRST, _APART = 100, 16
+"""The ids of a chip's shares begin with 100 + 16 times its own."""
+
 
 class SimChip:
-    """One chip. `faults`: severity by fault; those in `curing` are gone once it has booted, at `boot_at`."""
+    """One chip. `faults`: severity by fault; those in `curing` are gone once it has booted, at `boot_at`.
+
+    `lost`: the ids of its shares that a reset took and nobody has made again.
+    """
 
     def __init__(self, chip: Chip) -> None:
         self.chip = chip
+        self.lost: set[str] = set()
         self.faults: dict[FaultKey, int] = {}
         self.curing: set[FaultKey] = set()
         self.boot_at: float | None = None
@@ -30,7 +38,16 @@ class SimChip:
         if self.silent:
             return ChipReport(self.chip.id, error="does not answer")
         faults = tuple(Reported(key.code, severity) for key, severity in sorted(self.faults.items()))
-        return ChipReport(self.chip.id, self.boot_at is None, faults, tuple(self.processes.values()))
+        processes = tuple(self.processes.values())
+        return ChipReport(self.chip.id, self.boot_at is None, faults, processes, shares=self.shares())
+
+    def shares(self) -> tuple[Share, ...]:
+        """Return those that there are now."""
+        return tuple(share for share in self.chip.shares if share.id not in self.lost)
+
+    def found(self) -> Chip:
+        """Return the chip as it is now."""
+        return replace(self.chip, shares=self.shares())
 
 
 class SimChips:
@@ -88,7 +105,12 @@ class SimChips:
         for number in chips:
             chip = self.chip(number)
             chip.boot_at = boot_at
+            chip.lost = {share.id for share in chip.chip.shares}
             chip.curing = {key for key in chip.faults if key.code not in self.incurable}
+
+    def make(self, number: int, shares: Iterable[Share]) -> None:
+        """Make these shares of the chip, as far as they are not there."""
+        self.chip(number).lost -= {share.id for share in shares}
 
     def settle(self, now: float) -> list[tuple[ChipId, FaultKey, int]]:
         """Let chips finish booting whose time has come, and return the faults that are gone with it."""
@@ -113,15 +135,22 @@ class SimChips:
 
 def topology(settings: Sim) -> tuple[Chip, ...]:
     """Return the chips, ring by ring."""
+    divided = {each.chip: _shares(each) for each in settings.divided}
     full, rest = divmod(settings.chips, settings.ring)
     sizes = settings.rings or (settings.ring,) * full + ((rest,) if rest else ())
     chips: list[Chip] = []
     for size in sizes:
         ring = RingId(len(chips))
         chips += [_chip(number, ring, settings.model) for number in range(len(chips), len(chips) + size)]
-    return tuple(chips)
+    return tuple(replace(chip, shares=divided.get(chip.id, ())) for chip in chips)
 
 
 def _chip(number: int, ring: RingId, model: str) -> Chip:
     bus = f"0000:{number:02x}:00.0"
     return Chip(ChipId(number), ring, number, card=number, model=model, bus=bus, serial=f"SIM{number:04d}")
+
+
+def _shares(divided: SimDivided) -> tuple[Share, ...]:
+    first = _FIRST + _APART * divided.chip
+    numbers = range(first, first + divided.shares)
+    return tuple(Share(str(n), divided.template, aliases=frozenset({f"{divided.chip}:{n}"})) for n in numbers)

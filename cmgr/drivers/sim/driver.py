@@ -7,7 +7,7 @@ import heapq
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +17,7 @@ from cmgr.drivers.sim import world as sim_world
 from cmgr.drivers.sim.chips import NEVER, SimChips
 from cmgr.drivers.sim.world import Past, SimReset
 from cmgr.errors import DriverError, ResetRefused
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, listed
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Share, listed
 from cmgr.model.values.faults import Assertion, FaultCode, FaultKey
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
@@ -27,7 +27,7 @@ _KEPT_RESETS = 1000
 
 
 class SimDriver:
-    """Implements `ChipDriver` and `Injector`. The methods below `close` play the hardware's part."""
+    """Implements `ChipDriver`, `Dividing` and `Injector`. The methods below `close` play the hardware's part."""
 
     name = "sim"
     concurrency = 4
@@ -45,7 +45,7 @@ class SimDriver:
         self._wall = wall
         self._changed = threading.Condition()
         self._chips = SimChips(settings)
-        self._past = Past(wall(), fail_resets=settings.fail_resets)
+        self._past = Past(wall(), fail_resets=settings.fail_resets, fail_shares=settings.fail_shares)
         if settings.world:
             self._past = sim_world.load(settings.world, self._chips, now(), self._ahead()) or self._past
         self._began = self._past.began - self._ahead()
@@ -63,7 +63,8 @@ class SimDriver:
         self._closed = False
 
     def chips(self) -> tuple[Chip, ...]:
-        return tuple(chip.chip for chip in self._chips.all())
+        with self._changed:
+            return tuple(chip.found() for chip in self._chips.all())
 
     def watch(self, tell: Callable[[DriverFact], None]) -> None:
         with self._changed:
@@ -97,6 +98,19 @@ class SimDriver:
             self._wait_in_reset(chips, done)
             if fails:
                 raise DriverError(f"cannot reset {listed(chips)}: the simulated driver says that it failed")
+
+    def make_shares(self, shares: Mapping[ChipId, Sequence[Share]]) -> None:
+        with self._changed:
+            if self._past.fail_shares:
+                self._past = replace(self._past, fail_shares=max(-1, self._past.fail_shares - 1))
+                self._try_to_save()
+                raise DriverError(f"cannot divide {listed(shares)}: the simulated driver says that it failed")
+            for chip, wanted in shares.items():
+                self._chips.make(chip, wanted)
+            self._try_to_save()
+
+    def share_obstacle(self) -> str:
+        return ""
 
     def inject(self, chip: ChipId, code: str, assertion: Assertion) -> None:
         normal = normal_code(code)

@@ -26,17 +26,18 @@ class SimReset:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Kept beside the chips: when the script began, how much of it was played, how many resets still fail."""
+    """Kept beside the chips: when the script began, how much of it was played, how many resets and makes still fail."""
 
     began: float
     played: int = 0
     fail_resets: int = 0
+    fail_shares: int = 0
     resets: tuple[SimReset, ...] = ()
 
 
 def save(path: str, chips: SimChips, past: Past, ahead: float) -> None:
     """Replace the file. `ahead` is the Unix time less the driver's own. Raises `DriverError`."""
-    kept = {str(chip.chip.id): _kept(chip, ahead) for chip in chips.all() if chip.faults or chip.boot_at is not None}
+    kept = {str(chip.chip.id): _kept(chip, ahead) for chip in chips.all() if _has_changed(chip)}
     text = json.dumps({"version": _VERSION, "chips": kept, **asdict(past)}, indent=1)
     try:
         # A pretended world need not outlive the machine.
@@ -60,11 +61,17 @@ def load(path: str, chips: SimChips, now: float, ahead: float) -> Past | None:
         for chip in chips.all():
             _restore(chip, read["chips"].get(str(chip.chip.id), {}), now, ahead)
         resets = tuple(SimReset(float(r["at"]), tuple(r["chips"]), str(r["outcome"])) for r in read["resets"])
-        return Past(float(read["began"]), int(read["played"]), int(read["fail_resets"]), resets)
+        return Past(
+            float(read["began"]), int(read["played"]), int(read["fail_resets"]), int(read.get("fail_shares", 0)), resets
+        )
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DriverError(f"cannot read the world of the simulated chips, {path}", hint=hint) from error
+
+
+def _has_changed(chip: SimChip) -> bool:
+    return bool(chip.faults or chip.lost) or chip.boot_at is not None
 
 
 def _kept(chip: SimChip, ahead: float) -> dict[str, object]:
@@ -72,9 +79,10 @@ def _kept(chip: SimChip, ahead: float) -> dict[str, object]:
         {"code": key.code, "module": key.module, "severity": severity, "curing": key in chip.curing}
         for key, severity in chip.faults.items()
     ]
-    if chip.boot_at is None:
-        return {"faults": faults}
-    return {"faults": faults, "boot": "never" if chip.boot_at == NEVER else chip.boot_at + ahead}
+    kept: dict[str, object] = {"faults": faults, "lost": sorted(chip.lost)}
+    if chip.boot_at is not None:
+        kept["boot"] = "never" if chip.boot_at == NEVER else chip.boot_at + ahead
+    return kept
 
 
 def _restore(chip: SimChip, kept: Mapping[str, Any], now: float, ahead: float) -> None:
@@ -86,5 +94,6 @@ def _restore(chip: SimChip, kept: Mapping[str, Any], now: float, ahead: float) -
         chip.faults[key] = int(fault["severity"])
         if fault["curing"]:
             chip.curing.add(key)
+    chip.lost = {str(share) for share in kept.get("lost", [])}
     if "boot" in kept:
         chip.boot_at = NEVER if kept["boot"] == "never" else max(now, float(kept["boot"]) - ahead)

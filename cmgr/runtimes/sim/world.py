@@ -125,7 +125,7 @@ def pretended(setting: SimContainer) -> Pretended:
     """Return the container that the configuration describes."""
     return Pretended(
         name=setting.name,
-        claims=frozenset(str(chip) for chip in setting.chips),
+        claims=frozenset({*map(str, setting.chips), *setting.shares}),
         running=setting.running,
         strategy=setting.strategy,
         order=setting.order,

@@ -156,7 +156,7 @@ export function chipsView(state, route) {
       ${filters(route, [["state", t("state"), states], ["ring", t("ringOf"), distinct(chips.map((chip) => chip.ring))]])}
       ${table(t("chips"), [t("oneChip"), t("state"), t("ringOf"), t("model"), t("temperature"), t("load"), t("memory"), t("services"), t("reason")], rows.map((chip) => {
         const [tone, key] = chipState(chip, ringOf(chip)), m = readings(state.measured?.[chip.id]);
-        return [html`<a href="#/chips/${chip.id}">${chip.id}</a>`, badge(tone, t(key)), chip.ring, chip.model, value(m.temperature, "°C"), value(m.load, "%"), memory(m),
+        return [html`<a href="#/chips/${chip.id}">${chip.id}</a>`, badge(tone, t(key)), chip.ring, chip.shares?.length ? `${chip.model} · ${t("shares")}: ${chip.shares.length}` : chip.model, value(m.temperature, "°C"), value(m.load, "%"), memory(m),
           chip.containers.join(", "), said(chip.reason)];
       }))}`)}`;
 }
@@ -189,5 +189,7 @@ export function chipView(state, number) {
     ${card(t("faults"), chip.faults.length ? table(t("faults"), [t("code"), t("level"), t("came"), t("count")], chip.faults.map((fault) => [
       codeLink(fault), level(fault.level), time(fault.since), fault.count,
     ])) : empty(t("noFaults")), html`<a class="more" href="#/faults?chip=${chip.id}&all=true">${t("withCleared")}</a>`)}
+    ${chip.shares?.length ? card(t("shares"), table(t("shares"), [t("name"), t("template"), t("services"), t("reason")], chip.shares.map((s) => [
+      s.id, s.template, s.containers.join(", "), s.there ? "" : html`${badge("bad", t("lost"))} ${said(s.why)}`]))) : nothing}
     ${chip.processes.length ? card(t("processes"), table(t("processes"), [t("pid"), t("name"), t("memory")], chip.processes.map((p) => [p.pid, p.name, `${Math.round(p.memory / 1048576)} MiB`]))) : nothing}`;
 }

@@ -2,7 +2,7 @@
 
 const TEXTS = {
   slots: ["Slots", "槽位"], noSlots: ["There are no such slots.", "没有符合条件的槽位。"], atHome: ["at home", "在原芯片"], moved: ["moved", "已迁移"],
-  movedFrom: ["moved from {chips}", "自 {chips} 迁移"], groups: ["Groups", "组"], noGroups: ["There are no such groups.", "没有符合条件的组。"],
+  movedFrom: ["moved from {chips}", "自 {chips} 迁移"], shares: ["Shares", "分片"], template: ["Template", "模板"], lost: ["lost in the reset", "复位后丢失"], groups: ["Groups", "组"], noGroups: ["There are no such groups.", "没有符合条件的组。"],
   sinceWhen: ["Since", "开始于"], members: ["Members", "成员"], round: ["Round", "轮次"], halting: ["halting", "停止中"], again: ["again", "再次"], resumed: ["resumed", "已部分恢复"], noRounds: ["There was no round yet.", "尚无轮次。"],
   oneChip: ["Chip", "芯片"],
   ordersOff: ["Orders are switched off here: web.orders = false.", "此处不能下达指令:web.orders = false。"],

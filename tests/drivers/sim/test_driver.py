@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.config.sim import Sim, SimEvent, SimProcess
+from cmgr.config.sim import Sim, SimDivided, SimEvent, SimProcess
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import ChipId, Process, RingId, rings_of
+from cmgr.model.values.chips import ChipId, Process, RingId, Share, rings_of
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
 from cmgr.ports import ChipDriver, DriverFact
@@ -191,6 +191,24 @@ def test_everything_that_the_settings_say_is_so_from_the_start(clock: Clock) -> 
     clock.pass_by(driver, 10**6)
     assert not driver.read([ChipId(0)])[0].booted
     assert driver.chips()[0].model == "X"
+    driver.close()
+
+
+def test_a_reset_takes_the_shares_of_its_chips_and_they_can_be_made_again(clock: Clock) -> None:
+    driver = SimDriver(settings(divided=(SimDivided(1), SimDivided(5, 1)), fail_shares=1), now=clock)
+    (_, chip, *_) = driver.chips()
+    assert [(share.id, *share.aliases) for share in chip.shares] == [("116", "1:116"), ("117", "1:117")]
+    driver.inject(ChipId(1), CODE, OCCURRED)
+    driver.reset(RING, [ChipId(1)], CODES)
+    clock.pass_by(driver, 30)
+    mate = Share("180", "vir01", aliases=frozenset({"5:180"}))
+    assert [report.shares for report in driver.read([ChipId(1), ChipId(5)])] == [(), (mate,)]
+    with pytest.raises(DriverError, match="cannot divide chip 1: the simulated driver says that it failed"):
+        driver.make_shares({ChipId(1): chip.shares})
+    driver.make_shares({ChipId(1): chip.shares[1:]})
+    assert driver.read([ChipId(1)])[0].shares == chip.shares[1:]
+    driver.make_shares({ChipId(1): chip.shares})
+    assert driver.chips()[1] == chip
     driver.close()
 
 

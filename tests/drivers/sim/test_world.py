@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.config.sim import Sim, SimEvent
+from cmgr.config.sim import Sim, SimDivided, SimEvent
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId
@@ -103,6 +103,23 @@ def test_what_resets_did_and_how_many_still_fail_is_kept(times: Times) -> None:
     second.reset(RING, [ChipId(1)], CODES)
     assert [reset.outcome for reset in times.life().resets] == ["failed", "failed", "taken"]
     assert times.life().resets[0].chips == RING
+
+
+def test_shares_that_a_reset_took_are_gone_in_the_next_life_too(times: Times) -> None:
+    settings = {"divided": (SimDivided(1),), "fail_shares": 2}
+    first = times.life(**settings)
+    shares = first.chips()[1].shares
+    first.inject(ChipId(1), CODE, OCCURRED)
+    first.reset(RING, [ChipId(1)], CODES)
+    with pytest.raises(DriverError):
+        first.make_shares({ChipId(1): shares})
+    second = times.life(**settings)
+    with pytest.raises(DriverError):
+        second.make_shares({ChipId(1): shares})
+    third = times.life(**settings)
+    assert third.read([ChipId(1)])[0].shares == ()
+    third.make_shares({ChipId(1): shares})
+    assert times.life(**settings).chips()[1].shares == shares
 
 
 def test_the_script_goes_on_where_it_was(times: Times) -> None:
