@@ -1,0 +1,104 @@
+"""A page that stays open does not grow, nor does its process: half an hour of pictures and lines, in seconds."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.browser import Told
+from tests.support.page import Web
+from tests.web.scene import AT, Doc, Scene
+from tests.web.standing import standing
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Route
+
+pytestmark = pytest.mark.alone
+
+PART = 5
+"""Minutes of which one connection tells; then it breaks, as connections do, and the page makes another."""
+
+MOST_OF_PAGE = 1.5e6
+"""Bytes that half an hour may add to the page: an hour of readings is kept on purpose, some 100 kB of 8 chips."""
+
+MOST_OF_PROCESS = 3e6
+"""Bytes that a thousand visitors may add to the process."""
+
+
+def news(scene: Scene, part: int) -> str:
+    """Return as much of a stream as a service tells in five minutes in which something happens each second."""
+    pieces: list[tuple[str, Doc]] = []
+    for second in range(PART * 60):
+        moment = part * PART * 60 + second
+        picture = scene.status()
+        picture["at"] = AT.isoformat()
+        picture["rings"][0]["reason"] = f"it has waited for {moment} s"
+        pieces.append(("status", picture))
+        line = {"at": AT.isoformat(), "kind": "result", "text": f"line {moment}", "chip": 1, "container": None}
+        pieces.append(("note", {**line, "ring": 0, "episode": 16}))
+        if second % 10 == 0:
+            pieces.append(("chips", {"chips": scene.chips()}))
+    return "".join(f"event: {name}\ndata: {json.dumps(value)}\n\n" for name, value in pieces)
+
+
+@pytest.fixture
+def still() -> Iterator[Web]:
+    with standing("busy") as web:
+        yield web
+
+
+def test_a_page_that_is_open_for_half_an_hour_has_not_grown(browser: "Browser", still: Web) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    page = context.new_page()
+    told = Told(page)
+    given = 0
+
+    def answer(route: "Route") -> None:
+        nonlocal given
+        given += 1
+        route.fulfill(status=200, content_type="text/event-stream", body=news(Scene("busy"), given))
+
+    page.route("**/api/events", answer)
+    page.goto(f"http://{still.address}/#t=any")
+    page.wait_for_selector(".countdown")
+    heaps = []
+    for minutes in range(PART, 7 * PART, PART):
+        # The reason of the last second of a part: all that came before it was drawn.
+        page.get_by_text(f"it has waited for {(minutes // PART + 1) * PART * 60 - 1} s").wait_for()
+        heaps.append(heap(page))
+    assert max(heaps[1:]) - heaps[0] <= MOST_OF_PAGE, heaps
+    assert told.complaints == []
+    context.close()
+
+
+def heap(page: "Page") -> float:
+    """Return the bytes that the page's script holds."""
+    tools = page.context.new_cdp_session(page)
+    tools.send("HeapProfiler.collectGarbage")
+    used = tools.send("Runtime.getHeapUsage")["usedSize"]
+    tools.detach()
+    return float(used)
+
+
+def test_a_process_that_a_thousand_have_visited_has_not_grown(still: Web) -> None:
+    def visits(count: int) -> int:
+        for _ in range(count):
+            secret = still.ask("POST", "/api/enter", {"ticket": "any"}).value["session"]
+            said = still.ask("GET", "/api/faults?since=90d", Authorization=f"Bearer {secret}")
+            assert said.status == 200
+            still.ask("POST", "/api/leave", {}, Authorization=f"Bearer {secret}")
+        return memory(still)
+
+    before = visits(100)
+    assert visits(1000) - before <= MOST_OF_PROCESS
+
+
+def memory(web: Web) -> int:
+    """Return the bytes of memory of the page's process."""
+    assert web.process is not None
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{web.process.pid}/status").read_text())
+    assert found is not None
+    return int(found[1]) * 1024
