@@ -12,7 +12,7 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, Note, NoteKind, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.compose import Composed
-from cmgr.model.values.services.containers import Container
+from cmgr.model.values.services.containers import Container, Exit
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.model.wanted import missing
 from tests.model.builders import T0, Cmgr, container, key, names
@@ -154,6 +154,25 @@ def test_one_that_is_to_be_left_alone_inherits_nothing(labels: dict[str, Any]) -
     assert (cmgr.held(), cmgr.node.troubles) == ([], {})
     text = "web is no longer held: compose has made web anew, and that one is left to compose"
     assert text in cmgr.notes(NoteKind.HOLD)
+
+
+def test_one_that_a_person_has_stopped_before_cmgr_heard_of_it_stays_down() -> None:
+    cmgr = held()
+    del cmgr.truth[key("web")]
+    cmgr.truth[key("1234_web")] = heir(run="by compose", exit=Exit(143, NEWER, asked=True))
+    cmgr.tell(facts.Resync())
+    cmgr.run(ListContainers)
+    cmgr.run()
+    assert (cmgr.held(), cmgr.sent(StartContainer), cmgr.node.troubles) == ([], [], {})
+    text = "web is no longer held: compose has made web anew, and that one has been stopped since"
+    assert text in cmgr.notes(NoteKind.HOLD)
+
+
+def test_one_that_died_by_itself_since_is_started() -> None:
+    cmgr = held()
+    recreates(cmgr, heir(run="by compose", exit=Exit(1, NEWER, asked=False)))
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("1234_web").running) == ([], True)
 
 
 def test_of_compose_1_the_successor_runs_before_the_old_one_goes() -> None:

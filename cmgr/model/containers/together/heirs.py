@@ -13,6 +13,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.wanted import was_meant
 
 
 def passed_on(turn: Turn, hold: Hold) -> bool:
@@ -25,6 +26,8 @@ def passed_on(turn: Turn, hold: Hold) -> bool:
         text = f"{made_anew}, and that one is held itself"
     elif heir.running:
         text = f"{hold.name} is no longer held: {made_anew}, and that one runs"
+    elif was_meant(heir.exit):
+        text = f"{hold.name} is no longer held: {made_anew}, and that one has been stopped since"
     elif not heir.enabled or heir.strategy is Strategy.NEVER or heir.auto_remove or hold.cause is Cause.HEAL:
         text = f"{hold.name} is no longer held: {made_anew}, and that one is left to compose"
     else:
