@@ -13,7 +13,7 @@ from cmgr.model.values.fleet import gate
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.node import Node, is_unsure
+from cmgr.model.values.node import SYSTEMD, Node, is_unsure
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.services.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey
@@ -96,7 +96,11 @@ def stop_due(node: Node, fault: Fault) -> datetime | None:
 
 
 def hang_of(node: Node, container: Container) -> Hang | None:
-    """Return that the container hangs, unless a check of its own knows better."""
+    """Return that the container hangs, unless a check of its own knows better; a unit hangs as those that it runs."""
+    if container.key.runtime == SYSTEMD:
+        its = (node.containers.get(key) for key in sorted(node.hangs))
+        found = (hang_of(node, c) for c in its if c is not None and container.running and c.unit == container.name)
+        return next((hang for hang in found if hang is not None), None)
     hang = node.hangs.get(container.key)
     if hang is None or not container.running or hang.run != container.run or container.health in (HEALTHY, "starting"):
         return None

@@ -19,6 +19,7 @@ from cmgr.model.scope import (
     pre_isolating,
     unclear_users,
 )
+from cmgr.model.units import unit_of
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import FaultClass, FaultCode
 from cmgr.model.values.holds import HoldState
@@ -284,9 +285,9 @@ def _ailing(node: Node) -> Iterator[Trouble]:
 
 def _hanging(node: Node) -> Iterator[Trouble]:
     for key, container in sorted(node.containers.items()):
-        hang = hang_of(node, container)
-        healing = node.healings.get(key)
-        if hang is not None and not (healing is not None and healing.ails):
+        hang, unit = hang_of(node, container), unit_of(node, container)
+        healing = node.healings.get(unit.key if unit is not None else key)
+        if hang is not None and hang.key == key and not (healing is not None and healing.ails):
             text, about = f"container {titled(node, key)} {HANGS}", "/".join(key)
             hint = "look at its log, and restart it; label cmgr.heal=true lets cmgr do that"
             chips = tuple(sorted(container.chips))

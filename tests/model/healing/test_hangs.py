@@ -70,6 +70,29 @@ def test_one_whose_own_check_says_that_it_is_well_does_not_hang() -> None:
     assert (told(cmgr), cmgr.notes(NoteKind.WARNING), cmgr.sent(StopContainer)) == ([], [], [])
 
 
+def test_where_a_unit_runs_it_that_is_restarted_in_its_place() -> None:
+    inside = container("web", 0, hang=TEN, heal=Heal(), unit="web.service", auto_remove=True)
+    unit = container("web.service", runtime="systemd")
+    cmgr = Cmgr(unit, inside, policy=NEVER, runtimes=("docker", "systemd"))
+    hangs(cmgr, "web")
+    assert told(cmgr) == [TroubleKind.AILING], "one row tells of it"
+    cmgr.wait(9)
+    assert not cmgr.sent(StopContainer)
+    del cmgr.truth[key("web")]  # Its unit will take it along.
+    cmgr.wait(2)
+    assert [(c.name, c.reason) for c in cmgr.sent(StopContainer)] == [("web.service", "it hangs: restart 1 of 5")]
+    assert [c.name for c in cmgr.sent(StartContainer)] == ["web.service"]
+    assert (cmgr.held(), told(cmgr)) == ([], [])
+
+
+def test_where_a_unit_runs_it_and_nobody_wishes_it_healed_it_is_told_once() -> None:
+    inside = container("web", 0, hang=TEN, unit="web.service")
+    cmgr = Cmgr(container("web.service", runtime="systemd"), inside, policy=NEVER, runtimes=("docker", "systemd"))
+    hangs(cmgr, "web")
+    cmgr.wait(60)
+    assert (told(cmgr), cmgr.sent(StopContainer)) == ([TroubleKind.HANGING], [])
+
+
 def test_news_of_an_earlier_life_say_nothing_of_this_one() -> None:
     cmgr = running(heal=Heal())
     cmgr.tell(facts.HangsSeen((Hang(key("web"), "life 0", cmgr.now - TEN, WORDS),)))
