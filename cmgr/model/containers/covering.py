@@ -6,6 +6,7 @@ something else. All that is remembered while it is down: its next life brings ne
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 
 from cmgr.model.scope import is_held_down
 from cmgr.model.turn import Turn
@@ -16,6 +17,9 @@ from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node, chips_of_slots
 from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey
 from cmgr.model.wanted import was_meant
+
+_CLIENTS_END = timedelta(seconds=1)
+"""Docker tells of a container's end when its client knows of it already: so much later at most."""
 
 
 def cover(turn: Turn) -> None:
@@ -132,6 +136,8 @@ def _told_of_end(turn: Turn, container: Container) -> None:
     unit = unit_of(turn.node, container)
     if unit is None or container.running or container.exit is None or container.exit.asked is None:
         return
+    if not unit.running and unit.exit is not None and container.exit.at > unit.exit.at + _CLIENTS_END:
+        return  # It outlived its unit, so that this is not why that ended.
     unit, end = replace(unit, ended=container.exit), unit.exit
     if not unit.running and end is not None and end.asked is None:
         end = replace(end, asked=container.exit.asked)

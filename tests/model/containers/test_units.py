@@ -243,6 +243,15 @@ def test_that_a_person_stopped_the_container_is_why_its_unit_ended(unit_first: b
     assert cmgr.sent(StartContainer) == []
 
 
+def test_that_a_container_which_outlived_its_unit_is_stopped_is_not_why_the_unit_ended() -> None:
+    cmgr = machine()
+    end = Exit(1, cmgr.now)
+    cmgr.sees(unit(running=False, exit=end))
+    cmgr.wait(600)
+    cmgr.dies("llm", 143, asked=True)
+    assert (unit_key(UNIT) in missing(cmgr.node), booked(cmgr).exit) == (True, end)
+
+
 @pytest.mark.parametrize("unit_first", [True, False])
 def test_a_unit_whose_container_died_of_the_fault_is_started_again_whatever_its_client_said(unit_first: bool) -> None:
     cmgr = machine()
