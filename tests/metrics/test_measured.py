@@ -1,13 +1,16 @@
 """The driver's measurements: of the stand-in for Ascend's library, and of a driver whose calls can be counted."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from cmgr.config.sim import Sim
+from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.rings import Phase
@@ -21,6 +24,7 @@ from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Purpose
 from tests.fakes.nvml import hosts as nvidia_hosts
 from tests.fakes.nvml.fixtures import Make as MakeGpus
+from tests.fakes.nvml.standin import Standin as GpuStandin
 from tests.metrics.conftest import Install
 from tests.metrics.scrape import Page, get, scrape
 from tests.support.picture import machine
@@ -100,11 +104,10 @@ def test_every_value_that_a_driver_measures_has_its_metric(ascend: Make) -> None
 
 def test_every_value_that_a_gpu_measures_has_its_metric(nvidia: MakeGpus) -> None:
     machine = nvidia(nvidia_hosts.host_h100(1))
-    for field in (3, 142, 143, 161, 162, 163):
+    for field in (3, 142, 143):
         machine.field(0, field, field)
-    driver = open_nvml(machine)
-    values = driver.measure([ChipId(0)])[ChipId(0)]
-    driver.close()
+    link_fields(machine, (161, 162, 163))
+    values = measured_by(machine)
     found = {name: of_a_driver(ChipId(0), {name: value}) for name, value in values.items() if name not in NO_METRIC}
     assert [name for name, samples in found.items() if len(samples) != 1] == []
     samples = {key: value for of in found.values() for key, value in of.items()}
@@ -112,9 +115,44 @@ def test_every_value_that_a_gpu_measures_has_its_metric(nvidia: MakeGpus) -> Non
     assert samples[("cmgr_chip_memory_used_bytes", "0", "fb")] == 2048 * MEBIBYTE
     assert samples[("cmgr_chip_remapped_rows", "0", "uncorrectable")] == 143
     assert samples[("cmgr_chip_link_errors_total", "0", "pcie", "replay")] == 0
-    assert samples[("cmgr_chip_link_errors_total", "0", "nvlink", "crc")] == 163
+    assert samples[("cmgr_chip_link_errors_total", "0", "nvlink", "crc")] == 2 * 163
     assert samples[("cmgr_chip_ecc_errors_total", "0", "all", "single")] == 3
     assert samples[("cmgr_chip_energy_joules_total", "0")] == 123
+
+
+@pytest.mark.parametrize("release", [535, 580])
+def test_links_of_nvlink_5_have_counters_of_their_own_which_newer_drivers_tell(nvidia: MakeGpus, release: int) -> None:
+    machine = nvidia(nvidia_hosts.host_b200(1), release=release)
+    counters = (*range(206, 213), 214, 215, 219, 221)
+    # The older counters are there, and a GPU of this kind answers nothing when it is asked for them.
+    link_fields(machine, (161, 162, 163, *counters))
+    for link, rate in enumerate((0x30F, 0x10C)):
+        for field in (220, 222):
+            machine.field(0, field, rate, link=link)
+    values = {name: value for name, value in measured_by(machine).items() if name.startswith("nvlink_")}
+    samples = {key: value for name in values for key, value in of_a_driver(ChipId(0), {name: values[name]}).items()}
+    if release < 560:
+        assert samples == {}
+        return
+    assert len(samples) == len(counters) + 2 == len(values)
+    assert samples[("cmgr_chip_link_errors_total", "0", "nvlink", "recovery")] == 2 * 215
+    assert samples[("cmgr_chip_link_errors_total", "0", "nvlink", "failed_recovery")] == 2 * 214
+    assert samples[("cmgr_chip_link_bit_error_ratio", "0", "nvlink", "symbol")] == pytest.approx(1e-12)
+
+
+def link_fields(machine: GpuStandin, fields: Iterable[int]) -> None:
+    """Let each field of both of its links have its own number as the value."""
+    machine.field(0, abi.LINK_COUNT_FIELD, 2)
+    for field in fields:
+        for link in range(2):
+            machine.field(0, field, field, link=link)
+
+
+def measured_by(machine: GpuStandin) -> Mapping[str, float | str]:
+    driver = open_nvml(machine)
+    values = driver.measure([ChipId(0)])[ChipId(0)]
+    driver.close()
+    return values
 
 
 def of_a_driver(chip: ChipId, values: Mapping[str, float | str]) -> dict[tuple[str, ...], float | Spread]:

@@ -93,7 +93,12 @@ MEASURED = (
     _metric(
         "cmgr_chip_link_errors_total",
         "Errors on the chip's links: to other chips, or PCIe.",
-        "(?P<link>[a-z]*link|pcie)_(?P<kind>[a-z]+)_errors",
+        "(?P<link>[a-z]*link|pcie)_(?P<kind>[a-z_]+)_errors",
+    ),
+    _metric(
+        "cmgr_chip_link_bit_error_ratio",
+        "Errors for each bit on the chip's worst link.",
+        "(?P<link>[a-z]*link)_(?P<kind>[a-z]+)_bit_error_ratio",
     ),
     _metric(
         "cmgr_chip_ecc_isolated_pages",

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define GPUS 32
-#define FIELDS 64
+#define FIELDS 256
 #define PROCESSES 32
 #define LINKS 36
 #define EVENTS 32768
@@ -46,6 +46,7 @@ enum purpose { INIT, LIST, HANDLE, INFO, FIELD, HEALTH, PROCESS, REGISTER, WAIT,
 
 struct field {
     uint32_t id;
+    int32_t link; /* -1: of the GPU, whatever scope is asked for. */
     uint64_t value;
 };
 
@@ -385,17 +386,26 @@ TEXT(nvmlDeviceGetBoardPartNumber, "692-2G506-0200-000")
         return leave(said); \
     }
 
-static uint64_t field_of(const struct gpu *g, uint32_t id, int *result) {
+static uint64_t field_of(const struct gpu *g, uint32_t id, uint32_t scope, int *result) {
     for (int i = 0; i < g->fields; i++)
-        if (g->field[i].id == id)
+        if (g->field[i].id == id && (g->field[i].link < 0 || (uint32_t)g->field[i].link == scope))
             return g->field[i].value;
     *result = UNSUPPORTED;
     return 0;
 }
 
+/* Links of NVLink 5 count other errors than older ones do, and tell of these since R560. */
+static int has_field(const struct gpu *g, uint32_t id) {
+    if (id == 230)
+        return RELEASE >= 565;
+    if (id >= 201 && id <= 225)
+        return RELEASE >= 560 && g->architecture >= 10;
+    return id < 161 || id > 163 || g->architecture < 10;
+}
+
 static uint32_t watts(const struct gpu *g) {
     int ignored = OK;
-    return (uint32_t)field_of(g, 186, &ignored);
+    return (uint32_t)field_of(g, 186, 0, &ignored);
 }
 
 NUMBER(nvmlDeviceGetMinorNumber, INFO, uint32_t, g->minor)
@@ -504,8 +514,8 @@ int nvmlDeviceGetFieldValues(device handle, int count, struct field_value *value
     for (int i = 0; !said && i < count; i++) {
         struct field_value *v = &values[i];
         v->result = OK;
-        v->value.u64 = field_of(g, v->field, &v->result);
-        if (RELEASE < 565 && v->field == 230)
+        v->value.u64 = field_of(g, v->field, v->scope, &v->result);
+        if (!has_field(g, v->field))
             v->result = UNSUPPORTED;
         v->type = v->value.u64 >> 32 ? 3 : 1;
     }
@@ -739,15 +749,16 @@ int standin_link(int gpu, int link, int type, int peer) {
     return 0;
 }
 
-int standin_field(int gpu, uint32_t id, uint64_t value) {
+/* Link -1: it is the GPU's. */
+int standin_field(int gpu, int link, uint32_t id, uint64_t value) {
     struct gpu *g = &W->gpu[gpu];
     lock();
     int i = 0;
-    while (i < g->fields && g->field[i].id != id)
+    while (i < g->fields && (g->field[i].id != id || g->field[i].link != link))
         i++;
     if (i == FIELDS)
         return leave(-1);
-    g->field[i] = (struct field){id, value};
+    g->field[i] = (struct field){id, link, value};
     g->fields += i == g->fields;
     return leave(0);
 }

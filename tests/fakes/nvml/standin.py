@@ -95,8 +95,9 @@ class Standin:
         assert isinstance(answer, int)
         return answer
 
-    def field(self, gpu: int, number: int, value: int) -> None:
-        assert self._do("field", gpu, ctypes.c_uint32(number), ctypes.c_uint64(value)) == 0
+    def field(self, gpu: int, number: int, value: int, *, link: int = -1) -> None:
+        """Let a field of the GPU have this value; of one of its NVLinks, if that is named."""
+        assert self._do("field", gpu, link, ctypes.c_uint32(number), ctypes.c_uint64(value)) == 0
 
     def event(self, gpu: int, kind: int, data: int = 0, instance: int = -1) -> None:
         """Let NVML tell of this."""

@@ -5,7 +5,7 @@ Nothing here limits how long a call takes or when it may be made: `drivers.calle
 
 import ctypes
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import byref, c_uint, c_uint64, c_void_p, create_string_buffer, sizeof
 from dataclasses import dataclass
 from typing import Any, NewType
@@ -191,12 +191,26 @@ class Library:
 
     def fields(self, handle: Handle, ids: Sequence[int]) -> Mapping[int, float]:
         """Return the values of the fields that this GPU and this driver have."""
-        asked = (abi.FieldValue * len(ids))()
-        for field, number in zip(asked, ids, strict=True):
-            field.fieldId = number
-        self._run("read the fields", "nvmlDeviceGetFieldValues", handle, len(ids), asked)
-        there = [f for f in asked if f.nvmlReturn == abi.OK and f.valueType < len(abi.VALUES)]
-        return {f.fieldId: getattr(f.value, abi.VALUES[f.valueType]) for f in there}
+        return dict(self._fields(handle, [(number, 0) for number in ids]))
+
+    def link_fields(self, handle: Handle, ids: Sequence[int]) -> Mapping[int, Sequence[float]]:
+        """Return the values of fields that each NVLink has: for each field one of each link that tells it."""
+        links = int(self.fields(handle, (abi.LINK_COUNT_FIELD,)).get(abi.LINK_COUNT_FIELD, 0))
+        asked = [(number, link) for number in ids for link in range(min(links, abi.MOST_LINKS))]
+        found: dict[int, list[float]] = {number: [] for number in ids}
+        for number, value in self._fields(handle, asked) if asked else ():
+            found[number].append(value)
+        return found
+
+    def _fields(self, handle: Handle, wanted: Sequence[tuple[int, int]]) -> Iterator[tuple[int, float]]:
+        """Yield number and value of each field that is there. `wanted`: their numbers and scopes."""
+        asked = (abi.FieldValue * len(wanted))()
+        for field, (number, scope) in zip(asked, wanted, strict=True):
+            field.fieldId, field.scopeId = number, scope
+        self._run("read the fields", "nvmlDeviceGetFieldValues", handle, len(wanted), asked)
+        for field in asked:
+            if field.nvmlReturn == abi.OK and field.valueType < len(abi.VALUES):
+                yield field.fieldId, getattr(field.value, abi.VALUES[field.valueType])
 
     def sram_worn(self, handle: Handle) -> bool:
         status = abi.versioned(abi.SramStatus)
