@@ -74,11 +74,6 @@ class Caller:
             raise job.error
         return cast("T", job.result)
 
-    def stuck(self) -> tuple[str, ...]:
-        """Return for whom the library does not come back."""
-        with self._changed:
-            return tuple(sorted(self._stuck))
-
     def close(self) -> None:
         """Let everybody who waits go. A thread that is inside the library stays there: nobody can call it back."""
         with self._changed:

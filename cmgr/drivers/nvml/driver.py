@@ -32,8 +32,8 @@ from cmgr.model.values.faults import Severity
 from cmgr.ports import Doubt, DriverFact
 from cmgr.vendor import OpenUnits
 
-SLICE = 0.5
-"""Seconds of one wait for events: a reset, and the end, wait for its end."""
+SLICE = 1.0
+"""Seconds of one wait for events: a reset, and the end, wait for its end. Shorter ones would cost more all the time."""
 
 SAME = 5.0
 """Seconds in which the same Xid of the same GPU is one, told by both sources."""

@@ -125,7 +125,7 @@ class Watch:
         self._sweep_at, self._list_at = now + self._pace.sweep, now + self._pace.relist
         with suppress(DriverError):
             # From now on nothing is missed; where it fails the thread goes on trying.
-            self._ears.caller.call("the events", self._pace.call, self._register)
+            self._ears.caller.call("the events", self._pace.call, self._begin)
         self._recall()
         runs = {"nvml-watch": self._ask, "nvml-events": self._listen}
         if self._ears.log is not None:
@@ -176,14 +176,20 @@ class Watch:
         with ears.session.inside():
             events, hears = self._register()
             event = ears.library.wait(events, int(1000 * self._pace.slice))
-            chip = None if event is None else ears.machine.at(hears.get(event.handle, ""))
-        return None if event is None or chip is None else (chip, event)
+        if event is None:
+            return None
+        chip = ears.machine.at(hears.get(event.handle, ""))
+        return None if chip is None else (chip, event)
+
+    def _begin(self) -> None:
+        with self._ears.session.inside():
+            self._register()
 
     def _register(self) -> tuple[EventSet, Mapping[Handle, str]]:
+        """Return the events that are listened for, and whom they are of. Inside of the session."""
         session, machine = self._ears.session, self._ears.machine
-        with session.inside():
-            fresh = not session.is_listening
-            registered = session.events(machine.buses(), WANTED)
+        fresh = not session.is_listening
+        registered = session.events(machine.buses, WANTED)
         if fresh:
             # Nobody was told of what came before.
             for chip in machine.chips():

@@ -76,7 +76,6 @@ UNAVAILABLE = 0x4000
 RECOVERY_ACTION = 0x8000
 
 WHOLE_GPU = 0xFFFFFFFF
-UNKNOWN_XID = 999
 UNKNOWN_MEMORY = 2**64 - 1
 
 ACTION_FIELD = 230
@@ -277,7 +276,6 @@ NEEDED: Mapping[str, Types] = {
 """Without one of these the library is of no use. Every driver since R535 has them all."""
 
 OFFERED: Mapping[str, Types] = {
-    "nvmlDeviceGetSerial": _TEXT,
     "nvmlDeviceGetArchitecture": _NUMBER,
     "nvmlDeviceGetPersistenceMode": _NUMBER,
     "nvmlDeviceGetVirtualizationMode": _NUMBER,

@@ -98,10 +98,13 @@ class Library:
         return self._known[symbol]
 
     def _run(self, what: str, symbol: str, *args: Any) -> None:
-        function = self._function(symbol)
-        code = abi.FUNCTION_NOT_FOUND if function is None else function(*args)
+        code = self._code(symbol, *args)
         if code != abi.OK:
             raise Refused(what, code)
+
+    def _code(self, symbol: str, *args: Any) -> int:
+        function = self._function(symbol)
+        return abi.FUNCTION_NOT_FOUND if function is None else function(*args)
 
     def begin(self) -> None:
         """Begin with the library; no GPU is opened yet. Raises `DriverMissing`."""
@@ -146,9 +149,6 @@ class Library:
 
     def name(self, handle: Handle) -> str:
         return self._text("read the name", "nvmlDeviceGetName", handle)
-
-    def serial(self, handle: Handle) -> str:
-        return self._text("read the serial number", "nvmlDeviceGetSerial", handle)
 
     def minor(self, handle: Handle) -> int:
         """Return N of /dev/nvidiaN."""
@@ -352,12 +352,11 @@ class Library:
     def wait(self, events: EventSet, milliseconds: int) -> Event | None:
         """Return the next event; None when none came for so long, or something cut the wait short."""
         data = abi.EventData()
-        try:
-            self._run("wait for events", "nvmlEventSetWait_v2", events, byref(data), milliseconds)
-        except Refused as refused:
-            if refused.code == abi.TIMEOUT:
-                return None
-            raise
+        code = self._code("nvmlEventSetWait_v2", events, byref(data), milliseconds)
+        if code == abi.TIMEOUT:
+            return None
+        if code != abi.OK:
+            raise Refused("wait for events", code)
         instance = None if data.gpuInstanceId == abi.WHOLE_GPU else data.gpuInstanceId
         return Event(Handle(data.device or 0), data.eventType, data.eventData, instance)
 

@@ -5,7 +5,7 @@ ended with as a whole. So for a reset everything is closed, and all but the GPUs
 """
 
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from cmgr.drivers.nvml.library.calls import EventSet, Handle, Library, Refused
@@ -66,14 +66,10 @@ class Session:
                 raise InReset(f"cannot open GPU {index}: a GPU is being reset")
         return self._library.at(index)
 
-    def forget(self, bus: str) -> None:
-        """Open that GPU anew when it is asked next."""
-        with self._changed:
-            self._handles.pop(bus, None)
-
-    def events(self, buses: Collection[str], types: int) -> tuple[EventSet, Mapping[Handle, str]]:
+    def events(self, buses: Callable[[], Collection[str]], types: int) -> tuple[EventSet, Mapping[Handle, str]]:
         """Return the set of events, registered anew if need be, and the GPUs that it hears. By one thread only.
 
+        `buses`: where the GPUs are, asked only then.
         A GPU that cannot be registered is left out. Raises `Refused` when there can be no set.
         """
         if self._is_stale:
@@ -81,7 +77,7 @@ class Session:
             self.drop_events()
         if self._events is None:
             made, hears = self._library.new_set(), {}
-            for bus in buses:
+            for bus in buses():
                 with suppress(Refused, InReset):
                     handle = self.handle(bus)
                     self._library.register(handle, types, made)
