@@ -13,7 +13,7 @@ from cmgr.model.scope import (
     start_blocker,
 )
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.fleet import FleetGroup, gate, is_out, waited_for
+from cmgr.model.values.fleet import FleetGroup, gate, is_out, unheard, waited_for
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
@@ -194,7 +194,8 @@ def _fleet_hint(node: Node, group: Group) -> str:
         return ""
     if not node.engine.up:
         return f"to start the members here without the others: cmgr group resume {group.name} --alone"
-    others = [n for n, _ in waited_for(known.document) if n != node.engine.name] if known.document is not None else []
+    waited = [n for n, _ in waited_for(known.document)] if known.document is not None else []
+    others = [n for n in (*waited, *unheard(known)) if n != node.engine.name]
     goes = " ".join(f"--without {name}" for name in others)
     return f"to go on without {', '.join(others)}: cmgr group resume {group.name} {goes}" if others else ""
 

@@ -147,7 +147,7 @@ NODE = Node(
     holds={KEY: _hold},
     healings={KEY: _healing},
     fleet_groups={
-        "tp8": FleetGroup("tp8", 18, GroupPhase.STARTING, 17, True, True, 19, frozenset({"b"})),
+        "tp8": FleetGroup("tp8", 18, GroupPhase.STARTING, 17, True, True, 19, frozenset({"b"}), frozenset({"a", "b"})),
     },
     restraint=Restraint((NOW,), NOW, "a storm", {RingId(8): NOW}, frozenset({RingId(16)})),
     reservations={CHIP: Reservation(CHIP, LATER, "root", "word")},

@@ -96,6 +96,7 @@ CREATE TABLE fleet_groups (
     alone BOOLEAN DEFAULT 0 NOT NULL,
     restart INTEGER DEFAULT 0 NOT NULL,
     without TEXT DEFAULT '[]' NOT NULL,
+    parts TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (name)
 );
 CREATE TABLE gone (

@@ -141,6 +141,7 @@ fleet_groups = st.builds(
     alone=st.booleans(),
     restart=st.integers(0, 2**53),
     without=st.frozensets(st.text(max_size=8), max_size=2),
+    parts=st.frozensets(st.text(max_size=8), max_size=2),
 )
 groups = st.builds(
     Group,

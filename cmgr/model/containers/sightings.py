@@ -260,10 +260,10 @@ def _seen_running(turn: Turn, hold: Hold, container: Container, sure: bool) -> C
         return container
     if hold.state is HoldState.SETTLING:
         return container  # As it should be: `keep` looks whether it is still the same life.
+    if hold.state is HoldState.RETURNING and (sure or container.run != hold.run):
+        return container  # Theirs already.
     if container.run == hold.run:
         return replace(container, running=False)  # Old news of the life that was stopped.
-    if hold.state is HoldState.RETURNING:
-        return container  # Theirs already.
     if hold.state is HoldState.STARTING and hold.command is not None:
         return container  # Our own start, whose answer is on its way.
     if sure:
@@ -379,6 +379,8 @@ def hand_back(turn: Turn, hold: Hold, why: str) -> None:
     if hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING:
         # Switching it off may be under way, and then comes first; or it worked in a life that could not book that.
         off = hold.command is None
+        if hold.state is HoldState.STOPPING:
+            hold = replace(hold, run="")  # That life goes on: news of it are not old.
         hold = replace(hold, state=HoldState.RETURNING, disarmed=off, tries=0, delays=0, retry_at=None, error="")
         turn.put_hold(hold)
     else:

@@ -36,6 +36,7 @@ class FleetGroup:
     last local round was of; 0: of none yet. `whole`: all its members were known when its document was last read.
     `alone`: a person lets the members here start without the others. `restart`: the least round that a person's order
     to restart it all must bring; 0: there is no such order. `without`: appliances that a person wants left out.
+    `parts`: those that the document's last round is, or was, of.
     `seen`: its document. `asked`: the question or the write under way, and what is written with it. `looked`: the round
     in which the last look before the start found that it still starts. `failures`: so many questions and writes in a
     row failed, the last with `error`; none is asked before `retry_at`. `since`: when each appliance's entry became what
@@ -50,6 +51,7 @@ class FleetGroup:
     alone: bool = False
     restart: int = 0
     without: frozenset[str] = frozenset()
+    parts: frozenset[str] = frozenset()
     seen: ThisLife[Seen] = NEVER
     asked: ThisLife[tuple[CommandId, Document | None] | None] = None
     looked: ThisLife[int] = 0
@@ -77,8 +79,10 @@ def seen_at(group: FleetGroup, document: Document) -> FleetGroup:
     told = {n for n in group.without if document.phase is GroupPhase.RUNNING or n not in document.members}
     told |= {n for n, entry in document.members.items() if entry.state is EntryState.OUT}
     brought = document.ordered and document.round >= group.restart
+    in_round = document.phase is not GroupPhase.RUNNING and not is_behind(document, group)
     return replace(
         group,
+        parts=frozenset(document.members) if in_round else group.parts,
         round=group.round if is_behind(document, group) else document.round,
         phase=group.phase if is_behind(document, group) else document.phase,
         whole=0 < document.size <= document.known,
@@ -96,6 +100,15 @@ def is_out(engine: Engine, group: FleetGroup) -> bool:
     """Return whether a person has the others go on without this appliance."""
     entry = group.document.members.get(engine.name) if group.document is not None else None
     return entry is not None and entry.state is EntryState.OUT
+
+
+def unheard(group: FleetGroup) -> list[str]:
+    """Return the appliances of the last round, by name, that have no entry in the document any more.
+
+    The engine has forgotten them, and they have not written since.
+    """
+    known = group.document.members if group.document is not None else {}
+    return sorted(group.parts - known.keys())
 
 
 def left_out(group: FleetGroup) -> list[str]:
@@ -137,7 +150,8 @@ def gate(engine: Engine, group: FleetGroup | None) -> str:
     if starts_here(group):
         return "" if group.looked == document.round else "the last look before the start is not back yet"
     if document.phase is not GroupPhase.HALTING or document.round != group.held:
-        return "the others are told that it stops"
+        lost = ", ".join(unheard(group))
+        return f"{lost} has not written since the engine forgot it" if lost else "the others are told that it stops"
     others = [(name, entry) for name, entry in waited_for(document) if name != engine.name]
     told = "; ".join(f"{name}: {entry.why or 'is ' + entry.state}" for name, entry in others)
     return told or "its start is being agreed on"

@@ -67,6 +67,23 @@ def test_a_held_container_that_a_person_starts_is_theirs() -> None:
     assert (names(cmgr.log), cmgr.sent(ResetRing)) == (["a"], [])
 
 
+@pytest.mark.parametrize("by_list", [True, False])
+def test_one_that_is_forgotten_before_its_stop_has_worked_is_known_to_run(by_list: bool) -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy="always:0"))
+    cmgr.fault(0, REQUEST)
+    cmgr.answer(StopContainer, error="no answer", unreachable=True)
+    cmgr.tell(facts.ForgetOrdered(key("a"), "a person"))
+    assert cmgr.hold("a").state is HoldState.RETURNING
+    if by_list:
+        cmgr.tell(facts.Resync())
+        cmgr.run(ListContainers)
+    else:
+        cmgr.sees(cmgr.truth[key("a")])
+    assert cmgr.booked("a").running
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running, cmgr.truth[key("a")].running) == ([], True, True)
+
+
 def test_late_news_of_an_earlier_life_do_not_end_a_hold() -> None:
     cmgr = waiting()
     cmgr.tell(facts.ContainerSeen(container("a", 0, run="long ago")))

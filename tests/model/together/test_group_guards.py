@@ -39,6 +39,18 @@ def test_in_maintenance_a_member_that_appears_in_mid_round_is_not_promised_a_sto
     assert running(cmgr) == sorted([*ALL, "late"])
 
 
+def test_a_member_that_late_news_have_as_down_is_looked_at_before_a_person_has_all_started() -> None:
+    cmgr = tp()
+    cmgr.tell(facts.ContainerSeen(replace(cmgr.truth[key("r1")], running=False, exit=Exit(0, cmgr.now, asked=True))))
+    assert not cmgr.booked("r1").running
+    cmgr.tell(facts.GroupRestartOrdered("tp", "a"))
+    cmgr.run(StopContainer)
+    assert (phase(cmgr), cmgr.sent(StartContainer)) == (GroupPhase.HALTING, []), "nobody knows that r1 is down"
+    cmgr.run()
+    assert (running(cmgr), cmgr.held()) == (ALL, [])
+    assert group(cmgr).history[-1].outcome == "recovered"
+
+
 def test_one_that_was_left_behind_is_in_no_later_round_while_it_is_down() -> None:
     cmgr = left_behind()
     cmgr.log.clear()

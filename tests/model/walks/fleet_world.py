@@ -196,9 +196,10 @@ class FleetWorld:
             for name, entry in document.members.items():
                 assert entry.state is EntryState.OUT or entry.round == document.round, where
                 each = next(e for e in self.appliances if e.name == name)
-                group = each.node.groups.get(TP4)
-                alone = each.node.fleet_groups[TP4].alone
-                in_round = group.members if group is not None and not alone else frozenset()
+                group, known = each.node.groups.get(TP4), each.node.fleet_groups[TP4]
+                # Its own next round, which nobody else knows of yet, takes in what this one had given back to people.
+                mine = known.held == document.round and not known.alone
+                in_round = group.members if group is not None and mine else frozenset()
                 running = [r for r in each.members() if r.running and not r.by_others and r.key in in_round]
                 assert not running or entry.state is EntryState.OUT, f"{where}: {running}"
 

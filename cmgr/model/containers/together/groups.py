@@ -253,7 +253,9 @@ def _take_in(turn: Turn, group: Group) -> Group:
         if hold is not None and is_held_down(hold):
             turn.put_hold(_tried_anew(hold))
         elif not container.running and hold is None:
-            turn.put_hold(replace(_made(turn, container, container.restart_policy), tries=0))
+            # Late news may have it as down: all the others are started by its word that it is.
+            turn.put_hold(replace(_made(turn, container, container.restart_policy), unsure=turn.at))
+            turn.ask_list(container.key.runtime, f"is {container.name} down?", not_older=turn.at)
     return replace(group, out=frozenset())
 
 
@@ -267,7 +269,7 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
     for_whom = ", ".join(sorted(fact.without)) or ("any other appliance" if fact.alone else "nobody")
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that group {fact.group} waits for {for_whom}")
     if known is not None and fact.without:
-        turn.put_fleet_group(replace(known, without=known.without | fact.without))
+        turn.put_fleet_group(replace(known, without=known.without | fact.without, parts=known.parts - fact.without))
         return
     for container in members_of(turn.node, fact.group):
         hold = turn.node.holds.get(container.key)

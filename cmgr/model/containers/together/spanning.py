@@ -13,7 +13,7 @@ from datetime import datetime
 
 from cmgr.model.scope import group_obstacle, members_of, observing, why_idle
 from cmgr.model.turn import Turn
-from cmgr.model.values.fleet import NEVER, FleetGroup, is_behind, is_out, is_over, starts_here
+from cmgr.model.values.fleet import NEVER, FleetGroup, is_behind, is_out, is_over, starts_here, unheard
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages.commands import ReadGroup, WriteGroup
 from cmgr.model.values.messages.documents import LONGEST_WHY, Document, Entry, EntryState
@@ -157,8 +157,10 @@ def _begun(node: Node, group: FleetGroup, document: Document, at: datetime) -> D
 
 def _is_held_anew(node: Node, group: FleetGroup, local: Group, document: Document) -> bool:
     """Return whether members here are held for no round of the fleet, or run although all others start."""
-    if is_out(node.engine, group) or document.known < document.size:
+    if is_out(node.engine, group):
         return False
+    if document.known < document.size and (not group.held or unheard(group)):
+        return False  # The members here are a group of their own; or the others of the round are yet to write.
     starting = document.phase is GroupPhase.STARTING
     if group.alone:
         # A person had them started after this appliance had written that they could be.

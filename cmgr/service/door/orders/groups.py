@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.model.containers.together.groups import can_start
 from cmgr.model.scope import blocks_its_group, is_coupled, is_held_down, members_of, why_idle
+from cmgr.model.values.fleet import unheard
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.messages.facts import GroupRestartOrdered, GroupResumeOrdered, Ordered
 from cmgr.model.values.node import Node
@@ -83,16 +84,17 @@ class GroupOrders:
             raise BadRequest("cannot resume group: give either alone or without")
         known, engine = self.node().fleet_groups.get(name), self.node().engine
         document = known.document if known is not None else None
-        if document is None or not engine.up:
+        if known is None or document is None or not engine.up:
             why = engine.why_down or "it is not known which appliances have members"
             raise CmgrError(f"cannot resume group {name}: {why}", hint=f"cmgr group resume {name} --alone")
-        others = sorted(document.members.keys() - {engine.name})
+        forgotten = unheard(known)
+        others = sorted({*document.members, *forgotten} - {engine.name})
         if strangers := sorted(without - set(others)):
             raise BadRequest(
                 f"cannot resume group {name}: {', '.join(strangers)[:80]!r} is none of its other appliances",
                 hint=f"they are {', '.join(others)}" if others else "there is none",
             )
-        if document.phase is GroupPhase.RUNNING:
+        if document.phase is GroupPhase.RUNNING and not forgotten:
             raise CmgrError(f"cannot resume group {name}: no round is on that waits for any", hint=f"cmgr group {name}")
         return without
 
