@@ -47,7 +47,7 @@ def _fit(turn: Turn, unit: Container, running: list[Container]) -> None:
     now = _like(own, running, unit.covers if hold is not None else frozenset())
     used = unit.used | {chip for c in running for chip in c.used}
     chips = resolve(now.claims, turn.node.chips, chips_of_slots(turn.node))[0] | used
-    new = not unit.covers and bool(now.covers or now.heal is not None or now.group)
+    new = not _has_theirs(unit) and _has_theirs(now)
     now = replace(now, chips=chips, used=used, wanted=(unit.wanted or new) and now.enabled)
     if now != unit:
         turn.put_container(now)
@@ -87,13 +87,18 @@ def as_remembered(node: Node, told: Container) -> Container:
     running = [c for c in node.containers.values() if c.unit == told.name and c.running] if told.running else []
     if running:
         unit = _like(unit, running, known.covers if told.key in node.holds else frozenset())
-    elif known.covers:
-        unit = replace(_like(unit, [known]), health="")
+    elif _has_theirs(known):
+        unit = replace(_like(unit, [known]), claims=unit.claims | known.covers, covers=known.covers, health="")
     end, same = told.exit, known.run == told.run
     if same and end is not None and end.asked is None and known.ended is not None:
         # The client of a container that was stopped, or died, ends as that did, and says no more.
         end = replace(end, asked=known.ended.asked)
     return replace(unit, exit=end, ended=known.ended if same else None)
+
+
+def _has_theirs(unit: Container) -> bool:
+    """Return whether the unit has chips or wishes from containers: the configuration gives a unit no such wishes."""
+    return bool(unit.covers or unit.heal is not None or unit.group)
 
 
 def adopted(turn: Turn, container: Container) -> Container:

@@ -309,6 +309,19 @@ def test_the_unit_is_the_member_of_its_containers_group() -> None:
     assert (cmgr.held(), cmgr.booked("mate").running, booked(cmgr).running) == ([], True, True)
 
 
+def test_a_unit_whose_container_uses_no_chips_stays_in_its_group_while_it_is_down() -> None:
+    router = container("router", unit="router.service", group="tp2", auto_remove=True)
+    cmgr = machine(unit("router.service"), router, policy=SINGLE)
+    cmgr.sees(replace(cmgr.truth[key("llm")], group="tp2"))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    assert (booked(cmgr, "router.service").running, booked(cmgr, "router.service").group) == (False, "tp2")
+    assert cmgr.held() == [UNIT, "router.service"]
+    cmgr.begin()
+    cmgr.wait(60)
+    assert (cmgr.held(), len(cmgr.sent(StopContainer)), len(cmgr.sent(StartContainer))) == ([], 2, 2)
+
+
 def test_a_unit_that_is_unhealthy_by_its_container_is_restarted_where_that_wishes_it() -> None:
     cmgr = machine()
     cmgr.sees(replace(cmgr.truth[key("llm")], heal=Heal(backoff=seconds(1)), health="unhealthy"))
