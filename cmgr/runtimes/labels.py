@@ -186,10 +186,15 @@ def _unit(said: Mapping[str, str], image: Mapping[str, str] | None, warnings: li
     """Return the unit that the container's maker, and not its image, says runs it."""
     if not _is_its_makers(UNIT, said, image, warnings):
         return ""
-    if re.fullmatch(_NOT_ITS_OWN, said[UNIT]):
+    if runs_others(said[UNIT]):
         warnings.append(f"label {UNIT}={said[UNIT]} is not obeyed: that unit runs more than this container")
         return ""
     return said[UNIT]
+
+
+def runs_others(unit: str) -> bool:
+    """Return whether the unit runs more than one container's processes: a runtime, or a manager of units."""
+    return re.fullmatch(_NOT_ITS_OWN, unit) is not None
 
 
 def _is_its_makers(label: str, said: Mapping[str, str], image: Mapping[str, str] | None, warnings: list[str]) -> bool:

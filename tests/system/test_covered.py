@@ -10,6 +10,7 @@ import pytest
 from cmgr.runtimes.systemd.unit import key
 from tests.runtimes.systemd.world import SystemdWorld
 from tests.support.daemons.dockerd import IMAGE, OBEYS
+from tests.support.daemons.podman import Podman
 from tests.support.daemons.systemd import Systemd
 from tests.support.programs import program
 from tests.support.service import LATER, Service, Setting
@@ -217,3 +218,43 @@ def test_a_unit_is_found_by_its_client_and_adopted_if_that_is_set(
     service.until_said(f"{LLM} is stopped")
     eventually(lambda: alive(containers), why="its container runs again")
     eventually(lambda: row(service, "llm").get("unit") == LLM, why="the new one is found, too")
+
+
+def test_what_a_unit_runs_as_quadlet_does_is_found_by_podmans_monitor(
+    install: Install, podman: Podman, world: SystemdWorld
+) -> None:
+    service = install({"runtimes": ["docker"], "docker.socket": podman.socket, "systemd.bus": world.systemd.socket})
+    world.define("quadlet.service", chips=(), **quadlet(podman))
+    world.start(key("quadlet.service"))
+    (before,) = of_podman(podman)
+    service.start()
+    eventually(lambda: row(service, "llm"), why="it is known")
+    assert "quadlet.service runs llm and starts it again" in " ".join(service.cmgr("check").out.split())
+    service.terminate()
+    service.configure({"systemd.adopt": True})
+    service.start()
+    eventually(lambda: row(service, "llm").get("unit") == "quadlet.service", why="its unit is found")
+    service.inject(0)
+    service.until_said("quadlet.service is stopped")
+    service.until_said("is over: recovered")
+    eventually(lambda: of_podman(podman) not in ([], [before]), why="the unit has made it anew")
+
+
+def quadlet(podman: Podman) -> dict[str, str]:
+    """Return what quadlet writes into a unit; the limit and the network are what this sandbox needs."""
+    command = shlex.quote(OBEYS[-1].replace("$", "$$"))
+    here = "--network=none --pids-limit=-1 --env ASCEND_VISIBLE_DEVICES=0"
+    how = f"run --name=llm --replace --rm --cgroups=split --sdnotify=conmon -d {here} {IMAGE} /bin/sh -c {command}"
+    return {
+        "Type": "notify",
+        "NotifyAccess": "all",
+        "Delegate": "yes",
+        "KillMode": "mixed",
+        "ExecStart": f"/usr/bin/env {' '.join(podman.command())} {how}",
+        "ExecStop": f"/usr/bin/env {' '.join(podman.command())} rm --force --ignore llm",
+    }
+
+
+def of_podman(podman: Podman) -> list[str]:
+    with closing(podman.client()) as client:
+        return [str(row["Id"]) for row in client.containers()]

@@ -1,15 +1,21 @@
 """Units that run containers: found by the clients of container runtimes in their control groups, as /proc shows them.
 
 `docker run` stays as long as its container does and passes signals on; the container itself is the daemon's. So a unit
-with such a client in it is what starts and stops the container. The client's own words name it.
+with such a client in it is what starts and stops the container. The client's own words name it. Of podman its monitor,
+conmon, stays in the unit where that is asked for, as quadlet and `podman generate systemd --new` do. podman's label
+PODMAN_SYSTEMD_UNIT says the same, but an image may bring it.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
+from cmgr.runtimes import labels
+
 _CLIENTS = ("docker", "nerdctl", "podman")
+_MONITOR = "conmon"
 _CALLS = ("run", "start")
 _SPACES = ("container",)
 
@@ -23,6 +29,7 @@ _FLAGS = frozenset(
 
 _UNIT = re.compile(r"/([^/]+\.service)(?=/|$)")
 _USERS = re.compile(r"/user@[0-9]+\.service(?=/|$)")
+_ID = "[0-9a-f]{64}"
 _LONGEST = 128 * 1024
 
 
@@ -33,9 +40,11 @@ def found(proc: Path = Path("/proc")) -> Mapping[str, frozenset[str]]:
     """
     units: dict[str, set[str]] = {}
     for process in proc.iterdir():
-        if process.name.isdecimal() and _read(process / "comm").strip() in _CLIENTS and may_order(process):
-            unit, name = unit_of(_read(process / "cgroup")), named(_read(process / "cmdline").split("\0")[:-1])
-            if unit and name:
+        program = _read(process / "comm").strip() if process.name.isdecimal() else ""
+        if program in (*_CLIENTS, _MONITOR) and may_order(process):
+            unit, words = unit_of(_read(process / "cgroup")), _read(process / "cmdline").split("\0")[:-1]
+            name = monitored(words) if program == _MONITOR else named(words)
+            if unit and name and not labels.runs_others(unit):
                 units.setdefault(unit, set()).add(name)
     return {unit: frozenset(names) for unit, names in units.items()}
 
@@ -72,6 +81,13 @@ def named(words: Sequence[str]) -> str:
     return options.get("", "") if attached else ""
 
 
+def monitored(words: Sequence[str]) -> str:
+    """Return the id of the container that a conmon with these arguments watches; nothing where it watches an exec."""
+    told = dict(pairwise(words))
+    container = told.get("-c", "")
+    return container if container == told.get("-u") and re.fullmatch(_ID, container) else ""
+
+
 def _call(words: Sequence[str]) -> Sequence[str]:
     """Return the call and what follows it, without the client's own name and options."""
     for number, word in enumerate(words[1:], 1):
@@ -101,7 +117,7 @@ def _options(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def _id_in(path: str) -> str:
     text = _read(Path(path)).strip() if path.startswith("/") else ""
-    return text if re.fullmatch("[0-9a-f]{64}", text) else ""
+    return text if re.fullmatch(_ID, text) else ""
 
 
 def _read(path: Path) -> str:

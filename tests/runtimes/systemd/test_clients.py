@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.runtimes.systemd.clients import found, named, unit_of
+from cmgr.runtimes.systemd.clients import found, monitored, named, unit_of
 
 ID = "5ca1ab1e" * 8
 
@@ -63,6 +63,20 @@ def test_the_unit_of_a_process_is_the_systems(cgroups: str, unit: str) -> None:
     assert unit_of(cgroups) == unit
 
 
+@pytest.mark.parametrize(
+    ("words", "container"),
+    [
+        (f"conmon --api-version 1 -c {ID} -u {ID} -r /usr/bin/crun -b /b -p /p -n llm --exit-dir /e -s", ID),
+        (f"conmon --api-version 1 -c {ID} -u {'0' * 64} -r /usr/bin/crun --exec-attach --exec-process-spec /s", ""),
+        ("conmon -c ../../etc -u ../../etc", ""),
+        ("conmon --version", ""),
+        ("conmon", ""),
+    ],
+)
+def test_podmans_monitor_names_its_container_and_that_of_an_exec_none(words: str, container: str) -> None:
+    assert monitored(words.split()) == container
+
+
 def process(proc: Path, number: int, words: str, unit: str, *, uid: int = 0, comm: str = "docker") -> None:
     folder = proc / str(number)
     folder.mkdir()
@@ -80,11 +94,15 @@ def test_units_are_found_with_all_their_containers_and_only_by_roots_clients(tmp
     process(tmp_path, 14, "docker run --name script image", "script.service", comm="python3")
     process(tmp_path, 15, "docker run image", "nameless.service")
     process(tmp_path, 16, "docker run --name shell image", "session-1.scope")
-    (tmp_path / "17").mkdir()
+    process(tmp_path, 17, f"conmon -c {ID} -u {ID} -n quadlet", "quadlet.service/runtime", comm="conmon")
+    process(tmp_path, 18, f"conmon -c {ID} -u {ID} -n api", "podman.service", comm="conmon")
+    process(tmp_path, 19, f"conmon -c {ID} -u {ID} -n other", f"machine.slice/libpod-conmon-{ID}.scope", comm="conmon")
+    (tmp_path / "20").mkdir()
     (tmp_path / "self").mkdir()
     assert found(tmp_path) == {
         "llm.service": frozenset({"llm", "tokenizer"}),
         "embed.service": frozenset({"embed"}),
+        "quadlet.service": frozenset({ID}),
     }
 
 
