@@ -12,7 +12,9 @@ import pytest
 from cmgr.config.sim import Sim
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.sim.driver import SimDriver
+from cmgr.drivers.sim.gauges import DEAD_LINK, MeasuredSim
 from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.faults import Assertion
 from cmgr.model.values.rings import Phase
 from cmgr.service.metrics.chips import MEASURED, Measuring
 from cmgr.service.metrics.look import Look
@@ -33,8 +35,8 @@ from tests.support.waiting import PATIENCE, eventually
 
 MEBIBYTE = 1024 * 1024
 
-NO_METRIC = {"type", "board", "product", "health", "uuid"}
-"""Knowledge of a driver about a chip that is no metric: texts, and a health that cmgr tells in its own words."""
+NO_METRIC = {"type", "board", "product", "uuid"}
+"""Texts of a driver about a chip, which are no metric."""
 
 
 def first_scrape(port: int) -> Page:
@@ -67,9 +69,20 @@ def test_what_the_chips_measure_is_served_in_base_units(install: Install, ascend
         ("cmgr_chip_ecc_errors_total", {"memory": "hbm", "bits": "single"}, 30),
         ("cmgr_chip_ecc_errors_total", {"memory": "hbm", "bits": "double"}, 10),
         ("cmgr_chip_ecc_isolated_pages", {"memory": "hbm"}, 0),
+        ("cmgr_chip_voltage_volts", {"sensor": "chip"}, 0.85),
+        ("cmgr_chip_clock_hertz", {"part": "aicore"}, 700e6),
+        ("cmgr_chip_clock_hertz", {"part": "aicore_max"}, 900e6),
+        ("cmgr_chip_health", {}, 0),
+        ("cmgr_chip_network_reachable", {}, 1),
+        ("cmgr_chip_link_flits_total", {"link": "hccs7", "direction": "sent"}, (1 << 40) + 7),
+        ("cmgr_chip_link_errors_total", {"link": "hccs7", "kind": "crc"}, 7),
+        ("cmgr_chip_network_bytes_total", {"direction": "received"}, 25),
+        ("cmgr_chip_network_packets_total", {"direction": "sent", "kind": "roce"}, 33),
+        ("cmgr_chip_link_errors_total", {"link": "roce", "kind": "bad_received"}, 26),
     ):
         assert page.value(name, chip="1", **labels) == value, name
     assert len(page.all("cmgr_chip_power_watts")) == 4
+    assert len(page.all("cmgr_chip_link_flits_total")) == 4 * 7 * 2, "links that nothing is plugged into are left out"
     assert promtool("check", "metrics", given=get(port).body.encode()) == ""
 
 
@@ -153,6 +166,16 @@ def measured_by(machine: GpuStandin) -> Mapping[str, float | str]:
     values = driver.measure([ChipId(0)])[ChipId(0)]
     driver.close()
     return values
+
+
+def test_everything_that_the_simulator_measures_has_its_metric_and_a_dead_link_is_seen() -> None:
+    driver = MeasuredSim(Sim(chips=2, ring=2))
+    driver.inject(ChipId(1), DEAD_LINK, Assertion.OCCURRED)
+    measured = driver.measure([ChipId(0), ChipId(1)])
+    driver.close()
+    assert [name for name, value in measured[ChipId(0)].items() if not of_a_driver(ChipId(0), {name: value})] == []
+    assert [measured[ChipId(chip)]["roce_up"] for chip in (0, 1)] == [1, 0]
+    assert of_a_driver(ChipId(0), measured[ChipId(0)])["cmgr_chip_link_speed_bytes", "0", "roce"] == 25e9
 
 
 def of_a_driver(chip: ChipId, values: Mapping[str, float | str]) -> dict[tuple[str, ...], float | Spread]:

@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.chips import ChipId, ChipReport, Process, RingId, Share
 from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level
 from cmgr.model.values.handling.policy import Policy, ResetPolicy
 from cmgr.model.values.holds import HoldState
@@ -17,6 +17,7 @@ from cmgr.service.metrics import table
 from cmgr.service.metrics.look import Kind, Look, Metric, Samples
 from cmgr.service.metrics.table import METRICS
 from cmgr.service.metrics.tally import Tally
+from cmgr.service.metrics.usage import MOST, USERS
 from cmgr.view import shapes
 from cmgr.view.status import Own
 from tests.support import picture
@@ -152,3 +153,45 @@ def test_the_words_of_labels_are_those_of_the_documents() -> None:
 
 def test_no_two_metrics_have_one_name() -> None:
     assert len({m.name for m in METRICS}) == len(METRICS)
+
+
+def using(node: Node, chip: int, *processes: Process) -> Node:
+    return replace(node, reports={**node.reports, ChipId(chip): ChipReport(ChipId(chip), processes=processes)})
+
+
+def test_who_uses_which_chip_is_told() -> None:
+    node = machine()
+    down = replace(picture.running("c", 3), running=False)
+    node = replace(node, containers={**node.containers, down.key: down})
+    assert told(of("cmgr_chip_container_info", look(node))) == {"0 docker  a": 1, "1 docker  a": 1, "2 docker  b": 1}
+
+
+def test_memory_is_told_by_container_and_by_process() -> None:
+    own = (Process(10, "python", 100, "a"), Process(11, "python", 20, "a"), Process(12, "npu-smi", 3))
+    node = using(machine(), 0, *own, Process(13, "other", 7, "f" * 64))
+    assert told(of("cmgr_chip_container_memory_bytes", look(node))) == {"0 docker  a": 120}
+    assert told(of("cmgr_chip_process_memory_bytes", look(node))) == {
+        "0 10 python a": 100,
+        "0 11 python a": 20,
+        "0 12 npu-smi ": 3,
+        f"0 13 other {'f' * 12}": 7,
+    }
+
+
+def test_containers_without_end_do_not_make_series_without_end() -> None:
+    many = {c.key: c for c in (picture.running(f"n{number:04}" + "x" * 200, 0, 1, 2, 3) for number in range(300))}
+    node = using(
+        replace(machine(), containers=many), 0, *(Process(n, "p", 1, f"n{n:04}" + "x" * 200) for n in range(900))
+    )
+    for metric in USERS:
+        found = list(metric.of(look(node)))
+        assert len(found) <= MOST, metric.name
+        assert len({labels for labels, _ in found}) == len(found), metric.name
+        assert all(len(label) <= 64 for labels, _ in found for label in labels), metric.name
+
+
+def test_shares_are_told_and_one_that_is_to_be_made_again_is_not_there() -> None:
+    shares = (Share("100", "vir04"), Share("101", "vir02", there=False, kept=True))
+    node = machine()
+    node = replace(node, chips={**node.chips, ChipId(1): replace(node.chips[ChipId(1)], shares=shares)})
+    assert dict(of("cmgr_chip_share_info", look(node))) == {("1", "100", "vir04"): 1, ("1", "101", "vir02"): 0}

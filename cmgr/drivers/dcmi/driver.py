@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -24,6 +25,9 @@ from cmgr.drivers.resets import Resets, of_one_ring
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share
 from cmgr.ports import Doubt, DriverFact
+
+NETWORK_SECONDS = 0.3
+"""The time for the question about one chip's network: after its card has dropped there may be no answer."""
 
 
 class DcmiDriver:
@@ -165,9 +169,14 @@ class DcmiDriver:
     def _measured(self, known: Known, seconds: float) -> Mapping[str, float]:
         place = known.location
         try:
-            return self._caller.call(owner_of(place), seconds, lambda: dcmi_gauges.measure(self._library, place))
+            found = dict(self._caller.call(owner_of(place), seconds, lambda: dcmi_gauges.measure(self._library, place)))
         except DriverError:
             return {}
+        # An owner of its own: a chip is not silent because its network is not heard of.
+        owner, most = f"network of {owner_of(place)}", min(seconds, NETWORK_SECONDS)
+        with suppress(DriverError):
+            found |= self._caller.call(owner, most, lambda: dcmi_gauges.network(self._library, place))
+        return found
 
     def rank_table(self, server: str, chips: Sequence[ChipId]) -> Mapping[str, Any]:
         until = time.monotonic() + MEASURE_SECONDS

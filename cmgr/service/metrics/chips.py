@@ -18,6 +18,8 @@ FRESH_SECONDS = 5.0
 _MEBIBYTE = 1024 * 1024
 _PERCENT = 0.01
 _MEGAHERTZ = 1e6
+_MEGABIT = 125_000
+_MILLI = 0.001
 
 Measured = Mapping[ChipId, Mapping[str, float | str]]
 
@@ -82,7 +84,16 @@ MEASURED = (
         "all",
     ),
     _metric(
-        "cmgr_chip_clock_hertz", "How fast a part of the chip runs.", "(?P<part>[a-z0-9]+)_megahertz", factor=_MEGAHERTZ
+        "cmgr_chip_clock_hertz",
+        "How fast a part of the chip runs; a part that ends with max: the fastest that it can.",
+        "(?P<part>[a-z0-9_]+)_megahertz",
+        factor=_MEGAHERTZ,
+    ),
+    _metric("cmgr_chip_voltage_volts", "The voltage of the chip.", "(?:voltage|(?P<sensor>[a-z0-9]+))_volts", "chip"),
+    _metric(
+        "cmgr_chip_health",
+        "How well the chip itself says that it is: 0 is well, more is worse, as its maker counts. cmgr goes by faults.",
+        "health",
     ),
     _metric("cmgr_chip_energy_joules_total", "The energy that the chip has used.", "energy_joules"),
     _metric(
@@ -93,12 +104,55 @@ MEASURED = (
     _metric(
         "cmgr_chip_link_errors_total",
         "Errors on the chip's links: to other chips, or PCIe.",
-        "(?P<link>[a-z]*link|pcie)_(?P<kind>[a-z_]+)_errors",
+        "(?P<link>[a-z]*link|pcie|roce|hccs[0-9]+)_(?P<kind>[a-z_]+)_errors",
     ),
     _metric(
         "cmgr_chip_link_bit_error_ratio",
         "Errors for each bit on the chip's worst link.",
         "(?P<link>[a-z]*link)_(?P<kind>[a-z]+)_bit_error_ratio",
+    ),
+    _metric(
+        "cmgr_chip_link_up",
+        "Whether a link of the chip is up.",
+        "(?P<link>[a-z]+[0-9]*)_up",
+    ),
+    _metric(
+        "cmgr_chip_link_ups_total",
+        "How often a link of the chip came up.",
+        "(?P<link>[a-z]+[0-9]*)_ups",
+    ),
+    _metric(
+        "cmgr_chip_link_speed_bytes",
+        "How many bytes in a second a link of the chip could carry.",
+        "(?P<link>[a-z]+[0-9]*)_megabits",
+        factor=_MEGABIT,
+    ),
+    _metric(
+        "cmgr_chip_link_flits_total",
+        "Units (flits) that a link between chips has carried.",
+        "(?P<link>[a-z]+[0-9]*)_(?P<direction>sent|received)_flits",
+    ),
+    _metric("cmgr_chip_network_reachable", "Whether the chip's own test of its network works.", "network_reachable"),
+    _metric(
+        "cmgr_chip_network_bytes_total",
+        "Bytes on the chip's own network port.",
+        "network_(?P<direction>sent|received)_bytes",
+    ),
+    _metric(
+        "cmgr_chip_network_packets_total",
+        "Packets on the chip's own network port: all of them, and those of some kinds.",
+        "network_(?P<direction>sent|received)_(?P<kind>[a-z]+)_packets",
+    ),
+    _metric(
+        "cmgr_chip_optics_present",
+        "Whether the chip's network port has an optical module.",
+        "optics_present",
+    ),
+    _metric(
+        "cmgr_chip_optics_power_watts",
+        "The light that each lane of the optical module sends and receives.",
+        "optics_(?P<direction>sent|received)_(?P<lane>[0-9]+)_milliwatts",
+        factor=_MILLI,
     ),
     _metric(
         "cmgr_chip_ecc_isolated_pages",

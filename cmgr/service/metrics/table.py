@@ -1,8 +1,8 @@
 """Every metric of cmgr: its type, name, text and labels, and where its values come from, each said once. Pure.
 
 Names and units are Prometheus' own way: base units, `_total` for what only grows, Unix times and not ages. Chips and
-rings are named by physical id. No label has a value that a container or a person chose, and a chip that reports ever
-new codes does not make ever new series.
+rings are named by physical id. No label has a value that a container or a person chose, but for those in `usage`, and
+a chip that reports ever new codes does not make ever new series.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +18,7 @@ from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics.chips import MEASURED
 from cmgr.service.metrics.look import Look, Samples, Table, one
 from cmgr.service.metrics.tally import DRIVER, Counts, Spread, Spreads
+from cmgr.service.metrics.usage import USERS
 from cmgr.view import status as view
 from cmgr.view.containers import down
 from cmgr.view.groups import groups
@@ -308,4 +309,4 @@ gauge("cmgr_machine_source_up", "Whether a source of them that there is here tel
 )
 
 
-METRICS = (*_table.metrics, *MEASURED)
+METRICS = (*_table.metrics, *USERS, *MEASURED)

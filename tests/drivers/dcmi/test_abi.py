@@ -65,6 +65,13 @@ LAYOUT: dict[type[ctypes.Structure], tuple[int, int, dict[str, int]]] = {
             "reserve": 32,
         },
     ),
+    abi.HccsCounters: (1024, 8, {"tx": 0, "rx": 128, "crc_err": 256, "retry": 384, "reserved": 512}),
+    abi.OldHccsCounters: (512, 4, {"tx": 0, "rx": 64, "crc_err": 128, "retry": 192, "reserved": 256}),
+    abi.PortCounters: (
+        464,
+        8,
+        {name: 8 * place for place, (name, *_) in enumerate(abi.PortCounters._fields_[:50])} | {"reserved": 400},
+    ),
     abi.DieId: (20, 4, {"words": 0}),
     abi.Vdevices: (360, 8, {"vdev_num": 0, "vdev_id": 4, "vfg_num": 132, "vfg_bitmap": 136, "resources": 144}),
     abi.Vdevice: (
@@ -82,6 +89,19 @@ LAYOUT: dict[type[ctypes.Structure], tuple[int, int, dict[str, int]]] = {
         {"vdev_id": 0, "pcie_bus": 4, "pcie_device": 8, "pcie_func": 12, "vfg_id": 16, "reserved": 20},
     ),
 }  # fmt: skip
+
+
+def test_the_counters_of_a_port_stand_in_the_order_of_the_header() -> None:
+    places = {name: place for place, (name, *_) in enumerate(abi.PortCounters._fields_)}
+    assert places["mac_tx_pfc_pri7_pkt_num"] == 10
+    assert places["mac_rx_pfc_pkt_num"] == 11
+    assert places["mac_tx_total_pkt_num"] == 20
+    assert places["mac_rx_bad_oct_num"] == 27
+    assert places["roce_rx_rc_pkt_num"] == 29
+    assert places["roce_cqe_num"] == 35
+    assert places["roce_ecn_db_num"] == 43
+    assert places["nic_rx_all_oct_num"] == 47
+    assert places["tv_sec"] == 48
 
 
 @pytest.mark.parametrize("structure", LAYOUT, ids=lambda s: s.__name__)

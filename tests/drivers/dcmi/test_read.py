@@ -120,14 +120,20 @@ def test_another_boot_status_can_be_the_one_that_means_booted(machine: Standin, 
 
 
 def test_what_can_be_measured_is_measured(machine: Standin, opened: Open) -> None:
-    driver = opened(machine)
-    assert driver.measure([ChipId(1)]) == {
+    told = opened(machine).measure([ChipId(1)])
+    carried = {name: value for name, value in told[ChipId(1)].items() if name.startswith(("hccs", "network_", "roce"))}
+    assert {1: {name: value for name, value in told[ChipId(1)].items() if name not in carried}} == {
         1: {
             "type": "Ascend910B",
             "board": "0x1",
             "health": 0,
             "temperature_celsius": 41,
             "power_watts": 65.5,
+            "voltage_volts": 0.85,
+            "cpu_megahertz": 200,
+            "hbm_megahertz": 600,
+            "aicore_megahertz": 700,
+            "aicore_max_megahertz": 900,
             "hbm_megabytes": 65536,
             "hbm_used_megabytes": 4096,
             "hbm_celsius": 45,
@@ -138,6 +144,31 @@ def test_what_can_be_measured_is_measured(machine: Standin, opened: Open) -> Non
             "ecc_hbm_isolated_pages": 0,
         }
     }
+    links = {name.partition("_")[0] for name in carried if name.startswith("hccs")}
+    assert links == {f"hccs{number}" for number in range(1, 8)}, "nothing is plugged into the others"
+    assert carried["hccs3_sent_flits"] == (1 << 40) + 3
+    # The stand-in's counters are their places in the header's structure.
+    assert (carried["network_sent_bytes"], carried["network_received_bytes"]) == (21, 25)
+    assert (carried["network_received_roce_packets"], carried["network_sent_cnp_packets"]) == (30, 37)
+    assert (carried["roce_fcs_errors"], carried["roce_retry_errors"]) == (28, 42)
+    assert carried["network_reachable"] == 1
+
+
+def test_older_drivers_count_links_in_fewer_bits(machine: Standin, opened: Open) -> None:
+    machine.set("old_counters", 1)
+    told = opened(machine).measure([ChipId(0)])[ChipId(0)]
+    assert (told["hccs3_sent_flits"], told["hccs3_retry_errors"]) == (103, 3)
+
+
+def test_a_network_that_does_not_answer_costs_its_own_value_only(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.hang(0, Purpose.NETWORK)
+    told = driver.measure([ChipId(0)])[ChipId(0)]
+    assert "network_reachable" not in told
+    assert told["temperature_celsius"] == 40
+    assert driver.read([ChipId(0)])[0].is_up, "nobody takes the chip for silent"
+    assert not driver.trouble()
+    machine.hang(0, Purpose.NETWORK, hangs=False)
 
 
 def test_what_a_chip_does_not_measure_is_left_out(ascend: Make, opened: Open) -> None:

@@ -102,6 +102,21 @@ struct ip_addr {
     int32_t type; /* 0: the first four bytes, 1: all. */
 };
 
+struct hccs_statistic {
+    uint32_t tx[16], rx[16], crc_err[16], retry[16], reserved[64];
+};
+
+struct hccs_statistic_u64 {
+    uint64_t tx[16], rx[16], crc_err[16], retry[16], reserved[64];
+};
+
+/* dcmi_network_pkt_stats_info: 48 counters, a time. */
+struct port_counters {
+    uint64_t counter[48];
+    long tv_sec, tv_usec;
+    uint8_t reserved[64];
+};
+
 struct spod_info {
     uint32_t sdid, scale_type, super_pod_id, server_id, chassis_id, super_pod_type, reserve[6];
 };
@@ -208,6 +223,19 @@ AT(pcie_info_all, reserve, 32);
 SIZE(die_id, 20, 4);
 SIZE(ip_addr, 20, 4);
 AT(ip_addr, type, 16);
+SIZE(hccs_statistic, 512, 4);
+AT(hccs_statistic, rx, 64);
+AT(hccs_statistic, crc_err, 128);
+AT(hccs_statistic, retry, 192);
+AT(hccs_statistic, reserved, 256);
+SIZE(hccs_statistic_u64, 1024, 8);
+AT(hccs_statistic_u64, rx, 128);
+AT(hccs_statistic_u64, crc_err, 256);
+AT(hccs_statistic_u64, retry, 384);
+AT(hccs_statistic_u64, reserved, 512);
+SIZE(port_counters, 464, 8);
+AT(port_counters, tv_sec, 384);
+AT(port_counters, reserved, 400);
 SIZE(spod_info, 48, 4);
 AT(spod_info, scale_type, 4);
 AT(spod_info, super_pod_id, 8);

@@ -39,6 +39,7 @@ class Purpose(IntEnum):
     VDEVICE = 17
     MAKE_VDEVICE = 18
     ADDRESS = 19
+    NETWORK = 20
 
 
 SILENT = (Purpose.CODES, Purpose.HEALTH, Purpose.PROCESS, Purpose.BOOT)

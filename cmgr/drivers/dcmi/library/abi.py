@@ -6,7 +6,7 @@ compare every size and offset with those of a C compiler.
 
 import ctypes
 from collections.abc import Mapping
-from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_uint8, c_uint16, c_uint32, c_uint64
+from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_long, c_uint8, c_uint16, c_uint32, c_uint64
 from ctypes import c_ulong as ulong
 from ctypes import c_void_p as pointer
 from typing import Any, NamedTuple
@@ -160,6 +160,56 @@ class PcieInfo(Structure):
         ("domain", c_int32),
         *((name, c_uint32) for name in ("bus", "dev", "func")),
         ("reserve", c_uint8 * 32),
+    )
+
+
+class HccsCounters(Structure):
+    """`hccs_statistic_u64`: what each of 16 links between chips has sent and received, and errors, since the boot."""
+
+    _fields_ = (
+        *((name, c_uint64 * 16) for name in ("tx", "rx", "crc_err", "retry")),
+        ("reserved", c_uint64 * 64),
+    )
+
+
+class OldHccsCounters(Structure):
+    """`hccs_statistic`: the same in older drivers, in 32 bits."""
+
+    _fields_ = (
+        *((name, c_uint32 * 16) for name in ("tx", "rx", "crc_err", "retry")),
+        ("reserved", c_uint32 * 64),
+    )
+
+
+_PRIORITIES = range(8)
+
+
+class PortCounters(Structure):
+    """`dcmi_network_pkt_stats_info`: what the chip's own network port has counted, in the order of the header."""
+
+    _fields_ = (
+        *((f"mac_{way}_mac_pause_num", c_uint64) for way in ("tx", "rx")),
+        *(
+            (f"mac_{way}_pfc_{each}pkt_num", c_uint64)
+            for way in ("tx", "rx")
+            for each in ("", *(f"pri{number}_" for number in _PRIORITIES))
+        ),
+        *(
+            (f"mac_{way}_{quality}_{unit}_num", c_uint64)
+            for way in ("tx", "rx")
+            for quality in ("total", "bad")
+            for unit in ("pkt", "oct")
+        ),
+        ("mac_rx_fcs_err_pkt_num", c_uint64),
+        *((f"roce_{way}_{kind}_pkt_num", c_uint64) for way in ("rx", "tx") for kind in ("rc", "all", "err")),
+        ("roce_cqe_num", c_uint64),
+        *((f"roce_{way}_cnp_pkt_num", c_uint64) for way in ("rx", "tx")),
+        *((f"roce_{name}_num", c_uint64) for name in ("err_ack", "err_psn", "verification_err", "err_qp_status")),
+        *((f"roce_{name}_num", c_uint64) for name in ("new_pkt_rty", "ecn_db")),
+        *((f"nic_{way}_all_{unit}_num", c_uint64) for way in ("tx", "rx") for unit in ("pkg", "oct")),
+        ("tv_sec", c_long),
+        ("tv_usec", c_long),
+        ("reserved", c_uint8 * 64),
     )
 
 
@@ -324,6 +374,19 @@ ABOUT_CHIP: Mapping[str, Function] = {
     ),
     "make vNPU": Function("make the vNPU", "dcmi_create_vdevice", "", (POINTER(VdeviceWish), POINTER(VdeviceMade))),
     "destroy vNPU": Function("destroy the vNPU", "dcmi_set_destroy_vdevice", "", (c_uint32,)),
+    "voltage": Function("read the voltage", "dcmi_get_device_voltage", "dcmiv2_get_device_voltage", (_UINT,)),
+    "frequency": Function(
+        "read the frequency", "dcmi_get_device_frequency", "dcmiv2_get_device_frequency", (c_int, _UINT)
+    ),
+    "network": Function(
+        "ask for the state of its network",
+        "dcmi_get_device_network_health",
+        "dcmiv2_get_device_network_health",
+        (_INT,),
+    ),
+    "port": Function(
+        "read the counters of its port", "dcmi_get_netdev_pkt_stats_info", "", (c_int, POINTER(PortCounters))
+    ),
     "ecc": Function(
         "read the error counters", "dcmi_get_device_ecc_info", "dcmiv2_get_device_ecc_info", (c_int, POINTER(EccInfo))
     ),
@@ -347,12 +410,19 @@ ABOUT_MACHINE: Mapping[str, Types] = {
 }
 
 UTILISATION: Mapping[str, int] = {"aicore": 2, "hbm_bandwidth": 6, "vector": 12, "overall": 13, "cube": 14}
+CLOCKS: Mapping[str, int] = {"ddr": 1, "cpu": 2, "hbm": 6, "aicore": 7, "aicore_max": 9, "vector": 12}
 ECC_MEMORY: Mapping[str, int] = {"ddr": 0, "sram": 1, "hbm": 2, "npu": 3}
 VIRTUAL_DIE = 1
 ROCE_PORT, FIRST_PORT = 1, 0
 V4, V6 = 0, 1
 ABOUT_POD, OF_POD = 12, 1
 """A main command of `dcmi_get_device_info` and its sub command."""
+
+ABOUT_HCCS, OLD_COUNTERS, COUNTERS = 16, 3, 5
+"""A main command of `dcmi_get_device_info` and two of its sub commands."""
+
+REACHES = (0, 6)
+"""The states of a chip's network that mean nothing bad: it works, or was not tried yet."""
 
 ABOUT_VDEVICES, ONE_VDEVICE, EVERY_VDEVICE = 52, 0, 1
 """A main command of `dcmi_get_device_info` and two of its sub commands."""

@@ -215,8 +215,12 @@ class Library:
         return _text(found.name), found.vfg_id
 
     def _about_vdevices(self, place: Location, command: int, into: ctypes.Structure) -> None:
+        self.about(abi.ABOUT_VDEVICES, command, place, into)
+
+    def about(self, command: int, part: int, place: Location, into: ctypes.Structure) -> None:
+        """Fill `into` with what the command and its sub command, the part, tell of the chip."""
         size = c_uint32(ctypes.sizeof(into))
-        self._ask("info", place, abi.ABOUT_VDEVICES, command, byref(into), byref(size))
+        self._ask("info", place, command, part, byref(into), byref(size))
 
     def make_vdevice(self, place: Location, number: int, template: str, group: int | None) -> None:
         """Make a vNPU of that id."""

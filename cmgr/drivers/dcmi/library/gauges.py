@@ -9,6 +9,7 @@ from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 
 _COLDEST = -275
 _MOST_PERCENT = 100
+_MOST = 2**31 - 1
 
 Values = dict[str, float]
 
@@ -16,10 +17,23 @@ Values = dict[str, float]
 def measure(library: Library, place: Location) -> Mapping[str, float]:
     """Return the values by name; the name ends with the unit. Raises what is no answer of the library's."""
     values: Values = {}
-    for gauge in (_health, _temperature, _power, _hbm, _memory, _utilisation, _ecc):
+    for gauge in (
+        *(_health, _temperature, _power, _voltage, _clocks, _hbm, _memory, _utilisation, _ecc),
+        *(_hccs, _port_traffic),
+    ):
         with suppress(Refused):
             values.update(gauge(library, place))
     return values
+
+
+def network(library: Library, place: Location) -> Mapping[str, float]:
+    """Return whether the chip's own test of its network works. Apart from the rest: it can take long on a sick card."""
+    state = c_int(-1)
+    try:
+        library.measure("network", place, state)
+    except Refused:
+        return {}
+    return {"network_reachable": float(state.value in abi.REACHES)}
 
 
 def _health(library: Library, place: Location) -> Values:
@@ -40,6 +54,25 @@ def _power(library: Library, place: Location) -> Values:
         # A 310P leaves it to the controller of its card.
         tenths = c_int(library.card_power(place))
     return {"power_watts": tenths.value / 10} if tenths.value >= 0 else {}
+
+
+def _voltage(library: Library, place: Location) -> Values:
+    hundredths = c_uint32()
+    library.measure("voltage", place, hundredths)
+    return {"voltage_volts": hundredths.value / 100} if hundredths.value < _MOST else {}
+
+
+def _clocks(library: Library, place: Location) -> Values:
+    values: Values = {}
+    for name, number in abi.CLOCKS.items():
+        megahertz = c_uint32()
+        try:
+            library.measure("frequency", place, megahertz, number)
+        except Refused:
+            continue
+        if megahertz.value < _MOST:
+            values[f"{name}_megahertz"] = megahertz.value
+    return values
 
 
 def _hbm(library: Library, place: Location) -> Values:
@@ -91,3 +124,52 @@ def _ecc(library: Library, place: Location) -> Values:
             values[f"ecc_{name}_double_errors"] = info.total_double
             values[f"ecc_{name}_isolated_pages"] = info.isolated_single + info.isolated_double
     return values
+
+
+def _hccs(library: Library, place: Location) -> Values:
+    found: abi.HccsCounters | abi.OldHccsCounters = abi.HccsCounters()
+    try:
+        library.about(abi.ABOUT_HCCS, abi.COUNTERS, place, found)
+    except Refused:
+        found = abi.OldHccsCounters()
+        library.about(abi.ABOUT_HCCS, abi.OLD_COUNTERS, place, found)
+    values: Values = {}
+    for link, counts in enumerate(zip(found.tx, found.rx, found.crc_err, found.retry, strict=True)):
+        if any(counts):  # Nothing is plugged into the others.
+            sent, received, checksum, retry = counts
+            values |= {f"hccs{link}_sent_flits": sent, f"hccs{link}_received_flits": received}
+            values |= {f"hccs{link}_crc_errors": checksum, f"hccs{link}_retry_errors": retry}
+    return values
+
+
+_PORT = {
+    "network_sent_bytes": "mac_tx_total_oct_num",
+    "network_received_bytes": "mac_rx_total_oct_num",
+    "network_sent_all_packets": "mac_tx_total_pkt_num",
+    "network_received_all_packets": "mac_rx_total_pkt_num",
+    "network_sent_pause_packets": "mac_tx_mac_pause_num",
+    "network_received_pause_packets": "mac_rx_mac_pause_num",
+    "network_sent_pfc_packets": "mac_tx_pfc_pkt_num",
+    "network_received_pfc_packets": "mac_rx_pfc_pkt_num",
+    "network_sent_roce_packets": "roce_tx_all_pkt_num",
+    "network_received_roce_packets": "roce_rx_all_pkt_num",
+    "network_sent_cnp_packets": "roce_tx_cnp_pkt_num",
+    "network_received_cnp_packets": "roce_rx_cnp_pkt_num",
+    "roce_sent_errors": "roce_tx_err_pkt_num",
+    "roce_received_errors": "roce_rx_err_pkt_num",
+    "roce_bad_sent_errors": "mac_tx_bad_pkt_num",
+    "roce_bad_received_errors": "mac_rx_bad_pkt_num",
+    "roce_fcs_errors": "mac_rx_fcs_err_pkt_num",
+    "roce_ack_errors": "roce_err_ack_num",
+    "roce_order_errors": "roce_err_psn_num",
+    "roce_verification_errors": "roce_verification_err_num",
+    "roce_queue_errors": "roce_err_qp_status_num",
+    "roce_retry_errors": "roce_new_pkt_rty_num",
+}
+"""The values of a chip's port, each with the counter of the library that has it."""
+
+
+def _port_traffic(library: Library, place: Location) -> Values:
+    found = abi.PortCounters()
+    library.measure("port", place, found, abi.FIRST_PORT)
+    return {name: getattr(found, counter) for name, counter in _PORT.items()}

@@ -1,0 +1,104 @@
+"""The users of the chips, as metrics: containers, processes, and the parts of chips that these are given.
+
+These are the only metrics with names in their labels that containers and processes chose. They are cut, and there are
+at most `MOST` series of each metric, those of the lowest chips: whoever makes containers in a loop fills no Prometheus.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from cmgr.model.values.chips import ChipId, Process
+from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container
+from cmgr.service.metrics.look import Look, Samples, Table
+from cmgr.words import one_line
+
+MOST = 512
+"""Series of one metric."""
+
+_MOST_LETTERS = 64
+
+_table = Table()
+
+
+def _cut(text: str) -> str:
+    return one_line(text)[:_MOST_LETTERS]
+
+
+def _bounded(found: Iterable[tuple[tuple[str, ...], float]]) -> Samples:
+    told: dict[tuple[str, ...], float] = {}
+    for labels, value in found:
+        if len(told) < MOST or labels in told:
+            told[labels] = told.get(labels, 0.0) + value  # Names that were cut may be the same.
+    return told.items()
+
+
+def _labels(chip: ChipId, container: Container) -> tuple[str, ...]:
+    return str(chip), container.key.runtime, container.key.namespace, _cut(container.name)
+
+
+def _users(node: Node) -> Iterator[tuple[ChipId, Container]]:
+    running = [each for each in node.containers.values() if each.running]
+    yield from sorted(((c, each) for each in running for c in each.chips), key=lambda one: (one[0], one[1].key))
+
+
+@_table.gauge(
+    "cmgr_chip_container_info",
+    "Always 1. A container that runs on the chip.",
+    *("chip", "runtime", "namespace", "container"),
+)
+def _containers(look: Look) -> Samples:
+    return _bounded(dict.fromkeys((_labels(chip, each) for chip, each in _users(look.node)), 1.0).items())
+
+
+def _processes(node: Node) -> Iterator[tuple[ChipId, Process]]:
+    for chip, report in sorted(node.reports.items()):
+        if report.is_up:
+            yield from ((chip, process) for process in sorted(report.processes, key=lambda process: process.pid))
+
+
+def _by_id(node: Node) -> dict[str, Container]:
+    return {each.key.id: each for each in node.containers.values()}
+
+
+@_table.gauge(
+    "cmgr_chip_container_memory_bytes",
+    "The memory of the chip that a container's processes use, as of the last reading.",
+    *("chip", "runtime", "namespace", "container"),
+)
+def _container_memory(look: Look) -> Samples:
+    known = _by_id(look.node)
+    inside = ((chip, known.get(process.container), process) for chip, process in _processes(look.node))
+    return _bounded((_labels(chip, each), float(p.memory)) for chip, each, p in inside if each is not None)
+
+
+@_table.gauge(
+    "cmgr_chip_process_memory_bytes",
+    "The memory of the chip that a process uses, as of the last reading; container is empty for one outside of any.",
+    *("chip", "pid", "process", "container"),
+)
+def _process_memory(look: Look) -> Samples:
+    known = _by_id(look.node)
+
+    def container(process: Process) -> str:
+        each = known.get(process.container)
+        return _cut(each.name) if each is not None else process.container[:12]
+
+    return _bounded(
+        ((str(chip), str(p.pid), _cut(p.name), container(p)), float(p.memory)) for chip, p in _processes(look.node)
+    )
+
+
+@_table.gauge(
+    "cmgr_chip_share_info",
+    "A part of the chip: 1 when it is there, 0 when it is to be made again.",
+    *("chip", "share", "template"),
+)
+def _shares(look: Look) -> Samples:
+    shares = ((chip, share) for chip, known in sorted(look.node.chips.items()) for share in known.shares)
+    return (
+        ((str(chip), _cut(share.id), _cut(share.template)), float(share.there)) for chip, share in islice(shares, MOST)
+    )
+
+
+USERS = tuple(_table.metrics)
