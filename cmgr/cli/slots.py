@@ -10,6 +10,7 @@ from cmgr.cli import source
 from cmgr.cli.options import Common, Showing
 from cmgr.cli.show import page
 from cmgr.cli.text import out, render, texts
+from cmgr.errors import CmgrError
 from cmgr.service.door.client import get, order
 
 if TYPE_CHECKING:
@@ -91,8 +92,14 @@ def _assigned(told: "slot_shapes.SlotAssigned") -> list[str]:
 def _adopt(options: SlotOptions, name: str) -> int:
     """Print how a container of Docker is made anew on a slot of its name. Nothing is done."""
     from cmgr.runtimes.docker.adopt import adoption, described
+    from cmgr.runtimes.docker.cdi import cdi_of
 
     config = source.configuration(options)
+    docker = cdi_of(config.docker.socket)
+    if not docker.known:
+        raise CmgrError(
+            f"cannot put {name} on a slot: Docker {docker.version} knows no CDI", hint="Docker 28 or later does"
+        )
     container, image = described(config.docker.socket, name)
     told = adoption(container, image, name)
     out.lines([f"docker stop {name}", f"docker rename {name} {name}-before", told.command, f"docker start {name}"])

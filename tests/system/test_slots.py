@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cmgr.service.door.client import order
-from tests.support.service import Service
+from tests.support.service import LATER, Service
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
 from tests.system.containers import Containers, Spec
@@ -100,6 +100,92 @@ def test_a_move_while_the_daemon_is_restarted_ends_on_the_spare(service: Service
     containers.dockerd.start()
     eventually(lambda: containers.is_running("chat") and service.runs("chat"), why="chat runs again")
     assert chips_of(service, containers) == ("0", [0])
+
+
+def test_a_daemon_that_was_away_when_the_slot_moved_gives_the_new_chip(
+    service: Service, containers: Containers
+) -> None:
+    service.terminate()
+    service.configure({"levels.RestartRequest.reset_after": "1h"})
+    service.start()
+    service.inject(3, LATER)
+    service.until_said("chat is stopped")
+    containers.dockerd.stop()
+    eventually(lambda: service.status()["runtimes"][0]["why_down"], why="cmgr knows that Docker is away")
+    isolate(service, 3)
+    file = containers.dockerd.cdi / "cmgr-slot-chat.json"
+    eventually(lambda: "CMGR_CHIPS=0" in file.read_text(), why="the slot has moved, and so has its file")
+    assert not service.runs("chat")
+    containers.dockerd.start()
+    eventually(lambda: containers.is_running("chat") and service.runs("chat"), why="chat runs again")
+    assert chips_of(service, containers) == ("0", [0])
+
+
+@pytest.fixture
+def keen(service: Service, containers: Containers) -> Service:
+    """Return the service with a second slot and container, which Docker starts with itself."""
+    assert service.cmgr("slot", "create", "keen", "--chips", "5").code == 0
+    eventually((containers.dockerd.cdi / "cmgr-slot-keen.json").exists, why="the slot's file is there")
+    containers.run(Spec("keen", "", slot="keen", policy="always"))
+    eventually(lambda: service.runs("keen"), why="cmgr knows it")
+    return service
+
+
+def boot(containers: Containers) -> None:
+    """Restart Docker, as a boot of the machine does."""
+    containers.dockerd.stop()
+    containers.dockerd.start()
+
+
+def test_a_boot_without_cmgr_starts_containers_on_the_chips_of_their_slots(
+    keen: Service, containers: Containers
+) -> None:
+    keen.terminate()
+    boot(containers)
+    if containers.dockerd.restarts_cdi:
+        eventually(lambda: containers.is_running("keen"), why="Docker starts it")
+    else:  # moby issue 49989: by hand it can be started.
+        assert not containers.is_running("keen")
+        containers.start("keen")
+    containers.start("chat")
+    assert [containers.variable(name, "CMGR_CHIPS") for name in ("keen", "chat")] == ["5", "3"]
+    keen.start()
+    eventually(lambda: keen.runs("keen") and keen.runs("chat"), why="cmgr finds them as they are")
+    assert keen.cmgr("status", "--check").code == 0
+
+
+def test_a_boot_without_cmgr_starts_nothing_on_an_isolated_chip_and_cmgr_says_what_is_down(
+    keen: Service, containers: Containers
+) -> None:
+    keen.terminate()
+    keen.configure({"isolation.on_isolate": "leave"})
+    keen.start()
+    isolate(keen, 5)
+    file = containers.dockerd.cdi / "cmgr-slot-keen.json"
+    eventually(lambda: "is isolated" in file.read_text(), why="the file refuses")
+    keen.terminate()
+    boot(containers)
+    assert not containers.is_running("keen")
+    with pytest.raises(Exception, match="chip 5 is isolated: its fan is loud"):
+        containers.start("keen")
+    keen.start()
+    eventually(lambda: "keen" in [c["name"] for c in keen.status()["down"]], why="it is told as down")
+    assert keen.cmgr("status", "--check").code == 4
+
+
+def test_what_cmgr_holds_is_started_by_it_after_dockers_restart_whatever_docker_does(
+    keen: Service, containers: Containers
+) -> None:
+    keen.terminate()
+    keen.configure({"levels.RestartRequest.reset_after": "1h"})
+    keen.start()
+    keen.inject(5, LATER)
+    keen.until_said("keen is stopped")
+    boot(containers)
+    assert not containers.is_running("keen"), "its restart policy is off while it is held"
+    keen.inject(5, LATER, "cleared")
+    eventually(lambda: containers.is_running("keen") and keen.runs("keen"), why="cmgr has started it")
+    assert (containers.policy("keen"), containers.variable("keen", "CMGR_CHIPS")) == ("always", "5")
 
 
 def test_a_cmgr_that_is_killed_in_a_move_ends_it_in_its_next_life(service: Service, containers: Containers) -> None:

@@ -1,21 +1,17 @@
 """The check that Docker can give what containers ask for by CDI: slots, and chips by `cdi.chips`."""
 
-import http.client
-import json
 from collections.abc import Iterator
-from contextlib import closing
 from typing import TYPE_CHECKING, cast
 
-from cmgr import listener
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding
 from cmgr.config.settings import Config
 from cmgr.errors import CmgrError
+from cmgr.runtimes.docker.cdi import cdi_of
 from cmgr.service.door.client import get
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
 
-SECONDS = 3.0
 WHAT = "cdi"
 RESTARTS_SINCE = 28
 """The version of Docker from which on a restart policy starts a container with CDI after dockerd's own restart."""
@@ -27,18 +23,18 @@ def findings(config: Config) -> Iterator[Finding]:
     if not users:
         return
     try:
-        told = _info(config.docker.socket)
-    except (OSError, http.client.HTTPException, ValueError, CmgrError):
+        told = cdi_of(config.docker.socket)
+    except CmgrError:
         return  # Whether Docker answers, another check tells.
-    version, places = str(told.get("ServerVersion", "")), told.get("CDISpecDirs")
-    if "CDISpecDirs" not in told:
+    version, places = told.version, told.places
+    if not told.known:
         text = f"Docker {version} knows no CDI: it can give nobody {users}"
         yield Finding(WHAT, ERROR, text, "Docker 28 or later can")
-    elif not places or not isinstance(places, list):
+    elif not places:
         hint = 'write {"features": {"cdi": true}} into /etc/docker/daemon.json, and restart Docker'
         yield Finding(WHAT, ERROR, f"CDI is switched off in Docker {version}: it can give nobody {users}", hint)
-    elif config.cdi.dir.rstrip("/") not in [str(place).rstrip("/") for place in places]:
-        text = f"Docker {version} reads CDI files in {', '.join(map(str, places))}, and not in {config.cdi.dir}"
+    elif config.cdi.dir.rstrip("/") not in [place.rstrip("/") for place in places]:
+        text = f"Docker {version} reads CDI files in {', '.join(places)}, and not in {config.cdi.dir}"
         yield Finding(WHAT, ERROR, text, f"set cdi.dir, or start dockerd with --cdi-spec-dir={config.cdi.dir}")
     elif version.partition(".")[0].isdigit() and int(version.partition(".")[0]) < RESTARTS_SINCE:
         text = f"Docker {version} starts no container with CDI by its restart policy after a restart of its own"
@@ -55,12 +51,3 @@ def _users(config: Config) -> str:
         slots = []
     names = [f"slot {slot['name']}" for slot in slots]
     return ", ".join([*names, "single chips"] if config.cdi.chips else names)
-
-
-def _info(path: str) -> dict[str, object]:
-    with closing(listener.spoken_to(path, SECONDS)) as connection:
-        connection.request("GET", "/info")
-        told = json.loads(connection.getresponse().read(1 << 20))
-    if not isinstance(told, dict):
-        raise ValueError("no object")
-    return told

@@ -12,6 +12,7 @@ from pathlib import Path
 import docker
 from docker.errors import DockerException
 
+from cmgr.cli.check.cdi import RESTARTS_SINCE
 from tests.support.daemons.daemon import BUSYBOX, CannotRun, Daemon, is_dead, root_folder
 from tests.support.waiting import eventually
 
@@ -50,6 +51,9 @@ class Dockerd(Daemon):
         """The directory of CDI files, for those that know CDI."""
         told = subprocess.run(["dockerd", "--help"], capture_output=True, text=True, check=False)
         self.knows_cdi = "--cdi-spec-dir" in told.stdout
+        version = subprocess.run(["dockerd", "--version"], capture_output=True, text=True, check=False).stdout
+        self.restarts_cdi = int(version.partition("version ")[2].partition(".")[0]) >= RESTARTS_SINCE
+        """Whether its restart policies start containers with CDI after a restart of its own."""
         self._process: subprocess.Popen[bytes] | None = None
         self._drivers = ["overlay2", "vfs"]
 
