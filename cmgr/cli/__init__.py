@@ -3,6 +3,7 @@
 import io
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from cmgr.errors import CmgrError, ConfigError, chain
 
@@ -26,16 +27,51 @@ def main(args: Sequence[str] | None = None) -> int:
         return _other(error)
 
 
+_FLAGS = {"--check": {"check": True}, "--json": {"json": True}}
+_PATHS = {"--config": "config", "--socket": "socket", "--state-dir": "state_dir"}
+
+
+def _status(words: Sequence[str]) -> int | None:
+    """Run `cmgr status` with these options, or return None where there are others, which typer reads.
+
+    Monitors ask so every few seconds, and people before anything else: to load typer takes a third of the time.
+    """
+    from pathlib import Path
+
+    from cmgr.cli.show import StatusOptions, status
+
+    given: dict[str, Any] = {}
+    left = iter(words)
+    for word in left:
+        if word in _FLAGS:
+            given |= _FLAGS[word]
+        elif word == "-o" and next(left, "") == "json":
+            given |= _FLAGS["--json"]
+        elif word in _PATHS and not (path := next(left, "-")).startswith("-"):
+            given[_PATHS[word]] = Path(path)
+        else:
+            return None
+    return status(StatusOptions(**given))
+
+
 def _run(args: list[str]) -> int:
-    from cmgr.cli.app import app_of
     from cmgr.cli.text import out
 
     # A name that the terminal's character set does not have must not end a command.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    code = _status(args[1:]) if args[:1] == ["status"] else None
+    if code is None:
+        code = _by_typer(args)
+    out.flush()
+    return code
+
+
+def _by_typer(args: list[str]) -> int:
+    from cmgr.cli.app import app_of
+
     try:
         code = app_of(args)(args, prog_name="cmgr", standalone_mode=False)
-        out.flush()
     except SystemExit as end:
         # Completion scripts, and typer on a pipe that nobody reads.
         code = end.code

@@ -1,13 +1,17 @@
 """The options of each command as one frozen value."""
 
+# What typer is told stands in annotations that are not looked at before typer reads them: it takes long to load.
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
-import typer
+if TYPE_CHECKING:
+    import typer
 
 T = TypeVar("T")
 
@@ -60,13 +64,14 @@ def command(work: Callable[[T], int], options: type[T]) -> Callable[..., None]:
 
     `work` returns the exit code.
     """
+    import typer
 
     def given(**values: Any) -> None:
         code = work(options(**values))
         if code:
             raise typer.Exit(code)
 
-    hints = get_type_hints(options, include_extras=True)
+    hints = get_type_hints(options, localns={"typer": typer}, include_extras=True)
     given.__doc__ = work.__doc__
     given.__annotations__ = hints
     given.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # What inspect.signature looks at first.
@@ -81,3 +86,10 @@ def command(work: Callable[[T], int], options: type[T]) -> Callable[..., None]:
         ]
     )
     return given
+
+
+def misused(text: str) -> Exception:
+    """Return the refusal of options that do not go together, or of a value, which typer shows with the usage."""
+    import typer
+
+    return typer.BadParameter(text)

@@ -1,5 +1,8 @@
 """The commands that show the present: status, chips, faults, explain."""
 
+# As in `options`: typer is loaded when it is to read a line.
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,16 +11,16 @@ from enum import StrEnum
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, cast
 
-import typer
-
 from cmgr.cli import source
-from cmgr.cli.options import Showing
+from cmgr.cli.options import Showing, misused
 from cmgr.cli.text import out, reading, texts, watch
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError, ServiceDown
 from cmgr.service.door.client import get, order
 
 if TYPE_CHECKING:
+    import typer
+
     from cmgr.view import shapes, slot_shapes
 
 TROUBLED = 4
@@ -93,7 +96,7 @@ def status(options: StatusOptions) -> int:
     """
     if options.watch:
         if options.check:
-            raise typer.BadParameter("--watch and --check exclude each other")
+            raise misused("--watch and --check exclude each other")
         return watch.watch(lambda: source.read(options, "status").value, page, as_json=options.as_json)
     told = source.read(options, "status")
     _emit(options, told, ())
@@ -106,10 +109,10 @@ def status(options: StatusOptions) -> int:
 def chips(options: ChipsOptions) -> int:
     """Show the chips: health, faults, users."""
     if options.count is not None and not options.available:
-        raise typer.BadParameter("--count goes with --available")
+        raise misused("--count goes with --available")
     if options.policy or options.model or options.reserve:
         if options.count is None:
-            raise typer.BadParameter("--policy, --model and --reserve go with --available --count N")
+            raise misused("--policy, --model and --reserve go with --available --count N")
         return _reserved(options, options.count)
     if options.available:
         return _available(options)
@@ -138,7 +141,7 @@ def explain(options: ExplainOptions) -> int:
 
     code = normal_code(options.code)
     if code is None:
-        raise typer.BadParameter(f"{options.code[:40]!r} is not a fault code: {FORMS}")
+        raise misused(f"{options.code[:40]!r} is not a fault code: {FORMS}")
     try:
         answer = get(source.socket_of(options), f"explain/{quote(code)}")
         told = source.Told(cast("shapes.Explanation", answer), source.SERVICE)
@@ -153,7 +156,7 @@ def explain(options: ExplainOptions) -> int:
 def _is_chinese(wished: str | None) -> bool:
     """Return whether texts are to be in Chinese: as asked for, else as the locale has it."""
     if wished not in (None, *LANGUAGES):
-        raise typer.BadParameter(f"--lang is one of {', '.join(LANGUAGES)}")
+        raise misused(f"--lang is one of {', '.join(LANGUAGES)}")
     locale = next((os.environ[name] for name in ("LC_ALL", "LC_MESSAGES", "LANG") if os.environ.get(name)), "")
     return (wished or locale).casefold().startswith("zh")
 
@@ -213,7 +216,7 @@ def _of_few_rings(free: Mapping[int, int], count: int) -> list[int]:
     return sorted(list(chain.from_iterable(emptiest_first))[:count])
 
 
-def _past_faults(options: FaultsOptions, since: datetime | None) -> "source.Told[shapes.Faults]":
+def _past_faults(options: FaultsOptions, since: datetime | None) -> source.Told[shapes.Faults]:
     from cmgr.cli import stored
 
     with source.opened(options) as database:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
-from cmgr.cli.options import Common
+from cmgr.cli.options import Common, misused
 from cmgr.errors import CmgrError, ConfigError, ServiceDown
 from cmgr.service.door.client import GROUP_HINT, get
 
@@ -129,16 +129,14 @@ def read(common: Common, do: str) -> Told[Any]:
 
 
 def length(option: str, text: str) -> timedelta:
-    """Return the length of time that an option was given, such as 24h. Raises `typer.BadParameter`."""
-    import typer
-
+    """Return the length of time that an option was given, such as 24h. Raises what `misused` returns."""
     from cmgr.config.spelling import duration
 
     try:
         found: timedelta = duration(text)
         now() - found
     except (ValueError, OverflowError) as error:
-        raise typer.BadParameter(f"{option} {text[:40]!r} is not a length of time such as 24h, 30m or 90d") from error
+        raise misused(f"{option} {text[:40]!r} is not a length of time such as 24h, 30m or 90d") from error
     return found
 
 

@@ -38,8 +38,16 @@ def test_version_loads_next_to_nothing() -> None:
 @pytest.mark.usefixtures("service")
 def test_status_loads_nothing_heavy_when_the_service_answers(home: Home) -> None:
     names = loaded(["status", "--config", str(home.config)])
-    assert "typer" in names
-    assert names.isdisjoint({*HEAVY, "sqlite3", "tempfile"})
+    assert names.isdisjoint({*HEAVY, "typer", "sqlite3", "tempfile"})
+
+
+@pytest.mark.usefixtures("service")
+@pytest.mark.parametrize("words", [(), ("--check",), ("--json",), ("-o", "json"), ("--json", "--check")])
+def test_status_says_without_typer_what_it_says_with_it(home: Home, words: tuple[str, ...]) -> None:
+    asked = ("status", "--config", str(home.config), *words)
+    whole = ("--output", "json" if {"json", "--json"} & set(words) else "table")
+    assert "typer" in loaded([*asked[:3], *whole])
+    assert home.cmgr(*asked) == home.cmgr(*asked, *whole)
 
 
 @pytest.mark.usefixtures("service")

@@ -13,6 +13,7 @@ from tests.cli.conftest import Home
         ("nonsense",),
         ("status", "--nonsense"),
         ("status", "-o", "xml"),
+        ("status", "more"),
         ("chips", "--count", "2"),
         ("chips", "--available", "--count", "0"),
         ("faults", "--since", "yesterday"),
@@ -54,6 +55,12 @@ def test_what_typer_cannot_know_is_told_as_it_tells_of_mistakes(home: Home, word
     told = home.cmgr(*words).err
     assert told.startswith(f"Usage: cmgr {words[0]} ")
     assert told.endswith(f": {said}\n")
+
+
+@pytest.mark.parametrize("words", [("status", "-o"), ("status", "--check", "--socket"), ("chips", "--config")])
+def test_an_option_without_its_value_is_refused(home: Home, words: tuple[str, ...]) -> None:
+    told = home.cmgr(*words)
+    assert (told.code, told.out, told.err) == (2, "", f"Error: Option '{words[-1]}' requires an argument.\n")
 
 
 def test_without_a_command_its_help_is_shown(home: Home) -> None:
