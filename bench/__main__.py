@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from bench import alone, ascend, containerd, cycles, figures, idle, nvidia, page, pictures, storm
+from bench import alone, ascend, containerd, cycles, figures, idle, moves, nvidia, page, pictures, storm
 from bench.figures import Figure
 from bench.site import Site
 
@@ -15,6 +15,7 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "ascend": ascend.run,
     "nvidia": nvidia.run,
     "containerd": containerd.run,
+    "moves": moves.run,
     "idle": idle.run,
     "page": page.run,
     "alone": lambda site: alone.run(site.folder),

@@ -28,7 +28,8 @@ class Plan:
     """The ground that the service runs on. Chip i is used by containers i, i + chips and so on.
 
     `docker`: the daemon's socket; empty: pretended containers. `library`: that of a driver, which says itself what
-    chips there are; empty: simulated ones. `containerd`: its socket, instead of Docker's.
+    chips there are; empty: simulated ones. `containerd`: its socket, instead of Docker's. `cdi`: a directory of CDI
+    files, where containers are moved off isolated chips.
     """
 
     chips: int
@@ -38,6 +39,7 @@ class Plan:
     docker: str = ""
     library: str = ""
     containerd: str = ""
+    cdi: str = ""
 
     @property
     def driver(self) -> str:
@@ -194,6 +196,9 @@ def _settings(folder: Path, plan: Plan) -> Iterator[str]:
         yield f"docker.socket = {json.dumps(plan.docker)}"
     if plan.containerd:
         yield f"containerd.address = {json.dumps(plan.containerd)}"
+    if plan.cdi:
+        yield f"cdi.dir = {json.dumps(plan.cdi)}"
+        yield 'isolation.on_isolate = "stop"'
     yield 'metrics.listen = ""'
     # Measured is until everything runs again: nobody waits to see whether it lasts.
     yield 'retry.settle = "0s"'
