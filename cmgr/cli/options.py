@@ -1,6 +1,6 @@
 """The options of each command as one frozen value."""
 
-# What typer is told stands in annotations that are not looked at before typer reads them: it takes long to load.
+# The words for typer stand in annotations, which nobody looks at before typer itself does: it takes long to load.
 from __future__ import annotations
 
 import inspect
