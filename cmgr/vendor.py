@@ -13,7 +13,7 @@ alone, because definitions are read before anybody knows whose chips the machine
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -42,6 +42,15 @@ OpenUnits = Callable[[Collection[str]], Runtime]
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """A value as an exporter of the make's own tells it: the metric's name, its labels by name, and the value."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Vendor:
     """One make of chips.
 
@@ -54,6 +63,8 @@ class Vendor:
     `drivers.RealDriver`; it raises `DriverError`. `places` takes the configuration and returns where the library was
     looked for, `stopped` takes it and returns the units of systemd that are stopped for each reset, those of the
     setting stop_units. All find their own table in `Config.drivers`.
+    `told_too` takes the configuration, the node, and what is measured of each chip, and returns what is told by the
+    names of the make's own exporter beside cmgr's, if the configuration wishes that.
     """
 
     name: str
@@ -65,6 +76,7 @@ class Vendor:
     open: Callable[[Any, OpenUnits | None], Any]
     places: Callable[[Any], Iterable[Place]]
     stopped: Callable[[Any], tuple[str, ...]] = lambda _: ()
+    told_too: Callable[[Any, Any, Mapping[Any, Mapping[str, float | str]]], Iterable[Told]] = lambda *_: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +163,12 @@ class Giving:
 def vendors() -> tuple[Vendor, ...]:
     """Return every make of chips that this cmgr has a driver for, by name."""
     return tuple(module.VENDOR for module in _modules("vendor"))
+
+
+def told_too(config: Any, node: Any, measured: Mapping[Any, Mapping[str, float | str]]) -> Iterator[Told]:
+    """Yield what is told by the names of other exporters, as the configuration wishes. See `Vendor.told_too`."""
+    for vendor in vendors():
+        yield from vendor.told_too(config, node, measured)
 
 
 @cache

@@ -64,7 +64,7 @@ from cmgr.service.timing.timetable import Timetable
 from cmgr.service.work.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME
-from cmgr.vendor import giving
+from cmgr.vendor import giving, told_too
 from cmgr.view import status as view
 from cmgr.view.presence import presence
 from cmgr.view.troubles import troubles as all_troubles
@@ -230,7 +230,7 @@ class Service:
         listen = self._config.metrics.listen
         if not listen:
             return None
-        sources = Sources(self._loop, self._inbox, self._driver, self.own, self._clock)
+        sources = Sources(self._loop, self._inbox, self._driver, self.own, self._clock, partial(told_too, self._config))
         metrics = Metrics(sources, self._store.outcomes())
         self._loop.observers.append(metrics.after_step)
         return MetricsServer(listen, metrics.page, self._log.bug, self._log.warn)

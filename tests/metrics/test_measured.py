@@ -102,6 +102,19 @@ def test_a_chip_that_hangs_costs_a_scrape_its_values_and_no_more(install: Instal
         stand_in.hang(0, Purpose.GAUGE, hangs=False)
 
 
+def test_the_names_of_the_makers_exporter_are_served_beside_where_they_are_wished_for(
+    install: Install, ascend: Make, port: int
+) -> None:
+    stand_in = ascend(hosts.host_910b(2))
+    service = install({"driver": "dcmi", "dcmi.library": str(stand_in.library), "dcmi.npu_exporter_names": True})
+    service.start()
+    page = first_scrape(port)
+    found = {dict(labels)["id"]: value for labels, value in page.all("npu_chip_info_temperature").items()}
+    assert found == {"0": 40, "1": 41}
+    assert page.value("machine_npu_nums") == 2
+    assert page.value("cmgr_chip_temperature_celsius", chip="1", sensor="chip") == 41
+
+
 def test_every_value_that_a_driver_measures_has_its_metric(ascend: Make) -> None:
     measured: set[str] = set()
     exported: set[str] = set()

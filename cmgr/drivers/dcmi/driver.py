@@ -17,6 +17,7 @@ from cmgr.drivers.dcmi.library.calls import Library, Location
 from cmgr.drivers.dcmi.library.load import WANTED
 from cmgr.drivers.dcmi.library.topology import Type
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
+from cmgr.drivers.dcmi.optics import Optics
 from cmgr.drivers.dcmi.reset import Resetter
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.dcmi.watch import Pace, Watch
@@ -55,6 +56,7 @@ class DcmiDriver:
             relist.total_seconds(),
         )
         self._watch = Watch(self._library, self._caller, self._machine, pace, self._resets.asleep)
+        self._optics = Optics(settings.hccn_tool)
         self._resetter = Resetter(self._library, self._caller, settings, pause)
         try:
             self._machine.look()
@@ -158,7 +160,8 @@ class DcmiDriver:
         for chip in chips:
             known, left = self._machine.find(chip), until - time.monotonic()
             if known is not None and known.here and left > 0:
-                found[chip] = {**self._facts(known), **self._measured(known, min(left, self._seconds))}
+                measured = self._measured(known, min(left, self._seconds))
+                found[chip] = {**self._facts(known), **measured, **self._optics.of(chip)}
         return found
 
     def _facts(self, known: Known) -> Mapping[str, str]:
@@ -203,6 +206,7 @@ class DcmiDriver:
         return (*self._machine.troubles, *self._watch.trouble())
 
     def close(self) -> None:
+        self._optics.close()
         self._resets.close()
         self._watch.close()
         self._caller.close()

@@ -30,6 +30,17 @@ class Dcmi:
     subscribe: Annotated[
         timedelta, Meta("The wait between the first tries to hear of faults.", within=("10ms", "1m"))
     ] = timedelta(seconds=1)
+    hccn_tool: Annotated[
+        str,
+        Meta(
+            "The vendor's program that tells of links and optical modules, for the metrics, with its whole path: "
+            "/usr/local/Ascend/driver/tools/hccn_tool; empty: they are not told.",
+            form=Form.PATH,
+        ),
+    ] = ""
+    npu_exporter_names: Annotated[
+        bool, Meta("Whether the metrics are told by the names of MindCluster's NPU Exporter, too.")
+    ] = False
     poll: Annotated[
         timedelta, Meta("How often chips are polled while the driver tells of no faults.", within=("10ms", "1m"))
     ] = timedelta(seconds=2)

@@ -1,15 +1,17 @@
 """Ascend NPUs, as the rest of cmgr knows them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr.drivers.dcmi.settings import Dcmi
-from cmgr.vendor import OpenUnits, Place, Vendor
+from cmgr.vendor import OpenUnits, Place, Told, Vendor
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
     from cmgr.drivers.dcmi.driver import DcmiDriver
+    from cmgr.model.values.chips import ChipId
+    from cmgr.model.values.node import Node
 
 
 def _open(config: "Config", _units: OpenUnits | None) -> "DcmiDriver":
@@ -25,6 +27,14 @@ def _places(config: "Config") -> Iterable[Place]:
     return search(Where(WANTED, config.drivers.dcmi.library))
 
 
+def _told_too(config: "Config", node: "Node", measured: "Mapping[ChipId, Mapping[str, float | str]]") -> Iterable[Told]:
+    if not config.drivers.dcmi.npu_exporter_names:
+        return ()
+    from cmgr.drivers.dcmi import npu_exporter
+
+    return npu_exporter.told(node, measured)
+
+
 VENDOR = Vendor(
     name="dcmi",
     chips="ascend",
@@ -34,4 +44,5 @@ VENDOR = Vendor(
     sentence="The driver of Ascend chips.",
     open=_open,
     places=_places,
+    told_too=_told_too,
 )

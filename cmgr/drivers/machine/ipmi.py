@@ -11,9 +11,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from cmgr.drivers.asked import Said
 from cmgr.drivers.machine.source import Off
 from cmgr.drivers.machine.sysfs import named
-from cmgr.drivers.machine.tool import Said, ask
+from cmgr.drivers.machine.tool import ask
 from cmgr.errors import DriverError
 from cmgr.model.values.machine import Symptom
 

@@ -1,62 +1,17 @@
-"""Programs that ask a disk or the BMC: bounded in time and in what is read of them, and nothing of them left."""
+"""Programs that ask a disk or the BMC."""
 
-import os
-import signal
-import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 
-from cmgr import trust
+from cmgr.drivers import asked
+from cmgr.drivers.asked import Said
 from cmgr.drivers.machine.source import Off
-from cmgr.errors import DriverError
-
-_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TZ": "UTC"}
-MOST_SAID = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """The words of a program before it ended, and how it ended."""
-
-    status: int
-    text: str
-    complaint: str
+from cmgr.errors import DriverMissing
 
 
 def ask(path: str, words: Sequence[str], seconds: float) -> Said:
-    """Run the program with these words. A program that does not end in time is killed, with all that it has started.
-
-    Raises `Off` when it is not there, `DriverError` when it cannot be run or does not end.
-    """
-    name = Path(path).name
-    if not Path(path).exists():
-        raise Off(f"{path} is not there")
-    weak = trust.weakness(path, itself=True)
-    if weak is not None:
-        raise DriverError(f"cannot run {path}: {weak.reason}", hint=f"correct machine.{name}")
-    # Into files: a pipe could be kept open by whatever the program has left behind.
-    with TemporaryFile() as out, TemporaryFile() as err:
-        try:
-            process = subprocess.Popen(  # noqa: S603  # A program that only root can write.
-                [path, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=_ENVIRONMENT, cwd="/",
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            raise DriverError(f"cannot run {path}: {error.strerror}", hint=f"correct machine.{name}") from error
-        try:
-            status = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise DriverError(f"{name} {words[-1]} has not ended within {seconds:g} s") from None
-        text, complaint = (_start(file) for file in (out, err))
-    return Said(status, text, complaint)
-
-
-def _start(file: object) -> str:
-    file.seek(0)  # type: ignore[attr-defined]
-    return str(file.read(MOST_SAID), "utf-8", "replace")  # type: ignore[attr-defined]
+    """Run the program with these words, as `asked.ask` does. Raises `Off` when it is not there, and `DriverError`."""
+    try:
+        return asked.ask(path, words, seconds, f"machine.{Path(path).name}")
+    except DriverMissing as missing:
+        raise Off(missing.message) from missing

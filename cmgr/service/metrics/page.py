@@ -2,17 +2,19 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cmgr.model.values.node import Node
 from cmgr.ports import Ailing, ChipDriver, Clock
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import Loop, Step
-from cmgr.service.metrics.chips import Measuring
+from cmgr.service.metrics.chips import Measured, Measuring
 from cmgr.service.metrics.look import Kind, Look, Metric
 from cmgr.service.metrics.table import METRICS
 from cmgr.service.metrics.tally import BOUNDS, Spread, Tally, counted
+from cmgr.vendor import Told
 from cmgr.view.status import Own
 
 if TYPE_CHECKING:
@@ -21,18 +23,23 @@ if TYPE_CHECKING:
 
     Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
+_FOREIGN = "As the exporter of the chips' maker tells it."
 _LIMITS = (*map(str, BOUNDS), "+Inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where a look at the service is taken from. `own` is what it knows of itself."""
+    """Where a look at the service is taken from. `own` is what it knows of itself.
+
+    `told_too` takes a node and what is measured of its chips, and returns what is told by names of other exporters.
+    """
 
     loop: Loop
     inbox: Inbox
     driver: ChipDriver
     own: Callable[[], Own]
     clock: Clock
+    told_too: Callable[[Node, Measured], Iterable[Told]] = lambda *_: ()
 
 
 class Metrics:
@@ -74,7 +81,8 @@ class Metrics:
     def collect(self) -> Iterator["Family"]:
         """Yield every metric with its samples, as prometheus_client wants them."""
         look = self._look()
-        return (_family(metric, look) for metric in METRICS)
+        yield from (_family(metric, look) for metric in METRICS)
+        yield from _foreign(self._sources.told_too(look.node, look.measured))
 
     def _look(self) -> Look:
         loop, inbox, driver = self._sources.loop, self._sources.inbox, self._sources.driver
@@ -111,6 +119,18 @@ def _family(metric: Metric, look: Look) -> "Family":
         assert not isinstance(value, Spread)
         family.add_metric([_text(label) for label in labels], value)
     return family
+
+
+def _foreign(told: Iterable[Told]) -> Iterator["Family"]:
+    """Yield the metrics of other names; everything that they tell is a gauge."""
+    from prometheus_client.core import GaugeMetricFamily
+
+    families: dict[str, GaugeMetricFamily] = {}
+    for each in told:
+        if each.name not in families:
+            families[each.name] = GaugeMetricFamily(each.name, _FOREIGN, labels=tuple(each.labels))
+        families[each.name].add_metric([_text(label) for label in each.labels.values()], each.value)
+    yield from families.values()
 
 
 def _buckets(spread: Spread) -> list[tuple[str, float]]:

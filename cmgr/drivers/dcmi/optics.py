@@ -1,0 +1,133 @@
+"""The words of the vendor's `hccn_tool` about the chips' network ports: link, speed, and the optical module.
+
+libdcmi has no function for them. The tool takes long: it is asked on a thread of its own, at most once in `EVERY` and
+only while somebody wants to know, and whoever wants to know is told what it said last.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from cmgr.drivers.asked import ask
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import ChipId
+
+EVERY = 60.0
+SECONDS = 5.0
+"""How long one answer may take; then the chip is left out of this round."""
+
+STALE = 3 * EVERY
+"""After so many seconds an answer is no longer told."""
+
+_LINE = re.compile(r"(?:\[device \d+\])?\s*(?P<key>[^:]+?)\s*:\s*(?P<value>.*)")
+_NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(?: ?(\S+))?")
+_QUESTIONS: tuple[str, ...] = ("-link", "-speed", "-link_stat", "-optical")
+_LANE = re.compile(r"(Tx|Rx) ?Power ?([0-9]?)")
+
+Values = dict[str, float]
+
+
+class Optics:
+    """`of` on any thread. `path` empty: nobody is asked."""
+
+    def __init__(self, path: str, now: Callable[[], float] = time.monotonic) -> None:
+        self._path, self._now = path, now
+        self._lock = threading.Lock()
+        self._told: dict[ChipId, tuple[float, Values]] = {}
+        self._wanted: set[ChipId] = set()
+        self._began: float | None = None
+        self._busy = False
+        self._closed = False
+
+    def of(self, chip: ChipId) -> Mapping[str, float]:
+        """Return what the tool said of this chip last; nothing where it said nothing, or long ago. Does not block."""
+        if not self._path:
+            return {}
+        with self._lock:
+            self._wanted.add(chip)
+            due = self._began is None or self._now() - self._began >= EVERY
+            if due and not self._busy and not self._closed:
+                self._busy = True
+                threading.Thread(target=self._round, name="hccn-tool", daemon=True).start()
+            at, values = self._told.get(chip, (0.0, {}))
+            return values if self._now() - at < STALE else {}
+
+    def close(self) -> None:
+        """Ask no more. Does not wait: the tool that runs is left to its limit."""
+        with self._lock:
+            self._closed = True
+
+    def _round(self) -> None:
+        asked: set[ChipId] = set()
+        while True:
+            with self._lock:
+                if not asked:
+                    self._began = self._now()
+                left = sorted(self._wanted - asked)
+                if not left or self._closed:
+                    self._wanted.clear()
+                    self._busy = False
+                    return
+            asked.add(left[0])
+            found = self._asked(left[0])
+            with self._lock:
+                self._told[left[0]] = (self._now(), found)
+
+    def _asked(self, chip: ChipId) -> Values:
+        values: Values = {}
+        for question, read in zip(_QUESTIONS, (_link, _speed, _ups, _module), strict=True):
+            with suppress(DriverError):
+                said = ask(self._path, ("-i", str(chip), question, "-g"), SECONDS, "dcmi.hccn_tool")
+                values |= read(_lines(said.text)) if said.status == 0 else {}
+        return values
+
+
+def _lines(text: str) -> Sequence[tuple[str, str]]:
+    found = (_LINE.fullmatch(line.strip()) for line in text.splitlines())
+    return [(line["key"], line["value"].strip()) for line in found if line]
+
+
+def _value(text: str, *units: str) -> float | None:
+    """Return the number, where it has one of these units."""
+    found = _NUMBER.fullmatch(text)
+    return float(found[1]) if found and (found[2] or "") in units else None
+
+
+def _first(lines: Sequence[tuple[str, str]], key: str) -> str:
+    return next((value for name, value in lines if name == key), "")
+
+
+def _link(lines: Sequence[tuple[str, str]]) -> Values:
+    state = _first(lines, "link status").upper()
+    return {"roce_up": float(state == "UP")} if state in ("UP", "DOWN") else {}
+
+
+def _speed(lines: Sequence[tuple[str, str]]) -> Values:
+    megabits = _value(_first(lines, "Speed"), "Mb/s")
+    return {} if megabits is None else {"roce_megabits": megabits}
+
+
+def _ups(lines: Sequence[tuple[str, str]]) -> Values:
+    times = _value(_first(lines, "link up count"), "")
+    return {} if times is None else {"roce_ups": times}
+
+
+def _module(lines: Sequence[tuple[str, str]]) -> Values:
+    present = _first(lines, "present")
+    if present not in ("present", "not present"):
+        return {}
+    values: Values = {"optics_present": float(present == "present")}
+    if present != "present":
+        return values  # The other lines say what was there before.
+    for key, text in lines:
+        lane = _LANE.fullmatch(key)
+        if lane and (milliwatts := _value(text, "mW")) is not None:
+            way = {"Tx": "sent", "Rx": "received"}[lane[1]]
+            values[f"optics_{way}_{lane[2] or 0}_milliwatts"] = milliwatts
+    if (celsius := _value(_first(lines, "temperature"), "C")) is not None:
+        values["optics_celsius"] = celsius
+    if (millivolts := _value(_first(lines, "Vcc"), "mV")) is not None:
+        values["optics_volts"] = millivolts / 1000
+    return values

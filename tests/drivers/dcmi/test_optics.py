@@ -1,0 +1,101 @@
+"""The vendor's tool for network ports: its words read, and whatever it does instead of answering."""
+
+from pathlib import Path
+
+import pytest
+
+from cmgr.drivers.dcmi.optics import EVERY, STALE, Optics
+from cmgr.model.values.chips import ChipId
+from tests.support.waiting import eventually
+
+SAYS = {
+    "-link": "link status: UP",
+    "-speed": "Speed: 200000 Mb/s",
+    "-link_stat": "[device 3]current time        : Wed Jun  7 10:08:28 2023\n[device 3]link up count       : 2",
+    "-optical": "optical info:\npresent              : present\ntemperature          : 46 C"
+    "\nVcc                  : 3245.10 mV\nTx Power0            : 1.0231 mW\nTx Power1            : NA"
+    "\nRx Power0            : 0.7933 mW"
+    "\nVcc High Thres       : 3465.00 mV\nRx Los Flag          : 0xff",
+}
+
+
+class Watch:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.at = 1000.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def tool(tmp_path: Path, says: dict[str, str], more: str = "") -> str:
+    """Return the path of a program that says this, and notes what it was asked."""
+    path = tmp_path / "hccn_tool"
+    cases = "".join(f"{word}) printf '%s' '{text}';;\n" for word, text in says.items())
+    path.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n{more}\ncase "$3" in\n{cases}esac\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+def asked(tmp_path: Path) -> list[str]:
+    file = tmp_path / "asked"
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def told(optics: Optics, chip: int = 3) -> dict[str, float]:
+    return dict(eventually(lambda: optics.of(ChipId(chip)), why="the tool was asked"))
+
+
+def test_link_speed_and_module_are_told(tmp_path: Path) -> None:
+    assert told(Optics(tool(tmp_path, SAYS), Watch())) == {
+        "roce_up": 1,
+        "roce_megabits": 200000,
+        "roce_ups": 2,
+        "optics_present": 1,
+        "optics_celsius": 46,
+        "optics_volts": pytest.approx(3.2451),
+        "optics_sent_0_milliwatts": 1.0231,
+        "optics_received_0_milliwatts": 0.7933,
+    }
+    assert asked(tmp_path) == [f"-i 3 {question} -g" for question in SAYS]
+
+
+def test_of_a_module_that_is_not_there_nothing_else_is_told(tmp_path: Path) -> None:
+    says = {"-link": "link status: DOWN", "-optical": SAYS["-optical"].replace(": present", ": not present")}
+    assert told(Optics(tool(tmp_path, says), Watch())) == {"roce_up": 0, "optics_present": 0}
+
+
+def test_it_is_asked_once_in_a_while_and_what_is_old_is_not_told(tmp_path: Path) -> None:
+    watch = Watch()
+    optics = Optics(tool(tmp_path, SAYS), watch)
+    assert told(optics) == told(optics)
+    assert len(asked(tmp_path)) == len(SAYS)
+    watch.at += EVERY
+    optics.of(ChipId(3))
+    eventually(lambda: len(asked(tmp_path)) == 2 * len(SAYS), why="a minute later it is asked again")
+    optics.close()
+    watch.at += STALE
+    assert optics.of(ChipId(3)) == {}
+
+
+@pytest.mark.parametrize("says", ["", "\0\377:", "link status: :::", "present: \n" * 1000, "Tx Power0 : 1e999 mW"])
+def test_nonsense_is_no_value(tmp_path: Path, says: str) -> None:
+    program = tool(tmp_path, {})
+    Path(program).write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\nprintf "{says}"\n')
+    optics = Optics(program, Watch())
+    optics.of(ChipId(0))
+    eventually(lambda: len(asked(tmp_path)) == len(SAYS), why="all is asked")
+    assert optics.of(ChipId(0)) == {}
+
+
+def test_a_tool_that_ends_badly_or_is_not_to_be_trusted_tells_nothing(tmp_path: Path) -> None:
+    bad = Optics(tool(tmp_path, SAYS, more="exit 1"), Watch())
+    bad.of(ChipId(0))
+    eventually(lambda: len(asked(tmp_path)) == len(SAYS), why="all is asked")
+    assert bad.of(ChipId(0)) == {}
+    Path(tool(tmp_path, SAYS)).chmod(0o777)
+    anybodys = Optics(str(tmp_path / "hccn_tool"), Watch())
+    assert anybodys.of(ChipId(0)) == {}
+    assert Optics("").of(ChipId(0)) == {}
+    assert len(asked(tmp_path)) == len(SAYS), "it was not run"
