@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.daemons.containerd import Containerd
 from tests.support.daemons.dockerd import Dockerd
 from tests.support.service import Service, Setting
 from tests.system.containers import Containers
+from tests.system.tasks import Tasks
 
 Install = Callable[[Mapping[str, Setting]], Service]
 
@@ -51,5 +53,23 @@ def on_docker(install: Install, containers: Containers) -> Install:
 
     def made(settings: Mapping[str, Setting]) -> Service:
         return install({"runtimes": ["docker"], "docker.socket": containers.dockerd.socket, **settings})
+
+    return made
+
+
+@pytest.fixture
+def tasks(containerd: Containerd) -> Iterator[Tasks]:
+    made = Tasks(containerd)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def on_containerd(install: Install, tasks: Tasks) -> Install:
+    """Install services whose containers are those of the private containerd."""
+
+    def made(settings: Mapping[str, Setting]) -> Service:
+        address = tasks.containerd.socket
+        return install({"runtimes": ["containerd"], "containerd.address": address, **settings})
 
     return made

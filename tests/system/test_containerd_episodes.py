@@ -24,24 +24,6 @@ from tests.system.tasks import POLICY, Tasks
 pytestmark = pytest.mark.containerd
 
 
-@pytest.fixture
-def tasks(containerd: Containerd) -> Iterator[Tasks]:
-    made = Tasks(containerd)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def on_containerd(install: Install, tasks: Tasks) -> Install:
-    """Install services whose containers are those of the private containerd."""
-
-    def made(settings: Mapping[str, Setting]) -> Service:
-        address = tasks.containerd.socket
-        return install({"runtimes": ["containerd"], "containerd.address": address, **settings})
-
-    return made
-
-
 def recovered(service: Service) -> None:
     service.until_said("is over: recovered")
     service.until_over()

@@ -1,4 +1,4 @@
-"""With a real Docker daemon: a container's own command before its stop, and processes that do not hear their signal."""
+"""With real daemons: a container's own command before its stop, and processes that do not hear their signal."""
 
 from contextlib import closing
 
@@ -6,8 +6,10 @@ import pytest
 
 from tests.support.daemons.daemon import root_folder
 from tests.support.daemons.dockerd import IGNORES, OBEYS
+from tests.support.service import Service
 from tests.system.conftest import Install
 from tests.system.containers import Containers, Spec
+from tests.system.tasks import Tasks
 
 pytestmark = pytest.mark.docker
 
@@ -29,7 +31,15 @@ def told(service_notes: list[str], name: str) -> str:
 def test_each_says_its_last_words_and_none_keeps_the_episode_from_going_on(
     on_docker: Install, containers: Containers
 ) -> None:
-    service = on_docker(RING)
+    each_says_its_last_words(on_docker(RING), containers)
+
+
+@pytest.mark.containerd
+def test_with_containerd_they_do_too(on_containerd: Install, tasks: Tasks) -> None:
+    each_says_its_last_words(on_containerd(RING), tasks)
+
+
+def each_says_its_last_words(service: Service, containers: Containers | Tasks) -> None:
     specs = {"says": SAYS, "hangs": HANGS, "missing": MISSING, "spills": SPILLS}
     containers.run(*(Spec(name, str(n), labels=labels) for n, (name, labels) in enumerate(specs.items())))
     service.start()

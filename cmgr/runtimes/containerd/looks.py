@@ -1,8 +1,9 @@
-"""Reading containerd's records and tasks, and setting labels."""
+"""Reading containerd's records, tasks and labels of images, and setting labels."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
-from cmgr.errors import ContainerGone
+from cmgr.errors import ContainerError, ContainerGone, RuntimeAils
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.runtimes.claims import Majors, majors_here
 from cmgr.runtimes.containerd import messages as calls
@@ -12,6 +13,9 @@ from cmgr.runtimes.containerd.known import Known, Seen
 from cmgr.runtimes.containerd.messages import Record
 from cmgr.runtimes.containerd.record import NAME, Definition, Task
 from cmgr.runtimes.containerd.wire import Limits, Missing, Pending, Wire
+
+_MOST_PLATFORMS = 32
+"""So many manifests of an image are looked at: images for more platforms are unheard of."""
 
 
 class Looks:
@@ -24,14 +28,45 @@ class Looks:
 
     def definition(self, key: ContainerKey, what: str) -> Definition:
         """Return what the record says now. Raises `ContainerGone`."""
-        return self._read(key, self.record(key, what), majors_here())
+        return self._read(key, self.record(key, what), majors_here(), what)
 
-    def _read(self, key: ContainerKey, record: Record, majors: Majors) -> Definition:
+    def _read(self, key: ContainerKey, record: Record, majors: Majors, what: str) -> Definition:
         seen = self.known.last(key)
         known = seen.definition if seen is not None else None
         if known is not None and (known.changed, known.majors) == (records.changed(record), majors):
             return known
-        return records.definition(key.namespace, record, majors)
+        image = self._image_labels(key.namespace, record, what) if records.asks_for_image(record) else None
+        return records.definition(key.namespace, record, majors, image)
+
+    def _image_labels(self, namespace: str, record: Record, what: str) -> Mapping[str, str] | None:
+        """Return the labels that the container's image brought; None where nobody can tell any more.
+
+        The record only has the image's name, which may stand for another image since.
+        """
+        if not record.image:
+            return {}
+        try:
+            image = self.wire.call(calls.IMAGE, what, namespace, self.limits.look, name=record.image).image
+            if records.is_older(record, image):
+                return None
+            return records.labels_of_image(self._configurations(namespace, str(image.target.digest), what))
+        except RuntimeAils:
+            raise
+        except ContainerError:
+            return None  # It may have been removed since.
+
+    def _configurations(self, namespace: str, digest: str, what: str) -> list[bytes]:
+        """Return the configurations of the image; of platforms that were not pulled there are none."""
+        manifests, configuration = records.parts_of(self.wire.blob(digest, what, namespace, self.limits.look))
+        found = [configuration]
+        for manifest in manifests[:_MOST_PLATFORMS]:
+            with suppress(Missing):
+                found.append(records.parts_of(self.wire.blob(manifest, what, namespace, self.limits.look))[1])
+        read = []
+        for each in filter(None, found):
+            with suppress(Missing):
+                read.append(self.wire.blob(each, what, namespace, self.limits.look))
+        return read
 
     def task(self, key: ContainerKey, what: str) -> Task | None:
         """Return the container's task, if it has one."""
@@ -54,7 +89,7 @@ class Looks:
         found = self.wire.call(calls.LIST, what, namespace, seconds).containers
         tasks = {str(t.id): records.task(t) for t in self.wire.call(calls.TASKS, what, namespace, seconds).tasks}
         majors = majors_here()
-        read = (self._read(ContainerKey(NAME, namespace, str(record.id)), record, majors) for record in found)
+        read = (self._read(ContainerKey(NAME, namespace, str(record.id)), record, majors, what) for record in found)
         return [self.known.saw(definition, tasks.get(definition.key.id), ticket) for definition in read]
 
     def namespaces(self, seconds: float) -> list[str]:

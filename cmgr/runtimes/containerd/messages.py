@@ -88,6 +88,29 @@ class Mount(Protocol):
     options: MutableSequence[str]
 
 
+class Descriptor(Protocol):
+    """A blob of the content store."""
+
+    digest: str
+
+
+class Image(Protocol):
+    """An image: a name for a blob."""
+
+    target: Descriptor
+    updated_at: Stamp
+
+
+class OneImage(Protocol):
+    image: Image
+
+
+class Content(Protocol):
+    """A part of a blob."""
+
+    data: bytes
+
+
 class Envelope(Protocol):
     """An event."""
 
@@ -164,6 +187,14 @@ _MESSAGES: Mapping[str, str] = {
     "Key": "snapshotter:1 key:2",
     "Mounts": "mounts:1:Mount*",
     "Namespaces": "namespaces:1:Namespace*",
+    "Descriptor": "media_type:1 digest:2 size:3:int64",
+    "Image": "name:1 target:3:Descriptor created_at:7:Timestamp updated_at:8:Timestamp",
+    "OneImage": "image:1:Image",
+    "ByName": "name:1",
+    "ReadContent": "digest:1 offset:2:int64 size:3:int64",
+    "Content": "offset:1:int64 data:2:bytes",
+    "Exec": "container_id:1 stdin:2 stdout:3 stderr:4 terminal:5:bool spec:6:Any exec_id:7",
+    "OfProcess": "container_id:1 exec_id:2",
     "Filters": "filters:1*",
     "Publish": "topic:1 event:2:Any",
     "Envelope": "timestamp:1:Timestamp namespace:2 topic:3 event:4:Any",
@@ -197,6 +228,12 @@ KILL: Call[object] = Call(f"{_TASKS}/Kill", "Kill", "Empty")
 PAUSE: Call[object] = Call(f"{_TASKS}/Pause", "OfContainer", "Empty")
 RESUME: Call[object] = Call(f"{_TASKS}/Resume", "OfContainer", "Empty")
 WAIT: Call[End] = Call(f"{_TASKS}/Wait", "OfContainer", "Ended")
+EXEC: Call[object] = Call(f"{_TASKS}/Exec", "Exec", "Empty")
+START_PROCESS: Call[object] = Call(f"{_TASKS}/Start", "OfProcess", "Empty")
+WAIT_PROCESS: Call[End] = Call(f"{_TASKS}/Wait", "OfProcess", "Ended")
+DELETE_PROCESS: Call[object] = Call(f"{_TASKS}/DeleteProcess", "OfProcess", "Empty")
+IMAGE: Call[OneImage] = Call("/containerd.services.images.v1.Images/Get", "ByName", "OneImage")
+CONTENT: Call[Content] = Call("/containerd.services.content.v1.Content/Read", "ReadContent", "Content")
 MOUNTS: Call[Mounts] = Call("/containerd.services.snapshots.v1.Snapshots/Mounts", "Key", "Mounts")
 NAMESPACES: Call[Namespaces] = Call("/containerd.services.namespaces.v1.Namespaces/List", "Empty", "Namespaces")
 PUBLISH: Call[object] = Call(f"{_EVENTS}/Publish", "Publish", "Empty")

@@ -15,10 +15,10 @@ from cmgr.model.values.chips import SLOT, UNCLEAR
 from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, TIED, Container, ContainerKey, Exit, Spare
 from cmgr.runtimes import claims, compose
 from cmgr.runtimes.containerd import placing
-from cmgr.runtimes.containerd.messages import End, Process, Record, Stamp
+from cmgr.runtimes.containerd.messages import End, Image, Process, Record, Stamp
 from cmgr.runtimes.containerd.slots import slot_in
 from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
-from cmgr.runtimes.labels import LONGEST_GRACE, wishes
+from cmgr.runtimes.labels import LONGEST_GRACE, MAKERS_ONLY, wishes
 from cmgr.runtimes.labels import wished as wished_for
 
 NAME = "containerd"
@@ -137,13 +137,15 @@ def changed(record: Record) -> str:
     return _moment(record.updated_at)
 
 
-def definition(namespace: str, record: Record, majors: claims.Majors) -> Definition:
-    """Read a record; `majors` as in `claims.from_numbers`."""
+def definition(
+    namespace: str, record: Record, majors: claims.Majors, image: Mapping[str, str] | None = None
+) -> Definition:
+    """Read a record; `majors` as in `claims.from_numbers`, `image` as in `labels.wishes`."""
     labels = {str(name): str(value) for name, value in record.labels.items()}
     spec = spec_of(record)
     auto_remove = labels.get("nerdctl/auto-remove") == "true"
     theirs = {name: value for name, value in labels.items() if not name.startswith(OURS)}
-    wished = wishes(theirs, auto_remove=auto_remove)
+    wished = wishes(theirs, auto_remove=auto_remove, image=image)
     asked = claims.Claims() if wished.ignored else _claims(spec, majors, _programs(record, spec))
     if not spec and not wished.ignored:
         asked = claims.Claims(frozenset({UNCLEAR}), ("its definition cannot be read",))
@@ -188,6 +190,41 @@ def _placing(record: Record, spec: Json, asked: claims.Claims, majors: claims.Ma
 def extension(record: Record, name: str) -> bytes:
     """Return what the record's extension of this name has; nothing where there is none."""
     return record.extensions[name].value if name in record.extensions else b""
+
+
+def asks_for_image(record: Record) -> bool:
+    """Return whether it matters which labels the container's image has."""
+    return not MAKERS_ONLY.isdisjoint(record.labels)
+
+
+def is_older(record: Record, image: Image) -> bool:
+    """Return whether the container was made before its image's name got what it stands for now."""
+    made, named = record.created_at, image.updated_at
+    return (made.seconds, made.nanos) < (named.seconds, named.nanos)
+
+
+def labels_of_image(configurations: Sequence[bytes]) -> Mapping[str, str] | None:
+    """Return the labels that an image brings, by its configurations; None where they cannot be told.
+
+    It has one for each platform. They agree about the labels that matter, or none is believed.
+    """
+    try:
+        read = [mapping(json.loads(text)) for text in configurations]
+    except (ValueError, RecursionError):
+        return None
+    found = [texts(mapping(each.get("config")).get("Labels")) for each in read]
+    said = {tuple(labels.get(name) for name in sorted(MAKERS_ONLY)) for labels in found}
+    return found[0] if len(said) == 1 else None
+
+
+def parts_of(document: bytes) -> tuple[list[str], str]:
+    """Return the manifests that an index of an image names, or the configuration that a manifest names: digests."""
+    try:
+        told = mapping(json.loads(document))
+    except (ValueError, RecursionError):
+        return [], ""
+    manifests = [text(mapping(each), "digest") for each in items(told.get("manifests"))]
+    return [digest for digest in manifests if digest], text(mapping(told.get("config")), "digest")
 
 
 def restart_policy(labels: Mapping[str, str]) -> str:

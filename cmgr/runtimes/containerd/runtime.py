@@ -10,6 +10,7 @@ from cmgr.model.values.chips import Chip
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.containerd import diagnosis as containerd_diagnosis
+from cmgr.runtimes.containerd import inside
 from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.events import Watcher
 from cmgr.runtimes.containerd.known import Seen
@@ -83,6 +84,9 @@ class ContainerdRuntime:
             raise ContainerError(f"cannot {what}: {restart_policy[:48]!r} is none of containerd's")
         if changes:
             self._looks.set_labels(key, changes, what).result(self._limits.look)
+
+    def run_inside(self, key: ContainerKey, command: Sequence[str], seconds: float) -> tuple[int, str]:
+        return inside.run(self._looks, key, command, seconds)
 
     def document(self, key: ContainerKey) -> Mapping[str, object]:
         return containerd_diagnosis.document(self._looks, key)

@@ -10,7 +10,7 @@ import grpc
 from cmgr import listener
 from cmgr.errors import ContainerError, RuntimeAils, RuntimeDown
 from cmgr.runtimes import following
-from cmgr.runtimes.containerd.messages import MESSAGES, SUBSCRIBE, Answer, Call, Stream
+from cmgr.runtimes.containerd.messages import CONTENT, MESSAGES, SUBSCRIBE, Answer, Call, Stream
 from cmgr.runtimes.following import Broken
 
 _OPTIONS = (
@@ -22,6 +22,9 @@ _OPTIONS = (
     # A runtime that is opened anew must not inherit the old one's wait.
     ("grpc.use_local_subchannel_pool", 1),
 )
+
+LONGEST = 8 << 20
+"""Manifests and configurations of images are much smaller than so many bytes: 4 MiB is what registries take."""
 
 
 class Missing(ContainerError):
@@ -80,6 +83,10 @@ class Pending(Generic[Answer]):
         except grpc.FutureTimeoutError:
             raise TimedOut(f"cannot {self._what}: it took longer than {seconds:.1f} s") from None
 
+    def over(self) -> bool:
+        """Return whether it has ended, in whatever way."""
+        return bool(self._future.done())
+
     def cancel(self) -> None:
         self._future.cancel()
 
@@ -137,6 +144,28 @@ class Wire:
         )
         stream: Stream = open_(MESSAGES[SUBSCRIBE.question](filters=filters), wait_for_ready=True)
         return stream
+
+    def blob(self, digest: str, what: str, namespace: str, seconds: float) -> bytes:
+        """Return a blob of the content store. Raises as `call`; `ContainerError` also for one that is too long."""
+        ask = self._channel.unary_stream(
+            CONTENT.path,
+            request_serializer=MESSAGES[CONTENT.question].SerializeToString,
+            response_deserializer=MESSAGES[CONTENT.answer].FromString,
+        )
+        found = bytearray()
+        with translated(what, seconds):
+            parts = ask(
+                MESSAGES[CONTENT.question](digest=digest),
+                timeout=max(seconds, 0.001),
+                metadata=_metadata(namespace),
+                wait_for_ready=True,
+            )
+            for part in parts:
+                found += part.data
+                if len(found) > LONGEST:
+                    parts.cancel()
+                    raise ContainerError(f"cannot {what}: {digest[:80]} is longer than {LONGEST >> 20} MiB")
+        return bytes(found)
 
     def _method(self, call: Call[Answer]) -> Any:
         return self._channel.unary_unary(

@@ -62,6 +62,7 @@ class ContainerdWorld:
         chips: str = "0",
         labels: dict[str, str] | None = None,
         options: tuple[str, ...] = (),
+        image: str = IMAGE,
     ) -> None:
         """Run a container whose log is a file; or whatever the options say."""
         options = options or ("--log-uri", f"file://{self.log(key)}")
@@ -69,7 +70,7 @@ class ContainerdWorld:
         # A pass of the restart monitor between its making and its start would start it, too.
         status = said.pop(RESTART, "")
         words = self._words(chips, said, *options)
-        self.containerd.ctr("run", "-d", *words, IMAGE, key.id, *command, namespace=key.namespace)
+        self.containerd.ctr("run", "-d", *words, image, key.id, *command, namespace=key.namespace)
         if status:
             self.label(key, RESTART, status)
 

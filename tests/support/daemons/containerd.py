@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
@@ -95,10 +96,10 @@ class Containerd(Daemon):
             stderr=subprocess.DEVNULL,
         )
 
-    def import_image(self) -> None:
-        """Make the image that the tests' containers run known in each namespace."""
+    def import_image(self, name: str = IMAGE, labels: Mapping[str, str] | None = None) -> None:
+        """Make the image that the tests' containers run known in each namespace, or one like it."""
         archive = self.folder / "image.tar"
-        archive.write_bytes(_archive())
+        archive.write_bytes(_archive(name, labels or {}))
         # Since version 2 it is the daemon that unpacks, and for overlayfs alone, unless it is told otherwise.
         where = ("--local",) if "--local" in self.ctr("images", "import", "--help") else ()
         try:
@@ -117,17 +118,17 @@ class Containerd(Daemon):
             shutil.rmtree(f"/run/containerd/runc/{namespace}", ignore_errors=True)
 
 
-def _archive() -> bytes:
+def _archive(name: str, labels: Mapping[str, str]) -> bytes:
     """Return the image as `docker save` would write it."""
     layer = root_folder()
     config = {
         "architecture": {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine),
         "os": "linux",
-        "config": {"Cmd": ["sh"], "Env": ["PATH=/bin"]},
+        "config": {"Cmd": ["sh"], "Env": ["PATH=/bin"], "Labels": dict(labels)},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
         "history": [{"created_by": "tests"}],
     }
-    manifest = [{"Config": "config.json", "RepoTags": [IMAGE], "Layers": ["layer.tar"]}]
+    manifest = [{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]
     files = {
         "layer.tar": layer,
         "config.json": json.dumps(config).encode(),
