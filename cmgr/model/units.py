@@ -40,12 +40,18 @@ def is_covered(node: Node, container: Container) -> bool:
 
 
 def is_left_behind(node: Node, container: Container) -> bool:
-    """Return whether the container runs while its unit is held down: it is stopped, and its unit starts it again."""
+    """Return whether the container runs while its unit is held down: it is stopped, and its unit starts it again.
+
+    Docker may tell of a new one before systemd says that its unit, which cmgr has told to start, is starting.
+    """
     unit = unit_of(node, container)
     if unit is None or unit.running or not container.running:
         return False
     hold = node.holds.get(unit.key)
-    return hold is not None and hold.state in (HoldState.STOPPING, HoldState.STOPPED, HoldState.STARTING)
+    if hold is None or hold.state not in (HoldState.STOPPING, HoldState.STOPPED, HoldState.STARTING):
+        return False
+    told = hold.told if hold.state is HoldState.STARTING else None
+    return told is None or container.since is None or container.since < told
 
 
 def outlives(node: Node, container: Container) -> bool:

@@ -193,6 +193,24 @@ def test_a_unit_that_was_started_when_cmgr_died_has_left_nothing_behind() -> Non
     assert (cmgr.held(), booked(cmgr).running, len(cmgr.of(unit_key(UNIT)))) == ([], True, 1)
 
 
+def test_what_a_unit_that_is_still_starting_has_begun_is_not_left_behind() -> None:
+    cmgr = machine()
+    cmgr.fault(0)
+    while not any(isinstance(command, StartContainer) for command in cmgr.pending):
+        cmgr.answer(type(cmgr.pending[0]))
+    cmgr.tell(facts.Resync())
+    cmgr.run(ListContainers)  # As far as systemd has said, it is down, and Docker has listed its containers since.
+    cmgr.wait(1, run=False)
+    made = cmgr.make(UNIT)
+    cmgr.sees(made)  # Docker is faster than systemd: of Type=notify its answer comes when the model is loaded.
+    cmgr.tell(facts.Resync())
+    cmgr.run(ListContainers)
+    assert (names(cmgr.sent(StopContainer)), cmgr.booked(made.name).running) == ([UNIT], True)
+    cmgr.sees(replace(unit(), run="still starting"))
+    cmgr.run()
+    assert (names(cmgr.sent(StopContainer)), cmgr.held(), booked(cmgr).running) == ([UNIT], [], True)
+
+
 def test_what_is_started_beside_its_unit_again_and_again_is_given_in_to() -> None:
     cmgr = machine()
     cmgr.outlived = True
