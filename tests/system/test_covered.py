@@ -1,5 +1,6 @@
 """Containers that units run: the real service, a real systemd, a real Docker daemon, simulated chips."""
 
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -9,6 +10,8 @@ import pytest
 
 from cmgr.runtimes.systemd.unit import key
 from tests.runtimes.systemd.world import SystemdWorld
+from tests.support.daemons.containerd import IMAGE as CONTAINERDS
+from tests.support.daemons.containerd import Containerd
 from tests.support.daemons.dockerd import IMAGE, OBEYS
 from tests.support.daemons.podman import Podman
 from tests.support.daemons.systemd import Systemd
@@ -258,3 +261,39 @@ def quadlet(podman: Podman) -> dict[str, str]:
 def of_podman(podman: Podman) -> list[str]:
     with closing(podman.client()) as client:
         return [str(row["Id"]) for row in client.containers()]
+
+
+def test_a_unit_around_containerds_own_client_is_stopped_in_its_containers_place(
+    install: Install, containerd: Containerd, world: SystemdWorld
+) -> None:
+    service = install(
+        {
+            "runtimes": ["containerd"],
+            "containerd.address": containerd.socket,
+            "systemd.bus": world.systemd.socket,
+        }
+    )
+    namespace = containerd.namespaces[0]
+    command = shlex.quote(OBEYS[-1].replace("$", "$$"))
+    words = "--rm --null-io --snapshotter native --env ASCEND_VISIBLE_DEVICES=0 --label cmgr.unit=%n"
+    client = f"{program('ctr')} --address {containerd.socket} --namespace {namespace}"
+    run = f"{client} run {words} {CONTAINERDS} llm /bin/sh -c {command}"
+    world.define(LLM, chips=(), ExecStart=run, Restart="always", RestartSec="0")
+    world.start(key(LLM))
+    before = alive_in(containerd)
+    service.start()
+    knows(service)
+    service.inject(0)
+    service.until_said(f"{LLM} is stopped")
+    service.until_said("is over: recovered")
+    assert [r.outcome for r in service.resets()] == ["taken"]
+    assert alive_in(containerd) != before
+
+
+def alive_in(containerd: Containerd) -> str:
+    """Return the process of the container that the unit runs, once there is one."""
+    found = eventually(
+        lambda: re.search(r"(?m)^llm +([0-9]+) +RUNNING", containerd.ctr("tasks", "ls")), why="its container runs"
+    )
+    assert found is not None
+    return found[1]

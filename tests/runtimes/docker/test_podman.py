@@ -7,6 +7,7 @@ import pytest
 from cmgr.errors import ContainerError, ContainerGone
 from cmgr.model.values.messages.facts import RuntimeUp
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
+from cmgr.ports import Executing
 from tests.runtimes.contract import LONG, SHORT, RuntimeContract, only
 from tests.runtimes.docker.world import DockerWorld
 from tests.runtimes.told import Told
@@ -99,6 +100,12 @@ class TestPodman(RuntimeContract):
         world.runtime.stop(key, LONG)
         world.runtime.start(key, NO_RESTART, frozen=True)
         assert only(world).frozen
+
+    def test_a_command_is_run_inside_of_a_container(self, world: World, told: Told) -> None:
+        key = world.create("web")
+        assert isinstance(world.runtime, Executing)
+        code, output = world.runtime.run_inside(key, ("sh", "-c", "echo one; echo two >&2; exit 3"), 60)
+        assert (code, sorted(output.split())) == (3, ["one", "two"])
 
     def test_a_death_of_one_to_be_removed_is_told_before_its_removal(self, world: World, told: Told) -> None:
         key = world.create("web", auto_remove=True)

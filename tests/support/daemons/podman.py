@@ -15,13 +15,14 @@ from tests.support.waiting import eventually
 
 _RUNTIME = """#!{python}
 import json, os, sys
-if "--bundle" in sys.argv:
-    path = os.path.join(sys.argv[sys.argv.index("--bundle") + 1], "config.json")
-    with open(path) as file:
-        spec = json.load(file)
-    spec["process"].pop("rlimits", None)
-    with open(path, "w") as file:
-        json.dump(spec, file)
+for option, name in (("--bundle", "config.json"), ("--process", "")):
+    if option in sys.argv:
+        path = os.path.join(sys.argv[sys.argv.index(option) + 1], name).rstrip("/")
+        with open(path) as file:
+            spec = json.load(file)
+        spec.get("process", spec).pop("rlimits", None)
+        with open(path, "w") as file:
+            json.dump(spec, file)
 os.execvp("runc", ["runc", *sys.argv[1:]])
 """
 """runc, without the limits on processes and files that podman always sets, and that many a sandbox forbids to set."""
