@@ -219,11 +219,15 @@ class Turn:
 
     def note_fault(self, fault: Fault, text: str, assertion: Assertion | None = None) -> None:
         """Say something of a fault: in words, and for programs."""
-        said, ring = FaultSaid(fault.code, fault.level.name, fault.handling.name, assertion), self.ring_of(fault.chip)
+        self.note_code(fault.chip, FaultSaid(fault.code, fault.level.name, fault.handling.name, assertion), text)
+
+    def note_code(self, chip: ChipId, said: FaultSaid, text: str) -> None:
+        """Say something of a code on a chip, whether it is there now or not: in words, and for programs."""
+        ring = self.ring_of(chip)
         ring_id, episode = (ring.id, ring.episode) if ring else (None, 0)
-        card, device = self._place(fault.chip)
+        card, device = self._place(chip)
         self.commands.append(
-            Note(self.at, NoteKind.FAULT, text, ring_id, episode, fault.chip, card=card, device=device, fault=said)
+            Note(self.at, NoteKind.FAULT, text, ring_id, episode, chip, card=card, device=device, fault=said)
         )
 
     def note_machine_fault(self, fault: MachineFault, text: str, assertion: Assertion | None = None) -> None:

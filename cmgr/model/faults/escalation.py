@@ -17,7 +17,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import FaultCode, Handling, Level, within_class
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
-from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.commands import FaultSaid
 from cmgr.model.values.node import Node, known_faults
 from cmgr.words import span
 
@@ -146,7 +146,7 @@ def _count(turn: Turn, tally: Tally, rule: FrequencyRule, rises: int) -> None:
     if _resets_first(turn, tally, rule):
         if len(known) < rule.times:
             text = f"{tally.code} on chip {tally.chip} {reason}: if it comes again after one more reset, it is isolated"
-            turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
+            _say(turn, tally, text)
         return
     _fire(turn, tally, Raise(RuleKind.FREQUENCY, rule.handling, turn.at, reason, manual=rule.release is None))
 
@@ -177,7 +177,16 @@ def _fire(turn: Turn, tally: Tally, asked: Raise) -> None:
     _put(turn, replace(tally, raised=(*tally.raised, new)))
     turn.raised.add(tally.key)
     text = f"{tally.code} on chip {tally.chip} is raised to {new.handling.name}: it {new.reason} ({new.kind})"
-    turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
+    _say(turn, tally, text)
+
+
+def _say(turn: Turn, tally: Tally, text: str) -> None:
+    """Say something of a counted code, with the level that its table and the rules give it from now on."""
+    judge, counted = turn.node.catalog.judge, turn.node.tallies.get(tally.key, tally)
+    grades = [f.severity for f in known_faults(turn.node, tally.chip) if f.code == tally.code] or [None]
+    raised = (r.handling for r in counted.raised)
+    handling = max([*(judge(tally.code, severity).handling for severity in grades), *raised])
+    turn.note_code(tally.chip, FaultSaid(tally.code, handling.level.name, handling.name), text)
 
 
 def _by_software(turn: Turn, tally: Tally) -> bool:
@@ -195,7 +204,7 @@ def _by_software(turn: Turn, tally: Tally) -> bool:
         _take_back(turn, turn.node.tallies[tally.key], window)
         chips = listed([tally.chip, *(t.chip for t in twins)])
         text = f"{tally.code} on {chips} of one container within {span(window)}: not counted, it may be the software"
-        turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
+        _say(turn, tally, text)
     return bool(twins)
 
 
@@ -245,7 +254,7 @@ def _end(turn: Turn, tally: Tally, ended: list[Raise], *, keep_times: bool = Fal
     turn.raised.add(tally.key)
     for each in ended:
         text = f"{tally.code} on chip {tally.chip} is no longer raised to {each.handling.name} ({each.kind})"
-        turn.note(NoteKind.FAULT, text, turn.ring_of(tally.chip), chip=tally.chip)
+        _say(turn, tally, text)
 
 
 def _over(turn: Turn, tally: Tally, raised: Raise) -> bool:

@@ -9,6 +9,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, FaultCode, Handling, Level
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, RuleKind, Rules
 from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.rings import Phase
 from tests.model.builders import CATALOG, MINOR, REQUEST, RESET, RING, Cmgr, container, seconds
 from tests.model.faults.escalated import (
@@ -188,6 +189,21 @@ def test_a_code_can_be_raised_to_a_level_that_is_reset() -> None:
     cmgr.wait(601)
     cmgr.fault(0, MINOR)
     assert cmgr.fault_of(0, MINOR).level is Level.NotHandleFault
+
+
+def test_lines_about_what_is_raised_say_code_and_level_for_programs_too() -> None:
+    cmgr = ruled(by=rules(HOURLY, code=MINOR))
+    for _ in range(3):
+        comes_and_goes(cmgr)
+        cmgr.wait(1)
+    cmgr.wait(700)
+    found = [n for n in cmgr.log if isinstance(n, Note) and "raised to" in n.text]
+    levels = [(n.chip, n.fault.code, n.fault.level, n.fault.handling) for n in found if n.fault is not None]
+    assert [n.text.partition(" raised to")[0] for n in found] == [
+        f"{MINOR} on chip 0 is",
+        f"{MINOR} on chip 0 is no longer",
+    ]
+    assert levels == [(0, MINOR, "RestartNPU", "RestartNPU"), (0, MINOR, "NotHandleFault", "NotHandleFault")]
 
 
 def test_a_rule_never_lowers_a_level() -> None:
