@@ -19,9 +19,10 @@ from datetime import datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from cmgr.model.values.chips import Chip
+from cmgr.model.values.chips import Chip, ChipId
+from cmgr.model.values.messages.commands import FaultSaid
 from cmgr.ports import Runtime
 
 _DRIVERS = Path(__file__).parent / "drivers"
@@ -183,16 +184,33 @@ def giving(driver: str) -> Giving:
     return found
 
 
+class Line(Protocol):
+    """A line of the history, as far as documents are made of it."""
+
+    @property
+    def at(self) -> datetime: ...
+    @property
+    def chip(self) -> ChipId | None: ...
+    @property
+    def card(self) -> int | None: ...
+    @property
+    def device(self) -> int | None: ...
+    @property
+    def fault(self) -> FaultSaid | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Export:
     """The documents that programs read which know the components of one make of chips.
 
     `names`: what the documents are called in commands. `documents` returns each of them for this machine's name and
-    time: the name of its file without the ending, and its text; none where the chips are not of this make.
+    time: the name of its file without the ending, and its text; none where the chips are not of this make. `events`
+    returns the text of the document `events`, made of lines of the history, the oldest first, for this machine's name.
     """
 
     names: tuple[str, ...]
     documents: Callable[[Any, str, datetime], Mapping[str, tuple[str, bytes]]]
+    events: Callable[[Iterable[Any], str], bytes]
 
 
 @cache

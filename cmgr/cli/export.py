@@ -13,7 +13,13 @@ from cmgr.service.door.client import document
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportOptions(Common):
-    name: Annotated[str, typer.Argument(metavar="DOCUMENT", help="deviceinfo, cluster-device or fault-node.")]
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="DOCUMENT",
+            help="deviceinfo, nodeinfo, switchinfo, fault-node, events, or cluster-device, -node or -switch.",
+        ),
+    ]
 
 
 def export(options: ExportOptions) -> int:

@@ -6,7 +6,7 @@ The files are renewed also when nothing has changed, so that their readers can t
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +14,10 @@ from cmgr import atomic
 from cmgr.config.settings import Export as Settings
 from cmgr.errors import NotThere
 from cmgr.model.values.node import Node
-from cmgr.vendor import exports
+from cmgr.vendor import Line, exports
+
+EVENTS = "events"
+"""The document that is made of the history, and has no file."""
 
 MODE = 0o640
 BREATH = 0.2
@@ -36,12 +39,25 @@ class Exports:
         found = self._documents()
         if name in found:
             return found[name][1]
-        known = ", ".join(sorted(name for export in exports() for name in export.names))
+        known = ", ".join(sorted({EVENTS, *(name for export in exports() for name in export.names)}))
         if any(name in export.names for export in exports()):
+            why = "the chips of this machine are of no make that has it"
+            if found:
+                why = "nobody looks at that part of this machine"
             raise NotThere(
-                f"cannot export {name}: the chips of this machine are of no make that has it", hint="cmgr chips"
+                f"cannot export {name}: {why}", hint=f"there are {', '.join(sorted(found))}" if found else "cmgr chips"
             )
         raise NotThere(f"cannot export {name[:40]!r}: there is no such document", hint=f"there are {known}")
+
+    def events(self, notes: Sequence[Line]) -> bytes:
+        """Return the document `EVENTS`, made of these lines of the history. Raises `NotThere`."""
+        node, at = self._node(), self._now()
+        for export in exports():
+            if export.documents(node, self.host, at):
+                return export.events(notes, self.host)
+        raise NotThere(
+            f"cannot export {EVENTS}: the chips of this machine are of no make that has it", hint="cmgr chips"
+        )
 
     def start(self) -> None:
         """Begin to keep the files, if a directory is set. Raises nothing."""

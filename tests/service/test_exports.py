@@ -28,7 +28,10 @@ def test_files_have_the_bytes_of_the_socket_and_are_for_group_only(tmp_path: Pat
     box = Box(tmp_path / "export", example())
     box.exports.write()
     files = {path.name: path for path in (tmp_path / "export").iterdir()}
-    assert set(files) == {"mindx-dl-deviceinfo-box.json", "cluster-info-device-0.json", "vcjob-fault-npu-cm.json"}
+    assert set(files) == {
+        *("mindx-dl-deviceinfo-box.json", "cluster-info-device-0.json", "vcjob-fault-npu-cm.json"),
+        *("mindx-dl-switchinfo-box.json", "cluster-info-switch-0.json"),
+    }
     assert files["mindx-dl-deviceinfo-box.json"].read_bytes() == box.exports.text("deviceinfo")
     assert {path.stat().st_mode & 0o777 for path in files.values()} == {MODE}
 
@@ -97,3 +100,19 @@ def test_without_a_directory_nothing_is_kept() -> None:
     box.exports.start()
     box.exports.close()
     assert box.exports.trouble == ""
+
+
+def test_what_is_not_there_says_why_and_what_is() -> None:
+    box = Box("", machine())
+    with pytest.raises(NotThere, match="nobody looks at that part") as nobody:
+        box.exports.text("nodeinfo")
+    assert "switchinfo" in nobody.value.hint
+    with pytest.raises(NotThere, match="no such document") as unknown:
+        box.exports.text("podinfo")
+    assert "events" in unknown.value.hint
+    assert box.exports.events(()) == b"[]"
+    others = Box("", machine(model="NVIDIA H200"))
+    with pytest.raises(NotThere, match="of no make that has it"):
+        others.exports.events(())
+    with pytest.raises(NotThere, match="of no make that has it"):
+        others.exports.text("deviceinfo")

@@ -14,10 +14,10 @@ from typing import Any
 from cmgr.model.containers.moving.spares import free_chips
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling
+from cmgr.model.values.faults import Assertion, Fault, FaultClass, FaultCode, Handling
 from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node
-from cmgr.vendor import Export
+from cmgr.vendor import Export, Line
 from cmgr.view.machine import active
 from cmgr.view.status import healthy
 
@@ -42,6 +42,8 @@ _DEVICES = {
 _LEVELS = ("NotHandleFault", "PreSeparateFault", "SeparateFault")
 _STATUS = ("Healthy", "PreSeparate", "UnHealthy")
 
+_SUB_HEALTH = "SubHealth"
+_WITH_PORTS = "Ascend910"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FAMILY = re.compile(r"(?:ascend)?\s*(310[bp]?|910)", re.IGNORECASE)
 
@@ -166,16 +168,23 @@ def cluster_device(node: Node, host: str, at: datetime) -> Json:
 
 
 def fault_node(node: Node, host: str, at: datetime) -> list[Json]:
-    """Return the `fault-node` of Volcano's ConfigMap vcjob-fault-npu-cm: nothing where no chip has a fault."""
+    """Return the `fault-node` of Volcano's ConfigMap vcjob-fault-npu-cm: nothing where nothing has a fault."""
     picture = _Picture(node)
     faults = []
     for kind, chip, gravest, told in picture.faults():
         entry = _entry(picture, kind, chip, gravest, sorted(told, reverse=True))
         order = ("fault_type", "npu_name", "fault_level", "fault_handling", "large_model_fault_level", "fault_code")
         faults.append({key: entry[key] for key in order})
+    broken = sorted({fault.code for fault in active(node) if _level(fault)}, reverse=True)
+    if broken:
+        # Of a fault of the machine the chip and the handling are empty.
+        nothing = dict.fromkeys(("npu_name", "fault_level", "fault_handling", "large_model_fault_level"), "")
+        entry = {"fault_type": TYPES[FaultClass.MACHINE], **nothing, "fault_code": ",".join(broken)}
+        faults.append(entry)
     if not faults:
         return []
     state = "CardUnhealthy" if picture.unhealthy else "CardNetworkUnhealthy" if picture.network else "Healthy"
+    state = TYPES[FaultClass.MACHINE] if broken else state
     return [
         {
             "FaultDeviceList": faults,
@@ -230,6 +239,61 @@ def cluster_node(node: Node, host: str, _at: datetime) -> Json:
     return {name: {**_node_info(node), "CmName": name}}
 
 
+def _dead_links(node: Node) -> Mapping[FaultCode, datetime]:
+    """Return the faults of the network that all chips have: the switch is suspected of them. Since when, too."""
+    found: dict[FaultCode, list[datetime]] = {}
+    for chip in node.chips:
+        for code, since in pre_isolating(node, chip).items():
+            if node.catalog.class_of(code) is FaultClass.NETWORK:
+                found.setdefault(code, []).append(since)
+    return {code: max(times) for code, times in sorted(found.items()) if len(times) == len(node.chips) > 1}
+
+
+def switch_info(node: Node, _host: str, at: datetime) -> Json:
+    """Return what is known of the switch: no driver tells of it, and the links of all chips being dead tells enough."""
+    dead = _dead_links(node)
+    level = _SUB_HEALTH if dead else ""
+    return {
+        "FaultCode": [code.lower() for code in dead],
+        "FaultLevel": level,
+        "UpdateTime": _number(at, 1),
+        "NodeStatus": "SubHealthy" if dead else "Healthy",
+        "FaultTimeAndLevelMap": {
+            code.lower(): {"fault_time": _number(since, 1000), "fault_level": level} for code, since in dead.items()
+        },
+    }
+
+
+def cluster_switch(node: Node, host: str, at: datetime) -> Json:
+    """Return the ConfigMap of ClusterD, cluster-info-switch-0, for this machine alone."""
+    name = f"mindx-dl-switchinfo-{host}"
+    return {name: {**switch_info(node, host, at), "CmName": name}}
+
+
+_EVENTS = {
+    Assertion.OCCURRED: ("Warning", "Occur"),
+    Assertion.CLEARED: ("Normal", "Recovery"),
+    Assertion.ONCE: ("Warning", "Notice"),
+}
+"""The type and the reason of an event of Kubernetes, as Ascend Device Plugin makes them."""
+
+
+def events(notes: Iterable[Line], host: str) -> bytes:
+    """Return the events of Ascend Device Plugin that these lines of the history are, in the order of the lines."""
+    told = []
+    for note in notes:
+        said = note.fault
+        if said is None or said.assertion is None or note.chip is None:
+            continue
+        kind, reason = _EVENTS[said.assertion]
+        at = note.at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        where = f"cardID:{note.chip if note.card is None else note.card}, deviceID:{note.device or 0}"
+        text = f"device fault, nodeName:{host}, assertion:{reason}, {where}, faultCodes:{said.code}"
+        message = f"{text}, faultLevelName:{said.handling}, alarmRaisedTime:{at}"
+        told.append({"type": kind, "reason": reason, "message": message})
+    return compact(told)
+
+
 def _documents(node: Node, host: str, at: datetime) -> Mapping[str, tuple[str, bytes]]:
     if not _family(node):
         return {}
@@ -238,6 +302,13 @@ def _documents(node: Node, host: str, at: datetime) -> Mapping[str, tuple[str, b
         "cluster-device": ("cluster-info-device-0", cluster_device),
         "fault-node": ("vcjob-fault-npu-cm", fault_node),
     }
+    if _family(node) == _WITH_PORTS and node.chips.keys() <= node.reports.keys():
+        # Chips of other families have no links that a switch could be known by.
+        made = {
+            **made,
+            "switchinfo": (f"mindx-dl-switchinfo-{host}", switch_info),
+            "cluster-switch": ("cluster-info-switch-0", cluster_switch),
+        }
     if node.watched:
         # Nobody calls a machine healthy that nobody looks at.
         made = {
@@ -248,4 +319,8 @@ def _documents(node: Node, host: str, at: datetime) -> Mapping[str, tuple[str, b
     return {name: (file, compact(make(node, host, at))) for name, (file, make) in made.items()}
 
 
-EXPORT = Export(("deviceinfo", "cluster-device", "fault-node", "nodeinfo", "cluster-node"), _documents)
+EXPORT = Export(
+    ("deviceinfo", "cluster-device", "fault-node", "switchinfo", "cluster-switch", "nodeinfo", "cluster-node"),
+    _documents,
+    events,
+)

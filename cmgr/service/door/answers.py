@@ -19,7 +19,7 @@ from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door import records
 from cmgr.service.door.orders.groups import there
 from cmgr.service.door.routes import Page, Request, Stream, Unwell
-from cmgr.service.exports import Exports
+from cmgr.service.exports import EVENTS, Exports
 from cmgr.store.reader import Reader, open_reader
 from cmgr.view import status as view
 from cmgr.view.groups import groups, ranks, size
@@ -50,6 +50,10 @@ class Version:
                 self._count += 1
             self._value = value
             return f"{self._life}-{self._count}"
+
+
+MOST_EVENTS = 1000
+"""So many lines of the history the events are made of, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +144,11 @@ class Answers:
         return {"file": file, "kept": node.policy.cdi_chips, "specification": self.files.document(spec)}
 
     def export(self, request: Request) -> Page:
-        return Page(self.exports.text(str(request.args["document"])))
+        name = str(request.args["document"])
+        if name != EVENTS:
+            return Page(self.exports.text(name))
+        with self._read() as database:
+            return Page(self.exports.events(database.notes(None, MOST_EVENTS)))
 
     def check(self, _request: Request) -> "shapes.Check":
         # One after the other: each loads the driver's library in a process of its own.

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,8 +14,9 @@ from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.dcmi.export import EXPORT, check_code
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
-from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Isolation, Level
+from cmgr.model.values.faults import Assertion, Fault, FaultClass, FaultCode, Handling, Isolation, Level
 from cmgr.model.values.machine import MachineFault
+from cmgr.model.values.messages.commands import FaultSaid, Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.vendor import exports
@@ -196,6 +198,84 @@ def test_a_machine_that_ails_offers_no_chip_and_blames_none() -> None:
         "huawei.com/Ascend910".rpartition("-")[2]: "", "Fault": "[]", "NetworkUnhealthy": "", "Recovering": "",
         "Unhealthy": "",
     }  # fmt: skip
+
+
+def test_volcano_is_told_that_the_machine_ails_and_of_no_chip_and_no_handling_there() -> None:
+    node = ailing(("raid-failed", "md0", Handling.SeparateNPU), ("disk-gone", "sda", Handling.PreSeparateNPU))
+    (told,) = json.loads(documents(node)["fault-node"])
+    assert told["NodeHealthState"] == "NodeUnhealthy"
+    assert told["FaultDeviceList"] == [
+        {
+            "fault_type": "NodeUnhealthy", "npu_name": "", "fault_level": "", "fault_handling": "",
+            "large_model_fault_level": "", "fault_code": "raid-failed,disk-gone",
+        }
+    ]  # fmt: skip
+    slight = ailing(("psu-failed", "PSU1", Handling.SubHealthFault))
+    assert json.loads(documents(slight)["fault-node"]) == [], "the node is healthy with it"
+
+
+def test_a_switch_is_known_by_the_links_of_all_chips_in_the_bytes_of_the_vendors_example() -> None:
+    wanted = GOLDEN.joinpath("cluster-switch.json").read_bytes().rstrip()
+    assert documents(machine(), host="localhost.localdomain", at=1763544679000)["cluster-switch"] == wanted
+
+
+def test_dead_links_of_all_chips_keep_new_work_from_the_node_and_some_do_not() -> None:
+    def down(*chips: int) -> Node:
+        return machine(*(fault(c, "81078603", Handling.PreSeparateNPU, LINK + c, FaultClass.NETWORK) for c in chips))
+
+    some = json.loads(documents(down(*range(7)))["switchinfo"])
+    assert (some["NodeStatus"], some["FaultCode"]) == ("Healthy", [])
+    assert json.loads(documents(down(*range(8)))["switchinfo"]) == {
+        "FaultCode": ["81078603"],
+        "FaultLevel": "SubHealth",
+        "UpdateTime": 1744182144,
+        "NodeStatus": "SubHealthy",
+        "FaultTimeAndLevelMap": {"81078603": {"fault_time": LINK + 7, "fault_level": "SubHealth"}},
+    }
+
+
+def test_no_switch_is_called_healthy_whose_links_nobody_has_heard_of() -> None:
+    assert "switchinfo" not in documents(replace(machine(), reports={}))
+    assert "switchinfo" not in documents(machine(model="310P3")), "they have no ports"
+
+
+def said(chip: int, assertion: Assertion | None, **more: Any) -> Note:
+    known = FaultSaid(FaultCode("8C084E00"), "RestartBusiness", "RestartBusiness", assertion)
+    at = datetime(2023, 11, 21, 5, 36, 53, tzinfo=UTC)
+    return Note(at, NoteKind.FAULT, "x", chip=ChipId(chip), fault=known, **more)
+
+
+def test_events_are_worded_as_in_the_vendors_example() -> None:
+    notes = [
+        said(2, Assertion.OCCURRED, card=2, device=0),
+        said(2, None, card=2, device=0),
+        said(3, Assertion.CLEARED, card=1, device=1),
+        said(0, Assertion.ONCE),
+        Note(datetime(2023, 11, 21, tzinfo=UTC), NoteKind.WARNING, "no fault"),
+    ]
+    told = json.loads(EXPORT.events(notes, "k8smaster"))
+    assert [(one["type"], one["reason"]) for one in told] == [
+        ("Warning", "Occur"), ("Normal", "Recovery"), ("Warning", "Notice"),
+    ]  # fmt: skip
+    assert told[0]["message"] == (
+        "device fault, nodeName:k8smaster, assertion:Occur, cardID:2, deviceID:0, faultCodes:8C084E00, "
+        "faultLevelName:RestartBusiness, alarmRaisedTime:2023-11-21 05:36:53"
+    )
+
+
+def usable_in_cluster(told: dict[str, bytes], host: str) -> list[str]:
+    """Return the chips that are usable by the vendor's rule for what ClusterD publishes, of all three documents."""
+    nodes = [json.loads(told[name]) for name in ("cluster-node", "cluster-switch") if name in told]
+    if any(value["NodeStatus"] == "UnHealthy" for node in nodes for value in node.values()):
+        return []
+    chips = json.loads(told["cluster-device"])[f"mindx-dl-deviceinfo-{host}"]["DeviceList"]["huawei.com/Ascend910"]
+    return [name for name in chips.split(",") if name]
+
+
+def test_a_reader_of_all_three_documents_finds_what_can_be_used() -> None:
+    well = ailing()
+    assert len(usable_in_cluster(documents(well), "node133")) == 8
+    assert usable_in_cluster(documents(ailing(("raid-failed", "md0", Handling.SeparateNPU))), "node133") == []
 
 
 def test_nobody_calls_a_machine_healthy_that_nobody_looks_at() -> None:
