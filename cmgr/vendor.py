@@ -85,7 +85,8 @@ class Notation:
     """How the definitions of containers ask for chips of one make.
 
     `variable`: the one of a container's environment that lists chips. `parts_if`: a variable and a word; where that
-    variable has this word, the numbers in the list are those of parts of chips.
+    variable has this word, the numbers in the list are those of parts of chips. `parts_made`: a variable; where it says
+    anything, each start makes a part of the chip in the list.
     `instead` returns variables that count in its stead where any of them is set; it may look at a file of the machine.
     `given_by`: the names of the OCI runtimes and hooks that give out what `variable` lists. Without one of them in its
     definition the variable means nothing, and images have it all the same; None: it always means what it says.
@@ -117,6 +118,7 @@ class Notation:
     parts: str = ""
     given_by: re.Pattern[str] | None = None
     parts_if: tuple[str, str] | None = None
+    parts_made: str = ""
     requests: frozenset[str] = frozenset()
     capabilities: frozenset[str] = frozenset()
     jobs: str = ""
@@ -124,7 +126,8 @@ class Notation:
     @property
     def variables(self) -> tuple[str, ...]:
         """Return every variable of a container's environment that concerns its chips."""
-        return (self.variable, *self.instead(), *((self.parts_if[0],) if self.parts_if else ()))
+        parts = (self.parts_if[0] if self.parts_if else "", self.parts_made)
+        return (self.variable, *self.instead(), *filter(None, parts))
 
 
 Edits = Mapping[str, Any]

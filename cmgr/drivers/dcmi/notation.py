@@ -8,6 +8,7 @@ NOTATION = Notation(
     variable="ASCEND_VISIBLE_DEVICES",
     # With this option the numbers are those of vNPUs.
     parts_if=("ASCEND_RUNTIME_OPTIONS", "VIRTUAL"),
+    parts_made="ASCEND_VNPU_SPECS",
     items=(
         re.compile(r"(?:ascend[0-9a-z]*|npu)-([0-9]{1,4})", re.IGNORECASE),
         # A vNPU: type, template, its own number, and the chip that it is a part of: "Ascend910-2c-100-0".

@@ -28,7 +28,8 @@ def shares(library: Library, place: Location, chip: ChipId) -> tuple[Share, ...]
 
 
 def _share(library: Library, place: Location, chip: ChipId, number: int) -> Share:
-    aliases = frozenset({f"{NOTATION.parts}{number}", f"{chip}:{number}"})
+    # The number alone is what the device file of a vNPU says in the definitions of containerd's containers.
+    aliases = frozenset({f"{NOTATION.parts}{number}", f"{chip}:{number}", str(number)})
     try:
         template, group = library.vdevice(place, number)
     except Refused:

@@ -176,11 +176,13 @@ def resolve(
 
 def _named(claim: str, chips: Mapping[ChipId, Chip]) -> set[ChipId]:
     # ASCII digits only: int() would also take "1_0" and other alphabets' digits.
-    if re.fullmatch(r"[0-9]{1,4}", claim):
-        number = ChipId(int(claim))
-        return {number} if number in chips else set()
+    is_number = re.fullmatch(r"[0-9]{1,4}", claim) is not None
+    if is_number and ChipId(int(claim)) in chips:
+        return {ChipId(int(claim))}
     if found := {c.id for c in chips.values() if any(claim in share.aliases for share in c.shares)}:
         return found
+    if is_number:
+        return set()
     if place := re.fullmatch(r"([0-9]{1,4}):[0-9]{1,4}", claim):
         return _named(place[1], chips)
     return {c.id for c in chips.values() if claim and claim in (c.serial, c.bus, *c.aliases)}

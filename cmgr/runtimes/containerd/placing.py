@@ -106,14 +106,27 @@ _WHOLE = re.compile(
 
 
 def _part(process: Json) -> str:
-    """Return what in a maker's variable names anything but whole chips."""
+    """Return what in a maker's variables names anything but whole chips, or has parts of them meant."""
     variables = {notation.variable: notation.none for notation in notations()}
-    for line in items(process.get("env")):
-        name, _, value = str(line).partition("=")
+    lines = [str(line) for line in items(process.get("env"))]
+    if line := next(filter(_means_parts, lines), ""):
+        return line[:80]
+    for line in lines:
+        name, _, value = line.partition("=")
         for item in value.split(",") if name in variables else ():
             if not _WHOLE.fullmatch(item.strip()) and item.strip().casefold() not in {"none", *variables[name]}:
                 return item.strip()[:80]
     return ""
+
+
+def _means_parts(line: str) -> bool:
+    name, _, value = line.partition("=")
+    for notation in notations():
+        options, word = notation.parts_if or ("", "")
+        said = {option.strip().upper() for option in value.split(",")}
+        if (name == notation.parts_made and value) or (name == options and word in said):
+            return True
+    return False
 
 
 def _is_cdi(name: object) -> bool:

@@ -213,12 +213,21 @@ def test_an_instance_in_the_same_place_and_of_the_same_make_stands_in_for_the_lo
 
 @pytest.mark.parametrize(
     ("claim", "meant"),
-    [("/dev/vdavinci100", {0}), ("0:1", {0}), ("1:0", {1}), ("/dev/vdavinci116", {1}), ("9:0", set())],
+    [
+        ("/dev/vdavinci100", {0}),
+        ("0:1", {0}),
+        ("1:0", {1}),
+        ("/dev/vdavinci116", {1}),
+        ("9:0", set()),
+        ("100", {0}),
+        ("1", {1}),
+        ("117", set()),
+    ],
 )
 def test_a_share_is_its_chip_s(claim: str, meant: set[int]) -> None:
     # The driver's word counts more than what numbers usually mean.
     chips = {
-        ChipId(0): chip(A),
+        ChipId(0): chip(replace(A, aliases=A.aliases | {"100"})),
         ChipId(1): replace(chip(), id=ChipId(1), aliases=frozenset({"/dev/vdavinci100", "/dev/vdavinci116"})),
     }
     assert resolve({claim}, chips, {})[0] == meant

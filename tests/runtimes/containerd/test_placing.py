@@ -129,6 +129,8 @@ def test_each_move_begins_with_what_was_and_the_way_back_gives_just_that() -> No
         ({"linux": {"devices": [{"path": "/npu", "type": "c", "major": 240, "minor": 3}]}}, "outside of /dev"),
         ({"process": {"env": ["NVIDIA_VISIBLE_DEVICES=0:1"]}}, "'0:1', which may be a part of a chip"),
         ({"process": {"env": ["ASCEND_VISIBLE_DEVICES=Ascend910-2c-100-0"]}}, "may be a part"),
+        ({"process": {"env": ["ASCEND_VISIBLE_DEVICES=3", "ASCEND_RUNTIME_OPTIONS=NODRV,VIRTUAL"]}}, "may be a part"),
+        ({"process": {"env": ["ASCEND_VISIBLE_DEVICES=3", "ASCEND_VNPU_SPECS=vir04"]}}, "may be a part"),
         ({"process": {"args": ["serve", "--on=/dev/davinci3"]}}, "names the device file"),
         ({"process": {"env": ["NPU=/dev/davinci3"]}}, "names the device file"),
     ],
@@ -142,6 +144,13 @@ def test_what_can_be_moved_is_not_refused() -> None:
     plain = spec("ASCEND_VISIBLE_DEVICES=3", devices=[("/dev/davinci3", 240, 3)], hooks=hook)
     plain["mounts"] = [{"source": "/usr/local/dcmi", "destination": "/usr/local/dcmi"}]
     assert placing.why_tied(plain, frozenset({"3"}), ASCEND) == ""
+    unlike = spec(
+        "ASCEND_VISIBLE_DEVICES=3",
+        "ASCEND_RUNTIME_OPTIONS=NODRV",
+        "ASCEND_VNPU_SPECS=",
+        "CUDA_DEVICE_MEMORY_LIMIT_0=8g",
+    )
+    assert placing.why_tied(unlike, frozenset({"3"}), ASCEND) == ""
     for claim in (ALL_CHIPS, UNCLEAR):
         assert placing.why_tied(plain, frozenset({claim}), ASCEND) == "can reach every chip"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cmgr.model.values.chips import UNCLEAR
+from cmgr.model.values.chips import UNCLEAR, Chip, ChipId, RingId, Share, resolve
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.runtimes.containerd import record as records
@@ -17,11 +17,16 @@ from cmgr.runtimes.containerd.record import Definition
 DAVINCI = {236: ""}
 
 
-def read(spec: Mapping[str, Any] | bytes = b"", labels: Mapping[str, str] | None = None, **fields: Any) -> Definition:
+def read(
+    spec: Mapping[str, Any] | bytes = b"",
+    labels: Mapping[str, str] | None = None,
+    majors: Mapping[int, str] = DAVINCI,
+    **fields: Any,
+) -> Definition:
     value = spec if isinstance(spec, bytes) else json.dumps(spec).encode()
     record = MESSAGES["Container"](id="web", labels=labels or {}, spec={"value": value}, **fields)
     again = MESSAGES["Container"].FromString(record.SerializeToString())
-    return records.definition("ns", again, DAVINCI)
+    return records.definition("ns", again, dict(majors))
 
 
 def env(*lines: str) -> dict[str, Any]:
@@ -81,6 +86,35 @@ def test_cdi_annotations_and_mounted_devices_count() -> None:
         "mounts": [{"type": "bind", "source": "/dev/davinci2"}, {"type": "tmpfs", "source": "/dev"}, "junk"],
     }
     assert read(spec).container.claims == {"1", "2"}
+
+
+def test_vnpus_are_those_that_nerdctl_was_told() -> None:
+    numbered = env("PATH=/bin", "ASCEND_VISIBLE_DEVICES=100,101", "ASCEND_RUNTIME_OPTIONS=NODRV,VIRTUAL")
+    labels = {"nerdctl/name": "web", "nerdctl/platform": "linux/arm64", "nerdctl/namespace": "ns"}
+    found = read(numbered, labels)
+    assert found.container.name == "web"
+    assert found.container.claims == {"/dev/vdavinci100", "/dev/vdavinci101"}
+    assert read(env("ASCEND_VISIBLE_DEVICES=Ascend310P-2c-117-1")).container.claims == {"1:117"}
+    assert read(env("ASCEND_VISIBLE_DEVICES=1", "ASCEND_VNPU_SPECS=vir04")).container.claims == {"1"}
+    # --device /dev/vdavinci100:/dev/davinci100: containerd keeps the number of the file, and not where it lay.
+    files = [{"type": "c", "path": "/dev/davinci100", "major": 236, "minor": 100}]
+    found = read({"linux": {"devices": files}}, labels)
+    assert found.container.claims == {"100"}
+    vnpu = Share("100", "vir04", aliases=frozenset({"/dev/vdavinci100", "0:100", "100"}))
+    chips = {ChipId(n): Chip(ChipId(n), RingId(n), n, shares=(vnpu,) if n == 0 else ()) for n in range(2)}
+    meant, warnings = resolve(found.container.claims, chips, {})
+    assert meant == {ChipId(0)}
+    assert warnings == ()
+
+
+def test_fractions_of_a_gpu_in_software_ask_for_the_gpu_and_for_nothing_else() -> None:
+    # As HAMi's library wants them: device files, its library, and limits by variables.
+    limits = ("LD_PRELOAD=/libvgpu/libvgpu.so", "CUDA_DEVICE_MEMORY_LIMIT_0=8g", "CUDA_DEVICE_SM_LIMIT=30")
+    files = [{"type": "c", "path": f"/dev/nvidia{n}", "major": 195, "minor": n} for n in (2, 255)]
+    mounts = [{"type": "bind", "source": "/opt/libvgpu", "destination": "/libvgpu"}]
+    found = read({**env(*limits), "linux": {"devices": files}, "mounts": mounts}, majors={195: "/dev/nvidia"})
+    assert found.container.claims == {"/dev/nvidia2"}
+    assert found.container.warnings == ()
 
 
 @pytest.mark.parametrize("spec", [b"", b"\xff", b"[1]", b"[" * 100_000, b'"x"'])

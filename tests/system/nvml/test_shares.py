@@ -103,3 +103,22 @@ def test_a_program_that_fails_keeps_the_containers_waiting_and_says_why(
     machine.set("instances", 2)
     eventually(lambda: containers.all_running())
     checks.each_was_stopped_once(containers, ["by-uuid", "by-place"])
+
+
+def test_a_fault_reaches_everybody_on_fractions_of_its_gpu_and_nothing_is_made_again(
+    furnish: Furnish, containers: Containers
+) -> None:
+    made = furnish(hosts.host_h100(2), {"strategy": "singleRecover"})
+    gpu, other = (gpu.uuid for gpu in made.machine.gpus)
+    limits = [(f"CUDA_DEVICE_MEMORY_LIMIT_0={share}g", f"CUDA_DEVICE_SM_LIMIT={share}") for share in (8, 24, 40)]
+    tenants = [Spec(f"part-{n}", gpu, environment=limit) for n, limit in enumerate(limits)]
+    containers.run(*tenants, Spec("other", other, environment=limits[0]))
+    made.service.start()
+    eventually(lambda: made.service.runs("part-2") and made.service.runs("other"), why="cmgr knows them")
+    chips = json.loads(made.service.cmgr("chips", "-o", "json").out)["chips"]
+    assert [chip["containers"] for chip in chips] == [["part-0", "part-1", "part-2"], ["other"]]
+    made.machine.act(0, RESET_THE_GPU)
+    recovered(made.service)
+    checks.each_was_stopped_once(containers, ["part-0", "part-1", "part-2"])
+    assert len(made.machine.resets) == 1
+    assert not [note for note in made.service.notes() if "again after" in note.text or note.text.startswith("make ")]
