@@ -157,3 +157,23 @@ def test_one_that_a_person_stops_before_its_start_has_settled_stays_down(
     assert not containers.is_running("served")
     compose("down", "-t", "0")
     containers.names = []
+
+
+def test_one_that_a_person_brings_up_long_after_its_stop_is_theirs(
+    on_docker: Install, containers: Containers, compose: Compose, folder: Path
+) -> None:
+    write(folder, {"served": {}})
+    compose("up", "-d")
+    watched(containers, "served")
+    service = on_docker({**RING, "levels.RestartRequest.reset_after": "1h", "retry.owner_window": "1ms"})
+    service.start()
+    service.inject(0, LATER)
+    service.until_said("served is stopped")
+    compose("up", "-d")
+    service.until_said("served is no longer held")
+    assert containers.is_running("served")
+    service.inject(0, LATER, "cleared")
+    service.until_over()
+    assert (containers.count("served", "start"), containers.count("served", "die")) == (1, 1)
+    compose("down", "-t", "0")
+    containers.names = []

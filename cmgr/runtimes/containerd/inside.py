@@ -30,7 +30,7 @@ def run(looks: Looks, key: ContainerKey, command: Sequence[str], seconds: float)
     """Do what `Executing.run_inside` says."""
     until, what = time.monotonic() + seconds, f"run {command[0][:48]} in container {looks.known.name(key)}"
     looks.wire.reach(what)
-    process = mapping(records.spec_of(looks.record(key, what)).get("process"))
+    process = mapping(records.spec_of(looks.record(key, what, seconds)).get("process"))
     if not process:
         raise ContainerError(f"cannot {what}: its definition cannot be read")
     text = json.dumps({**process, "args": list(command), "terminal": False}).encode()

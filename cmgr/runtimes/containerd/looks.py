@@ -95,10 +95,11 @@ class Looks:
     def namespaces(self, seconds: float) -> list[str]:
         return [str(n.name) for n in self.wire.call(calls.NAMESPACES, "list containers", "", seconds).namespaces]
 
-    def record(self, key: ContainerKey, what: str) -> Record:
-        """Return the record itself as it is now. Raises `ContainerGone`."""
+    def record(self, key: ContainerKey, what: str, seconds: float | None = None) -> Record:
+        """Return the record itself as it is now. Raises `ContainerGone`. `seconds`: it may take so long at most."""
+        limit = self.limits.look if seconds is None else min(self.limits.look, seconds)
         try:
-            return self.wire.call(calls.GET, what, key.namespace, self.limits.look, id=key.id).container
+            return self.wire.call(calls.GET, what, key.namespace, limit, id=key.id).container
         except Missing as exc:
             raise ContainerGone(exc.message) from None
 

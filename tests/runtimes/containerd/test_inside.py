@@ -48,6 +48,17 @@ def test_one_that_takes_too_long_is_left_to_go_on_and_one_that_is_not_there_is_t
     assert ran(world, key, "echo still here") == (0, "still here\n")
 
 
+def test_a_containerd_that_hangs_keeps_nobody_longer_than_asked(world: ContainerdWorld) -> None:
+    key = world.create("web")
+    world.containerd.freeze()
+    try:
+        with pytest.raises(ContainerError, match="did not answer within 1 s"):
+            ran(world, key, "true", 1)
+    finally:
+        world.containerd.thaw()
+    assert left() == []
+
+
 def test_one_that_is_gone_or_down_runs_nothing(world: ContainerdWorld) -> None:
     key = world.create("web")
     world.kill(key)

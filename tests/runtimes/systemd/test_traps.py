@@ -1,7 +1,9 @@
 """The traps of units, on a real systemd."""
 
+import socket
 import threading
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -113,6 +115,41 @@ def test_a_unit_that_is_bound_to_another_stops_with_it(world: SystemdWorld) -> N
     assert exit_.asked
     world.runtime.start(LLM, NO_RESTART)
     assert listed(world, "base.service").running, "what it needs is started with it"
+
+
+def test_a_unit_that_a_socket_activates_stays_down_where_the_socket_stops_with_it(world: SystemdWorld) -> None:
+    path = world.systemd.folder / "llm"
+    world.define(LLM.id, Unit_Wants="llm.socket")
+    world.systemd.define("llm.socket", ListenStream=str(path), Unit_PartOf=LLM.id)
+    try:
+        world.systemd.systemctl("start", "llm.socket")
+        assert not listed(world).running
+        connect(path)
+        eventually(lambda: listed(world).running, why="the first connection starts it")
+        world.runtime.stop(LLM, LONG)
+        eventually(lambda: not world.running(key("llm.socket")), why="its socket goes with it")
+        with pytest.raises(ConnectionRefusedError):
+            connect(path)
+        assert not listed(world).running
+        world.runtime.start(LLM, NO_RESTART)
+        assert world.running(key("llm.socket"))
+    finally:
+        world.systemd.systemctl("stop", "llm.socket", LLM.id)
+        world.systemd.undefine("llm.socket")
+
+
+def connect(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(path))
+
+
+def test_a_unit_that_is_disabled_runs_on_and_is_started_again(world: SystemdWorld) -> None:
+    world.define(LLM.id)
+    world.start(LLM)
+    world.systemd.systemctl("disable", LLM.id)  # It says what is started at boot, and nothing of now.
+    world.runtime.stop(LLM, LONG)
+    world.runtime.start(LLM, NO_RESTART)
+    assert listed(world).running
 
 
 def test_an_instance_of_a_template_is_a_unit_of_its_own(world: SystemdWorld) -> None:

@@ -96,10 +96,11 @@ class Systemd(Daemon):
         return self.systemctl("show", "--value", f"--property={name}", unit).strip()
 
     def define(self, unit: str, **settings: str) -> None:
-        """Write a service's file: its settings of [Service], those that begin with `Unit_` of [Unit]."""
-        lines = {"[Unit]": list[str](), "[Service]": list[str]()}
+        """Write a unit's file: its settings of [Service], or what it is, those that begin with `Unit_` of [Unit]."""
+        own = f"[{unit.rpartition('.')[2].capitalize()}]"
+        lines = {"[Unit]": list[str](), own: list[str]()}
         for name, value in settings.items():
-            lines["[Unit]" if name.startswith("Unit_") else "[Service]"].append(f"{name.removeprefix('Unit_')}={value}")
+            lines["[Unit]" if name.startswith("Unit_") else own].append(f"{name.removeprefix('Unit_')}={value}")
         text = "\n".join(line for part, rows in lines.items() for line in (part, *rows))
         (self._units / unit).write_text(text + "\n")
         self.systemctl("daemon-reload")
