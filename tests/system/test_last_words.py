@@ -80,7 +80,15 @@ def test_a_command_that_the_image_brings_is_not_run_and_told(on_docker: Install,
 def test_a_shell_that_does_not_hear_its_stop_signal_is_found_out_and_told_once(
     on_docker: Install, containers: Containers
 ) -> None:
-    service = on_docker(RING)
+    each_deaf_one_is_told_once(on_docker(RING), containers)
+
+
+@pytest.mark.containerd
+def test_with_containerd_it_is_told_too(on_containerd: Install, tasks: Tasks) -> None:
+    each_deaf_one_is_told_once(on_containerd(RING), tasks)
+
+
+def each_deaf_one_is_told_once(service: Service, containers: Containers | Tasks) -> None:
     short = {"cmgr.stop-timeout": "1"}
     containers.run(
         Spec("shell", "0", SHELL, labels=short), Spec("deaf", "1", IGNORES, labels=short), Spec("obeys", "2", OBEYS)

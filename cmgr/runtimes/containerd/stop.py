@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain
 from cmgr.model.values.services.containers import ContainerKey, Exit
 from cmgr.ports import Halt
+from cmgr.runtimes import ears
 from cmgr.runtimes.containerd import io as containerd_io
 from cmgr.runtimes.containerd import messages as calls
 from cmgr.runtimes.containerd import record as containerd_record
@@ -82,20 +83,21 @@ class Stopper:
         update = self._looks.set_labels(key, labels, what) if labels else None
         # The wait has no limit of its own, and comes before the kill: so no end is missed.
         end = self._wire.begin(calls.WAIT, what, key.namespace, None, container_id=key.id)
-        disarmed = time.monotonic()
+        disarmed, number = time.monotonic(), seen.definition.stop_signal
+        deaf = ears.deaf(seen.task.pid, key.id, number) if seen.task is not None else ""
         try:
-            if not self._kill(key, seen.definition.stop_signal, what):
+            if not self._kill(key, number, what):
                 known.blame(key, seen.run, None)
                 return None
             seen = self._thawed(seen, what)
-            self._await(seen, end, grace, what)
+            killed = self._await(seen, end, grace, what) and grace > 0
         finally:
             end.cancel()
         if update is not None:
             update.result(self._limits.look)
         if STATUS in labels:
             threading.Event().wait(max(0.0, disarmed + self._limits.settle - time.monotonic()))
-        return Halt(seen.run)
+        return Halt(seen.run, deaf=ears.words(deaf, number) if deaf and killed else "")
 
     def _thawed(self, seen: Seen, what: str) -> Seen:
         """Let a paused container take its signal. Return it as it is, now that it was told to end."""
@@ -116,18 +118,20 @@ class Stopper:
             # Somebody else was faster, or it has ended; one that is paused for good is killed after its grace.
             return
 
-    def _await(self, seen: Seen, end: Pending[End], grace: float, what: str) -> None:
-        key = seen.definition.key
+    def _await(self, seen: Seen, end: Pending[End], grace: float, what: str) -> bool:
+        """Wait until it has ended. Return whether it had to be killed."""
+        key, killed = seen.definition.key, False
         try:
             try:
                 answer = end.result(grace)
             except TimedOut:
-                self._kill(key, signal.SIGKILL, what, everything=True)
+                killed = self._kill(key, signal.SIGKILL, what, everything=True)
                 answer = end.result(self._limits.after_kill)
         except Missing:
-            return  # Its client has deleted the task, as it does for `--rm`.
+            return killed  # Its client has deleted the task, as it does for `--rm`.
         if seen.task is not None:
             self._known.ended(key, seen.task.pid, containerd_record.exit_(answer))
+        return killed
 
     def _kill(self, key: ContainerKey, number: int, what: str, *, everything: bool = False) -> bool:
         """Send the signal. Return whether there was a process to take it."""
