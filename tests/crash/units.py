@@ -4,9 +4,6 @@ import shlex
 from collections.abc import Mapping
 from contextlib import closing
 
-from docker.api.client import APIClient
-from docker.errors import NotFound
-
 from cmgr.runtimes.systemd.unit import key
 from tests.crash.worlds import Layout, policy_of
 from tests.runtimes.systemd.world import SystemdWorld
@@ -15,14 +12,7 @@ from tests.support.daemons.systemd import Systemd
 from tests.support.programs import program
 from tests.support.service import Service, Setting
 from tests.support.waiting import eventually
-from tests.system.containers import Containers, Happening
-
-
-def _has_begun(client: APIClient, container: str) -> bool:
-    try:
-        return bool(client.logs(container))
-    except NotFound:  # It was removed since the list was made (`--rm`).
-        return False
+from tests.system.containers import Containers, Happening, has_begun
 
 
 class Units:
@@ -69,7 +59,7 @@ class Units:
         """Return of each unit whether it runs, and its container has begun its work."""
         with closing(self._containers.dockerd.client()) as client:
             rows = client.containers()
-            begun = {name.lstrip("/") for row in rows if _has_begun(client, row["Id"]) for name in row["Names"]}
+            begun = {name.lstrip("/") for row in rows if has_begun(client, row["Id"]) for name in row["Names"]}
         return {
             f"{spec.name}.service": spec.name in begun and self._world.running(key(f"{spec.name}.service"))
             for spec in self._specs

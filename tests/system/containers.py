@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from docker.errors import NotFound
+import docker
+from docker.errors import APIError, NotFound
 from docker.types import DeviceRequest
 
 from tests.support.daemons.dockerd import IGNORES, IMAGE, OBEYS, Dockerd
@@ -39,6 +41,18 @@ class Spec:
 def deaf(name: str, chips: str, grace: int = 1) -> Spec:
     """Return a container that has to be killed after its grace, in seconds."""
     return Spec(name, chips, IGNORES, labels={"cmgr.stop-timeout": str(grace)})
+
+
+def has_begun(client: docker.APIClient, container: str) -> bool:
+    """Return whether the container has said something: not if it is being removed (`--rm`) since it was listed."""
+    try:
+        return bool(client.logs(container))
+    except NotFound:
+        return False
+    except APIError as error:
+        if error.status_code == HTTPStatus.CONFLICT:  # "dead or marked for removal"
+            return False
+        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from tests.support.programs import program
 from tests.support.service import LATER, Service, Setting
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
-from tests.system.containers import Containers
+from tests.system.containers import Containers, has_begun
 
 pytestmark = pytest.mark.docker
 
@@ -65,7 +65,7 @@ def alive(containers: Containers) -> list[str]:
     """Return the id of the container that the unit runs, once that has begun its work."""
     with closing(containers.dockerd.client()) as client:
         found = client.containers(filters={"name": "^/llm$"})
-        return [str(row["Id"]) for row in found if client.logs(row["Id"])]
+        return [str(row["Id"]) for row in found if has_begun(client, row["Id"])]
 
 
 def row(service: Service, name: str) -> dict[str, Any]:
