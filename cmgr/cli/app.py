@@ -42,6 +42,7 @@ COMMANDS = {
     "chips": ("show", "chips", "ChipsOptions"),
     "group": ("groups", "group", "GroupOptions"),
     "ranktable": ("groups", "ranktable", "RankOptions"),
+    "fleet": ("groups", "fleet", "FleetOptions"),
     "slot": ("slots", "slot", "SlotOptions"),
     "cdi": ("slots", "cdi", "CdiOptions"),
     "export": ("export", "export", "ExportOptions"),

@@ -1,4 +1,4 @@
-"""The commands about groups: group, ranktable."""
+"""The commands about groups and fleets: group, ranktable, fleet."""
 
 import json
 from dataclasses import dataclass
@@ -39,6 +39,27 @@ class GroupOptions(Showing):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankOptions(Common):
     group: Annotated[str, typer.Option("--group", metavar="NAME", help="The group whose ranks it is about.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetOptions(Showing):
+    what: Annotated[str, typer.Argument(metavar="[status]", help="What to show of it.")] = "status"
+
+
+def fleet(options: FleetOptions) -> int:
+    """Show all appliances of the fleet, and its engine.
+
+    It says what is wrong on each and what to type there. By the engine the appliances agree on the groups that span
+    them. Each shows that of itself; it is for people, and nothing is decided by it.
+    """
+    if options.what != "status":
+        raise typer.BadParameter(f"{options.what!r} is not status")
+    told = cast("group_shapes.Fleet", get(source.socket_of(options), "fleet?nodes=true"))
+    if options.as_json:
+        out.as_json(told)
+    else:
+        out.lines(texts.fleet(told, page()))
+    return 0
 
 
 def ranktable(options: RankOptions) -> int:

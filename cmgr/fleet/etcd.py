@@ -10,19 +10,20 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import FleetError, Unsure, sentence
 from cmgr.fleet import document_text
 from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.gateway import Away, Gateway, Stream
+from cmgr.fleet.nodes import nodes
 from cmgr.fleet.registration import RANGE, TXN, Identity, Registration
 from cmgr.fleet.roll import Roll
 from cmgr.fleet.sign import Sign
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.messages.documents import NOTHING, Document, Outcome, Seen, Written
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
-from cmgr.model.values.presence import Appliance, Presence
+from cmgr.model.values.presence import Appliance, EngineNode, FleetSeen, Presence
 from cmgr.ports import FleetFact
 
 MOST_KEYS = 8192
@@ -123,6 +124,20 @@ class EtcdFleet:
     def appliances(self) -> tuple[Appliance, ...]:
         """Return the appliances as they show themselves, by name. Any thread; does not block or raise."""
         return self._roll.appliances()
+
+    def seen(self) -> FleetSeen:
+        """Return what the engine told last, by the machine's clock. Any thread; does not block or raise."""
+        heard = max((at for at, _ in tuple(self._gateway.heard.values())), default=None)
+        term = self._sign.term
+        return FleetSeen(
+            self._roll.appliances(),
+            None if heard is None else datetime.fromtimestamp(heard, UTC),
+            None if term is None else term[1],
+        )
+
+    def nodes(self) -> tuple[EngineNode, ...]:
+        """Return the engine's nodes as they are. Any thread; blocks up to 3 s, and does not raise."""
+        return nodes(self._gateway)
 
     def close(self) -> None:
         self._over.set()

@@ -1,8 +1,19 @@
-"""The orders for the fleet's engine, carried out on the workers' threads."""
+"""The fleet's engine for the service: its orders, carried out on the workers' threads, and the fleet for who looks."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from cmgr.model.values.messages.commands import ReadGroup, WriteGroup
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
+from cmgr.model.values.node import Node
+from cmgr.model.values.presence import Appliance, FleetSeen, Presence
 from cmgr.ports import Fleet
+from cmgr.view import presence as view
+
+if TYPE_CHECKING:
+    from cmgr.fleet.etcd import EtcdFleet
+    from cmgr.view import group_shapes
 
 
 def agree(fleet: Fleet, action: WriteGroup | ReadGroup) -> GroupRead | GroupWritten:
@@ -11,3 +22,25 @@ def agree(fleet: Fleet, action: WriteGroup | ReadGroup) -> GroupRead | GroupWrit
         return GroupRead(action.id, action.group, fleet.read(action.group))
     written = fleet.write(action.group, action.document, action.revision)
     return GroupWritten(action.id, action.group, written.outcome, written.revision)
+
+
+def seen(fleet: "EtcdFleet | None", drift: timedelta) -> FleetSeen:
+    """Return what is seen of the fleet, with times of cmgr's own clock, which the machine's is `drift` ahead of."""
+    if fleet is None:
+        return FleetSeen()
+    told = fleet.seen()
+
+    def steady(at: datetime | None) -> datetime | None:
+        return None if at is None else at - drift
+
+    def known(appliance: Appliance) -> Appliance:
+        return replace(appliance, gone=steady(appliance.gone))
+
+    return FleetSeen(tuple(map(known, told.appliances)), steady(told.heard), steady(told.led))
+
+
+def picture(
+    fleet: "EtcdFleet | None", node: Node, own: Presence, told: FleetSeen, *, nodes: bool
+) -> "group_shapes.Fleet":
+    """Return the fleet as people are shown it. `nodes`: each node of the engine is asked, which blocks up to 3 s."""
+    return view.fleet(node, told, own, fleet.nodes() if fleet is not None and nodes else ())

@@ -30,11 +30,11 @@ from cmgr.model.values.messages.facts import (
     TroubleMet,
 )
 from cmgr.model.values.node import SYSTEMD, Node, known_runtimes, only_covers, units_known
-from cmgr.model.values.presence import Presence
+from cmgr.model.values.presence import FleetSeen, Presence
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, ChipDriver, Runtime
 from cmgr.runtimes import appeared, open_runtimes, open_systemd, open_units
-from cmgr.service.agreement import agree
+from cmgr.service.agreement import agree, picture, seen
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.desk import Desk
 from cmgr.service.door.answers import Answers
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from cmgr.drivers.machine.watch import MachineWatch
     from cmgr.fleet.etcd import EtcdFleet
     from cmgr.store.sqlite import SqliteStore
-    from cmgr.view import shapes
+    from cmgr.view import group_shapes, shapes
 
 TICK = timedelta(seconds=5)
 """How often the deciding thread shows that it lives, at the least."""
@@ -230,7 +230,15 @@ class Service:
         listen = self._config.metrics.listen
         if not listen:
             return None
-        sources = Sources(self._loop, self._inbox, self._driver, self.own, self._clock, partial(told_too, self._config))
+        sources = Sources(
+            self._loop,
+            self._inbox,
+            self._driver,
+            self.own,
+            self._clock,
+            partial(told_too, self._config),
+            self._fleet_seen,
+        )
         metrics = Metrics(sources, self._store.outcomes())
         self._loop.observers.append(metrics.after_step)
         return MetricsServer(listen, metrics.page, self._log.bug, self._log.warn)
@@ -314,7 +322,7 @@ class Service:
 
         orders = Orders(node, now, desk.give, read_anew, self._driver, lambda: self._config.reports)
         database = Path(self._config.state_dir) / NAME
-        answers = Answers(self._driver, node, self.own, now, database, look, self._cdi, self._exports)
+        answers = Answers(self._driver, node, self.own, now, database, look, self._cdi, self._exports, self._fleet_told)
         return routes(answers, orders, self._pages)
 
     def _open_door(self, table: tuple[Route, ...]) -> None:
@@ -349,6 +357,12 @@ class Service:
         """Return what the other appliances of the fleet are shown. Any thread."""
         node, own = self._loop.node, self.own()
         return presence(node, own.state, self._since, all_troubles(node, own.troubles))
+
+    def _fleet_seen(self) -> FleetSeen:
+        return seen(self._fleet, self._clock.drift())
+
+    def _fleet_told(self, nodes: bool) -> "group_shapes.Fleet":
+        return picture(self._fleet, self._loop.node, self._presence(), self._fleet_seen(), nodes=nodes)
 
     def _after_each(self, reloader: Reloader) -> None:
         self._notifier.tell("WATCHDOG=1")

@@ -1,8 +1,8 @@
-"""The documents about groups, as `shapes` has the others. For types only, too."""
+"""The documents about groups and fleets, as `shapes` has the others. For types only, too."""
 
 from typing import Annotated, TypedDict
 
-from cmgr.view.shapes import Time
+from cmgr.view.shapes import Form, Time
 
 
 class Member(TypedDict):
@@ -84,3 +84,54 @@ class GroupRestarted(TypedDict):
 class GroupResumed(TypedDict):
     group: Annotated[str, "its name"]
     waiting: Annotated[list[str], "the members that cannot be started yet, and are when they can"]
+
+
+class EngineNode(TypedDict):
+    endpoint: Annotated[str, "its address, as `fleet.endpoints` has it"]
+    name: Annotated[str, "its name in the cluster"]
+    version: Annotated[str, "the engine's version"]
+    leads: Annotated[bool, "it leads the others"]
+    full: Annotated[bool, "it takes no writes: its database has reached its quota"]
+    ahead: Annotated[float | None, "how many seconds its clock is ahead of this machine's"]
+    why: Annotated[str, "why it does not answer; then nothing else is known of it"]
+
+
+class Engine(TypedDict):
+    up: Annotated[bool, "it answers, and tells changes"]
+    since: Annotated[Time | None, "since when it does, or does not"]
+    heard: Annotated[Time | None, "when it said anything last"]
+    why: Annotated[str, "why it cannot be asked"]
+    hint: Annotated[str, "what to do about that"]
+    leader_since: Annotated[Time | None, "since when, at the latest, the same node leads"]
+    nodes: Annotated[list[EngineNode], "its nodes; over HTTP only with `nodes=true`"]
+
+
+class Wrong(TypedDict):
+    text: Annotated[str, "what is wrong there"]
+    hint: Annotated[str, "the command to type there; often nothing"]
+
+
+class FleetAppliance(TypedDict):
+    name: Annotated[str, "its name in the fleet"]
+    here: Annotated[bool, "it is this one"]
+    state: Annotated[
+        str,
+        Form(words=("starting", "ready", "degraded", "stopping", "away", "unknown")),
+        "its service's state; `away`: it is not seen; `unknown`: the engine is away, and the rest is of before that",
+    ]
+    since: Annotated[Time | None, "when its service began"]
+    gone: Annotated[Time | None, "since when it is not seen, if that is known"]
+    version: Annotated[str, "its version of cmgr"]
+    life: Annotated[int, "how often its service has registered"]
+    episodes: Annotated[int, "so many of its rings are in an episode"]
+    isolated: Annotated[int, "so many of its chips are isolated"]
+    wrong: Annotated[list[Wrong], "what is wrong there, the most pressing first"]
+    more: Annotated[int, "so many troubles more there are"]
+    ahead: Annotated[float | None, "how many seconds its clock is ahead of this machine's, as far as that is known"]
+
+
+class Fleet(TypedDict):
+    name: Annotated[str, "this appliance's name in it; nothing where there is no fleet"]
+    engine: Annotated[Engine | None, "what the appliances agree by; null: there is no fleet"]
+    appliances: Annotated[list[FleetAppliance], "every appliance, by name"]
+    remarks: Annotated[list[str], "what else there is to see to: clocks that are apart, versions"]

@@ -1,27 +1,134 @@
-"""The state of this appliance as the others of its fleet are shown it."""
+"""The appliances of a fleet as they show themselves to each other, and as people are shown all of them."""
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
+from cmgr import __version__
 from cmgr.model.values.node import Node
-from cmgr.model.values.presence import MOST_AILS, Ail, Presence
+from cmgr.model.values.presence import MOST_AILS, Ail, Appliance, EngineNode, FleetSeen, Presence
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.troubles import Trouble
-from cmgr.words import one_line
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.words import one_line, span, stamp_or_none
+
+if TYPE_CHECKING:
+    from cmgr.view import group_shapes
+
+STATES = ("starting", "ready", "degraded", "stopping", "away", "unknown")
+"""The states of an appliance; `away`: not seen; `unknown`: nobody tells, for the engine is away."""
+
+APART = timedelta(seconds=2)
+"""Clocks that are further apart are told: people compare the logs of appliances by them, and nothing else does."""
 
 
 def presence(node: Node, state: str, since: datetime, found: Sequence[Trouble]) -> Presence:
-    """Return it. `found`: everything that is wrong now, the most pressing first."""
+    """Return what the others are shown of this one. `found`: everything that is wrong now, the most pressing first."""
     return Presence(
         state,
         since,
         sum(ring.phase is not Phase.HEALTHY for ring in node.rings.values()),
         len(node.isolations),
-        tuple(Ail(one_line(trouble.words), _typed(trouble.hint)) for trouble in found[:MOST_AILS]),
+        tuple(_ail(trouble) for trouble in found[:MOST_AILS]),
         max(0, len(found) - MOST_AILS),
     )
 
 
-def _typed(hint: str) -> str:
-    # Others are told to type what is a command as it stands; a whole sentence they find here, by `cmgr status`.
-    return hint if hint.startswith("cmgr ") else ""
+def _ail(trouble: Trouble) -> Ail:
+    # Only what is a command as it stands is told as one: a chip is to be repaired first, and released then.
+    if trouble.hint.startswith("cmgr "):
+        return Ail(one_line(trouble.words), trouble.hint)
+    return Ail(one_line(f"{trouble.words} ({trouble.hint})" if trouble.hint else trouble.words))
+
+
+def engine_troubles(node: Node) -> Iterator[Trouble]:
+    """Yield that the fleet's engine does not answer. That it has not answered yet in this life is none."""
+    engine = node.engine
+    if engine.name and not engine.up and engine.why_down:
+        text = "the fleet's engine does not answer"
+        yield Trouble(TroubleKind.ENGINE, "", text, engine.why_down, "cmgr check", engine.since)
+
+
+def fleet(node: Node, seen: FleetSeen, own: Presence, nodes: Sequence[EngineNode] = ()) -> "group_shapes.Fleet":
+    """Return the fleet as it is seen from here. `own`: what this appliance shows; `nodes`: those that were asked."""
+    if not node.engine.name:
+        return {"name": "", "engine": None, "appliances": [], "remarks": []}
+    engine = node.engine
+    found = everybody(node, seen, own)
+    return {
+        "name": engine.name,
+        "engine": {
+            "up": engine.up,
+            "since": stamp_or_none(engine.since),
+            "heard": stamp_or_none(seen.heard),
+            "why": one_line("" if engine.up else engine.why_down or "it has not answered yet"),
+            "hint": next((trouble.hint for trouble in engine_troubles(node)), ""),
+            "leader_since": stamp_or_none(seen.led),
+            "nodes": [_node(each) for each in nodes],
+        },
+        "appliances": [_appliance(each, told=engine.up or each.here) for each in found],
+        "remarks": [*_versions(found), *_clocks(found, nodes)],
+    }
+
+
+def everybody(node: Node, seen: FleetSeen, own: Presence) -> list[Appliance]:
+    """Return the appliances by name. This one is shown as it is, whether the engine tells of it or not."""
+    known = {appliance.name: appliance for appliance in seen.appliances}
+    here = known.get(node.engine.name, Appliance(node.engine.name, here=True, version=__version__, life=0))
+    known[here.name] = replace(here, presence=own, ahead=None)
+    return [appliance for _, appliance in sorted(known.items())]
+
+
+def _node(node: EngineNode) -> "group_shapes.EngineNode":
+    return {
+        "endpoint": node.endpoint,
+        "name": one_line(node.name),
+        "version": node.version,
+        "leads": node.leads,
+        "full": node.is_full,
+        "ahead": _seconds(node.ahead),
+        "why": one_line(node.error),
+    }
+
+
+def _appliance(appliance: Appliance, *, told: bool) -> "group_shapes.FleetAppliance":
+    """Return its row. `told`: what is known of it is what is now, and not what was when the engine answered last."""
+    shown = appliance.presence
+    return {
+        "name": appliance.name,
+        "here": appliance.here,
+        "state": state_word(appliance, told=told),
+        "since": stamp_or_none(shown.since if shown is not None else None),
+        "gone": stamp_or_none(appliance.gone),
+        "version": appliance.version,
+        "life": appliance.life,
+        "episodes": shown.episodes if shown is not None else 0,
+        "isolated": shown.isolated if shown is not None else 0,
+        "wrong": [{"text": ail.text, "hint": ail.hint} for ail in (shown.ails if shown is not None else ())],
+        "more": shown.more if shown is not None else 0,
+        "ahead": _seconds(appliance.ahead),
+    }
+
+
+def state_word(appliance: Appliance, *, told: bool) -> str:
+    """Return the word for it, one of `STATES`."""
+    if not told:
+        return "unknown"
+    return "away" if appliance.presence is None else appliance.presence.state
+
+
+def _seconds(length: timedelta | None) -> float | None:
+    return None if length is None else round(length.total_seconds(), 1) + 0.0
+
+
+def _versions(found: Sequence[Appliance]) -> list[str]:
+    versions = sorted({appliance.version for appliance in found})
+    return [f"the appliances have different versions of cmgr: {', '.join(versions)}"] if len(versions) > 1 else []
+
+
+def _clocks(found: Sequence[Appliance], nodes: Sequence[EngineNode]) -> Iterator[str]:
+    clocks = [(f"appliance {each.name}", each.ahead) for each in found]
+    for name, ahead in [*clocks, *((f"etcd at {each.endpoint}", each.ahead) for each in nodes)]:
+        if ahead is not None and abs(ahead) > APART:
+            where = "ahead of" if ahead > timedelta() else "behind"
+            yield f"the clock of {name} is {span(abs(ahead))} {where} this one: no decision goes by it, but logs do"

@@ -32,6 +32,7 @@ from cmgr.view.advice import called, isolation_hint, ring_hint, runtime_hint, ti
 from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
 from cmgr.view.groups import troubles as of_groups
 from cmgr.view.machine import troubles as of_machine
+from cmgr.view.presence import engine_troubles
 from cmgr.view.slots import away, fewer
 from cmgr.words import counted, one_line, stamp_or_none, times
 
@@ -59,6 +60,7 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *_hanging(node),
         *_down(node),
         *_runtimes(node),
+        *engine_troubles(node),
     ]
 
 
@@ -88,6 +90,8 @@ def unheard(node: Node) -> str:
     Until then the books are those of an earlier life: what is down now may stand there as running.
     """
     runtimes = [name for name, state in sorted(node.runtimes.items()) if state.listed is None and not state.why_down]
+    engine = node.engine
+    runtimes += ["the fleet's engine"] if engine.name and not engine.up and not engine.why_down else []
     chips = set(node.chips) - set(node.reports)
     return ", ".join([*runtimes, *([listed(chips)] if chips else [])])
 

@@ -6,10 +6,12 @@ The containers are pretended, so that each service knows how often it has starte
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cmgr.model.values.messages.commands import NoteKind
+from cmgr.service.door.client import get
 from tests.fleet.services import MEMBERS, TP, Appliance, services
 from tests.support.daemons.etcd import Cluster
 from tests.support.relay import Relay
@@ -91,6 +93,32 @@ def test_the_others_go_on_without_one_that_is_gone(three: list[Appliance]) -> No
     eventually(lambda: "left out" in str(c.group()["reason"]), "c finds itself out")
     assert c.cmgr("group", "restart", TP).code == 0
     all_run(three, 2)
+
+
+def test_each_shows_the_whole_fleet_and_says_what_is_wrong_where(three: list[Appliance], etcds: Cluster) -> None:
+    a, b, c = three
+    well = "all is well: 3 appliances, and the engine answers"
+    eventually(lambda: a.cmgr("fleet", "status").out.startswith(well), "a sees all of them well")
+    assert a.cmgr("isolate", "9", "--reason", "it is loud").code == 0
+    eventually(lambda: "cmgr release 9" in str(seen(c, "a")["wrong"]), "c is told what to type on a")
+    b.kill9()
+    eventually(lambda: seen(a, "b")["state"] == "away", "b is not seen any more")
+    shown: Any = get(a.socket, "fleet?nodes=true")
+    assert [(node["why"], node["full"]) for node in shown["engine"]["nodes"]] == [("", False)]
+    assert shown["engine"]["heard"] >= shown["engine"]["since"]
+    for node in etcds.nodes:
+        node.kill()
+    eventually(lambda: seen(a, "c")["state"] == "unknown", "nobody tells a of c any more")
+    checked = c.cmgr("status", "--check")
+    assert (checked.code, "the fleet's engine does not answer" in checked.out) == (4, True)
+    status: Any = get(c.socket, "status")
+    assert status["service"]["state"] == "degraded"
+
+
+def seen(by: Appliance, name: str) -> Any:
+    """Return what one of them is shown of another."""
+    told: Any = get(by.socket, "fleet")
+    return next(each for each in told["appliances"] if each["name"] == name)
 
 
 @pytest.mark.parametrize("seed", range(2))

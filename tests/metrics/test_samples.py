@@ -9,9 +9,11 @@ import pytest
 
 from cmgr.model.values.chips import ChipId, ChipReport, Process, RingId, Share
 from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level
+from cmgr.model.values.fleet import Engine
 from cmgr.model.values.handling.policy import Policy, ResetPolicy
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node, RuntimeState
+from cmgr.model.values.presence import Appliance, FleetSeen, Presence
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.metrics import table
 from cmgr.service.metrics.look import Kind, Look, Metric, Samples
@@ -19,6 +21,7 @@ from cmgr.service.metrics.table import METRICS
 from cmgr.service.metrics.tally import Tally
 from cmgr.service.metrics.usage import MOST, USERS
 from cmgr.view import shapes
+from cmgr.view.presence import STATES
 from cmgr.view.status import Own
 from tests.support import picture
 from tests.support.picture import T0, faulty, held, in_episode, isolated, machine
@@ -26,6 +29,9 @@ from tests.support.picture import T0, faulty, held, in_episode, isolated, machin
 OWN = Own(
     "degraded", "sim", (), troubles=(Trouble(TroubleKind.DATABASE, "", "a"), Trouble(TroubleKind.BUG, "", "b"))
 )  # fmt: skip
+
+
+SHOWN = Presence("ready", T0)
 
 
 def look(node: Node, tally: Tally | None = None, ahead: float = 0.0) -> Look:
@@ -53,6 +59,22 @@ def told(found: Samples) -> dict[str, float]:
     """Return values by their labels, without those that are 0."""
     values = {" ".join(labels): value for labels, value in found}
     return {labels: float(value) for labels, value in values.items() if isinstance(value, int | float) and value}
+
+
+def test_the_fleet_is_told_where_there_is_one() -> None:
+    alone = look(machine())
+    for name in ("cmgr_fleet_engine_up", "cmgr_fleet_engine_heard_timestamp_seconds", "cmgr_fleet_appliances"):
+        assert list(of(name, alone)) == []
+    others = tuple(
+        Appliance(name, here=False, version="1", life=1, presence=p) for name, p in (("b", SHOWN), ("c", None))
+    )
+    for up, told_as in ((True, {"degraded": 1, "ready": 1, "away": 1}), (False, {"degraded": 1, "unknown": 2})):
+        node = replace(machine(), engine=Engine("a", up=up))
+        seen = replace(look(node), fleet=FleetSeen(others, T0))
+        assert told(of("cmgr_fleet_engine_up", seen)) == ({"": 1} if up else {})
+        assert told(of("cmgr_fleet_engine_heard_timestamp_seconds", seen)) == {"": T0.timestamp()}
+        assert told(of("cmgr_fleet_appliances", seen)) == told_as
+        assert {labels[0] for labels, _ in of("cmgr_fleet_appliances", seen)} == {*STATES}
 
 
 def test_each_state_is_told_and_one_is_the_case() -> None:

@@ -5,7 +5,15 @@ from datetime import timedelta
 
 from cmgr.model.values.handling.policy import ResetPolicy
 from cmgr.model.values.messages.commands import Action, Command, Note, ResetRing, StartContainer, StopContainer
-from cmgr.model.values.messages.facts import ContainerRemoved, Event, Fact, Restarted, RuntimeDown, Tick
+from cmgr.model.values.messages.facts import (
+    ContainerRemoved,
+    Event,
+    Fact,
+    GroupRestartOrdered,
+    Restarted,
+    RuntimeDown,
+    Tick,
+)
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Heal
 from cmgr.service.loop import Step
@@ -164,3 +172,17 @@ def test_one_that_runs_on_unhealthy_is_told_of() -> None:
         cmgr.sees(replace(cmgr.truth[key("web")], health="unhealthy"))
         cmgr.wait(11)
     assert told(of("cmgr_containers_given_up", look(cmgr.node))) == {"docker": 1}
+
+
+def test_a_round_of_a_group_is_counted_once_with_its_length_and_its_end() -> None:
+    cmgr = Counting(container("r0", 0, group="tp"), container("r1", 4, group="tp"))
+    cmgr.fault(0)
+    cmgr.now += seconds(3)
+    cmgr.run()
+    assert sums(dict(cmgr.tally.rounds)) == {"recovered": (1, 3.0)}
+    cmgr.tell(GroupRestartOrdered("tp", "a"))
+    cmgr.now += seconds(2)
+    cmgr.tell(GroupRestartOrdered("tp", "a"))
+    cmgr.run()
+    assert sums(dict(cmgr.tally.rounds)) == {"recovered": (2, 3.0), "again": (1, 2.0)}
+    assert told(of("cmgr_groups", look(cmgr.node, cmgr.tally))) == {"running": 1}

@@ -38,6 +38,7 @@ def table(own: Own = WELL) -> tuple[Route, ...]:
         lambda: {"ok": True, "findings": []},
         files,
         Exports(Export(node="box"), Node, lambda: NOW),
+        lambda _: {"name": "", "engine": None, "appliances": [], "remarks": []},
     )
     orders = Orders(Node, lambda: NOW, lambda _: None, lambda _: {"changed": [], "after_restart": []}, none)
     return routes(answers, orders, Pages(Sessions(), lambda: NOW, orders=True))

@@ -186,6 +186,67 @@ def _appliances(told: "group_shapes.Agreement", page: Page) -> list[str]:
     return ["", line, *render.table(("APPLIANCE", "STATE", "ROUND", "MEMBERS", "SINCE", "WHY"), rows, page.width)]
 
 
+def fleet(told: "group_shapes.Fleet", page: Page) -> list[str]:
+    """Return whether all is well in the fleet, its engine, and a row for each appliance."""
+    engine = told["engine"]
+    if engine is None:
+        return ["this appliance is in no fleet: fleet.engine is not set"]
+    lines = [_fleet_headline(told), *_engine(engine, page)]
+    rows = [
+        (
+            f"{each['name']} (here)" if each["here"] else each["name"],
+            each["state"],
+            each["version"],
+            page.face.ago(since) if (since := each["gone"] or each["since"]) else "",
+            "\n".join(_wrong_there(each)),
+        )
+        for each in told["appliances"]
+    ]
+    lines += ["", *render.table(("APPLIANCE", "STATE", "VERSION", "SINCE", "WRONG THERE"), rows, page.width)]
+    return [*lines, *(f"remark: {remark}" for remark in told["remarks"])]
+
+
+def _fleet_headline(told: "group_shapes.Fleet") -> str:
+    engine, found = told["engine"], told["appliances"]
+    if engine is not None and not engine["up"]:
+        return f"not well: the engine is away: {engine['why']}"
+    names = [each["name"] for each in found if each["state"] != "ready" or each["wrong"]]
+    nodes = sum(bool(node["why"]) or node["full"] for node in engine["nodes"]) if engine is not None else 0
+    where = [*([", ".join(names)] if names else []), *([f"{counted(nodes, 'node')} of the engine"] if nodes else [])]
+    if where:
+        return f"not well: look at {' and at '.join(where)}"
+    return f"all is well: {counted(len(found), 'appliance')}, and the engine answers"
+
+
+def _engine(told: "group_shapes.Engine", page: Page) -> list[str]:
+    heard = f", its last word came {page.face.ago(told['heard'])}" if told["heard"] else ""
+    since = f" since {page.face.when(told['since'])}" if told["since"] else ""
+    lines = [f"engine: {'answers' if told['up'] else 'is away'}{since}{heard}"]
+    lines += [f"what to do: {told['hint']}"] if told["hint"] else []
+    rows = [
+        (
+            node["endpoint"],
+            node["name"] or "-",
+            node["version"] or "-",
+            "away" if node["why"] else "full" if node["full"] else "leads" if node["leads"] else "follows",
+            page.face.local(node["why"]),
+        )
+        for node in told["nodes"]
+    ]
+    return [*lines, "", *render.table(("NODE", "NAME", "VERSION", "STATE", "WHY"), rows, page.width)] if rows else lines
+
+
+def _wrong_there(told: "group_shapes.FleetAppliance") -> Iterator[str]:
+    if told["state"] == "away":
+        yield "it is not seen: no power, no network, or its cmgr does not run" + (" any more" if told["gone"] else "")
+    for each in told["wrong"]:
+        yield each["text"]
+        if each["hint"]:
+            yield f"type there: {each['hint']}"
+    if told["more"]:
+        yield f"and {counted(told['more'], 'trouble')} more: cmgr status there"
+
+
 def slots(told: "slot_shapes.Slots", page: Page) -> list[str]:
     """Return a row for each slot."""
     if not told["slots"]:

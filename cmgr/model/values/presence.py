@@ -48,6 +48,15 @@ class Appliance:
 
 
 @dataclass(frozen=True, slots=True)
+class FleetSeen:
+    """The fleet as the engine told of it last, at `heard`. `led`: since when, at the latest, the same node leads."""
+
+    appliances: tuple[Appliance, ...] = ()
+    heard: datetime | None = None
+    led: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EngineNode:
     """A node of the engine. `error`: why it does not answer; then nothing else is known.
 

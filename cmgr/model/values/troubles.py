@@ -40,6 +40,8 @@ class TroubleKind(StrEnum):
     """The database was damaged: what was held before is perhaps not known any more."""
     RUNTIME = "runtime", Severity.CRITICAL, "deaf", "CmgrRuntimeUnreachable"
     DRIVER = "driver", Severity.WARNING, "deaf", "CmgrDriverTrouble"
+    ENGINE = "engine", Severity.WARNING, "deaf", "CmgrFleetEngineAway"
+    """The fleet's engine does not answer: what needs the other appliances waits."""
     SILENT = "silent", Severity.WARNING, "deaf", "CmgrReadOutOld"
     """Chips of a ring do not answer."""
     KEPT_BACK = "kept-back", Severity.CRITICAL, "trouble", "CmgrRingsKeptBack"
@@ -90,6 +92,7 @@ OF_SERVICE = frozenset(
         TroubleKind.DAMAGE,
         TroubleKind.RUNTIME,
         TroubleKind.DRIVER,
+        TroubleKind.ENGINE,
         TroubleKind.SOURCE,
         TroubleKind.DEGRADED,
         TroubleKind.BUG,

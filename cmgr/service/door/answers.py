@@ -69,6 +69,8 @@ class Answers:
     """Looks at everything that the service needs, as `cmgr check` does. May block for long."""
     files: CdiFiles
     exports: Exports
+    seen: "Callable[[bool], group_shapes.Fleet]"
+    """Returns the fleet as it is seen from here; with true the engine's nodes are asked, within 3 s."""
 
     _version: Version = field(default_factory=Version)
     _picture: Version = field(default_factory=Version)
@@ -133,6 +135,9 @@ class Answers:
             return Page(json.dumps(self.driver.rank_table(self.exports.host, chips)).encode())
         except DriverError as error:
             raise CmgrError(f"{what}: {error.message}", hint=error.hint) from error
+
+    def fleet(self, request: Request) -> "group_shapes.Fleet":
+        return self.seen(bool(request.args.get("nodes")))
 
     def slots(self, _request: Request) -> "slot_shapes.Slots":
         return {"slots": slots(self.node())}

@@ -48,6 +48,10 @@ def _answers(a: Answers) -> tuple[Route, ...]:
         Route("GET", "/v1/groups", "groups", a.groups, "The groups, what they wait for, their rounds: cmgr group."),
         Route("GET", "/v1/groups/{group}", "group", a.group, "One of them: cmgr group NAME.", (GROUP_NAME,)),
         Route("GET", "/v1/groups/{group}/ranktable", "ranktable", a.ranktable, "Its rank table.", (GROUP_NAME,)),
+        Route(
+            "GET", "/v1/fleet", "fleet", a.fleet, "The fleet's appliances and engine: cmgr fleet status.",
+            (Arg("nodes", "boolean", "With each node of the engine, which takes up to 3 s."),),
+        ),
         Route("GET", "/v1/slots", "slots", a.slots, "The slots and their chips: cmgr slot.", tag=a.tag),
         Route("GET", "/v1/cdi", "cdi", a.cdi, "The chips as a CDI specification: cmgr cdi."),
         Route(

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
+from cmgr.model.values.presence import FleetSeen
 from cmgr.service.metrics.tally import Spread, Tally
 from cmgr.view.status import Own
 
@@ -24,7 +25,7 @@ class Look:
     """All that one scrape tells, as it was at about one moment.
 
     `own` is what the service knows of itself. `ahead`: how many seconds Unix time is ahead of cmgr's own
-    clock, which `now` and every time in `node` and `tally` are of.
+    clock, which `now` and every time in `node`, `tally` and `fleet` are of.
     """
 
     node: Node
@@ -38,6 +39,7 @@ class Look:
     queued: int
     merged: int
     dropped: int
+    fleet: FleetSeen = field(default_factory=FleetSeen)
     measured: Mapping[ChipId, Mapping[str, float | str]] = field(default_factory=dict)
 
 

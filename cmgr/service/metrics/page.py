@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cmgr.model.values.node import Node
+from cmgr.model.values.presence import FleetSeen
 from cmgr.ports import Ailing, ChipDriver, Clock
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import Loop, Step
@@ -40,6 +41,7 @@ class Sources:
     own: Callable[[], Own]
     clock: Clock
     told_too: Callable[[Node, Measured], Iterable[Told]] = lambda *_: ()
+    seen: Callable[[], FleetSeen] = FleetSeen
 
 
 class Metrics:
@@ -100,6 +102,7 @@ class Metrics:
             queued=len(inbox),
             merged=inbox.merged,
             dropped=inbox.dropped,
+            fleet=self._sources.seen(),
             measured=self._measuring.values(node),
         )
 

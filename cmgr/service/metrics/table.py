@@ -12,6 +12,7 @@ from cmgr import __version__
 from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault
+from cmgr.model.values.presence import Presence
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -23,6 +24,8 @@ from cmgr.view import status as view
 from cmgr.view.containers import down
 from cmgr.view.groups import groups
 from cmgr.view.machine import active
+from cmgr.view.presence import STATES as FLEET_STATES
+from cmgr.view.presence import everybody, state_word
 from cmgr.view.troubles import of_service
 from cmgr.view.troubles import troubles as all_troubles
 from cmgr.words import one_line
@@ -32,6 +35,7 @@ CAUSES = ("level", "escalation", "budget", "operator")
 STATUSES = ("running", "pausing", "paused", "resuming", "settling", "failed", "down")
 OUTCOMES = ("recovered", "cleared", "isolated", "failed", "observed")
 RESULTS = ("cured", "failed", "refused")
+ROUNDS = ("recovered", "resumed", "again", "given_back")
 HEALS = ("restarted", "recovered", "given_up")
 
 MOST_CODES = 32
@@ -205,6 +209,38 @@ gauge("cmgr_wanted_down", "Containers that ought to run and do not.", "runtime")
 def _given_up(look: Look) -> Samples:
     healings = [(k, h) for k, h in look.node.healings.items() if h.ails and h.given_up is not None]
     return _by_runtime(look, [key.runtime for key, _ in healings if key not in look.node.holds])
+
+
+# Groups and the fleet.
+
+
+@histogram(
+    "cmgr_group_round_duration_seconds",
+    "From a round's begin until its end; again: the next one began; given_back: no member was held any more.",
+    "outcome",
+)
+def _rounds(look: Look) -> Samples:
+    return _spreads(ROUNDS, look.tally.rounds)
+
+
+@gauge("cmgr_fleet_engine_up", "Whether the fleet's engine answers; without a fleet there is no such series.")
+def _engine(look: Look) -> Samples:
+    return one(look.node.engine.up) if look.node.engine.name else ()
+
+
+@gauge("cmgr_fleet_engine_heard_timestamp_seconds", "When the fleet's engine said anything last.")
+def _heard_engine(look: Look) -> Samples:
+    return one(_unix(look, look.fleet.heard)) if look.node.engine.name else ()
+
+
+@gauge("cmgr_fleet_appliances", "Appliances of the fleet; away: not seen; unknown: the engine is away.", "state")
+def _appliances(look: Look) -> Samples:
+    node = look.node
+    if not node.engine.name:
+        return ()
+    here = Presence(look.own.state, look.now)
+    found = [state_word(each, told=node.engine.up or each.here) for each in everybody(node, look.fleet, here)]
+    return (((word,), float(found.count(word))) for word in FLEET_STATES)
 
 
 # Recoveries.

@@ -64,8 +64,8 @@ class Tally:
 
     By source: `events`, and `heard`, when the last came. By runtime: `stops` and `starts` that worked, and how many did
     not. By result: `resets` (`cured`, `failed`, `refused`) and `heals` (`restarted`, `recovered`, `given_up`). By
-    outcome: `episodes` in all lives, `recoveries` in this one. `sent`: the stops and starts under way, and when they
-    were decided on.
+    outcome: `episodes` in all lives, `recoveries` and the `rounds` of groups in this one. `sent`: the stops and starts
+    under way, and when they were decided on.
     """
 
     events: Counts = field(default_factory=dict)
@@ -78,6 +78,7 @@ class Tally:
     heals: Counts = field(default_factory=dict)
     episodes: Counts = field(default_factory=dict)
     recoveries: Spreads = field(default_factory=dict)
+    rounds: Spreads = field(default_factory=dict)
     sent: Mapping[CommandId, datetime] = field(default_factory=dict)
 
 
@@ -94,6 +95,8 @@ def counted(tally: Tally, step: Step) -> Tally:
         tally = replace(tally, resets=_timed(tally.resets, result, span))
     for result in _heals(step):
         tally = replace(tally, heals=_one_more(tally.heals, result))
+    for span, outcome in _rounds(step):
+        tally = replace(tally, rounds=_timed(tally.rounds, outcome, span))
     for span, outcome in _closed(step):
         episodes, recoveries = _one_more(tally.episodes, outcome), _timed(tally.recoveries, outcome, span)
         tally = replace(tally, episodes=episodes, recoveries=recoveries)
@@ -174,6 +177,17 @@ def _healed(before: Hold, after: Hold | None) -> str:
         return "recovered"
     over = after is None or after.state is HoldState.RETURNING
     return "restarted" if before.state is HoldState.STARTING and over else ""
+
+
+def _rounds(step: Step) -> Iterator[tuple[timedelta, str]]:
+    """Yield how long each round of a group took that is over now."""
+    if step.before.groups is step.after.groups:
+        return
+    for name, group in step.after.groups.items():
+        known = step.before.groups.get(name)
+        for each in group.history:
+            if known is None or each not in known.history:
+                yield each.ended - each.began, each.outcome.replace(" ", "_")
 
 
 def _closed(step: Step) -> Iterator[tuple[timedelta, str]]:

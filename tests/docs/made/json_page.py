@@ -20,6 +20,7 @@ SHAPES = {
     "chips": shapes.Chips,
     "chips --available": shapes.Available,
     "group": group_shapes.Groups,
+    "fleet status": group_shapes.Fleet,
     "slot": slot_shapes.Slots,
     "faults": shapes.Faults,
     "history": shapes.Episodes,
