@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from cmgr.config.settings import Config
     from cmgr.view import shapes
 
+MACHINE = "machine"
+"""The word for the machine around the chips in the place of a chip's number."""
+
 CHECK_SECONDS = 25.0
 """Shorter than whoever asks for it waits."""
 
@@ -54,9 +57,15 @@ class RunOptions(Common):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InjectOptions(Common):
     chip: Annotated[
-        int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.", autocompletion=complete.chips)
+        str,
+        typer.Argument(
+            metavar="CHIP|machine", help="The chip's physical id, or the machine.", autocompletion=complete.chips
+        ),
     ]
     code: Annotated[str, typer.Argument(metavar="CODE", help="The fault's code, such as 80E24E00.")]
+    part: Annotated[
+        str | None, typer.Option("--part", metavar="NAME", help="The part of the machine that has it: DIMM3.")
+    ] = None
     clear: Annotated[bool, typer.Option("--clear", help="End the fault.")] = False
     once: Annotated[bool, typer.Option("--once", help="A fault that passes at once.")] = False
 
@@ -104,22 +113,33 @@ def _looked(options: RunOptions) -> "shapes.Check":
 
 
 def inject(options: InjectOptions) -> int:
-    """Pretend a fault on a chip, for drills.
+    """Pretend a fault of a chip, or of the machine, for drills.
 
     The service takes it for real and acts on it. On real chips only with allow_injection = true.
     """
     from cmgr.model.values.faults import Assertion
     from cmgr.model.values.handling.catalog import FORMS, normal_code
 
+    of_machine = options.chip == MACHINE
+    if not of_machine and not (options.chip.isascii() and options.chip.isdigit()):
+        raise typer.BadParameter(f"{options.chip[:40]!r} is neither the number of a chip nor {MACHINE}")
+    if options.part is not None and not of_machine:
+        raise typer.BadParameter(f"--part is for faults of the machine: cmgr inject {MACHINE} CODE --part NAME")
     if options.clear and options.once:
         raise typer.BadParameter("--clear and --once exclude each other")
     code = normal_code(options.code)
     if code is None:
         raise typer.BadParameter(f"{options.code[:40]!r} is not a fault code: {FORMS}")
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
-    order(source.socket_of(options), "inject", chip=options.chip, code=code, assertion=str(assertion))
     happened = "occurred and passed at once" if assertion is Assertion.ONCE else str(assertion)
-    out.lines([f"chip {options.chip}: fault {code} {happened}"])
+    if of_machine:
+        where: dict[str, object] = {"part": options.part} if options.part else {}
+        happened = "has happened" if assertion is Assertion.ONCE else happened
+        name = " ".join(filter(None, (MACHINE, options.part)))
+    else:
+        where, name = {"chip": int(options.chip)}, f"chip {int(options.chip)}"
+    order(source.socket_of(options), "inject", **where, code=code, assertion=str(assertion))
+    out.lines([f"{name}: fault {code} {happened}"])
     return 0
 
 

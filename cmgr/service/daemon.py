@@ -17,6 +17,7 @@ from cmgr.config.settings import Config
 from cmgr.config.sources import wanted
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_driver
+from cmgr.drivers.machine.pretended import Pretended
 from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
 from cmgr.model.containers.moving.cdi import specs_of
 from cmgr.model.values.handling.catalog import Catalog
@@ -132,6 +133,7 @@ class Service:
         stack.callback(self._close_runtimes)
         self._inbox = Inbox(self._clock)
         self._machine = self._open_machine()
+        self._pretend = Pretended(self._inbox.put).inject
         self._around = self._surroundings()
         self._cdi = CdiFiles(Path(config.cdi.dir), giving(self._driver.name), config.cdi.give)
         self._exports = Exports(config.export, lambda: self._loop.node, lambda: self._clock.now() + self._clock.drift())
@@ -320,7 +322,7 @@ class Service:
         def read_anew(who: str) -> "shapes.Reloaded":
             return reloader.ask(who, self._inbox.nudge)
 
-        orders = Orders(node, now, desk.give, read_anew, self._driver, lambda: self._config.reports)
+        orders = Orders(node, now, desk.give, read_anew, self._driver, lambda: self._config.reports, self._pretend)
         database = Path(self._config.state_dir) / NAME
         answers = Answers(self._driver, node, self.own, now, database, look, self._cdi, self._exports, self._fleet_told)
         return routes(answers, orders, self._pages)

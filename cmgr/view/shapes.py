@@ -471,7 +471,8 @@ class Reloaded(TypedDict):
 
 
 class Injected(TypedDict):
-    chip: Annotated[int, "the chip"]
+    chip: Annotated[int | None, "the chip; null: the machine around the chips"]
+    part: Annotated[str, "the part of the machine"]
     code: Annotated[str, "the fault's code"]
     assertion: Annotated[str, "occurred, cleared or once"]
 

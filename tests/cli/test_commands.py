@@ -309,6 +309,17 @@ def test_inject_tells_the_service(
 
 
 @pytest.mark.usefixtures("service")
+def test_inject_tells_the_service_of_the_machine_too(home: Home, asked: list[Request]) -> None:
+    told = home.here("inject", "machine", "memory-uncorrected", "--part", "DIMM3", "--once")
+    assert (told.code, told.out) == (0, "machine DIMM3: fault memory-uncorrected has happened\n")
+    assert home.here("inject", "machine", "fan-failed").out == "machine: fault fan-failed occurred\n"
+    assert [r.args for r in asked] == [
+        {"part": "DIMM3", "code": "memory-uncorrected", "assertion": "once"},
+        {"code": "fan-failed", "assertion": "occurred"},
+    ]
+
+
+@pytest.mark.usefixtures("service")
 def test_what_the_service_refuses_ends_with_1_and_its_words(home: Home) -> None:
     told = home.here("inject", "9", "80E24E00")
     assert told.code == 1

@@ -23,6 +23,8 @@ from tests.cli.conftest import Home
         ("explain", "xyz"),
         ("inject", "3"),
         ("inject", "-1", "80E24E00"),
+        ("inject", "the-machine", "fan-failed"),
+        ("inject", "3", "80E24E00", "--part", "DIMM3"),
         ("inject", "3", "xyz"),
         ("inject", "3", "80E24E00", "--clear", "--once"),
         ("demo", "--runtime", "podman"),

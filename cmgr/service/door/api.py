@@ -9,6 +9,10 @@ from cmgr.service.door.pages import Pages, for_persons
 from cmgr.service.door.routes import LINES, Answering, Arg, Route
 
 LIMIT = Arg("limit", "integer", "How many, the newest ones; else 20.")
+WHERE = (
+    Arg("chip", "integer", "The chip's physical id; none: the machine around the chips."),
+    Arg("part", "string", "The part of the machine that has it."),
+)
 CHIP = Arg("chip", "integer", "The chip's physical id.", required=True)
 CONTAINER = "Its name, NAMESPACE/NAME, or id."
 
@@ -95,7 +99,7 @@ def _orders(o: Orders) -> tuple[Route, ...]:
         *_group_orders(o.groups, preview),
         *_slot_orders(o.slots),
         _order("reload", o.read_anew, "Have the configuration and fault tables read again."),
-        _order("inject", o.inject, "Pretend a fault on a chip, for drills.", CHIP, code, assertion),
+        _order("inject", o.inject, "Pretend a fault of a chip or the machine, for drills.", *WHERE, code, assertion),
         _report(o),
     )
 

@@ -249,3 +249,22 @@ def test_the_command_line_asks_beforehand(service: Service) -> None:
     assert told.out.startswith("stops one\nresets chips 0-3 together")
     assert told.out.endswith("nothing was done: --dry-run\n")
     assert service.resets() == ()
+
+
+def machine_troubles(service: Service) -> list[str]:
+    return [trouble["id"] for trouble in service.status()["troubles"] if trouble["kind"] == "machine"]
+
+
+def test_faults_of_the_machine_are_pretended_keep_new_work_away_and_stop_nothing(service: Service) -> None:
+    assert service.cmgr("inject", "machine", "raid-failed", "--part", "md0").code == 0
+    eventually(lambda: machine_troubles(service) == ["machine-raid-failed"])
+    assert service.cmgr("chips", "--available").code == 1
+    assert service.resets() == ()
+    assert service.cmgr("inject", "machine", "raid-failed", "--part", "md0", "--clear").code == 0
+    eventually(lambda: machine_troubles(service) == [])
+    assert service.cmgr("inject", "machine", "memory-uncorrected", "--part", "DIMM3", "--once").code == 0
+    eventually(lambda: machine_troubles(service) == ["machine-memory-uncorrected"])
+    assert service.cmgr("acknowledge", "machine-memory-uncorrected").code == 0
+    eventually(lambda: machine_troubles(service) == [])
+    for words in (("machine", NOW), ("0", "raid-failed")):
+        assert "it is no fault of" in service.cmgr("inject", *words).err

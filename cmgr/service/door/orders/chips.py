@@ -10,7 +10,7 @@ from cmgr.config.reporters import Reports
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.model.scope import is_spent, on_ring, spent_words, why_idle
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.faults import Assertion
+from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.handling.catalog import is_of_machine, normal_code
 from cmgr.model.values.messages.facts import (
     AcknowledgeOrdered,
@@ -35,7 +35,7 @@ from cmgr.service.door.orders.slots import SlotOrders
 from cmgr.service.door.routes import Request, flag_of
 from cmgr.view import status as view
 from cmgr.view.advice import called, forgettable, idle_hint, named, unheld
-from cmgr.words import span, stamp
+from cmgr.words import one_line, span, stamp
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -58,6 +58,8 @@ class Orders:
     reload: "Callable[[str], shapes.Reloaded]"
     driver: ChipDriver
     reports: Callable[[], Reports] = Reports
+    pretend: Callable[[FaultCode, str, Assertion], None] = lambda *_: None
+    """Has the machine around the chips pretend a fault of a part of it."""
 
     @property
     def reported(self) -> ReportOrders:
@@ -202,20 +204,29 @@ class Orders:
         return self.reload(who(request))
 
     def inject(self, request: Request) -> "shapes.Injected":
-        chip, code = chip_of(request, self.node()), text_of(request, "code")
+        code = text_of(request, "code")
+        chip = chip_of(request, self.node()) if "chip" in request.args else None
         try:
             assertion = Assertion(text_of(request, "assertion"))
         except ValueError as error:
             raise BadRequest(f"cannot pretend a fault: assertion is none of {', '.join(Assertion)}") from error
-        if is_of_machine(normal_code(code) or ""):
-            raise BadRequest(f"cannot pretend {code[:40]}: it is no fault of a chip, but of the machine")
+        of_machine = is_of_machine(normal_code(code) or "")
+        if of_machine and chip is not None:
+            hint = f"cmgr inject machine {code[:40]}"
+            raise BadRequest(f"cannot pretend {code[:40]}: it is no fault of a chip, but of the machine", hint=hint)
+        if chip is None and not of_machine:
+            raise BadRequest(f"cannot pretend {code[:40]}: it is no fault of the machine", hint="cmgr inject CHIP CODE")
         if not isinstance(self.driver, Injector):
             raise CmgrError(
                 "cannot pretend a fault on real chips: allow_injection = false",
                 hint="set allow_injection = true for the drill, then type: systemctl restart cmgr",
             )
-        self.driver.inject(chip, code, assertion)
-        return {"chip": chip, "code": code, "assertion": str(assertion)}
+        part = one_line(str(request.args.get("part") or ""))[:LONGEST_REASON]
+        if chip is None:
+            self.pretend(FaultCode(normal_code(code) or code), part, assertion)
+        else:
+            self.driver.inject(chip, code, assertion)
+        return {"chip": chip, "part": part, "code": code, "assertion": str(assertion)}
 
 
 def _on_chip(node: Node, chip: ChipId) -> list[str]:
