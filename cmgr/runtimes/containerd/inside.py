@@ -21,7 +21,7 @@ from cmgr.runtimes.documents import mapping
 _FIFOS = Path("/run/containerd/fifo")
 """Where containerd's own clients have theirs."""
 
-_PROCESS = "types.containerd.io/opencontainers/runtime-spec/1/Process"
+_SPEC = "types.containerd.io/opencontainers/runtime-spec/1/Process"
 _KEPT = 4096
 """So many bytes of the output's end are kept."""
 
@@ -35,12 +35,12 @@ def run(looks: Looks, key: ContainerKey, command: Sequence[str], seconds: float)
         raise ContainerError(f"cannot {what}: its definition cannot be read")
     text = json.dumps({**process, "args": list(command), "terminal": False}).encode()
     with _fifo(what) as (path, file):
-        one = _One(looks, key, what)
-        one.order(calls.EXEC, until, stdout=path, stderr=path, spec={"type_url": _PROCESS, "value": text})
+        inside = _Inside(looks, key, what)
+        inside.order(calls.EXEC, until, stdout=path, stderr=path, spec={"type_url": _SPEC, "value": text})
         # Begun before the start, so that no end is missed.
-        end = looks.wire.begin(calls.WAIT_PROCESS, what, key.namespace, None, **one.names)
+        end = looks.wire.begin(calls.WAIT_PROCESS, what, key.namespace, None, **inside.names)
         try:
-            one.order(calls.START_PROCESS, until)
+            inside.order(calls.START_PROCESS, until)
             output = _read(file, b"", end, until)
             if not end.over():
                 raise TimedOut(f"cannot {what}: it did not answer within {seconds:g} s")
@@ -48,17 +48,17 @@ def run(looks: Looks, key: ContainerKey, command: Sequence[str], seconds: float)
         except TimedOut:
             raise
         except ContainerError:
-            one.delete()
+            inside.delete()
             raise
         finally:
             end.cancel()
         # That ends when all of its output has been handed on.
-        output = _read(file, output, one.delete(), time.monotonic() + 1)
+        output = _read(file, output, inside.delete(), time.monotonic() + 1)
     return code, output.decode("utf-8", "replace")
 
 
-class _One:
-    """One such process. `names`: how containerd calls it."""
+class _Inside:
+    """The process of one such command. `names`: how containerd calls it."""
 
     def __init__(self, looks: Looks, key: ContainerKey, what: str) -> None:
         self.names = {"container_id": key.id, "exec_id": f"cmgr-{secrets.token_hex(8)}"}
