@@ -15,7 +15,7 @@ from cmgr.model.values.chips import resolve
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node, chips_of_slots
-from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey
+from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit
 from cmgr.model.wanted import was_meant
 
 _CLIENTS_END = timedelta(seconds=1)
@@ -92,7 +92,7 @@ def as_remembered(node: Node, told: Container) -> Container:
     end, same = told.exit, known.run == told.run
     if same and end is not None and end.asked is None and known.ended is not None:
         # The client of a container that was stopped, or died, ends as that did, and says no more.
-        end = replace(end, asked=known.ended.asked)
+        end = replace(end, asked=known.ended.asked if _explains(known.ended, unit, end) else None)
     return replace(unit, exit=end, ended=known.ended if same else None)
 
 
@@ -141,13 +141,18 @@ def _told_of_end(turn: Turn, container: Container) -> None:
     unit = unit_of(turn.node, container)
     if unit is None or container.running or container.exit is None or container.exit.asked is None:
         return
-    if not unit.running and unit.exit is not None and container.exit.at > unit.exit.at + _CLIENTS_END:
-        return  # It outlived its unit, so that this is not why that ended.
+    if not unit.running and unit.exit is not None and not _explains(container.exit, unit, unit.exit):
+        return
     unit, end = replace(unit, ended=container.exit), unit.exit
     if not unit.running and end is not None and end.asked is None:
         end = replace(end, asked=container.exit.asked)
         unit = replace(unit, exit=end, wanted=unit.wanted and not was_meant(end))
     turn.put_container(unit)
+
+
+def _explains(end: Exit, unit: Container, of_unit: Exit) -> bool:
+    """Return whether a container's end can be why its unit ended: not if it outlived that, or had ended long before."""
+    return -unit.grace - _CLIENTS_END <= end.at - of_unit.at <= _CLIENTS_END
 
 
 def _ask_whether_ended(turn: Turn, unit: Container, containers: Iterable[Container]) -> None:

@@ -270,6 +270,18 @@ def test_that_a_container_which_outlived_its_unit_is_stopped_is_not_why_the_unit
     assert (unit_key(UNIT) in missing(cmgr.node), booked(cmgr).exit) == (True, end)
 
 
+def test_that_the_container_of_an_earlier_life_was_stopped_is_not_why_this_life_ended() -> None:
+    cmgr = machine()
+    cmgr.fault(0)
+    cmgr.run()
+    old = Exit(143, cmgr.now, asked=True)
+    cmgr.wait(600)
+    cmgr.tell(facts.ContainerSeen(replace(container("llm", 0, unit=UNIT), running=False, exit=old)))  # Told late.
+    end = Exit(1, cmgr.now)
+    cmgr.sees(replace(cmgr.truth[unit_key(UNIT)], running=False, exit=end))
+    assert (unit_key(UNIT) in missing(cmgr.node), booked(cmgr).exit) == (True, end)
+
+
 @pytest.mark.parametrize("unit_first", [True, False])
 def test_a_unit_whose_container_died_of_the_fault_is_started_again_whatever_its_client_said(unit_first: bool) -> None:
     cmgr = machine()
