@@ -1,7 +1,7 @@
 """The books about groups over appliances: the fleet's engine, and what is known of each group's document.
 
 Rules:
-1. A document that the engine tells on its own may be old: only a later revision counts, until it had been away.
+1. A document that the engine tells on its own may be old: only a later revision counts, and none before an answer.
 2. One question or write of a group at a time. After a write that did not surely succeed the document is read again.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cmgr.model.turn import Turn
-from cmgr.model.values.fleet import FleetGroup, seen_at, starts_here, unread
+from cmgr.model.values.fleet import NEVER, FleetGroup, seen_at, starts_here, unread
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.documents import Document, Outcome, Seen
@@ -29,7 +29,7 @@ def fleet_told(turn: Turn, fact: FleetTold) -> None:
             _down(turn, fact)
         case GroupSeen():
             group = turn.node.fleet_groups.get(fact.group)
-            if group is not None and fact.seen.revision > group.seen.revision:
+            if group is not None and NEVER.revision < group.seen.revision < fact.seen.revision:
                 turn.put_fleet_group(_knows(group, fact.seen, turn.at, asked=False))
         case GroupWritten() | GroupRead():
             group = turn.node.fleet_groups.get(fact.group)

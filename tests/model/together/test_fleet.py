@@ -9,14 +9,16 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import (
+    ListContainers,
     NoteKind,
     ReadGroup,
+    ReadRing,
     ResetRing,
     StartContainer,
     StopContainer,
     WriteGroup,
 )
-from cmgr.model.values.messages.documents import Entry, EntryState, Outcome
+from cmgr.model.values.messages.documents import Entry, EntryState, Outcome, Seen
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen, GroupWritten
 from cmgr.model.values.services.groups import GroupPhase
 from tests.model.builders import Cmgr, container, key, names
@@ -369,6 +371,20 @@ def test_an_old_document_that_comes_late_is_old_news() -> None:
     a.log.clear()
     a.tell(GroupSeen(TP, old))
     assert (a.log, a.part.seen.revision) == ([], fleet.engine.revision)
+
+
+def test_an_old_document_starts_nobody_while_the_group_is_to_be_read_anew() -> None:
+    """It is of a time when b had not written yet, so that the members of a were a group of their own."""
+    fleet = Fleet()
+    a = fleet["a"]
+    alone = {"a": fleet.document.members["a"]}
+    a.fault(0)
+    a.tell(FleetUp(str(fleet.engine.born)))
+    a.tell(GroupSeen(TP, Seen(replace(fleet.document, members=alone), 1)))
+    a.run(StopContainer, ResetRing, ReadRing, ListContainers)
+    assert (a.part.whole, running(a), a.sent(StartContainer)) == (True, ["x"], [])
+    fleet.settle()
+    assert (fleet.phase(), running(a)) == ((GroupPhase.RUNNING, 1), ALL)
 
 
 def test_a_killed_cmgr_goes_on_in_every_phase() -> None:
