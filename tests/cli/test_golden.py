@@ -12,7 +12,7 @@ from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding
 from cmgr.cli.check.finding import lines as check_lines
 from cmgr.cli.text import texts, timeline
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.faults import Handling, Level
+from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.catalog import Catalog, Entry
 from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
@@ -189,3 +189,15 @@ def test_after_a_clock_was_set_back_no_line_is_before_the_one_above_it() -> None
     at = [T0, T0 + timedelta(seconds=2), T0 - timedelta(days=2882)]
     found = [NoteRow(n, moment, NoteKind.RESULT, "x", None, 1, None, None, "") for n, moment in enumerate(at)]
     assert [line["offset"] for line in records.timeline(found, T0)] == [0, 2, 2]
+
+
+def test_a_report_of_several_chips_is_one_row_and_one_of_another_reporter_is_another() -> None:
+    code = FaultCode("220001001")
+    said = [(chip, "root/disk-7") for chip in range(3)] + [(0, "net/disk-7")]
+    faults = [
+        Fault(ChipId(chip), code, module, Level.NotHandleFault, T0, T0, T0, fault_class=FaultClass.REPORTED)
+        for chip, module in said
+    ]
+    by_chip = {f.chip: {g.key: g for g in faults if g.chip == f.chip} for f in faults}
+    rows = texts.faults(view.faults(replace(machine(), faults=by_chip)), PAGE, history=False)[1:]
+    assert [(row.split()[0], row.split()[-1]) for row in rows] == [("0", "net/disk-7"), ("0-2", "root/disk-7")]

@@ -34,12 +34,13 @@ ROUTES = {route.do: route for route in table() if route.args is not None and rou
 
 
 anything = numbers | texts | st.booleans() | json_values
-codes = st.sampled_from(["80E24E00", "80C98008", "0x8c084e00", "DEADBEEF", "1"])
+codes = st.sampled_from(["80E24E00", "80C98008", "0x8c084e00", "DEADBEEF", "1", "raid-failed"])
 spans = st.sampled_from(["2h", "0s", "10ms", "-1h", "9999999d"])
 # The value that each is wanted to have, more often than not, so that the request gets further than the first check.
 well = {
     "chip": st.integers(0, 7),
     "code": codes,
+    "part": texts,
     "assertion": st.sampled_from(["occurred", "cleared", "once"]),
     "container": st.sampled_from(["one", "two", "o", ""]),
     "reason": texts,

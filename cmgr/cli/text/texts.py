@@ -327,11 +327,12 @@ def _machine_fault(row: "shapes.MachineFault", face: Face) -> tuple[str, ...]:
 
 
 def _causes(faults: "Sequence[shapes.ChipFault]") -> "list[list[shapes.ChipFault]]":
-    """Return the faults row by row: those of the network that many chips have at once are mostly one."""
+    """Return the faults row by row: those of the network that many chips have at once, and a report of several."""
     found: dict[tuple[str, ...], list[shapes.ChipFault]] = {}
     for n, fault in enumerate(faults):
-        shared = fault["fault_class"] == "network" and not fault["cleared"]
-        found.setdefault((fault["code"], _word(fault)) if shared else (str(n),), []).append(fault)
+        shared = {"network": "", "reported": fault["module"]}.get(fault["fault_class"])
+        alone = shared is None or fault["cleared"]
+        found.setdefault((str(n),) if alone else (fault["code"], _word(fault), str(shared)), []).append(fault)
     return list(found.values())
 
 
