@@ -14,6 +14,7 @@ from tests.crash.trial import Trial
 from tests.crash.units import Units
 from tests.crash.worlds import (
     GROUP,
+    PARTS,
     RING,
     SHARES,
     SINGLE,
@@ -157,3 +158,11 @@ def test_killed_anywhere_on_nvidia_gpus_with_docker_nothing_is_lost(
 ) -> None:
     matrix = field(RING, partial(Docker, dockerd), partial(Nvidia, nvidia))
     tell(figures, "libnvidia-ml's stand-in and Docker, ring", matrix.run(singles(matrix.points())))
+
+
+@pytest.mark.docker
+def test_killed_anywhere_while_a_reset_takes_parts_of_mig_with_docker_they_are_made_again_before_any_start(
+    field: Field, figures: Figures, dockerd: Dockerd, nvidia: MakeGpus
+) -> None:
+    matrix = field(PARTS, partial(Docker, dockerd), partial(Nvidia, nvidia))
+    tell(figures, "libnvidia-ml's stand-in and Docker, MIG", matrix.run(singles(matrix.points())))

@@ -35,7 +35,7 @@ class Layout:
 
     `group`: they are stopped because they are members of it, a group of each place's own. `rings`: how many of them
     there are. `unit`: how the name of the unit ends that each of them is run by. `divided`: each is on a share of its
-    chip, of which every place's first has one for each.
+    chip, of which every place's first has one for each. `by_place`: shares are called by their places on the chip.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Layout:
     rings: int = 1
     unit: str = ""
     divided: bool = False
+    by_place: bool = False
 
     def chip(self, place: int, offset: int = 0) -> int:
         return place * self.rings * self.ring + offset
@@ -73,8 +74,8 @@ class Layout:
         return f"{number}:{self.shares(place)[list(self.held).index(name)]}" if self.divided else str(number)
 
     def shares(self, place: int) -> range:
-        """The ids of the shares of its first chip, which Ascend's and simulated chips give alike."""
-        first = 100 + 16 * self.chip(place)
+        """The ids of the shares of its first chip; Ascend's and simulated chips give them alike."""
+        first = 0 if self.by_place else 100 + 16 * self.chip(place)
         return range(first, first + len(self.held) * self.divided)
 
 
@@ -86,6 +87,7 @@ SINGLE = Layout("single", 1, "singleRecover", {"keen": 0})
 GROUP = Layout("group", 2, "singleRecover", {"keen": 0, "near": 1, "mate": 2}, group="tp", rings=2)
 RING = Layout("ring", 4, "ringRecover", {"quick": 0, "calm": 1, "keen": 2})
 SHARES = Layout("shares", 1, "singleRecover", {"calm": 0, "keen": 0}, divided=True)
+PARTS = Layout("parts", 1, "singleRecover", {"calm": 0, "keen": 0}, divided=True, by_place=True)
 UNITS = Layout("units", 2, "ringRecover", {"calm": 0, "keen": 1}, unit=".service")
 
 
@@ -388,19 +390,22 @@ class Nvidia:
         self._before = 0
         self.expected = ["taken"]
         self._machine.set("mortal", 1)
+        self._parts = len(layout.shares(place))
+        self._machine.divide(layout.chip(place), self._parts)
         self.settings: Mapping[str, Setting] = {
             "driver": "nvml",
             "nvml.library": str(self._machine.library),
             "nvml.tool": str(self._machine.tool),
             "nvml.kernel_log": str(self._machine.kernel_log),
+            "nvml.mig_tool": str(self._machine.divider) if self._parts else "",
         }
 
     def furnish(self, service: Service, stock: Stock) -> None:
         self._before = len(self._machine.resets)
         if isinstance(stock, Docker):
-            for name, chip in self._layout.held.items():
-                pid = stock.containers.pid(f"{name}-{self._place}")
-                self._machine.process(self._layout.chip(self._place, chip), pid)
+            for number, (name, chip) in enumerate(self._layout.held.items()):
+                pid, part = stock.containers.pid(f"{name}-{self._place}"), number if self._parts else -1
+                self._machine.process(self._layout.chip(self._place, chip), pid, instance=part)
 
     def fault(self, service: Service) -> None:
         self._machine.act(self._layout.chip(self._place), 1)
@@ -409,7 +414,8 @@ class Nvidia:
         return ["failed" if r.answer else "taken" for r in self._machine.resets[self._before :]]
 
     def lost(self, service: Service) -> Sequence[str]:
-        return ()
+        there = self._machine.get("instances", self._layout.chip(self._place))
+        return [str(part) for part in range(there, self._parts)]
 
 
 @dataclass(frozen=True, slots=True)

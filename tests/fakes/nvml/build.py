@@ -1,4 +1,4 @@
-"""Compiling the stand-in for libnvidia-ml.so.1, with the fake nvidia-smi beside it."""
+"""Compiling the stand-in for libnvidia-ml.so.1, with the fake nvidia-smi and a program that divides GPUs beside it."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ from cmgr.drivers.nvml.library.abi import LIBRARY
 from tests.fakes import workshop
 
 SOURCE = Path(__file__).with_name("libnvidia-ml.c")
-TOOL = Path(__file__).with_name("nvidia_smi.py")
+TOOLS = {"nvidia-smi": "nvidia_smi.py", "mig-tool": "mig_tool.py"}
 
 RELEASES = (535, 570, 580, 615)
 """Those whose exports differ in what cmgr uses."""
@@ -21,7 +21,8 @@ class Workshop(workshop.Workshop):
 
     def place(self, variant: str) -> Path:
         library = super().place(variant)
-        tool = library.with_name("nvidia-smi")
-        tool.write_text(f"#!{sys.executable} -IS\n{TOOL.read_text()}")
-        tool.chmod(0o755)
+        for name, source in TOOLS.items():
+            tool = library.with_name(name)
+            tool.write_text(f"#!{sys.executable} -IS\n{Path(__file__).with_name(source).read_text()}")
+            tool.chmod(0o755)
         return library

@@ -60,7 +60,7 @@ struct client {
 };
 
 struct gpu {
-    int32_t listed, lost, booting, registered, mig, instances, generation, renames, no_parts, group, persistent, virtual;
+    int32_t listed, lost, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual;
     uint32_t minor, architecture, domain, bus, slot;
     char uuid[80], name[64], serial[30];
     int32_t fields, processes;
@@ -799,7 +799,7 @@ static int *number(int gpu, const char *name) {
         void *at;
     } all[] = {
         {"lost", &g->lost}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
-        {"instances", &g->instances}, {"persistent", &g->persistent}, {"sram", &g->sram},
+        {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},
         {"fabric_summary", &g->fabric_summary}, {"lost_answers", &W->lost_answers},

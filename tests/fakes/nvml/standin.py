@@ -72,6 +72,7 @@ class Standin:
     def __init__(self, library: Path) -> None:
         self.library = library
         self.tool = library.with_name("nvidia-smi")
+        self.divider = library.with_name("mig-tool")
         self.gpus: tuple[FakeGpu, ...] = ()
         self._log: int | None = None
         (library.parent / "world").touch()
@@ -138,6 +139,12 @@ class Standin:
     def process(self, gpu: int, pid: int, memory: int = 1 << 20, *, kind: int = 0, instance: int = -1) -> None:
         """Put a process on the GPU; with no memory it ends."""
         self._do("process", gpu, pid, kind, instance, ctypes.c_uint64(memory))
+
+    def divide(self, gpu: int, parts: int) -> None:
+        """Let MIG divide the GPU so; `divider` is a program for `nvml.mig_tool` that does so again."""
+        self.set("mig", int(parts > 0), gpu)
+        for name in ("instances", "parts"):
+            self.set(name, parts, gpu)
 
     def answer(self, gpu: int, purpose: Purpose, code: int) -> None:
         """Let calls for that purpose return this code; 0: what they should."""

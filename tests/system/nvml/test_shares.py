@@ -1,7 +1,6 @@
 """Whole episodes with MIG: the real service and driver, the stand-in library and nvidia-smi, real containers."""
 
 import json
-import sys
 from typing import Any
 
 import pytest
@@ -18,17 +17,6 @@ pytestmark = pytest.mark.docker
 
 RESET_THE_GPU = 1
 
-PROGRAM = """#!{python} -IS
-import ctypes, pathlib, sys
-library = ctypes.CDLL(str(pathlib.Path(__file__).with_name("libnvidia-ml.so.1")))
-library.standin_open()
-for bus in sys.argv[1:]:
-    gpu = library.standin_find(bus.encode())
-    if library.standin_get(gpu, b"no_parts"):
-        sys.exit("no MIG configuration for this GPU")
-    library.standin_set(gpu, b"instances", 2)
-"""
-
 
 def uuid(machine: Standin, part: int) -> str:
     return f"MIG-{part}-{machine.gpus[0].uuid[4:]}"
@@ -39,12 +27,8 @@ def divided(furnish: Furnish, containers: Containers) -> Appliance:
     """Return a machine whose first GPU is divided: containers on its parts by UUID and by place, one on the other."""
     made = furnish(hosts.host_h100(2), {"strategy": "singleRecover"})
     machine = made.machine
-    program = machine.library.with_name("divide")
-    program.write_text(PROGRAM.format(python=sys.executable))
-    program.chmod(0o755)
-    made.service.configure({"nvml.mig_tool": str(program)})
-    machine.set("mig", 1)
-    machine.set("instances", 2)
+    made.service.configure({"nvml.mig_tool": str(machine.divider)})
+    machine.divide(0, 2)
     containers.run(Spec("by-uuid", uuid(machine, 0)), Spec("by-place", "0:1"), Spec("other", "1"))
     return made
 
