@@ -155,10 +155,18 @@ def isolation_hint(node: Node, chips: list[ChipId]) -> str:
     """Return how these isolated chips come back into use."""
     if not chips:
         return ""
+    if all(node.catalog.reboots(node.isolations[chip].code) for chip in chips):
+        return reboot_hint(node)
     releases = ", ".join(f"cmgr release {chip}" for chip in chips)
     if all(node.isolations[chip].by == "operator" for chip in chips):
         return f"when the work on {listed(chips)} is done, type: {releases}"
     return f"replace or repair {listed(chips)}, then type: {releases}"
+
+
+def reboot_hint(node: Node) -> str:
+    """Return what to do where only a restart of the machine helps."""
+    well = span(node.policy.isolation.release_after)
+    return f"restart the machine (systemctl reboot); chips are used again when they have been well for {well} after it"
 
 
 def share_hint(node: Node, container: Container | None) -> str:

@@ -28,7 +28,7 @@ from cmgr.model.values.rings import REBOOTING, Ring
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.services.healing import HANGS
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
-from cmgr.view.advice import called, isolation_hint, ring_hint, runtime_hint, titled
+from cmgr.view.advice import called, isolation_hint, reboot_hint, ring_hint, runtime_hint, titled
 from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
 from cmgr.view.groups import troubles as of_groups
 from cmgr.view.machine import troubles as of_machine
@@ -50,7 +50,8 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *(trouble for _, trouble in sorted(node.troubles.items())),
         *_kept_back(node),
         *(found for _, ring in sorted(node.rings.items()) for found in _ring(node, ring)),
-        *(_chip(node, chip, why) for chip in sorted({*node.chips, *node.isolations}) if (why := unfit(node, chip))),
+        *_reboot(node),
+        *_chips(node),
         *_pre_isolated(node),
         *of_machine(node),
         *of_groups(node),
@@ -176,6 +177,37 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
                 kind, "/".join(container.key), text, why, hint, since=ring.blocked, ring=ring.id,
                 chips=tuple(sorted(container.chips)), containers=(container.name,),
             )  # fmt: skip
+
+
+def _cured_by_reboot(node: Node) -> dict[ChipId, FaultCode]:
+    """Return the chips that only a restart of the machine brings back, each with the fault for which it does."""
+    found = {}
+    for chip in sorted({*node.chips, *node.isolations}):
+        isolation, grave = node.isolations.get(chip), grave_faults(node, chip)
+        code = isolation.code if isolation is not None else grave[0].code if grave else None
+        if code is not None and node.catalog.reboots(code):
+            found[chip] = code
+    return found
+
+
+def _reboot(node: Node) -> Iterator[Trouble]:
+    """Yield each such fault: once, however many chips have it, for its cause is mostly one."""
+    found = _cured_by_reboot(node)
+    for code in sorted(set(found.values())):
+        chips = tuple(chip for chip in found if found[chip] == code)
+        since = min((node.isolations[chip].since for chip in chips if chip in node.isolations), default=None)
+        text, meaning = (
+            f"only a restart of this machine brings {listed(chips)} back",
+            node.catalog.judge(code, None).meaning,
+        )
+        why = f"{code}: {one_line(meaning)}" if meaning else code
+        yield Trouble(TroubleKind.REBOOT, code, text, why, reboot_hint(node), since, chips=chips, codes=(code,))
+
+
+def _chips(node: Node) -> Iterator[Trouble]:
+    for chip in sorted({*node.chips, *node.isolations} - _cured_by_reboot(node).keys()):
+        if why := unfit(node, chip):
+            yield _chip(node, chip, why)
 
 
 def _chip(node: Node, chip: ChipId, why: str) -> Trouble:

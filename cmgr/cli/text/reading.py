@@ -74,12 +74,14 @@ def to_type(status: "shapes.Status") -> list[str]:
     found += [f"{w['subject']}: {w['hint']}" for w in status["warnings"]]
     found += [f"ring {r['id']}: {r['hint']}" for r in status["rings"] if r["hint"] and not own["maintenance"]]
     named = zip(labels(status), status["containers"], strict=True)
-    about = [f"{name}: {container['hint']}" for name, container in named if container["hint"]]
+    # A restart of the machine is said once, with the chips that need it.
+    once = {"", *(t["hint"] for t in status["troubles"] if t["kind"] == "reboot")}
+    about = [f"{name}: {container['hint']}" for name, container in named if container["hint"] not in once]
     found += [line for line in about if "cmgr maintenance off" not in line]
     # A container's hint is not repeated for its chip.
     said = "\n".join(found)
     chips = [c for c in status["chips"] if c["isolated"] and f"cmgr release {c['id']}" not in said]
-    found += [f"chip {c['id']}: {c['hint']}" for c in chips]
+    found += [f"chip {c['id']}: {c['hint']}" for c in chips if c["hint"] not in once]
     down = [t for t in status["troubles"] if t["kind"] not in TABLED and t["hint"]]
     found += [f"{t['text']}: {t['hint']}" for t in down]
     return [

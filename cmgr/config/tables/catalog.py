@@ -106,17 +106,18 @@ def _builtin(tables: Path, name: str) -> dict[FaultCode, Entry]:
     return table(levels, f"built-in table {name}")
 
 
-def _told(entry: Entry, english: Words, chinese: Words) -> Entry:
-    return replace(entry, meaning=english.meaning, advice=english.advice, chinese=chinese)
+def _told(entry: Entry, english: Words, chinese: Words, reboots: bool) -> Entry:
+    return replace(entry, meaning=english.meaning, advice=english.advice, chinese=chinese, reboots=reboots)
 
 
-def _meanings(tables: Path) -> dict[FaultCode, tuple[Words, Words]]:
-    """Return what the codes mean and what to do about each, in English and in Chinese."""
-    advice, found = _shipped(tables, "advice.json"), dict[FaultCode, tuple[Words, Words]]()
+def _meanings(tables: Path) -> dict[FaultCode, tuple[Words, Words, bool]]:
+    """Return what the codes mean and what to do about each, in English and in Chinese, and whether that is a restart
+    of the machine."""
+    advice, found = _shipped(tables, "advice.json"), dict[FaultCode, tuple[Words, Words, bool]]()
     for key, told in _shipped(tables, "meanings.json").items():
         code, todo = normal_code(key), advice[told["advice"]]
         if code is not None:
-            found[code] = Words(told["en"], todo["en"]), Words(told["zh"], todo["zh"])
+            found[code] = Words(told["en"], todo["en"]), Words(told["zh"], todo["zh"]), todo.get("reboots", False)
     return found
 
 

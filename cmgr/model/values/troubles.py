@@ -47,6 +47,8 @@ class TroubleKind(StrEnum):
     KEPT_BACK = "kept-back", Severity.CRITICAL, "trouble", "CmgrRingsKeptBack"
     EPISODE = "episode", Severity.WARNING, "detected", "CmgrEpisodeLong"
     ISOLATED = "isolated", Severity.WARNING, "isolated", "CmgrChipIsolated"
+    REBOOT = "reboot", Severity.WARNING, "isolated", "CmgrChipIsolated"
+    """Chips that only a restart of the machine cures."""
     UNHEALTHY = "unhealthy", Severity.WARNING
     """A chip is not well, and is not isolated."""
     NETWORK = "network", Severity.WARNING, "trouble", "CmgrChipPreIsolated"

@@ -46,7 +46,7 @@ UNSAID = Words()
 class Entry:
     """A code's handling and class, and the table that gave them. `advice`: what a person can do about it.
 
-    `chinese`: the meaning and the advice in Chinese.
+    `chinese`: the meaning and the advice in Chinese. `reboots`: nothing less than a restart of the machine cures it.
     """
 
     handling: Handling
@@ -55,6 +55,7 @@ class Entry:
     fault_class: FaultClass = FaultClass.CHIP
     advice: str = ""
     chinese: Words = UNSAID
+    reboots: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,11 @@ class Catalog:
             return FaultClass.MACHINE
         entry = self.entries.get(code)
         return FaultClass.CHIP if entry is None else entry.fault_class
+
+    def reboots(self, code: FaultCode | None) -> bool:
+        """Return whether nothing less than a restart of the machine cures a fault with this code."""
+        entry = None if code is None else self.entries.get(code)
+        return entry is not None and entry.reboots
 
 
 def is_reported(code: str) -> bool:
