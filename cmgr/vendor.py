@@ -52,6 +52,19 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """The fate of something that was to be given back, such as a hold. `left`: why it was not; empty when all is done.
+
+    `advice`: what a person can do then.
+    """
+
+    name: str
+    text: str
+    left: str = ""
+    advice: str = "start it yourself when that is over"
+
+
+@dataclass(frozen=True, slots=True)
 class Vendor:
     """One make of chips.
 
@@ -63,9 +76,11 @@ class Vendor:
     `open` takes the configuration, and how units of systemd are reached, if this one may reset, and returns a
     `drivers.RealDriver`; it raises `DriverError`. `places` takes the configuration and returns where the library was
     looked for, `stopped` takes it and returns the units of systemd that are stopped for each reset, those of the
-    setting stop_units. All find their own table in `Config.drivers`.
+    setting stop_units.
     `told_too` takes the configuration, the node, and what is measured of each chip, and returns what is told by the
-    names of the make's own exporter beside cmgr's, if the configuration wishes that.
+    names of the make's own exporter beside cmgr's, if the configuration wishes that. `give_back` takes the
+    configuration and how units are reached, gives back what resets had taken away when the service was killed, and
+    yields what came of that; the service does not run. All find their own table in `Config.drivers`.
     """
 
     name: str
@@ -78,6 +93,7 @@ class Vendor:
     places: Callable[[Any], Iterable[Place]]
     stopped: Callable[[Any], tuple[str, ...]] = lambda _: ()
     told_too: Callable[[Any, Any, Mapping[Any, Mapping[str, float | str]]], Iterable[Told]] = lambda *_: ()
+    give_back: Callable[[Any, OpenUnits], Iterable[Given]] = lambda *_: ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,13 +147,13 @@ def give_back(options: GiveBackOptions) -> int:
     """Give back what is held, before cmgr is removed.
 
     The service must be stopped. Each held container gets its restart policy back, and is started where its chips are
-    well. The others are listed.
+    well. So are units that were stopped for a reset. The others are listed.
     """
     from cmgr.service.giving_back import give_back
 
     left = False
     for given in give_back(source.configuration(options)):
         left = left or bool(given.left)
-        advice = f": {given.left}; start it yourself when that is over" if given.left else ""
+        advice = f": {given.left}; {given.advice}" if given.left else ""
         out.lines([f"{given.text}{advice}"])
     return int(left)

@@ -3,13 +3,15 @@
 Rules:
 1. Nobody is left worse off than without cmgr: each held container has its restart policy back, and runs where its
    chips are well. The others are told, with what to type.
-2. Holds that could not be given back stay in the database: a cmgr that is installed again goes on with it.
+2. All that resets had taken away when the service was killed, such as units, is given back, too.
+3. Holds that could not be given back stay in the database: a cmgr that is installed again goes on with it.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from cmgr.config.settings import Config
@@ -22,23 +24,16 @@ from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node, known_runtimes, units_known
 from cmgr.model.values.services.containers import NO_RESTART
-from cmgr.ports import ChipDriver, Runtime
-from cmgr.runtimes import open_runtimes
+from cmgr.ports import ChipDriver, Runtime, Store
+from cmgr.runtimes import open_runtimes, open_units
 from cmgr.store import open_store
 from cmgr.store.files import NAME
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The fate of one hold. `left`: why the container was not started, and stays held; empty when all is done."""
-
-    name: str
-    text: str
-    left: str = ""
+from cmgr.vendor import Given, vendors
 
 
 def give_back(config: Config) -> Iterator[Given]:
-    """Give back one hold after the other, those first that are to start first; each is written when it is done.
+    """Give back one hold after the other, those first that are to start first; each is written when it is done. Then
+    what drivers had taken away for resets.
 
     Blocks up to two minutes for each. Raises `StoreBusy` while the service runs, `StoreError`, `ConfigError`,
     `RuntimeDown` when there is no runtime at all.
@@ -46,7 +41,14 @@ def give_back(config: Config) -> Iterator[Given]:
     path = Path(config.state_dir) / NAME
     if not path.exists():
         return
-    with closing(open_store(path)) as store, ExitStack() as stack:
+    with closing(open_store(path)) as store:
+        yield from _holds(config, store)
+        for vendor in vendors():
+            yield from vendor.give_back(config, partial(open_units, config))
+
+
+def _holds(config: Config, store: Store) -> Iterator[Given]:
+    with ExitStack() as stack:
         node = replace(store.load(), policy=config.policy(), catalog=load_catalog(config))
         if not node.holds:
             return

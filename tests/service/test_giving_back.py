@@ -9,6 +9,7 @@ import pytest
 
 from cmgr.config.settings import Config
 from cmgr.config.sim import Sim, SimContainer
+from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import StoreBusy
 from cmgr.model.values.chips import ChipId
@@ -105,3 +106,13 @@ def test_nothing_is_touched_while_the_service_runs_and_nothing_is_made_where_not
     with closing(open_store(path)), pytest.raises(StoreBusy):
         list(give_back(config))
     assert not known(config)["two"].running
+
+
+def test_what_resets_of_gpus_had_taken_away_is_given_back_though_nothing_is_held(config: Config) -> None:
+    save(config)
+    Promises(Path(config.state_dir)).make(Promised(units=("dcgm.service",)))
+    nowhere = replace(config, systemd=replace(config.systemd, bus="/nowhere/bus"))
+    ((name, text, left),) = ((each.name, each.text, each.left) for each in give_back(nowhere))
+    assert (name, text) == ("dcgm.service", "dcgm.service is not started")
+    assert "/nowhere/bus" in left
+    assert Promises(Path(config.state_dir)).all == Promised(units=("dcgm.service",))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr.drivers.nvml.settings import Nvml
-from cmgr.vendor import OpenUnits, Place, Vendor
+from cmgr.vendor import Given, OpenUnits, Place, Vendor
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
@@ -27,6 +27,12 @@ def _places(config: "Config") -> Iterable[Place]:
     return search(Where(WANTED, config.drivers.nvml.library))
 
 
+def _give_back(config: "Config", units: OpenUnits) -> Iterable[Given]:
+    from cmgr.drivers.nvml.resetting.giving_back import give_back
+
+    return give_back(config.drivers.nvml, Path(config.state_dir), units)
+
+
 VENDOR = Vendor(
     name="nvml",
     chips="nvidia",
@@ -37,4 +43,5 @@ VENDOR = Vendor(
     open=_open,
     places=_places,
     stopped=lambda config: config.drivers.nvml.stop_units,
+    give_back=_give_back,
 )

@@ -1,7 +1,7 @@
 """Units of systemd that keep GPUs open: stopped before a reset, and started when no reset is under way any more."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.errors import CmgrError, ContainerGone, sentence
@@ -103,6 +103,14 @@ class Units:
             self._promises.keep(Promised(units=(name,)))
         self._failed = failed
         return tuple(started)
+
+    def start_once(self) -> tuple[tuple[str, ...], Mapping[str, str]]:
+        """Start what is owed. Return the names of those that run again, and why each of the others does not.
+
+        Those that are in neither are not there any more. Not while a reset is under way.
+        """
+        with self._turn:
+            return self._start(), self._failed
 
     def trouble(self) -> tuple[str, ...]:
         failed = self._failed

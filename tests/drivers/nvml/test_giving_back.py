@@ -1,0 +1,94 @@
+"""All that resets had taken away when the service was killed is given back without one: `cmgr give-back`."""
+
+import json
+
+import pytest
+
+from cmgr.drivers.nvml.resetting.giving_back import give_back
+from cmgr.drivers.nvml.resetting.promises import NAME, Promised, Promises
+from cmgr.drivers.nvml.settings import Nvml
+from cmgr.runtimes.sim.runtime import SimRuntime
+from cmgr.runtimes.sim.world import Pretended
+from tests.fakes.nvml import hosts
+from tests.fakes.nvml.fixtures import Make
+from tests.fakes.nvml.standin import Standin
+
+DCGM, NVSM = "nvidia-dcgm.service", "nvsm.service"
+
+
+@pytest.fixture
+def machine(nvidia: Make) -> Standin:
+    return nvidia(hosts.host_h100(1))
+
+
+def down(*names: str) -> SimRuntime:
+    systemd = SimRuntime([Pretended(name, claims=frozenset({"all"})) for name in names])
+    for name in names:
+        systemd.kill(name)
+    return systemd
+
+
+def owe(machine: Standin, *units: str) -> Promises:
+    promises, address = Promises(machine.library.parent), machine.gpus[0].address
+    promises.make(Promised(units, (address,), (address,)))
+    return promises
+
+
+def given(machine: Standin, systemd: SimRuntime, tool: str = "") -> list[tuple[str, str, str]]:
+    settings = Nvml(tool=tool or str(machine.tool))
+    return [(g.text, g.left, g.advice) for g in give_back(settings, machine.library.parent, lambda _: systemd)]
+
+
+def owed(machine: Standin) -> Promised:
+    return Promised(**{k: tuple(v) for k, v in json.loads(machine.library.with_name(NAME).read_text()).items()})
+
+
+YOURSELF = "start it yourself when that is over"
+
+
+def test_units_are_started_and_persistence_modes_put_back(machine: Standin) -> None:
+    owe(machine, NVSM, DCGM, "gone.service")
+    systemd = down(NVSM, DCGM)
+    assert given(machine, systemd) == [
+        ("gone.service is not there any more", "", YOURSELF),
+        (f"{DCGM} runs", "", YOURSELF),
+        (f"{NVSM} runs", "", YOURSELF),
+        (f"the persistence mode of {machine.gpus[0].address} is on again", "", YOURSELF),
+    ]
+    assert {unit.name for unit in systemd.list() if unit.running} == {DCGM, NVSM}
+    assert (machine.get("persistent"), owed(machine)) == (1, Promised())
+    assert given(machine, systemd) == []
+
+
+def test_what_cannot_be_given_back_is_said_and_stays_promised(machine: Standin) -> None:
+    owe(machine, DCGM)
+    systemd, address = down(DCGM), machine.gpus[0].address
+    systemd.fail_next("start", name=DCGM)
+    (unit, mode) = given(machine, systemd, tool="/nowhere/nvidia-smi")
+    assert (unit[0], bool(unit[1])) == (f"{DCGM} is not started", True)
+    assert mode == (
+        f"the persistence mode of {address} is not on again",
+        "cannot run /nowhere/nvidia-smi: it cannot be looked at: No such file or directory",
+        f"type: nvidia-smi -pm 1 -i {address}",
+    )
+    assert owed(machine) == Promised((DCGM,), (address,))
+
+
+def test_nothing_is_started_while_a_reset_of_the_killed_service_goes_on(machine: Standin) -> None:
+    promises, address = owe(machine, DCGM), machine.gpus[0].address
+    systemd = down(DCGM)
+    with promises.handed_on():
+        assert [told[:2] for told in given(machine, systemd)] == [
+            (f"{DCGM} is not started", "nvidia-smi still resets GPUs"),
+            (f"the persistence mode of {address} is not on again", "nvidia-smi still resets GPUs"),
+        ]
+    assert owed(machine) == Promised((DCGM,), (address,), (address,))
+    assert not any(unit.running for unit in systemd.list())
+
+
+def test_promises_that_cannot_be_read_are_said(machine: Standin) -> None:
+    machine.library.with_name(NAME).write_text("{")
+    ((text, left, advice),) = given(machine, down())
+    assert text == "what resets of GPUs had taken away is not given back"
+    assert "cannot be read" in left
+    assert advice == "look at it yourself"
