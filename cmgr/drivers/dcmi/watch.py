@@ -19,6 +19,7 @@ from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library
 from cmgr.drivers.dcmi.machine import STRANGER, Machine, owner_of
+from cmgr.drivers.looks import Looks, Silence
 from cmgr.errors import CmgrError, DriverError, chain
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
@@ -29,9 +30,6 @@ from cmgr.words import counted
 TRIES = 3
 RETRY_MOST = 300.0
 """Seconds between tries to subscribe, once there were many."""
-
-LOOK_APART = 1.0
-"""Seconds, at the least, between looks for new chips."""
 
 MOST_STRANGERS = 64
 MOST_SEVERITIES = 512
@@ -49,10 +47,6 @@ class Pace:
     poll: float
     sweep: float
     relist: float
-
-
-class Silence(str):
-    """Why a chip did not answer."""
 
 
 class Watch:
@@ -74,8 +68,8 @@ class Watch:
         self._refusal = ""
         self._listless = ""
         self._tries = 0
-        self._retry_at = self._sweep_at = self._list_at = 0.0
-        self._listed_at = -LOOK_APART
+        self._retry_at = self._sweep_at = 0.0
+        self._looks = Looks(pace.relist)
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._strangers: set[int] = set()
         self._severities: dict[tuple[ChipId, str], int] = {}
@@ -91,7 +85,8 @@ class Watch:
             raise DriverError("cannot watch the chips: they are watched already, or closed")
         self._tell = tell
         now = time.monotonic()
-        self._list_at, self._sweep_at = now + self._pace.relist, now + self._pace.sweep
+        self._looks.start(now)
+        self._sweep_at = now + self._pace.sweep
         self._subscribe()
         self._thread = threading.Thread(target=self._run, name="dcmi-watch", daemon=True)
         self._thread.start()
@@ -137,9 +132,8 @@ class Watch:
 
     def look_soon(self) -> None:
         """Look for new chips at the next opportunity: somebody asked for one that nobody knows."""
-        if self._listed_at + LOOK_APART <= time.monotonic():
-            self._list_at = 0.0
-            self._nudged.set()
+        self._looks.soon()
+        self._nudged.set()
 
     def _run(self) -> None:
         while not self._closed:
@@ -153,7 +147,7 @@ class Watch:
             self._nudged.clear()
 
     def _wait(self, now: float) -> float:
-        due = min(self._list_at, self._sweep_at)
+        due = min(self._looks.at, self._sweep_at)
         return max(0.01, (due if self._subscribed else min(due, self._retry_at)) - now)
 
     def _step(self, now: float) -> None:
@@ -162,9 +156,9 @@ class Watch:
         if now >= self._sweep_at:
             self._sweep()
             self._sweep_at = time.monotonic() + self._apart()
-        if now >= self._list_at:
+        if now >= self._looks.at:
+            self._looks.begin(time.monotonic())
             self._relist()
-            self._list_at = time.monotonic() + self._pace.relist
         if self._unread:
             self._unread = False
             self._read_all()
@@ -221,7 +215,6 @@ class Watch:
 
     def _relist(self) -> None:
         known = self._machine.chips()
-        self._listed_at = time.monotonic()
         try:
             now = self._machine.look()
         except DriverError as error:

@@ -282,3 +282,18 @@ def test_a_sweep_asks_nothing_of_chips_in_a_reset(machine: Standin, opened: Open
     machine.fault(5, CODE)
     driver._watch._sweep()
     assert machine.get("calls") <= before + 2, "subscribing, and nothing about the eight"
+
+
+def test_a_look_that_is_asked_for_right_after_another_is_put_off_and_not_left_out(
+    machine: Standin, opened: Open
+) -> None:
+    for number in (6, 7):
+        machine.list(number, listed=False)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.list(6, listed=True)
+    driver.read([ChipId(6)])
+    eventually(lambda: len(listings(told)) == 1)
+    machine.list(7, listed=True)
+    driver.read([ChipId(7)])
+    assert [chip.id for chip in eventually(lambda: listings(told)[1:])[0]] == list(range(8))

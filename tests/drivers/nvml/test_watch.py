@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
+from cmgr.drivers.looks import APART
 from cmgr.drivers.nvml.driver import NvmlDriver
-from cmgr.drivers.nvml.hearing.watch import LOOK_APART
 from cmgr.drivers.nvml.library import abi
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId
@@ -248,7 +248,7 @@ def test_a_gpu_that_is_asked_for_and_absent_makes_no_look_each_time(machine: Sta
     for _ in range(100):
         assert driver.read([ChipId(7)])[0].error == "there is no such chip"
     eventually(lambda: machine.get("lists") > before)
-    assert machine.get("lists") - before <= 1 + (time.monotonic() - began) / LOOK_APART
+    assert machine.get("lists") - before <= 1 + (time.monotonic() - began) / APART
     # A look that was put off is made all the same.
     machine.set("listed", 0, gpu=2)
     driver.read([ChipId(7)])

@@ -18,6 +18,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from cmgr.drivers.caller import Caller
+from cmgr.drivers.looks import Looks, Silence
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.hearing import kernel_log
@@ -48,9 +49,6 @@ WANTED = (
 MODULE = "GPU"
 RETRY_MOST = 30.0
 
-LOOK_APART = 1.0
-"""Seconds, at the least, between looks for new GPUs."""
-
 MOST_HEARD = 1024
 """So many Xids are remembered as heard; what is older than the time in which the same one is one is forgotten then."""
 
@@ -74,10 +72,6 @@ class Pace:
     same: float
     sweep: float
     relist: float
-
-
-class Silence(str):
-    """Why a GPU did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +104,8 @@ class Watch:
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._switches: dict[tuple[str, int], kernel_log.SwitchXid] = {}
         self._boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
-        self._sweep_at = self._list_at = 0.0
-        self._listed_at = -LOOK_APART
+        self._sweep_at = 0.0
+        self._looks = Looks(pace.relist)
         self._refusal = ""
         self._listless = ""
         self._stumble = ""
@@ -122,7 +116,8 @@ class Watch:
             raise DriverError("cannot watch the GPUs: they are watched already, or closed")
         self._tell = tell
         now = time.monotonic()
-        self._sweep_at, self._list_at = now + self._pace.sweep, now + self._pace.relist
+        self._looks.start(now)
+        self._sweep_at = now + self._pace.sweep
         with suppress(DriverError):
             # From now on nothing is missed; where it fails the thread goes on trying.
             self._ears.caller.call("the events", self._pace.call, self._begin)
@@ -295,8 +290,8 @@ class Watch:
     # Asking.
 
     def look_soon(self) -> None:
-        """Look for new GPUs at the next opportunity, which is not sooner than `LOOK_APART` after the last one."""
-        self._list_at = min(self._list_at, self._listed_at + LOOK_APART)
+        """Look for new GPUs at the next opportunity."""
+        self._looks.soon()
         self._nudged.set()
 
     def _ask_soon(self, chips: Iterable[ChipId]) -> None:
@@ -318,7 +313,7 @@ class Watch:
 
     def _left(self, now: float) -> float:
         with self._lock:
-            due = min([self._sweep_at, self._list_at, *(at for at, _ in self._later)])
+            due = min([self._sweep_at, self._looks.at, *(at for at, _ in self._later)])
         return max(0.01, due - now)
 
     def _step(self, now: float) -> None:
@@ -333,9 +328,8 @@ class Watch:
         if now >= self._sweep_at:
             self._sweep()
             self._sweep_at = time.monotonic() + self._pace.sweep
-        if now >= self._list_at:
-            self._listed_at = time.monotonic()
-            self._list_at = self._listed_at + self._pace.relist
+        if now >= self._looks.at:
+            self._looks.begin(time.monotonic())
             self._relist()
 
     def _tell_difference(self, chip: ChipId) -> None:
