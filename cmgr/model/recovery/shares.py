@@ -20,6 +20,7 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, listed, los
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.messages.commands import MakeShares, NoteKind
 from cmgr.model.values.messages.facts import SharesMade
+from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 
 FIRST = timedelta(seconds=1)
@@ -49,6 +50,8 @@ def bring_back(turn: Turn, ring: Ring) -> str:
     For a ring that is well.
     """
     wanted = {} if observing(turn.node) else shares_to_make(turn.node, ring)
+    if not wanted and (unheard := _unheard(turn.node, ring)):
+        return f"whether {listed(unheard)} has its shares is not known yet"
     if not wanted and ring.making is None:
         _settle(turn, ring)
         return ""
@@ -61,6 +64,11 @@ def bring_back(turn: Turn, ring: Ring) -> str:
     turn.note(NoteKind.ACTION, f"make {_titles(wanted)} of {listed(wanted)} again", ring)
     turn.put_ring(replace(turn.ring(ring.id), making=command.id, makes=ring.makes + 1, make_at=None))
     return words
+
+
+def _unheard(node: Node, ring: Ring) -> list[ChipId]:
+    """Return the chips that a reset had taken shares from, and that have told nothing yet in this life."""
+    return [c for c in ring.chips if c in node.chips and lost_shares(node.chips[c]) and c not in node.reports]
 
 
 def _titles(shares: Mapping[ChipId, tuple[Share, ...]]) -> str:

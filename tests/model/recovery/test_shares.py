@@ -114,6 +114,18 @@ def test_killed_at_any_time_after_the_order_the_shares_are_made_all_the_same(pha
     assert (cmgr.held(), cmgr.phase()) == ([], Phase.HEALTHY)
 
 
+def test_killed_before_they_were_made_the_episode_is_not_over_before_they_are() -> None:
+    cmgr = divided()
+    cmgr.fault(0)
+    until_made(cmgr)
+    cmgr.begin()
+    assert cmgr.phase() is Phase.RESUMING
+    cmgr.run()
+    assert shares(cmgr) == [("100", True), ("101", True)]
+    assert (cmgr.held(), cmgr.phase()) == ([], Phase.HEALTHY)
+    assert len(cmgr.notes(NoteKind.CLOSED)) == 1
+
+
 def test_what_cannot_be_made_again_keeps_those_down_that_ask_for_it_and_nobody_else() -> None:
     cmgr = divided()
     cmgr.fault(0)
