@@ -12,8 +12,16 @@ import typer
 
 from cmgr.cli.app import app_of
 from tests.docs.made.session import PAGE, Example, Session, examples, plain, run, words
+from tests.fakes.nvml import hosts
+from tests.fakes.nvml.fixtures import Make, gpu_workshop, nvidia
+from tests.fakes.nvml.standin import Standin
 from tests.support.service import Service
 from tests.support.waiting import eventually
+
+__all__ = ["gpu_workshop", "nvidia"]
+
+ON_GPUS = "## On NVIDIA GPUs"
+"""Where the examples begin that have a service of their own."""
 
 CONTAINERS = """
 [[sim.containers]]
@@ -45,16 +53,64 @@ def service() -> Iterator[Service]:
     shutil.rmtree(folder)
 
 
-@pytest.mark.alone
-def test_every_example_says_what_the_page_says(service: Service) -> None:
+def compared(text: str, session: Session) -> tuple[str, list[tuple[str, str, str]]]:
+    """Run this part of the page. Return it as it should be, and the examples that say something else."""
     different: list[tuple[str, str, str]] = []
 
     def differ(example: Example, said: str) -> None:
         different.append((example.command, plain(example.output), plain(said)))
 
-    made = run(PAGE.read_text(), Session(service), differ)
+    return run(text, session, differ), different
+
+
+@pytest.mark.alone
+def test_every_example_says_what_the_page_says(service: Service) -> None:
+    page, heading, on_gpus = PAGE.read_text().partition(ON_GPUS)
+    made, different = compared(page, Session(service))
     if os.environ.get("CMGR_REWRITE_GOLDEN"):
-        PAGE.write_text(made)
+        PAGE.write_text(made + heading + on_gpus)
+        return
+    assert different == []
+
+
+class OnGpus(Session):
+    """A session in which GPUs are lost where the page says so."""
+
+    def __init__(self, service: Service, machine: Standin) -> None:
+        super().__init__(service)
+        self._machine = machine
+
+    def until(self, text: str) -> None:
+        if text != "GPUs 1 and 3 are lost":
+            super().until(text)
+            return
+        for gpu in (1, 3):
+            self._machine.set("lost", 1, gpu)
+        super().until("chip 1 isolated")
+        super().until("chip 3 isolated")
+
+
+@pytest.fixture
+def gpus(nvidia: Make) -> Iterator[tuple[Service, Standin]]:
+    folder, machine = Path(tempfile.mkdtemp(prefix="cmgr-gpus-")), nvidia(hosts.host_h100(4))
+    places = {"library": machine.library, "tool": machine.tool, "kernel_log": machine.kernel_log}
+    settings = {f"nvml.{name}": str(path) for name, path in places.items()}
+    made = Service(folder, {"driver": "nvml", "strategy": "singleRecover", **settings})
+    made.more = "".join(f'[[sim.containers]]\nname = "{n}"\nchips = [{c}]\n' for n, c in (("chat", 1), ("search", 2)))
+    made.configure({})
+    made.start()
+    eventually(lambda: len(made.status()["containers"]) == 2)
+    yield made, machine
+    made.close()
+    shutil.rmtree(folder)
+
+
+@pytest.mark.alone
+def test_the_examples_on_gpus_say_what_the_page_says(gpus: tuple[Service, Standin]) -> None:
+    page, heading, on_gpus = PAGE.read_text().partition(ON_GPUS)
+    made, different = compared(on_gpus, OnGpus(*gpus))
+    if os.environ.get("CMGR_REWRITE_GOLDEN"):
+        PAGE.write_text(page + heading + made)
         return
     assert different == []
 
