@@ -84,10 +84,9 @@ def to_type(status: "shapes.Status") -> list[str]:
     found += [f"chip {c['id']}: {c['hint']}" for c in chips if c["hint"] not in once]
     down = [t for t in status["troubles"] if t["kind"] not in TABLED and t["hint"]]
     found += [f"{t['text']}: {t['hint']}" for t in down]
-    return [
-        *found,
-        *(f"when you have seen to it: cmgr acknowledge {t['id']}" for t in status["troubles"] if t["stays"]),
-    ]
+    said = "\n".join(found)
+    orders = [f"cmgr acknowledge {t['id']}" for t in status["troubles"] if t["stays"]]
+    return [*found, *(f"when you have seen to it: {order}" for order in orders if order not in said)]
 
 
 def users_of_ring(status: "shapes.Status", chip: int) -> list[str]:

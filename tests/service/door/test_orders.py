@@ -266,5 +266,6 @@ def test_faults_of_the_machine_are_pretended_keep_new_work_away_and_stop_nothing
     eventually(lambda: machine_troubles(service) == ["machine-memory-uncorrected"])
     assert service.cmgr("acknowledge", "machine-memory-uncorrected").code == 0
     eventually(lambda: machine_troubles(service) == [])
+    assert "no table has it" in service.cmgr("inject", "machine", "raid-faild").err
     for words in (("machine", NOW), ("0", "raid-failed")):
         assert "it is no fault of" in service.cmgr("inject", *words).err

@@ -216,6 +216,9 @@ class Orders:
             raise BadRequest(f"cannot pretend {code[:40]}: it is no fault of a chip, but of the machine", hint=hint)
         if chip is None and not of_machine:
             raise BadRequest(f"cannot pretend {code[:40]}: it is no fault of the machine", hint="cmgr inject CHIP CODE")
+        if of_machine and not self.node().catalog.judge(FaultCode(normal_code(code) or code), None).known:
+            # Codes of the machine are cmgr's own words: one that no table has is mistyped.
+            raise BadRequest(f"cannot pretend {code[:40]}: no table has it", hint="docs/machine.md lists the codes")
         if not isinstance(self.driver, Injector):
             raise CmgrError(
                 "cannot pretend a fault on real chips: allow_injection = false",
