@@ -1,0 +1,126 @@
+"""The guards of the agreement between appliances. Each test fails without its guard."""
+
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import NoteKind, StopContainer
+from cmgr.model.values.messages.documents import EntryState
+from cmgr.model.values.services.groups import GroupPhase
+from tests.model.fleet_builders import ALL, TP, Fleet, running
+
+
+def waiting(on: str = "b") -> Fleet:
+    """Return a fleet in its first round, which waits for a chip of this appliance."""
+    fleet = Fleet()
+    fleet[on].tell(facts.IsolateOrdered(ChipId(4), "it smells", "a person"))
+    fleet["a"].fault(0)
+    fleet.settle()
+    assert (fleet.phase(), running(fleet["a"]), running(fleet["b"])) == ((GroupPhase.HALTING, 1), ["x"], ["x"])
+    return fleet
+
+
+def test_a_round_that_is_followed_already_stops_nobody_who_was_started_alone_since() -> None:
+    fleet = waiting()
+    a = fleet["a"]
+    a.tell(facts.GroupResumeOrdered(TP, "a person", alone=True))
+    fleet.settle()
+    assert (running(a), a.part.alone, fleet.phase()) == (ALL, True, (GroupPhase.HALTING, 1))
+
+
+def test_an_appliance_that_was_left_out_of_a_round_does_not_stop_its_members_for_it() -> None:
+    fleet = Fleet()
+    a, b = fleet.all
+    b.down()
+    a.tell(facts.IsolateOrdered(ChipId(4), "it smells", "a person"))
+    a.fault(0)
+    fleet.settle()
+    a.tell(facts.GroupResumeOrdered(TP, "a person", without=frozenset({"b"})))
+    fleet.settle()
+    b.up()
+    fleet.settle()
+    assert (fleet.phase(), running(b), b.sent(StopContainer)) == ((GroupPhase.HALTING, 1), ALL, [])
+
+
+def test_a_snapshot_of_an_earlier_round_stops_nobody() -> None:
+    fleet = Fleet()
+    a, b = fleet.all
+    a.fault(0)
+    b.hears()
+    a.run()
+    kept, revision = dict(fleet.engine.kept), fleet.engine.revision
+    assert fleet.phase() == (GroupPhase.HALTING, 1)
+    fleet.settle()
+    b.fault(4)
+    fleet.settle()
+    assert fleet.phase() == (GroupPhase.RUNNING, 2)
+    fleet.engine.kept, fleet.engine.revision = kept, revision
+    for each in fleet.all:
+        each.log.clear()
+        each.up()
+    fleet.settle()
+    assert (fleet.phase(), a.sent(StopContainer), b.sent(StopContainer)) == ((GroupPhase.RUNNING, 2), [], [])
+
+
+def test_an_appliance_without_members_follows_no_round() -> None:
+    fleet = Fleet()
+    a, b = fleet.all
+    b.down()
+    for name in ("r0", "r1"):
+        b.removes(name)
+    a.fault(0)
+    fleet.settle()
+    b.log.clear()
+    b.up()
+    fleet.settle()
+    assert (b.notes(NoteKind.HOLD), sorted(fleet.document.members), running(a)) == ([], ["a"], ALL)
+
+
+def test_one_that_is_left_out_while_no_round_is_on_is_not() -> None:
+    fleet = Fleet()
+    fleet["a"].tell(facts.GroupResumeOrdered(TP, "a person", without=frozenset({"b"})))
+    fleet["a"].dies("r0", 0, asked=True)
+    fleet.settle()
+    assert fleet.document.members["b"].state is EntryState.RUNNING
+
+
+def test_nobody_leaves_itself_out() -> None:
+    fleet = waiting()
+    fleet["a"].tell(facts.GroupResumeOrdered(TP, "a person", without=frozenset({"a"})))
+    fleet["b"].tell(facts.ReleaseOrdered(ChipId(4), "a person"))
+    fleet.settle()
+    assert {entry.state for entry in fleet.document.members.values()} == {EntryState.RUNNING}
+    assert (running(fleet["a"]), running(fleet["b"])) == (ALL, ALL)
+
+
+def test_in_maintenance_an_appliance_begins_no_round_for_what_it_held_before() -> None:
+    fleet = Fleet()
+    a, b = fleet.all
+    a.down()
+    a.fault(0)
+    a.run()
+    a.tell(facts.MaintenanceOrdered(on=True, who="a person"))
+    a.up()
+    fleet.settle()
+    assert (fleet.phase(), running(b)) == ((GroupPhase.RUNNING, 0), ALL)
+    a.tell(facts.MaintenanceOrdered(on=False, who="a person"))
+    fleet.settle()
+    assert (fleet.phase(), running(a), running(b)) == ((GroupPhase.RUNNING, 1), ALL, ALL)
+
+
+def test_an_order_to_restart_during_an_ordered_round_is_another_one() -> None:
+    fleet = Fleet()
+    a, b = fleet.all
+    b.tell(facts.IsolateOrdered(ChipId(4), "it smells", "a person"))
+    for number in (1, 2):
+        a.tell(facts.GroupRestartOrdered(TP, "a person"))
+        fleet.settle()
+        assert (fleet.phase(), fleet.document.ordered, a.part.restart) == ((GroupPhase.HALTING, number), True, 0)
+
+
+def test_whoever_was_started_alone_is_waited_for_and_never_counts_as_down() -> None:
+    fleet = waiting()
+    a, b = fleet.all
+    a.tell(facts.GroupResumeOrdered(TP, "a person", alone=True))
+    b.tell(facts.ReleaseOrdered(ChipId(4), "a person"))
+    fleet.settle()
+    assert (fleet.phase(), running(a), running(b)) == ((GroupPhase.HALTING, 1), ALL, ["x"])
+    assert b.why("r0") == "group tp waits: a: a person has started the members here without the others"
