@@ -2,9 +2,10 @@
 
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import NoteKind, StopContainer
+from cmgr.model.values.messages.commands import NoteKind, ReadGroup, StartContainer, StopContainer, WriteGroup
 from cmgr.model.values.messages.documents import EntryState
 from cmgr.model.values.services.groups import GroupPhase
+from tests.model.builders import names
 from tests.model.fleet_builders import ALL, TP, Fleet, running
 
 
@@ -80,6 +81,10 @@ def test_one_that_is_left_out_while_no_round_is_on_is_not() -> None:
     fleet["a"].dies("r0", 0, asked=True)
     fleet.settle()
     assert fleet.document.members["b"].state is EntryState.RUNNING
+    fleet["a"].fault(4)
+    fleet.settle()
+    assert (fleet.phase(), fleet.document.members["b"].state) == ((GroupPhase.RUNNING, 1), EntryState.RUNNING)
+    assert "r1" in names(fleet["b"].log), "nor is it out of the next round"
 
 
 def test_nobody_leaves_itself_out() -> None:
@@ -124,3 +129,36 @@ def test_whoever_was_started_alone_is_waited_for_and_never_counts_as_down() -> N
     fleet.settle()
     assert (fleet.phase(), running(a), running(b)) == ((GroupPhase.HALTING, 1), ALL, ["x"])
     assert b.why("r0") == "group tp waits: a: a person has started the members here without the others"
+
+
+def test_after_the_engine_was_away_it_is_looked_once_more_before_the_next_member_starts() -> None:
+    fleet = Fleet(order=1)
+    a, b = fleet.all
+    a.fault(0)
+    a.run()
+    b.hears()
+    b.run()
+    a.hears()
+    a.answer(ReadGroup)
+    assert (fleet.phase(), names(a.log, StartContainer)) == ((GroupPhase.STARTING, 1), ["r1"])
+    a.down()
+    b.fault(4)
+    b.run(WriteGroup)
+    a.up()
+    a.answer(StartContainer)
+    assert (fleet.phase(), names(a.log, StartContainer)) == ((GroupPhase.HALTING, 2), ["r1"])
+    fleet.settle()
+    assert (fleet.phase(), running(a), running(b)) == ((GroupPhase.RUNNING, 2), ALL, ALL)
+
+
+def test_an_order_that_was_given_while_the_engine_was_away_reaches_those_who_are_down_elsewhere() -> None:
+    fleet = Fleet()
+    a, b = fleet.all
+    b.dies("r1", 0, asked=True)
+    fleet.settle()
+    a.down()
+    a.tell(facts.GroupRestartOrdered(TP, "a person"))
+    a.run()
+    a.up()
+    fleet.settle()
+    assert (fleet.phase(), running(a), running(b)) == ((GroupPhase.RUNNING, 1), ALL, ALL)

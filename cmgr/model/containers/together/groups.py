@@ -269,7 +269,10 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
     for_whom = ", ".join(sorted(fact.without)) or ("any other appliance" if fact.alone else "nobody")
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that group {fact.group} waits for {for_whom}")
     if known is not None and fact.without:
-        turn.put_fleet_group(replace(known, without=known.without | fact.without, parts=known.parts - fact.without))
+        # The round may be over by now: nobody is left out of the next one.
+        on = known.document is not None and known.document.phase is not GroupPhase.RUNNING
+        without = known.without | fact.without if on else known.without
+        turn.put_fleet_group(replace(known, without=without, parts=known.parts - fact.without))
         return
     for container in members_of(turn.node, fact.group):
         hold = turn.node.holds.get(container.key)
