@@ -11,11 +11,13 @@ import pytest
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding
 from cmgr.cli.check.finding import lines as check_lines
 from cmgr.cli.text import texts, timeline
+from cmgr.cli.text.reading import to_type
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.catalog import Catalog, Entry
 from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Raise, RuleKind, Rules, Tally
+from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.services.containers import Container
@@ -201,3 +203,12 @@ def test_a_report_of_several_chips_is_one_row_and_one_of_another_reporter_is_ano
     by_chip = {f.chip: {g.key: g for g in faults if g.chip == f.chip} for f in faults}
     rows = texts.faults(view.faults(replace(machine(), faults=by_chip)), PAGE, history=False)[1:]
     assert [(row.split()[0], row.split()[-1]) for row in rows] == [("0", "net/disk-7"), ("0-2", "root/disk-7")]
+
+
+def test_a_command_that_a_troubles_own_line_names_is_not_named_again() -> None:
+    happened = MachineFault(
+        FaultCode("memory-uncorrected"), "DIMM3", "memory", Handling.PreSeparateNPU, T0, T0, mark="1"
+    )  # fmt: skip
+    node = replace(machine(), machine_faults={happened.key: happened})
+    typed = to_type(view.status(node, Own("ready", "sim", ()), T0))
+    assert ["cmgr acknowledge machine-memory-uncorrected" in line for line in typed].count(True) == 1
