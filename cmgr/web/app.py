@@ -22,7 +22,9 @@ from cmgr.web.live import Live, event
 JSON = "application/json"
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
-READINGS = re.compile(rb"chips|slots|groups|faults|containers|episodes(/\d{1,18})?|history|explain/[0-9A-Za-z%]{1,80}")
+READINGS = re.compile(
+    rb"chips|slots|groups|fleet|faults|containers|history|episodes(/\d{1,18})?|explain/[0-9A-Za-z%]{1,80}"
+)
 ORDERS = re.compile(r"[a-z]{1,20}")
 
 BODY_SECONDS = 5.0

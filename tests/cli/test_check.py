@@ -48,7 +48,8 @@ def test_a_good_configuration_is_fine_and_nothing_is_changed(home: Home) -> None
     told = home.here("check")
     assert told.code == 0
     assert everything(home.folder) == before
-    states = {what: f["state"] for what, f in found(home).items()}
+    # Units that run containers are those of the machine that the tests run on.
+    states = {what: f["state"] for what, f in found(home).items() if what != "unit"}
     assert states == {
         "configuration": "ok",
         "strategy": "ok",

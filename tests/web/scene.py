@@ -165,10 +165,30 @@ class Scene:
         past = {"number": 4, "began": ago(days=3), "ended": stamp(AT - timedelta(days=3) + timedelta(seconds=41)),
                 "cause": "80E24E00 (RestartNPU) on chip 2", "outcome": "recovered"}  # fmt: skip
         waits = {"phase": "halting", "reason": "rank1 waits: ring 0 is verifying", "down": 4, "round": 5}
+        entries = [
+            {"name": name, "round": 5, "state": state, "waited_for": True, "containers": [f"rank{rank}"],
+             "since": ago(seconds=5), "reason": reason}
+            for rank, (name, state, reason) in enumerate((("a", "halted", "ring 0 is verifying"), ("b", "ready", "")))
+        ]  # fmt: skip
+        agreed = {"phase": "halting", "round": 5, "by": "a", "cause": past["cause"], "size": 4, "known": 4,
+                  "appliances": entries}  # fmt: skip
         return [{"name": "tp4", "phase": "running", "round": 4, "began": ago(seconds=6), "cause": past["cause"],
                  "since": ago(seconds=6), "size": 4, "down": 0, "reason": "", "hint": "cmgr group tp4", "remarks": [],
-                 **(waits if self.busy else {}),
+                 "fleet": agreed if self.busy else None, **(waits if self.busy else {}),
                  "members": [member(rank) for rank in range(4)], "history": [past]}]  # fmt: skip
+
+    def fleet(self) -> Doc:
+        if not self.busy:
+            return {"name": "", "engine": None, "appliances": [], "remarks": []}
+        engine = {"up": False, "since": ago(seconds=40), "heard": ago(seconds=41), "why": "no node answers",
+                  "hint": "systemctl status etcd", "leader_since": None, "nodes": []}  # fmt: skip
+        wrong = [{"text": "chip 3 is isolated", "hint": "cmgr release 3"}]
+        told = {"gone": None, "version": "0.2.0", "life": 3, "episodes": 0, "isolated": 0, "more": 0, "ahead": None}
+        rows = [
+            {**told, "name": "a", "here": True, "state": "degraded", "since": ago(days=12), "wrong": []},
+            {**told, "name": "b", "here": False, "state": "unknown", "since": ago(days=3), "wrong": wrong},
+        ]
+        return {"name": "a", "engine": engine, "appliances": rows, "remarks": []}
 
     def faults(self) -> list[Doc]:
         def row(n: int) -> Doc:
@@ -222,6 +242,7 @@ def door(path: Path, scene: Scene) -> ControlServer:
         Route("GET", "/v1/faults", "faults", said({"faults": scene.faults()}), "", any_),
         Route("GET", "/v1/slots", "slots", said({"slots": scene.slots()}), ""),
         Route("GET", "/v1/groups", "groups", said({"groups": scene.groups()}), ""),
+        Route("GET", "/v1/fleet", "fleet", said(scene.fleet()), ""),
         Route("GET", "/v1/history", "history", said({"notes": lines}), "", any_),
         Route("GET", "/v1/explain/{code}", "explain", said(explained), "", (Arg("code", "string", ""),)),
         Route("GET", "/v1/events", "events", stream, "", kind=LINES),

@@ -138,7 +138,25 @@ def test_a_slot_that_has_moved_and_a_group_that_waits_are_told(browser: "Browser
         assert [cell.strip() for cell in cells[:4]] == ["tp4", "halting", "0 of 4", "5"]
         page.get_by_role("link", name="tp4").click()
         page.get_by_role("heading", name="Group tp4").wait_for()
-        assert page.locator("tbody tr").count() == 5
+        assert page.locator("tbody tr").count() == 7
+        cells = page.get_by_role("region", name="Fleet").locator("td").all_inner_texts()
+        assert [" ".join(cell.split()) for cell in cells[:2]] == ["a", "halted"]
+        assert cells[5] == "ring 0 is verifying"
+        page.context.close()
+
+
+def test_the_fleet_and_its_engine_are_told_beside_the_groups(browser: "Browser") -> None:
+    with standing("busy") as web:
+        page = visit(browser, web, "groups", 1200, "light")
+        told = page.get_by_role("region", name="Fleet")
+        cells = [" ".join(cell.split()) for cell in told.locator("td").all_inner_texts()]
+        assert [cells[0], cells[1], cells[4], cells[5]] == ["a", "not well", "b", "unknown"]
+        assert cells[7] == "chip 3 is isolated cmgr release 3"
+        assert "no node answers systemctl status etcd" in page.locator("main").inner_text().replace("\xa0", " ")
+        page.context.close()
+    with standing("well") as web:
+        page = visit(browser, web, "groups", 1200, "light")
+        assert page.get_by_role("region", name="Fleet").count() == 0
         page.context.close()
 
 

@@ -9,7 +9,7 @@ import pytest
 import cmgr.web
 
 STATIC = Path(cmgr.web.__file__).parent / "static"
-LIMIT = 98_000
+LIMIT = 99_000
 """Bytes of all of them as files."""
 
 SENT_LIMIT = 40 * 1024
@@ -64,7 +64,7 @@ def test_every_text_that_is_shown_is_there_and_every_one_there_is_shown() -> Non
 
 OF_THE_SERVICE = {
     "recovered", "cleared", "isolated", "observed", "underWay", "halting", "again", "resumed",
-    "critical", "warning", "healthy", "failed",
+    "critical", "warning", "healthy", "failed", "ready", "degraded", "away", "unknown", "halted", "out",
 }  # fmt: skip
 """Words that are the service's own: outcomes, severities, phases."""
 

@@ -12,7 +12,7 @@ import { chipsView, chipView, faultsView, groupsView, groupView, historyView, sl
 const HOUR_MS = 3600e3;
 
 const state = {
-  session: null, status: null, away: null, live: false, since: null, episodes: null, faults: null, lines: null, slots: null, groups: null,
+  session: null, status: null, away: null, live: false, since: null, episodes: null, faults: null, lines: null, slots: null, groups: null, fleet: null,
   timelines: new Map(), explained: new Map(), measured: null, series: {}, told: false, missing: null, dialog: null, toast: "", entry: null,
   laneWidth: 0, limits: { episodes: 200, lines: 200 },
   render: () => schedule(),
@@ -111,9 +111,11 @@ const PATHS = {
   faults: () => "faults?since=90d",
   slots: () => "slots",
   groups: () => "groups",
+  fleet: () => "fleet",
 };
 // What stands on a view of its own is read while that is looked at.
-const OWN = ["slots", "groups"];
+const OWN = { slots: ["slots"], groups: ["groups", "fleet"] };
+const own = (view) => (OWN[view] || []).forEach(refresh);
 const asking = new Map();
 
 async function refresh(name) {
@@ -122,7 +124,7 @@ async function refresh(name) {
   asking.set(name, false);
   try {
     const told = await read(PATHS[name]());
-    state[name] = told[name === "lines" ? "notes" : name];
+    state[name] = told[name === "lines" ? "notes" : name] ?? told;
     schedule();
   } catch (refusal) { failed(refusal); }
   const again = asking.get(name);
@@ -134,7 +136,7 @@ async function needed() {
   const route = routeOf();
   const [name, id] = route.path.split("/");
   if (name === "episodes" && id) await timeline(Number(id));
-  if (OWN.includes(name)) refresh(name);
+  own(name);
   if (name === "history" && route.query.get("lines") === "all") refresh("lines");
   if (name === "chips" && id && !state.told) {
     state.told = true;
@@ -181,8 +183,7 @@ const HEARD = {
     state.live = true;
     setClock(told.at);
     if (!before || before.service.since !== told.service.since) for (const name of ["episodes", "faults"]) refresh(name);
-    const [here] = routeOf().path.split("/");
-    if (before && OWN.includes(here)) refresh(here);
+    if (before) own(routeOf().path.split("/")[0]);
   },
   away(told) {
     if (!state.away) state.since = new Date().toISOString();

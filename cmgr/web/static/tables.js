@@ -128,7 +128,21 @@ export function groupsView(state, route) {
       html`<a href="#/groups/${encodeURIComponent(group.name)}">${group.name}</a>`,
       badge(whole(group) ? "good" : group.phase === "running" ? "bad" : "busy", word(group.phase)),
       `${group.members.length - group.down} ${t("of")} ${group.size || group.members.length}`, group.round || "", time(group.since), said(group.reason),
-    ])) : empty(t("noGroups"))}`)}`;
+    ])) : empty(t("noGroups"))}`)}${fleetCard(state.fleet)}`;
+}
+
+const APPLIANCE = { ready: "good", running: "good", degraded: "warn", away: "bad", failed: "bad", unknown: "calm", out: "calm" };
+const applianceBadge = (state) => badge(APPLIANCE[state] || "busy", word(state));
+
+function fleetCard(fleet) {
+  if (!fleet?.engine) return nothing;
+  const { up, why, hint } = fleet.engine;
+  return card(t("fleet"), html`
+    ${up ? nothing : html`<p>${applianceBadge("away")} ${said(why)} ${advice(hint)}</p>`}
+    ${fleet.remarks.map((text) => html`<p>${said(text)}</p>`)}
+    ${table(t("fleet"), [t("name"), t("state"), t("sinceWhen"), t("reason")], fleet.appliances.map((a) => [
+      a.name, applianceBadge(a.state), time(a.gone || a.since), a.wrong.map((w) => html`<div>${said(w.text)} ${advice(w.hint)}</div>`),
+    ]))}`);
 }
 
 export function groupView(state, name) {
@@ -140,6 +154,9 @@ export function groupView(state, name) {
     ${card(t("members"), table(t("members"), [t("name"), t("state"), t("chips"), t("sinceWhen"), t("reason")], group.members.map((m) => [
       m.name, m.running ? badge("good", t("running")) : m.held ? badge("held", t("held")) : badge("bad", t("down")), chipLinks(m.chips), time(m.since), said(m.reason),
     ])))}
+    ${group.fleet ? card(t("fleet"), table(t("fleet"), [t("name"), t("state"), t("round"), t("members"), t("sinceWhen"), t("reason")], group.fleet.appliances.map((a) => [
+      a.name, applianceBadge(a.state), a.round, a.containers.join(", "), time(a.since), said(a.reason),
+    ]))) : nothing}
     ${card(t("history"), group.history.length ? table(t("history"), [t("round"), t("began"), t("length"), t("outcome"), t("cause")], group.history.map((r) => [
       r.number, time(r.began), span((Date.parse(r.ended) - Date.parse(r.began)) / 1000), outcomeBadge(r.outcome, word(r.outcome)), said(r.cause),
     ])) : empty(t("noRounds")))}`;

@@ -4,6 +4,7 @@ const TEXTS = {
   slots: ["Slots", "槽位"], noSlots: ["There are no such slots.", "没有符合条件的槽位。"], atHome: ["at home", "在原芯片"], moved: ["moved", "已迁移"],
   movedFrom: ["moved from {chips}", "自 {chips} 迁移"], shares: ["Shares", "分片"], template: ["Template", "模板"], lost: ["lost in the reset", "复位后丢失"], groups: ["Groups", "组"], noGroups: ["There are no such groups.", "没有符合条件的组。"],
   sinceWhen: ["Since", "开始于"], members: ["Members", "成员"], round: ["Round", "轮次"], halting: ["halting", "停止中"], again: ["again", "再次"], resumed: ["resumed", "已部分恢复"], noRounds: ["There was no round yet.", "尚无轮次。"],
+  fleet: ["Fleet", "集群"], ready: ["ready", "就绪"], degraded: ["not well", "异常"], away: ["away", "失联"], unknown: ["unknown", "未知"], halted: ["halted", "已停止"], out: ["left out", "已排除"],
   oneChip: ["Chip", "芯片"],
   ordersOff: ["Orders are switched off here: web.orders = false.", "此处不能下达指令:web.orders = false。"],
   now: ["Now", "现状"], history: ["History", "历史"], faults: ["Faults", "故障"], chips: ["Chips", "芯片"], main: ["Main", "主导航"],
