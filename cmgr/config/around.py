@@ -58,6 +58,13 @@ class Alarms:
             within=("0s", "24h"),
         ),
     ] = timedelta(seconds=60)
+    network_after: Annotated[
+        timedelta,
+        Meta(
+            "How long dead links keep new work away before that is an alarm: those of one switch die together.",
+            within=("0s", "1h"),
+        ),
+    ] = timedelta(seconds=5)
     receivers: Annotated[tuple[Receiver, ...], Meta("The receivers of alarms.")] = ()
 
 

@@ -1,5 +1,6 @@
 """Alarms of the real service: what a receiver is told of whole episodes, and that a bad one delays nothing."""
 
+import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from tests.support.receiver import Receiver, Script
 from tests.support.service import LATER, NOW, Service, Setting
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
+from tests.system.test_levels import rules
 
 Telling = Callable[..., Service]
 
@@ -35,9 +37,8 @@ def telling(install: Install) -> Telling:
 
 
 def tell(service: Service, *receivers: str) -> None:
+    service.more = "".join(f"[[alarms.receivers]]\n{each}\n" for each in receivers)
     service.configure({})
-    with service.config.open("a") as file:
-        file.writelines(f"[[alarms.receivers]]\n{each}\n" for each in receivers)
 
 
 def to(receiver: Receiver, *more: str) -> str:
@@ -138,6 +139,34 @@ def test_receivers_can_change_while_the_service_runs(telling: Telling, receiver:
     assert receiver.until_event("isolated")["repeated"], "one that is new is told what stands"
     service.inject(0)
     receiver.until_event("recovered")
+
+
+DEAD_LINK = "81078603"
+LASTS = {"EventId": [DEAD_LINK], "FaultTimeout": 1, "RecoverTimeout": 1, "FaultHandling": "PreSeparateNPU"}
+
+
+def test_the_dead_links_of_all_chips_are_one_alarm_and_one_line_about_the_switch(
+    telling: Telling, receiver: Receiver, folder: Path
+) -> None:
+    service = telling(to(receiver), settings={"faults.rules": rules(folder, FaultDuration=[LASTS])})
+    service.more += "".join(f'[[sim.script]]\nchip = {chip}\ncode = "{DEAD_LINK}"\n' for chip in range(8))
+    service.configure({"alarms.network_after": "1s", "resync": "1s"})
+    service.start()
+    told = receiver.until_event("trouble")
+    assert (told["id"], told["chips"], told["codes"]) == (f"network-{DEAD_LINK}", list(range(8)), [DEAD_LINK])
+    line = f"network fault {DEAD_LINK} on chips 0-7"
+    assert told["summary"].startswith(line)
+    (row,) = service.status()["troubles"]
+    assert (row["text"], "look at the switch of chips 0-7" in row["hint"]) == (line, True)
+    shown = service.cmgr("status").out
+    assert shown.startswith(f"not well: {line}\n8 chips healthy")
+    assert set(re.findall(r"network fault \w+ on chips? [\d,-]+", shown)) == {line}
+    assert service.cmgr("faults").out.count(DEAD_LINK) == 1
+    for chip in range(8):
+        service.inject(chip, DEAD_LINK, "cleared")
+    assert receiver.until_event("trouble", 2)["status"] == "resolved"
+    assert receiver.events() == ["trouble", "trouble"]
+    assert service.resets() == ()
 
 
 def test_the_token_and_the_path_of_the_address_stay_out_of_the_log(

@@ -60,6 +60,8 @@ class Alarms:
             TroubleKind.GROUP.event: settings.down_after,
             TroubleKind.RUNTIME.event: settings.deaf_after,
         }
+        # Of an event that other kinds have, too.
+        self._network_after = settings.network_after
         self._tell = tell
         self._notes: list[Note] = []
         self._standing: Mapping[str, Alarm] | None = None
@@ -92,6 +94,8 @@ class Alarms:
 
     def _is_told(self, trouble: Trouble, at: datetime) -> bool:
         since = trouble.since or self._seen[trouble.id]
+        if trouble.kind is TroubleKind.NETWORK:
+            return at - since >= self._network_after
         return at - since >= self._after.get(trouble.kind.event, timedelta())
 
 

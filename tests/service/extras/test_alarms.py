@@ -13,6 +13,7 @@ from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.extras.alarm_forms import alerts, event
 from cmgr.service.extras.alarms import Alarm, Alarms
 from tests.model.builders import RESET, RING, SEPARATE, SINGLE, Cmgr, container, key
+from tests.model.recovery.test_pre_isolation import LINK, SHIPPED
 
 LONG = timedelta(seconds=30)
 
@@ -69,6 +70,22 @@ def test_all_of_it_at_once_is_told_in_order() -> None:
     watched.cmgr.wait(5)
     watched.look()
     assert watched.events() == [("detected", False), ("stopped", False), ("reset", False), ("recovered", True)]
+
+
+def test_links_that_die_one_after_the_other_are_told_of_together() -> None:
+    watched = Watched(Cmgr(catalog=SHIPPED))
+    watched.cmgr.fault(0, LINK)
+    watched.cmgr.wait(3)
+    for chip in range(1, 8):
+        watched.cmgr.fault(chip, LINK)
+    watched.cmgr.wait(18)
+    assert watched.look() == [], "the first is known, and the others are on their way"
+    watched.cmgr.wait(5)
+    (told,) = watched.look()
+    assert told.chips == tuple(range(8))
+    assert told.summary.startswith(f"network fault {LINK} on chips 0-7")
+    watched.cmgr.wait(60)
+    assert watched.look() == []
 
 
 def test_where_nothing_was_stopped_no_stop_is_told() -> None:
