@@ -6,19 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.config.sources import SOURCES, Machine
 from cmgr.drivers.machine.file_systems import FileSystems
 from cmgr.drivers.machine.ipmi import Ipmi, entries, sensed
 from cmgr.drivers.machine.kernel import Kernel, said
 from cmgr.drivers.machine.smart import Smart
 from cmgr.drivers.machine.source import Off, Source
 from cmgr.drivers.machine.sysfs import Disks, Memory, Raid, Sensors
+from cmgr.drivers.machine.watch import sources
 from cmgr.errors import DriverError
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages.facts import MachineTold
 from cmgr.view.machine import machine_faults
 from tests.drivers.machine.test_ipmi import LOG, SENSORS
 from tests.drivers.machine.test_kernel import OOM
-from tests.fakes.machine.tree import MOUNTS, Tree
+from tests.fakes.machine.tree import Tree
 from tests.model.builders import Cmgr
 
 SEEDS = 40
@@ -64,8 +66,19 @@ def booked(name: str, found: object) -> None:
     assert len(machine_faults(cmgr.node)) <= len(found)
 
 
+OF_FILES: list[Callable[[Path], Source]] = [Memory, Disks, Raid, Sensors, FileSystems]
+OF_LINES = [Kernel]
+OF_PROGRAMS = [Ipmi, Smart]
+
+
+def test_every_source_is_tried() -> None:
+    made = sources(Machine(), SOURCES)
+    assert {source.name for source in made} == {*SOURCES}
+    assert {type(source) for source in made} == {*OF_FILES, *OF_LINES, *OF_PROGRAMS}
+
+
 @pytest.mark.parametrize("seed", range(SEEDS))
-@pytest.mark.parametrize("kind", [Memory, Disks, Raid, Sensors, FileSystems])
+@pytest.mark.parametrize("kind", OF_FILES)
 def test_files(kind: Callable[[Path], Source], seed: int, tree: Tree) -> None:
     dice = random.Random(f"{kind} {seed}")  # noqa: S311
     files = [path for path in tree.root.rglob("*") if path.is_file()]
@@ -97,7 +110,6 @@ def test_lines(seed: int, tree: Tree) -> None:
     booked("kernel", log.look())
     booked("ipmi", sensed(mangled(SENSORS, dice)))
     booked("ipmi", [symptom for symptom, _ in entries(mangled(LOG, dice))])
-    tree.put("proc/self/mountinfo", mangled(MOUNTS, dice))
 
 
 @pytest.mark.parametrize("seed", range(6))
