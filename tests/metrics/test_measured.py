@@ -68,7 +68,8 @@ def test_what_the_chips_measure_is_served_in_base_units(install: Install, ascend
         ("cmgr_chip_utilisation_ratio", {"part": "hbm_bandwidth"}, 0.18),
         ("cmgr_chip_ecc_errors_total", {"memory": "hbm", "bits": "single"}, 30),
         ("cmgr_chip_ecc_errors_total", {"memory": "hbm", "bits": "double"}, 10),
-        ("cmgr_chip_ecc_isolated_pages", {"memory": "hbm"}, 0),
+        ("cmgr_chip_ecc_isolated_pages", {"memory": "hbm", "bits": "single"}, 2),
+        ("cmgr_chip_ecc_isolated_pages", {"memory": "hbm", "bits": "double"}, 1),
         ("cmgr_chip_voltage_volts", {"sensor": "chip"}, 0.85),
         ("cmgr_chip_clock_hertz", {"part": "aicore"}, 700e6),
         ("cmgr_chip_clock_hertz", {"part": "aicore_max"}, 900e6),
@@ -200,7 +201,7 @@ def of_a_driver(chip: ChipId, values: Mapping[str, float | str]) -> dict[tuple[s
 def test_a_driver_of_any_make_has_its_measurements_served_by_their_names_alone() -> None:
     values: dict[str, float | str] = {"power_watts": 3, "gddr_celsius": 60, "tensor_core_percent": 50}
     values |= {"gddr_used_megabytes": 2, "memory_used_megabytes": 1}
-    values |= {"ecc_l2_double_errors": 1, "ecc_l2_isolated_pages": 4, "board": "7", "serial": 9}
+    values |= {"ecc_l2_double_errors": 1, "ecc_l2_double_isolated_pages": 4, "board": "7", "serial": 9}
     assert of_a_driver(ChipId(5), values) == {
         ("cmgr_chip_temperature_celsius", "5", "gddr"): 60,
         ("cmgr_chip_power_watts", "5"): 3,
@@ -208,7 +209,7 @@ def test_a_driver_of_any_make_has_its_measurements_served_by_their_names_alone()
         ("cmgr_chip_memory_used_bytes", "5", "ddr"): MEBIBYTE,
         ("cmgr_chip_utilisation_ratio", "5", "tensor_core"): 0.5,
         ("cmgr_chip_ecc_errors_total", "5", "l2", "double"): 1,
-        ("cmgr_chip_ecc_isolated_pages", "5", "l2"): 4,
+        ("cmgr_chip_ecc_isolated_pages", "5", "l2", "double"): 4,
     }
 
 

@@ -212,8 +212,32 @@ def test_containers_without_end_do_not_make_series_without_end() -> None:
         assert all(len(label) <= 64 for labels, _ in found for label in labels), metric.name
 
 
+def test_containers_without_end_on_one_chip_hide_no_other_chip() -> None:
+    many = {c.key: c for c in (picture.running(f"n{number:04}", 0) for number in range(600))}
+    last = picture.running("last", 3)
+    found = dict(of("cmgr_chip_container_info", look(replace(machine(), containers={**many, last.key: last}))))
+    assert len(found) == MOST
+    assert found["3", "docker", "", "last"] == 1
+
+
 def test_shares_are_told_and_one_that_is_to_be_made_again_is_not_there() -> None:
     shares = (Share("100", "vir04"), Share("101", "vir02", there=False, kept=True))
     node = machine()
     node = replace(node, chips={**node.chips, ChipId(1): replace(node.chips[ChipId(1)], shares=shares)})
     assert dict(of("cmgr_chip_share_info", look(node))) == {("1", "100", "vir04"): 1, ("1", "101", "vir02"): 0}
+
+
+def test_who_uses_which_share_is_told_by_definitions_and_by_processes() -> None:
+    shares = (Share("100", aliases=frozenset({"1:100"})), Share("101"), Share("102"))
+    named = replace(picture.running("named", 1), claims=frozenset({"1:100"}))
+    down = replace(named, key=named.key._replace(id="down"), name="down", running=False)
+    node = using(machine(), 1, Process(7, "python", 1, "b", "101"), Process(8, "npu-smi", 1, "", "102"))
+    node = replace(
+        node,
+        chips={**node.chips, ChipId(1): replace(node.chips[ChipId(1)], shares=shares)},
+        containers={**node.containers, named.key: named, down.key: down},
+    )
+    assert told(of("cmgr_chip_share_container_info", look(node))) == {
+        "1 100 docker  named": 1,
+        "1 101 docker  b": 1,
+    }

@@ -38,6 +38,8 @@ _PLAIN = {
     "npu_chip_info_hbm_utilization": "hbm_bandwidth_percent",
     "npu_chip_info_hbm_ecc_total_single_bit_error_cnt": "ecc_hbm_single_errors",
     "npu_chip_info_hbm_ecc_total_double_bit_error_cnt": "ecc_hbm_double_errors",
+    "npu_chip_info_hbm_ecc_single_bit_isolated_pages_cnt": "ecc_hbm_single_isolated_pages",
+    "npu_chip_info_hbm_ecc_double_bit_isolated_pages_cnt": "ecc_hbm_double_isolated_pages",
     "npu_chip_info_total_memory": "memory_megabytes",
     "npu_chip_info_used_memory": "memory_used_megabytes",
     "npu_chip_mac_tx_pause_num": "network_sent_pause_packets",

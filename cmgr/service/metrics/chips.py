@@ -156,8 +156,8 @@ MEASURED = (
     ),
     _metric(
         "cmgr_chip_ecc_isolated_pages",
-        "Memory pages that the chip has taken out of use.",
-        "ecc_(?P<memory>[a-z0-9]+)_isolated_pages",
+        "Memory pages that the chip has taken out of use, by the errors that they had.",
+        "ecc_(?P<memory>[a-z0-9]+)_(?P<bits>single|double)_isolated_pages",
     ),
 )
 """The metrics of a driver that is a `ports.Gauge`, by the names that it measures under; others have no samples."""

@@ -1,13 +1,14 @@
 """The users of the chips, as metrics: containers, processes, and the parts of chips that these are given.
 
 These are the only metrics with names in their labels that containers and processes chose. They are cut, and there are
-at most `MOST` series of each metric, those of the lowest chips: whoever makes containers in a loop fills no Prometheus.
+at most `MOST` series of each metric, as many of each chip as there is room: whoever makes containers in a loop fills no
+Prometheus, and hides no other chip.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
-from cmgr.model.values.chips import ChipId, Process
+from cmgr.model.values.chips import ChipId, Process, Share
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
 from cmgr.service.metrics.look import Look, Samples, Table
@@ -28,9 +29,17 @@ def _cut(text: str) -> str:
 def _bounded(found: Iterable[tuple[tuple[str, ...], float]]) -> Samples:
     told: dict[tuple[str, ...], float] = {}
     for labels, value in found:
-        if len(told) < MOST or labels in told:
-            told[labels] = told.get(labels, 0.0) + value  # Names that were cut may be the same.
-    return told.items()
+        told[labels] = told.get(labels, 0.0) + value  # Names that were cut may be the same.
+    if len(told) <= MOST:
+        return told.items()
+    before: Counter[str] = Counter()
+    places: dict[tuple[str, ...], int] = {}
+    for labels in told:
+        # The chip is the first label: one series of each chip is kept before a second one of any.
+        places[labels] = before[labels[0]]
+        before[labels[0]] += 1
+    kept = set(sorted(told, key=places.__getitem__)[:MOST])
+    return ((labels, value) for labels, value in told.items() if labels in kept)
 
 
 def _labels(chip: ChipId, container: Container) -> tuple[str, ...]:
@@ -94,11 +103,34 @@ def _process_memory(look: Look) -> Samples:
     "A part of the chip: 1 when it is there, 0 when it is to be made again.",
     *("chip", "share", "template"),
 )
-def _shares(look: Look) -> Samples:
-    shares = ((chip, share) for chip, known in sorted(look.node.chips.items()) for share in known.shares)
-    return (
-        ((str(chip), _cut(share.id), _cut(share.template)), float(share.there)) for chip, share in islice(shares, MOST)
+def _share_info(look: Look) -> Samples:
+    return _bounded(
+        ((str(chip), _cut(share.id), _cut(share.template)), float(share.there)) for chip, share in _shares(look.node)
     )
+
+
+def _shares(node: Node) -> Iterator[tuple[ChipId, Share]]:
+    yield from ((chip, share) for chip, known in sorted(node.chips.items()) for share in known.shares)
+
+
+@_table.gauge(
+    "cmgr_chip_share_container_info",
+    "Always 1. A container that runs on a part of the chip: its definition names the part, or a process is on it.",
+    *("chip", "share", "runtime", "namespace", "container"),
+)
+def _share_users(look: Look) -> Samples:
+    return _bounded(dict.fromkeys(_on_shares(look.node), 1.0).items())
+
+
+def _on_shares(node: Node) -> Iterator[tuple[str, ...]]:
+    running = sorted((each for each in node.containers.values() if each.running), key=lambda each: each.key)
+    for chip, share in _shares(node):
+        report = node.reports.get(chip)
+        inside = {p.container for p in report.processes if p.share == share.id} if report is not None else set()
+        for each in running:
+            if each.key.id in inside or each.claims & share.aliases:
+                where, *who = _labels(chip, each)
+                yield where, _cut(share.id), *who
 
 
 USERS = tuple(_table.metrics)

@@ -141,7 +141,8 @@ def test_what_can_be_measured_is_measured(machine: Standin, opened: Open) -> Non
             "hbm_bandwidth_percent": 18,
             "ecc_hbm_single_errors": 30,
             "ecc_hbm_double_errors": 10,
-            "ecc_hbm_isolated_pages": 0,
+            "ecc_hbm_single_isolated_pages": 2,
+            "ecc_hbm_double_isolated_pages": 1,
         }
     }
     links = {name.partition("_")[0] for name in carried if name.startswith("hccs")}

@@ -590,7 +590,7 @@ static int utilisation(int chip, int type, uint32_t *value) {
 
 static int ecc(int chip, int type, struct ecc_info *info) {
     CALL(chip, GAUGE);
-    *info = (struct ecc_info){1, 3, 1, 30, 10, 0, 0, 0, 0};
+    *info = (struct ecc_info){1, 3, 1, 30, 10, 2, 1, 0, 0};
     return leave(type == 2 ? 0 : DCMI_UNSUPPORTED);
 }
 

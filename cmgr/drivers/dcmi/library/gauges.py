@@ -122,7 +122,8 @@ def _ecc(library: Library, place: Location) -> Values:
         if info.enable:
             values[f"ecc_{name}_single_errors"] = info.total_single
             values[f"ecc_{name}_double_errors"] = info.total_double
-            values[f"ecc_{name}_isolated_pages"] = info.isolated_single + info.isolated_double
+            values[f"ecc_{name}_single_isolated_pages"] = info.isolated_single
+            values[f"ecc_{name}_double_isolated_pages"] = info.isolated_double
     return values
 
 
