@@ -13,6 +13,10 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
+_LATE = 60.0
+"""Seconds by which events about a container may come after a list that no longer names it, and far more."""
+
+
 class Ticket(NamedTuple):
     """Says when a look began."""
 
@@ -28,6 +32,7 @@ class Memory(Generic[Key, Value]):
         self._number = 0
         self._touched: dict[Key, int] = {}
         self._last: dict[Key, Value] = {}
+        self._missed: dict[Key, float] = {}
         self._flowing_since: float | None = None
 
     @property
@@ -61,12 +66,19 @@ class Memory(Generic[Key, Value]):
         with self._lock:
             return self._forget(key)
 
-    def keep(self, keys: Collection[Key], ticket: Ticket) -> None:
-        """Forget the containers that a list, begun at this ticket, did not name."""
+    def keep(self, keys: Collection[Key], ticket: Ticket) -> set[Key]:
+        """Forget the containers that a list, begun at this ticket, did not name. Return all that are remembered.
+
+        While events flow one is remembered for a while more. Its end may be told yet, and only what is known of it
+        says whose end that is: a container with `--rm` is removed as soon as it has ended.
+        """
         with self._lock:
-            for key in self._keys().difference(keys):
-                if self._holds(key, ticket):
+            missed = {key for key in self._keys().difference(keys) if self._holds(key, ticket)}
+            self._missed = {key: self._missed.get(key, ticket.at) for key in missed}
+            for key in missed:
+                if self._flowing_since is None or ticket.at - self._missed[key] >= _LATE:
                     self._forget(key)
+            return self._keys().union(keys)
 
     # Under the lock:
 
@@ -79,4 +91,5 @@ class Memory(Generic[Key, Value]):
 
     def _forget(self, key: Key) -> Value | None:
         self._touched.pop(key, None)
+        self._missed.pop(key, None)
         return self._last.pop(key, None)

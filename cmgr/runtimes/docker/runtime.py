@@ -51,8 +51,7 @@ class DockerRuntime:
         ticket = self._known.ticket()
         with self._clients.use("list containers", self._limits.list) as client:
             rows = {str(row["Id"]): {**row, "State": str(row["State"])} for row in client.api.containers(all=True)}
-        self._known.keep(rows, ticket)
-        self._deaths.keep(rows)
+        self._deaths.keep(self._known.keep(rows, ticket))
         found, patience = list[Container](), self._limits.look
         for row in rows.values():
             described = self._listed(row, min(patience, until - time.monotonic()))

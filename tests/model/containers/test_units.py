@@ -299,6 +299,20 @@ def test_a_unit_whose_container_died_of_the_fault_is_started_again_whatever_its_
     assert booked(cmgr).running
 
 
+def test_the_end_of_a_container_counts_though_a_list_without_it_came_before() -> None:
+    cmgr = machine()
+    gone = cmgr.truth.pop(key("llm"))
+    cmgr.sees(unit(running=False, exit=Exit(137, cmgr.now)))
+    cmgr.run(ListContainers)  # Did what it ran end with it? The list is quicker than the events.
+    assert "llm" not in {c.name for c in cmgr.node.containers.values()}
+    cmgr.tell(facts.ContainerSeen(replace(gone, running=False, exit=Exit(137, cmgr.now, asked=False))))
+    cmgr.tell(facts.ContainerRemoved(gone.key))
+    assert missing(cmgr.node) == (unit_key(UNIT),)
+    cmgr.fault(0)
+    cmgr.run()
+    assert booked(cmgr).running
+
+
 def test_a_container_that_dies_while_its_unit_goes_on_is_told_until_another_is_in_its_place() -> None:
     cmgr = machine()
     cmgr.dies("llm", 1)

@@ -4,8 +4,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from cmgr.errors import ContainerGone
+from cmgr.model.values.messages.facts import ContainerRemoved, ContainerSeen
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.ports import RuntimeFact
 from cmgr.runtimes.docker.deaths import Deaths
+from cmgr.runtimes.docker.events import Event
+from cmgr.runtimes.docker.inspect import Described
+from cmgr.runtimes.docker.known import Known
+from cmgr.runtimes.docker.tell import Teller
 
 AT = datetime(2024, 5, 1, tzinfo=UTC)
 
@@ -86,3 +93,34 @@ def test_containers_that_are_no_more_are_forgotten() -> None:
         deaths.died(id_, all_seen=True)
     deaths.keep({"b", "c"})
     assert (deaths.asked("a"), deaths.asked("b")) == (None, True)
+
+
+def test_an_end_is_told_though_a_list_without_the_container_came_before_it() -> None:
+    """Docker removes a container with `--rm` at once, and a list may be quicker than the events."""
+    known, deaths, told = Known(), Deaths(), list[RuntimeFact]()
+
+    def look(id_: str) -> Described:
+        raise ContainerGone(f"cannot find {id_}")
+
+    teller = Teller(look, known, deaths, told.append, lambda: True)
+    teller.up(restarted=False)
+    web = Container(ContainerKey("docker", "", "c"), "web", running=True)
+    known.put("c", Described(web, 15, "running", True), known.ticket())
+    deaths.keep(known.keep((), known.ticket()))
+    teller.event(Event("die", "c", 1_700_000_000 * 10**9, {"exitCode": "137"}))
+    teller.event(Event("destroy", "c", 1_700_000_000 * 10**9, {}))
+    seen, removed = told[-2:]
+    assert isinstance(seen, ContainerSeen)
+    assert seen.container.exit is not None
+    assert (seen.container.running, seen.container.exit.code, seen.container.exit.asked) == (False, 137, False)
+    assert removed == ContainerRemoved(ContainerKey("docker", "", "c"))
+
+
+def test_that_somebody_asked_for_an_end_is_known_after_such_a_list() -> None:
+    known, deaths = Known(), Deaths()
+    known.flow(True)
+    known.put("c", Described(Container(ContainerKey("docker", "", "c"), "web"), 15, "running", True), known.ticket())
+    deaths.told("c")
+    deaths.keep(known.keep((), known.ticket()))
+    deaths.died("c", all_seen=True)
+    assert deaths.asked("c") is True

@@ -76,10 +76,30 @@ def test_what_a_list_does_not_name_is_forgotten_unless_it_is_newer(known: Known)
     ticket = known.ticket()
     known.touch("new")
     known.put("new", description(), known.ticket())
-    known.keep({"other"}, ticket)
+    known.flow(False)
+    assert known.keep({"other"}, ticket) == {"other", "new"}
     assert known.last("old") is None
     assert not known.is_other("theirs")
     assert known.last("new") is not None
+
+
+def test_while_events_flow_a_container_that_is_gone_is_known_until_its_end_is_told(known: Known) -> None:
+    known.put("c", description(), known.ticket())
+    known.put("theirs", description(concerns=False), known.ticket())
+    first = known.ticket()
+    assert known.keep((), first) == {"c", "theirs"}
+    assert known.keep((), first._replace(at=first.at + 59)) == {"c", "theirs"}
+    assert known.last("c") is not None
+    assert known.keep((), first._replace(at=first.at + 60)) == set()
+    assert known.last("c") is None
+
+
+def test_one_that_is_named_again_was_not_gone(known: Known) -> None:
+    known.put("c", description(), known.ticket())
+    first = known.ticket()
+    known.keep((), first)
+    known.keep({"c"}, first._replace(at=first.at + 30))
+    assert known.keep((), first._replace(at=first.at + 61)) == {"c"}
 
 
 def test_a_container_is_called_by_its_name_once_that_is_known(known: Known) -> None:
