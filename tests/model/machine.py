@@ -466,13 +466,13 @@ def compose_makes_anew(machine: Machine) -> None:
         return
     old = machine.rng.choice(found)
     assert old.composed is not None
-    key = old.key._replace(id=f"c{machine.made}")
-    machine.made += 1
+    key, machine.made = old.key._replace(id=f"c{machine.made}"), machine.made + 1
     new = replace(old, key=key, life=0, running=False, exit=None, starts=0, ill=False, frozen=False, spared=0)
     new.composed, new.armed = replace(old.composed, made=machine.now), old.policy
     # Whether cmgr has heard of its promise in time is moot; so is who starts what compose has only made.
     new.will = new.wanted = None
     machine.truth[key] = new
+    machine.ever.append(new)
     machine.hint(facts.ContainerSeen(new.told(machine.now)))
     if old.running:
         machine.dies(old, Exit(143, machine.clock(), asked=True))
