@@ -17,6 +17,7 @@ from cmgr.config.sim import Sim
 from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted
 from cmgr.errors import ConfigError, chain
 from cmgr.model.values.handling.calendar import Exercise
+from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.vendor import vendors
 from cmgr.words import counted
 
@@ -118,19 +119,24 @@ def _values(said: Iterable[Given | str]) -> tuple[dict[str, object], list[str]]:
     return values, mistakes
 
 
+_PLAYED = ("sim.script", "sim.machine")
+
+
 def _with_script(config: Config) -> Config:
     path = config.sim.script_file
     if config.driver != "sim" or not path:
         return config
     table = {"sim": parse_toml(trust.read(path), path)}
     script = [section for section in sections() if section.key == "sim"]
-    only = tuple(replace(s, settings=tuple(x for x in s.settings if x.key == "sim.script")) for s in script)
+    only = tuple(replace(s, settings=tuple(x for x in s.settings if x.key in _PLAYED)) for s in script)
     values, mistakes = _values(_from_file(table, only, path))
     if mistakes:
         raise _refused(mistakes)
-    events = values.get("sim.script", ())
+    events, others = (values.get(key, ()) for key in _PLAYED)
     assert isinstance(events, tuple)
-    return replace(config, sim=replace(config.sim, script=config.sim.script + events))
+    assert isinstance(others, tuple)
+    sim = config.sim
+    return replace(config, sim=replace(sim, script=sim.script + events, machine=sim.machine + others))
 
 
 def _refused(mistakes: list[str], hint: str = "") -> ConfigError:
@@ -300,6 +306,10 @@ def _of_sim(sim: Sim) -> Iterator[str]:
         if missing:
             numbers = ", ".join(str(chip) for chip in missing)
             yield f"{name}: there is no chip {numbers}; with sim.chips = {sim.chips} the last is {sim.chips - 1}"
+    for code in sorted({event.code for event in sim.script if is_of_machine(event.code)}):
+        yield f"sim.script: {code} is no fault of a chip, but of the machine: sim.machine"
+    for code in sorted({event.code for event in sim.machine if not is_of_machine(event.code)}):
+        yield f"sim.machine: {code} is no fault of the machine"
     yield from _doubled("sim.containers", [container.name for container in sim.containers])
     yield from _doubled("sim.divided", [f"chip {divided.chip}" for divided in sim.divided])
 

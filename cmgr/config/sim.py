@@ -29,6 +29,16 @@ class SimEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class SimMachineEvent:
+    """One line of the script of the machine around the chips."""
+
+    code: Annotated[str, Meta("The fault of the machine.", form=Form.CODE, example='"raid-failed"')]
+    part: Annotated[str, Meta('The part that has it, such as "md0".')] = ""
+    after: Annotated[timedelta, Meta("When, counted from the start of the service.", within=("0s", "30d"))] = NO_TIME
+    assertion: Annotated[Assertion, Meta("Whether the fault comes, goes, or has happened.")] = Assertion.OCCURRED
+
+
+@dataclass(frozen=True, slots=True)
 class SimProcess:
     """A process that holds a simulated chip from the start on."""
 
@@ -117,9 +127,10 @@ class Sim:
         ),
     ] = ""
     script_file: Annotated[
-        str, Meta("A TOML file with more [[script]] entries, played beside those given here.", form=Form.PATH)
+        str, Meta("A TOML file with more [[script]] and [[machine]] entries, beside those given here.", form=Form.PATH)
     ] = ""
     script: Annotated[tuple[SimEvent, ...], Meta("Faults that happen by themselves.")] = ()
+    machine: Annotated[tuple[SimMachineEvent, ...], Meta("Faults of the machine that happen by themselves.")] = ()
     divided: Annotated[tuple[SimDivided, ...], Meta("Chips that are divided; a reset takes their shares.")] = ()
     processes: Annotated[tuple[SimProcess, ...], Meta("Processes that hold chips from the start on.")] = ()
     containers: Annotated[tuple[SimContainer, ...], Meta('Pretended containers, for runtimes = ["sim"].')] = ()

@@ -159,9 +159,13 @@ def test_lists_of_tables_become_values(file: Path) -> None:
 
 
 def test_a_script_file_adds_to_the_script(file: Path, tmp_path: Path) -> None:
-    more = written(tmp_path / "script.toml", '[[script]]\nchip = 7\ncode = "A1"\nafter = "1h"\n')
+    more = written(
+        tmp_path / "script.toml", '[[script]]\nchip = 7\ncode = "A1"\nafter = "1h"\n[[machine]]\ncode = "raid-failed"\n'
+    )
     text = f'driver = "sim"\n[sim]\nscript_file = "{more}"\n[[sim.script]]\nchip = 1\ncode = "A2"\n'
-    assert [event.chip for event in from_text(file, text).sim.script] == [1, 7]
+    sim = from_text(file, text).sim
+    assert [event.chip for event in sim.script] == [1, 7]
+    assert [event.code for event in sim.machine] == ["raid-failed"]
 
 
 @pytest.mark.parametrize("text", ["[[script]]\nchip = 7\n", "[[scrip]]\n", '[[script]]\nchip = 9\ncode = "A1"', "="])

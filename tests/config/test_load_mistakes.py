@@ -69,6 +69,8 @@ def test_all_mistakes_of_all_sources_are_told_at_once_each_with_key_value_source
         ("[[sim.script]]\nchip = 3", "sim.script[1].code"),
         ('[[sim.script]]\nchip = 3\ncode = "zz"', 'sim.script[1].code = "zz"'),
         ('[[sim.script]]\nchip = 9\ncode = "A1"', "sim.script: there is no chip 9"),
+        ('[[sim.script]]\nchip = 1\ncode = "raid-failed"', "sim.script: raid-failed is no fault of a chip"),
+        ('[[sim.machine]]\ncode = "80E24E00"', "sim.machine: 80E24E00 is no fault of the machine"),
         ("[[sim.divided]]\nchip = 9", "sim.divided: there is no chip 9"),
         ("[[sim.divided]]\nchip = 1\n[[sim.divided]]\nchip = 1", "sim.divided: chip 1 is the name of more than one"),
         ('[[sim.script]]\nchip = 3\ncode = "A1"\nafer = "1s"', "did you mean sim.script[1].after?"),

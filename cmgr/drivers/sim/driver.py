@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from cmgr.config.sim import Sim, SimEvent
+from cmgr.drivers.sim import machine as sim_machine
 from cmgr.drivers.sim import world as sim_world
 from cmgr.drivers.sim.chips import NEVER, SimChips
 from cmgr.drivers.sim.world import Past, SimReset
@@ -50,6 +51,8 @@ class SimDriver:
             self._past = sim_world.load(settings.world, self._chips, now(), self._ahead()) or self._past
         self._began = self._past.began - self._ahead()
         self._script = sorted(settings.script, key=lambda event: event.after)[self._past.played :]
+        self._machine = sorted(settings.machine, key=lambda event: event.after)
+        self._machine_played = 0
         self._lose = settings.lose_events
         self._double = settings.double_events
         self._delay = settings.delay_events.total_seconds()
@@ -247,6 +250,12 @@ class SimDriver:
         if self._sweep_at <= self._now():
             self._sweep_at = self._now() + self._sweep
             facts += map(ReadNeeded, self._changed_chips())
+        # Each life finds anew what lasts, as the sources of a real machine do.
+        due = sim_machine.due(self._machine, timedelta(seconds=self._now() - self._began))
+        if due != self._machine_played:
+            self._machine_played = due
+            self._try_to_save()
+            facts.append(sim_machine.told(self._machine[:due], self._past.began))
         while self._untold and self._untold[0][0] <= self._now():
             facts.append(heapq.heappop(self._untold)[2])
         return facts
@@ -263,7 +272,9 @@ class SimDriver:
     def _pause(self) -> float | None:
         untold = self._untold[0][0] if self._untold else NEVER
         script = self._due_at(self._script[0]) if self._script else NEVER
-        soonest = min(untold, script, self._sweep_at, self._chips.next_boot())
+        later = self._machine[self._machine_played :]
+        ailing = self._began + later[0].after.total_seconds() if later else NEVER
+        soonest = min(untold, script, ailing, self._sweep_at, self._chips.next_boot())
         return None if soonest == NEVER else max(0.0, soonest - self._now())
 
     def _due_at(self, event: SimEvent) -> float:

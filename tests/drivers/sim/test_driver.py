@@ -1,15 +1,16 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from cmgr.config.sim import Sim, SimDivided, SimEvent, SimProcess
+from cmgr.config.sim import Sim, SimDivided, SimEvent, SimMachineEvent, SimProcess
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId, Process, RingId, Share, rings_of
 from cmgr.model.values.faults import Assertion
-from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
+from cmgr.model.values.messages.facts import FaultReported, MachineTold, ReadNeeded
 from cmgr.ports import ChipDriver, DriverFact
 from tests.drivers.contract import CODE, HOUR, OTHER_CODE, SOON, ChipDriverContract, Told, reported
 from tests.drivers.sim.driver import Clock, settings
@@ -164,6 +165,39 @@ def test_the_script_is_played_in_the_order_of_time(clock: Clock) -> None:
     clock.pass_by(driver, 10)
     assert reported(told.wait(4))[2:] == [(1, CODE, CLEARED), (3, OTHER_CODE, ONCE)]
     driver.close()
+
+
+def test_the_machine_ails_as_its_script_has_it_and_a_next_life_finds_what_lasts(clock: Clock, tmp_path: Path) -> None:
+    machine = (
+        SimMachineEvent("raid-failed", "md0", timedelta(seconds=2)),
+        SimMachineEvent("memory-uncorrected", "DIMM3", timedelta(seconds=3), ONCE),
+        SimMachineEvent("raid-failed", "md0", timedelta(seconds=9), CLEARED),
+        SimMachineEvent("fan-failed", "1"),
+    )
+    sim = settings(machine=machine, world=str(tmp_path / "world"))
+
+    def life(*seconds: float) -> list[tuple[list[str], bool]]:
+        driver, told = SimDriver(sim, now=clock, wall=clock), Told()
+        driver.watch(told)
+        for count, passed in enumerate(seconds, start=1):
+            clock.pass_by(driver, passed)
+            told.wait(count)
+        driver.close()
+        facts = [fact for fact in told.facts if isinstance(fact, MachineTold)]
+        marks.extend(symptom.mark for fact in facts for symptom in fact.found if symptom.mark)
+        return [([symptom.code for symptom in fact.found], fact.off) for fact in facts]
+
+    marks: list[str] = []
+    assert life(0, 2, 1) == [
+        (["fan-failed"], False),
+        (["fan-failed", "raid-failed"], False),
+        (["fan-failed", "raid-failed", "memory-uncorrected"], False),
+    ]
+    assert life(0, 6) == [
+        (["fan-failed", "raid-failed", "memory-uncorrected"], False),
+        (["fan-failed", "memory-uncorrected"], False),
+    ]
+    assert len(set(marks)) == 1, "it has happened once"
 
 
 def test_everything_that_the_settings_say_is_so_from_the_start(clock: Clock) -> None:
