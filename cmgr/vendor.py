@@ -225,11 +225,13 @@ class Export:
     `names`: what the documents are called in commands. `documents` returns each of them for this machine's name and
     time: the name of its file without the ending, and its text; none where the chips are not of this make. `events`
     returns the text of the document `events`, made of lines of the history, the oldest first, for this machine's name.
+    `described` takes a document's name, that of its file, and its text, and returns what the cluster's command shows.
     """
 
     names: tuple[str, ...]
     documents: Callable[[Any, str, datetime], Mapping[str, tuple[str, bytes]]]
     events: Callable[[Iterable[Any], str], bytes]
+    described: Callable[[str, str, str], str]
 
 
 @cache

@@ -1,7 +1,9 @@
 """The command that prints what programs of a cluster read of a machine's chips: export."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -9,6 +11,11 @@ from cmgr.cli import source
 from cmgr.cli.options import Common
 from cmgr.cli.text import out
 from cmgr.service.door.client import document
+
+
+class Shown(StrEnum):
+    JSON = "json"
+    DESCRIBE = "describe"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +27,9 @@ class ExportOptions(Common):
             help="deviceinfo, nodeinfo, switchinfo, fault-node, events, or cluster-device, -node or -switch.",
         ),
     ]
+    output: Annotated[
+        Shown, typer.Option("--output", "-o", help="The document, or what kubectl describe cm shows.")
+    ] = Shown.JSON
 
 
 def export(options: ExportOptions) -> int:
@@ -27,5 +37,7 @@ def export(options: ExportOptions) -> int:
 
     With export.dir the service keeps all of them as files.
     """
-    out.lines([document(source.socket_of(options), f"export/{options.name}").decode()])
+    described = "?described=true" if options.output is Shown.DESCRIBE else ""
+    told = document(source.socket_of(options), f"export/{quote(options.name, safe='')}{described}").decode()
+    out.lines(told.split("\n"))
     return 0

@@ -34,11 +34,13 @@ class Exports:
         self._thread = threading.Thread(target=self._keep, name="exports", daemon=True)
         self.trouble = ""
 
-    def text(self, name: str) -> bytes:
-        """Return the document of this name. Raises `NotThere`."""
+    def text(self, name: str, *, described: bool = False) -> bytes:
+        """Return the document of this name, bare or as the cluster's own command shows it. Raises `NotThere`."""
         found = self._documents()
         if name in found:
-            return found[name][1]
+            file, text = found[name]
+            (export,) = (each for each in exports() if name in each.names)
+            return export.described(name, file, text.decode()).encode() if described else text
         known = ", ".join(sorted({EVENTS, *(name for export in exports() for name in export.names)}))
         if any(name in export.names for export in exports()):
             why = "the chips of this machine are of no make that has it"

@@ -111,6 +111,7 @@ def test_what_is_not_there_says_why_and_what_is() -> None:
         box.exports.text("podinfo")
     assert "events" in unknown.value.hint
     assert box.exports.events(()) == b"[]"
+    assert b"DeviceInfoCfg:" in box.exports.text("deviceinfo", described=True)
     others = Box("", machine(model="NVIDIA H200"))
     with pytest.raises(NotThere, match="of no make that has it"):
         others.exports.events(())

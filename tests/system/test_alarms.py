@@ -2,6 +2,7 @@
 
 import re
 import signal
+import socket
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -162,6 +163,9 @@ def test_the_dead_links_of_all_chips_are_one_alarm_and_one_line_about_the_switch
     assert shown.startswith(f"not well: {line}\n8 chips healthy")
     assert set(re.findall(r"network fault \w+ on chips? [\d,-]+", shown)) == {line}
     assert service.cmgr("faults").out.count(DEAD_LINK) == 1
+    head, *_, end = service.cmgr("export", "switchinfo", "-o", "describe").out.splitlines()
+    assert (head, end) == (f"Name:         mindx-dl-deviceinfo-{socket.gethostname()}", "Events:  <none>")
+    assert '"NodeStatus":"SubHealthy"' in service.cmgr("export", "switchinfo").out
     for chip in range(8):
         service.inject(chip, DEAD_LINK, "cleared")
     assert receiver.until_event("trouble", 2)["status"] == "resolved"

@@ -94,9 +94,15 @@ class _Picture:
                 isolated = fault_class is FaultClass.CHIP and chip in self._node.isolations
                 if told or isolated:
                     # Without an active code, too: no reader shall start anything there.
-                    found.append((kind, chip, max(gravest, Handling.SeparateNPU) if isolated else gravest, told))
+                    found.append((kind, chip, max(gravest, self._isolated(chip)) if isolated else gravest, told))
         # In the order of the types within a chip the network comes first, as in the vendor's own example.
         return sorted(found, key=lambda one: (one[1], one[0] != TYPES[FaultClass.NETWORK]))
+
+    def _isolated(self, chip: ChipId) -> Handling:
+        """Return the word for why the chip is isolated: that of a rule that only a person ends, where it was one."""
+        code = self._node.isolations[chip].code
+        tally = self._node.tallies.get((chip, code)) if code is not None else None
+        return max(Handling.SeparateNPU, tally.handling if tally is not None else Handling.NotHandleFault)
 
     def _told(
         self, chip: ChipId, faults: list[Fault], fault_class: FaultClass
@@ -319,8 +325,28 @@ def _documents(node: Node, host: str, at: datetime) -> Mapping[str, tuple[str, b
     return {name: (file, compact(make(node, host, at))) for name, (file, make) in made.items()}
 
 
+_KEYS = {
+    "deviceinfo": ("kube-system", "DeviceInfoCfg"),
+    "switchinfo": ("kube-system", "SwitchInfoCfg"),
+    "nodeinfo": ("mindx-dl", "NodeInfo"),
+    "fault-node": ("volcano-system", "fault-node"),
+}
+"""The namespace of a document's ConfigMap, and its key there. Those of ClusterD have their own name as the key."""
+
+
+def described(name: str, file: str, text: str) -> str:
+    """Return the document as `kubectl describe cm` shows its ConfigMap."""
+    space, key = _KEYS.get(name, ("mindx-dl", file))
+    labels = "<none>" if name in _KEYS else "mx-consumer-volcano=true"
+    if name == "switchinfo":
+        file = file.replace("switchinfo", "deviceinfo", 1)  # It stands in the ConfigMap of Ascend Device Plugin, too.
+    head = f"Name:         {file}\nNamespace:    {space}\nLabels:       {labels}\nAnnotations:  <none>\n"
+    return f"{head}\nData\n====\n{key}:\n----\n{text}\n\n\nBinaryData\n====\n\nEvents:  <none>"
+
+
 EXPORT = Export(
     ("deviceinfo", "cluster-device", "fault-node", "switchinfo", "cluster-switch", "nodeinfo", "cluster-node"),
     _documents,
     events,
+    described,
 )

@@ -18,7 +18,7 @@ from cmgr.ports import ChipDriver, Gauge, Ranking
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door import records
 from cmgr.service.door.orders.groups import there
-from cmgr.service.door.routes import Page, Request, Stream, Unwell
+from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of
 from cmgr.service.exports import EVENTS, Exports
 from cmgr.store.reader import Reader, open_reader
 from cmgr.view import status as view
@@ -150,8 +150,11 @@ class Answers:
 
     def export(self, request: Request) -> Page:
         name = str(request.args["document"])
+        described = flag_of(request, "described")
         if name != EVENTS:
-            return Page(self.exports.text(name))
+            return Page(self.exports.text(name, described=described))
+        if described:
+            raise BadRequest(f"cannot export {EVENTS} described: they are in no ConfigMap")
         with self._read() as database:
             return Page(self.exports.events(database.notes(None, MOST_EVENTS)))
 

@@ -13,6 +13,10 @@ WHERE = (
     Arg("chip", "integer", "The chip's physical id; none: the machine around the chips."),
     Arg("part", "string", "The part of the machine that has it."),
 )
+EXPORTED = (
+    Arg("document", "string", "deviceinfo, cluster-device, fault-node, nodeinfo …", required=True),
+    Arg("described", "boolean", "As kubectl describe cm shows it, which is no JSON."),
+)
 CHIP = Arg("chip", "integer", "The chip's physical id.", required=True)
 CONTAINER = "Its name, NAMESPACE/NAME, or id."
 
@@ -60,7 +64,7 @@ def _answers(a: Answers) -> tuple[Route, ...]:
         Route("GET", "/v1/cdi", "cdi", a.cdi, "The chips as a CDI specification: cmgr cdi."),
         Route(
             "GET", "/v1/export/{document}", "export", a.export, "A document for tools of a cluster: cmgr export.",
-            (Arg("document", "string", "deviceinfo, cluster-device, fault-node, nodeinfo …", required=True),),
+            EXPORTED,
         ),
         Route("GET", "/v1/check", "check", a.check, "What is wrong with this machine's setup: cmgr check."),
         Route("GET", "/v1/health", "health", a.health, "Whether the service itself is well; 503 when it is not."),

@@ -15,6 +15,7 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.dcmi.export import EXPORT, check_code
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.faults import Assertion, Fault, FaultClass, FaultCode, Handling, Isolation, Level
+from cmgr.model.values.handling.rules import Raise, RuleKind, Tally
 from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.messages.commands import FaultSaid, Note, NoteKind
 from cmgr.model.values.node import Node
@@ -108,6 +109,36 @@ def test_what_is_isolated_without_a_fault_is_told_so_that_nobody_starts_there() 
     )
     assert (entry["npu_name"], entry["fault_handling"], entry["fault_code"]) == ("Ascend910-2", "SeparateNPU", "")
     assert "Ascend910-2" not in usable(documents(node)["deviceinfo"])
+
+
+def test_what_only_a_person_ends_is_called_so_without_a_fault_too() -> None:
+    chip, code = ChipId(2), FaultCode("80E24E00")
+    raised = Raise(RuleKind.FREQUENCY, Handling.ManuallySeparateNPU, moment(ROWS), "x", manual=True)
+    isolation = Isolation(chip, moment(ROWS), "escalation", "came 2 times", code)
+    node = replace(machine(), isolations={chip: isolation}, tallies={(chip, code): Tally(chip, code, raised=(raised,))})
+    (entry,) = json.loads(
+        json.loads(documents(node)["deviceinfo"])["DeviceInfo"]["DeviceList"]["huawei.com/Ascend910-Fault"]
+    )
+    assert (entry["fault_level"], entry["fault_code"]) == ("ManuallySeparateNPU", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "config_map", "space", "key"),
+    [
+        ("fault-node", "vcjob-fault-npu-cm", "volcano-system", "fault-node"),
+        ("deviceinfo", "mindx-dl-deviceinfo-node133", "kube-system", "DeviceInfoCfg"),
+        ("switchinfo", "mindx-dl-deviceinfo-node133", "kube-system", "SwitchInfoCfg"),
+        ("nodeinfo", "mindx-dl-nodeinfo-node133", "mindx-dl", "NodeInfo"),
+        ("cluster-node", "cluster-info-node-cm", "mindx-dl", "cluster-info-node-cm"),
+    ],
+)
+def test_a_document_is_described_as_its_config_map(name: str, config_map: str, space: str, key: str) -> None:
+    file, text = EXPORT.documents(ailing(), "node133", moment(ROWS))[name]
+    labels = "mx-consumer-volcano=true" if name.startswith("cluster-") else "<none>"
+    assert EXPORT.described(name, file, text.decode()).splitlines() == [
+        f"Name:         {config_map}", f"Namespace:    {space}", f"Labels:       {labels}", "Annotations:  <none>", "",
+        "Data", "====", f"{key}:", "----", text.decode(), "", "", "BinaryData", "====", "", "Events:  <none>",
+    ]  # fmt: skip
 
 
 def test_chips_that_recover_are_told_and_not_free() -> None:
