@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 
+from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.commands import Action, Note
@@ -27,6 +28,7 @@ from cmgr.model.values.messages.facts import (
 )
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.node import Node
+from cmgr.model.values.ranks import Device, Server
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 
 DriverFact = FaultReported | ReadNeeded | ChipsListed | Remarked | MachineTold
@@ -148,12 +150,14 @@ class Gauge(Protocol):
 class Ranking(Protocol):
     """A driver whose chips find one another in a collective by a table that somebody has to write."""
 
-    def rank_table(self, server: str, chips: Sequence[ChipId]) -> Mapping[str, object]:
-        """Return that table for these chips of this machine, in the order of their ranks; JSON can hold it.
+    def devices(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Device | DriverError]:
+        """Return for each of these chips how the others reach it, or why that is not known.
 
-        `server`: how the table is to call this machine. Any thread. Blocks up to 3 s. Safe to repeat. Raises
-        `DriverError` where a chip does not say its address: a table that is not whole is of no use.
+        Any thread. Blocks up to 3 s. Safe to repeat. Does not raise.
         """
+
+    def rank_table(self, servers: Sequence[Server]) -> Mapping[str, object]:
+        """Return that table of these machines; ranks go on from one to the next. JSON can hold it. Does not block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,9 +284,11 @@ class Fleet(Protocol):
     def write(self, group: str, document: Document, revision: int) -> Written:
         """Put the document in the place of the one with `revision`; 0: there must be none. All or nothing.
 
-        A document without members is deleted instead. Blocks up to 3 s, whatever is wrong. Any thread, many at once.
-        Safe to repeat: a second time it is stale. Raises `FleetError` when it was surely not written: the engine was
-        not reached or refused it, it has forgotten what it knew (another `born`), or this life is over.
+        A document without members is deleted instead. Before one that says that this appliance is ready the others are
+        shown what they need for the start. Blocks up to 3 s, whatever is wrong, and for that up to 6 s more. Any
+        thread, many at once. Safe to repeat: a second time it is stale. Raises `FleetError` when it was surely not
+        written: the engine was not reached or refused it, it has forgotten what it knew (another `born`), or this life
+        is over.
         """
 
     def read(self, group: str) -> Seen:

@@ -1,7 +1,9 @@
 """The keys of a fleet, and those about appliances as text and back. Pure, and strict: strangers may write them."""
 
 import hashlib
+import ipaddress
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -9,9 +11,14 @@ from typing import Any
 from cmgr.errors import FleetError
 from cmgr.fleet.document_text import APPLIANCE, FORMAT, GROUP, decoded, encoded
 from cmgr.model.values.presence import MOST_AILS, Ail, Presence
+from cmgr.model.values.ranks import MOST_DEVICES, MOST_PARTS, Device, Part, Server
 
 _LONGEST = 16 * 1024
+_LONGEST_SHOWN = 128 * 1024
+"""With rank tables of as many groups and chips as there may be."""
+
 _LONGEST_LINE = 300
+_MOST = 2**53
 _COMMAND = re.compile(r"cmgr [a-z][A-Za-z0-9 ._:=/-]{0,200}")
 """The commands that another appliance may tell a person to type."""
 
@@ -105,19 +112,23 @@ def presence_text(presence: Presence, at: datetime) -> bytes:
         "ails": [{"text": _cut(ail.text), "hint": _typed(ail.hint)} for ail in presence.ails[:MOST_AILS]],
         "more": presence.more + max(0, len(presence.ails) - MOST_AILS),
     }
-    return encoded(told)
+    # Without any it is what a cmgr reads that knows of none.
+    return encoded({**told, **({"parts": [_part_text(part) for part in presence.parts]} if presence.parts else {})})
 
 
 def presence(stored: bytes) -> tuple[Presence, datetime]:
     """Return what an appliance shows, and when it said so by its own clock. Raises `FleetError`."""
     try:
-        told = _table(stored, {"v", "at", "since", "state", "episodes", "isolated", "ails", "more"})
+        keys = {"v", "at", "since", "state", "episodes", "isolated", "ails", "more"}
+        told = {"parts": [], **_table(stored, keys, {"parts"}, _LONGEST_SHOWN)}
         ails = told["ails"]
         if not isinstance(ails, list) or len(ails) > MOST_AILS or told["state"] not in _STATES:
             raise ValueError("what it shows cannot be")
         counts = _count(told["episodes"]), _count(told["isolated"])
         listed = tuple(_ail(each) for each in ails)
-        seen = Presence(told["state"], _time(told["since"]), *counts, listed, _count(told["more"]))
+        seen = Presence(
+            told["state"], _time(told["since"]), *counts, listed, _count(told["more"]), _parts(told["parts"])
+        )
         return seen, _time(told["at"])
     except ValueError as error:
         raise FleetError(f"cannot read what an appliance shows: {error}") from None
@@ -134,9 +145,45 @@ def _typed(hint: str) -> str:
     return hint if _COMMAND.fullmatch(hint) else ""
 
 
-def _table(stored: bytes, keys: set[str]) -> dict[str, Any]:
-    told = decoded(stored, _LONGEST)
-    if not isinstance(told, dict) or told.keys() != keys or told["v"] != FORMAT:
+def _part_text(part: Part) -> dict[str, object]:
+    devices = [[device.id, device.address, device.pod, device.in_pod] for device in part.server.devices]
+    told = {"group": part.group, "round": part.round, "members": part.members, "order": part.order}
+    return {**told, "server": _cut(part.server.name), "devices": devices, "why": _cut(part.why)}
+
+
+def _parts(told: object) -> tuple[Part, ...]:
+    if not isinstance(told, list) or len(told) > MOST_PARTS:
+        raise ValueError("its rank tables cannot be")
+    found = tuple(_part(each) for each in told)
+    if len({part.group for part in found}) < len(found):
+        raise ValueError("it has two rank tables of one group")
+    return found
+
+
+def _part(told: object) -> Part:
+    if not isinstance(told, dict) or told.keys() != {"group", "round", "members", "order", "server", "devices", "why"}:
+        raise ValueError("a rank table in it has another shape than it should")
+    group, devices = told["group"], told["devices"]
+    if not isinstance(group, str) or not GROUP.fullmatch(group):
+        raise ValueError("the group of a rank table in it cannot be")
+    if not isinstance(devices, list) or len(devices) > MOST_DEVICES:
+        raise ValueError("a rank table in it cannot be")
+    server, why = Server(_line(told["server"]), tuple(_device(each) for each in devices)), _line(told["why"])
+    if not server.name or (why and devices) or len({device.id for device in server.devices}) < len(devices):
+        raise ValueError("a rank table in it cannot be")
+    return Part(group, _count(told["round"]), _count(told["members"]), _count(told["order"], -_MOST), server, why)
+
+
+def _device(told: object) -> Device:
+    if not isinstance(told, list) or len(told) != 4 or not isinstance(told[1], str) or "%" in told[1]:
+        raise ValueError("a chip of a rank table in it cannot be")
+    address = str(ipaddress.ip_address(told[1]))
+    return Device(_count(told[0]), address, None if told[2] is None else _count(told[2]), _count(told[3]))
+
+
+def _table(stored: bytes, keys: set[str], more: Set[str] = frozenset(), longest: int = _LONGEST) -> dict[str, Any]:
+    told = decoded(stored, longest)
+    if not isinstance(told, dict) or told.keys() - more != keys or told["v"] != FORMAT:
         raise ValueError(f"it does not have the keys {', '.join(sorted(keys))}")
     return told
 
@@ -157,8 +204,8 @@ def _cut(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)[:_LONGEST_LINE]
 
 
-def _count(told: object) -> int:
-    if not isinstance(told, int) or isinstance(told, bool) or not 0 <= told < 2**53:
+def _count(told: object, least: int = 0) -> int:
+    if not isinstance(told, int) or isinstance(told, bool) or not least <= told < _MOST:
         raise ValueError("a number in it cannot be")
     return told
 

@@ -8,20 +8,22 @@ silent. It also reads everything now and then, and notices a watch that has not 
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import FleetError, Unsure, sentence
 from cmgr.fleet import document_text
 from cmgr.fleet import etcd_wire as wire
+from cmgr.fleet.appliance_text import presence
 from cmgr.fleet.gateway import Away, Gateway, Stream
 from cmgr.fleet.nodes import nodes
 from cmgr.fleet.registration import RANGE, TXN, Identity, Registration
 from cmgr.fleet.roll import Roll
 from cmgr.fleet.sign import Sign
 from cmgr.model.values.handling.policy import backed_off
-from cmgr.model.values.messages.documents import NOTHING, Document, Outcome, Seen, Written
+from cmgr.model.values.messages.documents import NOTHING, Document, EntryState, Outcome, Seen, Written
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.presence import Appliance, EngineNode, FleetSeen, Presence
 from cmgr.ports import FleetFact
@@ -85,6 +87,7 @@ class EtcdFleet:
         registered = self._registration.now
         if registered is None:
             raise FleetError(f"cannot write the document of group {group}: not registered with the fleet at present")
+        self._show_ready(document, registered.same)
         key = self._keys.group(group)
         stored = document_text.text(document) if document.members else None
         order = wire.Puts(
@@ -110,6 +113,15 @@ class EtcdFleet:
             return Written(Outcome.DONE, there.mod)
         return Written(Outcome.STALE)
 
+    def _show_ready(self, document: Document, same: dict[str, bytes | None]) -> None:
+        """Before it says that we are ready: whoever reads that finds what is shown for it. Raises `FleetError`."""
+        entry = document.members.get(self.name)
+        if entry is not None and entry.state is EntryState.READY:
+            try:
+                self._sign.renew(same)
+            except Unsure as error:
+                raise FleetError(error.message, hint=error.hint) from None
+
     def read(self, group: str) -> Seen:
         try:
             page = wire.page(self._gateway.ask(RANGE, wire.range_asked(self._keys.group(group))))
@@ -120,6 +132,22 @@ class EtcdFleet:
     def show(self, look: Callable[[], Presence]) -> None:
         """Show the others what this returns. It is called every 2 s, on a thread of the fleet's, and must not raise."""
         self._sign.show(look)
+
+    def shown(self) -> Mapping[str, Presence]:
+        """Return what each appliance shows: all that was shown before this call is in it.
+
+        A text that cannot be read is left out. Any thread; blocks up to 3 s for a page of them. Raises `FleetError`.
+        """
+        found = dict[str, Presence]()
+        try:
+            keys, _ = self._all(self._keys.alive(""))
+        except Unsure as error:
+            raise FleetError(error.message, hint=error.hint) from None
+        for key in keys:
+            kind, name = self._keys.split(key.name)
+            with suppress(FleetError):
+                found |= {name: presence(key.value)[0]} if kind == "alive" else {}
+        return found
 
     def appliances(self) -> tuple[Appliance, ...]:
         """Return the appliances as they show themselves, by name. Any thread; does not block or raise."""
@@ -178,7 +206,7 @@ class EtcdFleet:
     def _follow(self) -> None:
         """Register, read everything, and follow what changes. It ends by an error: `FleetError` or `Unsure`."""
         registered = self._registration.made()
-        keys, revision = self._all()
+        keys, revision = self._all(self._keys.whole)
         stream = self._gateway.follow("/v3/watch", wire.watch_asked(self._keys.whole, revision + 1))
         self._stream = stream
         try:
@@ -194,9 +222,9 @@ class EtcdFleet:
             stream.cut()
         raise FleetError(f"cannot follow {stream.endpoint}: it closed the watch")
 
-    def _all(self) -> tuple[tuple[wire.Key, ...], int]:
-        """Return every key of the fleet as they were at one revision."""
-        first, end = wire.below(self._keys.whole)
+    def _all(self, prefix: str) -> tuple[tuple[wire.Key, ...], int]:
+        """Return every key below this as they were at one revision."""
+        first, end = wire.below(prefix)
         found: list[wire.Key] = []
         revision = 0
         while len(found) <= MOST_KEYS:
@@ -275,7 +303,7 @@ class EtcdFleet:
 
     def _resync(self) -> None:
         """Read everything, and tell every document anew."""
-        keys, revision = self._all()
+        keys, revision = self._all(self._keys.whole)
         seen = {name: key for key in keys for kind, name in (self._keys.split(key.name),) if kind == "groups"}
         for name, key in seen.items():
             self._tell_group(name, _seen(key.value, key.mod), key.mod, by_watch=False)

@@ -57,6 +57,7 @@ from cmgr.service.log import setup as logs
 from cmgr.service.loop import Loop, Step
 from cmgr.service.metrics.chips import Measuring
 from cmgr.service.metrics.page import Metrics, Sources
+from cmgr.service.ranks import Ranks
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
 from cmgr.service.timing.clock import SteadyClock, history_ends, steadied
@@ -138,6 +139,7 @@ class Service:
         self._cdi = CdiFiles(Path(config.cdi.dir), giving(self._driver.name), config.cdi.give)
         self._exports = Exports(config.export, lambda: self._loop.node, lambda: self._clock.now() + self._clock.drift())
         self._fleet = self._open_fleet()
+        self._ranks = Ranks(self._driver, self._exports.host, lambda: self._loop.node, self._fleet)
         around = replace(self._around.around, write_cdi=lambda order: self._cdi.write(order.specs))
         if self._fleet is not None:
             around = replace(around, agree=partial(agree, self._fleet))
@@ -191,7 +193,7 @@ class Service:
         for runtime in opened:
             runtime.watch(self._take)
         if self._fleet is not None:
-            self._fleet.show(self._presence)
+            self._fleet.show(lambda: replace(self._presence(), parts=self._ranks.told()))
             self._fleet.watch(self._inbox.put)
 
     def _restarted(self) -> Restarted:
@@ -324,7 +326,8 @@ class Service:
 
         orders = Orders(node, now, desk.give, read_anew, self._driver, lambda: self._config.reports, self._pretend)
         database = Path(self._config.state_dir) / NAME
-        answers = Answers(self._driver, node, self.own, now, database, look, self._cdi, self._exports, self._fleet_told)
+        seen, exports = self._fleet_told, self._exports
+        answers = Answers(self._driver, node, self.own, now, database, look, self._cdi, exports, seen, self._ranks)
         return routes(answers, orders, self._pages)
 
     def _open_door(self, table: tuple[Route, ...]) -> None:

@@ -119,11 +119,12 @@ def ranks(node: Node, name: str) -> list[ChipId]:
 
     Members go by `cmgr.order`, then by name, in which numbers count as such; the chips of one by their ids.
     """
-    members = sorted(members_of(node, name), key=lambda c: (c.order, _natural(c.name), c.key))
+    members = sorted(members_of(node, name), key=lambda c: (c.order, natural(c.name), c.key))
     return [chip for container in members for chip in sorted(_chips(node, container))]
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def natural(name: str) -> list[tuple[int, str]]:
+    """Return what sorts names as people do: numbers in them count as such."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"([0-9]+)", name)]
 
 

@@ -122,7 +122,7 @@ Make = Callable[..., One]
 
 
 @contextmanager
-def appliances(endpoints: tuple[str, ...]) -> Iterator[Make]:
+def appliances(endpoints: tuple[str, ...], lease: timedelta = LEASE) -> Iterator[Make]:
     """Yield what makes an appliance of one new fleet there, by its name."""
     prefix = f"/fleet-{secrets.token_hex(4)}"
     with ExitStack() as stack:
@@ -131,7 +131,7 @@ def appliances(endpoints: tuple[str, ...]) -> Iterator[Make]:
             name: str = "a", machine: str = "", pace: Pace = QUICK, access: Access | None = None, at: str = prefix
         ) -> One:
             word = (machine or name).encode().hex().ljust(32, "0")
-            who = Identity(name, Keys(at), lambda: word, LEASE)
+            who = Identity(name, Keys(at), lambda: word, lease)
             one = One(EtcdFleet(who, Gateway(access or Access(endpoints)), pace))
             stack.callback(one.fleet.close)
             return one

@@ -17,6 +17,7 @@ from cmgr.service.door.pages import Pages
 from cmgr.service.door.routes import Request, Route
 from cmgr.service.door.sessions import Sessions
 from cmgr.service.exports import Exports
+from cmgr.service.ranks import Ranks
 from cmgr.vendor import giving
 from cmgr.view.status import Own
 from tests.cli.scenes import NOW
@@ -39,6 +40,7 @@ def table(own: Own = WELL) -> tuple[Route, ...]:
         files,
         Exports(Export(node="box"), Node, lambda: NOW),
         lambda _: {"name": "", "engine": None, "appliances": [], "remarks": []},
+        Ranks(none, "box", Node, None),
     )
     orders = Orders(Node, lambda: NOW, lambda _: None, lambda _: {"changed": [], "after_restart": []}, none)
     return routes(answers, orders, Pages(Sessions(), lambda: NOW, orders=True))

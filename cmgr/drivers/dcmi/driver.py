@@ -25,6 +25,7 @@ from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, of_one_ring
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share
+from cmgr.model.values.ranks import Device, Server
 from cmgr.ports import Doubt, DriverFact
 
 NETWORK_SECONDS = 0.3
@@ -181,11 +182,19 @@ class DcmiDriver:
             found |= self._caller.call(owner, most, lambda: dcmi_gauges.network(self._library, place))
         return found
 
-    def rank_table(self, server: str, chips: Sequence[ChipId]) -> Mapping[str, Any]:
-        until = time.monotonic() + MEASURE_SECONDS
-        return ranktable.table((ranktable.Server(server, [self._rank(chip, until) for chip in chips]),))
+    def devices(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Device | DriverError]:
+        until, found = time.monotonic() + MEASURE_SECONDS, dict[ChipId, Device | DriverError]()
+        for chip in chips:
+            try:
+                found[chip] = self._device(chip, until)
+            except DriverError as error:
+                found[chip] = error
+        return found
 
-    def _rank(self, chip: ChipId, until: float) -> ranktable.Device:
+    def rank_table(self, servers: Sequence[Server]) -> Mapping[str, Any]:
+        return ranktable.table(servers)
+
+    def _device(self, chip: ChipId, until: float) -> Device:
         known, seconds = self._machine.find(chip), min(self._seconds, until - time.monotonic())
         if known is None or not known.here or seconds <= 0:
             raise DriverError(f"chip {chip} does not answer")
@@ -200,7 +209,7 @@ class DcmiDriver:
             raise DriverError(
                 f"chip {chip} has no address", hint=f"hccn_tool -i {chip} -ip -g shows it, -ip -s sets it"
             )
-        return ranktable.Device(chip, address, pod, number)
+        return Device(chip, address, pod, number)
 
     def trouble(self) -> tuple[str, ...]:
         return (*self._machine.troubles, *self._watch.trouble())

@@ -5,26 +5,9 @@ tables. Version 1.0; 1.2 where the chips are of SuperPods, which call each chip 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-
-@dataclass(frozen=True, slots=True)
-class Device:
-    """A chip of a server: its physical id, and its address. `pod` and `in_pod`: its SuperPod, and its number there."""
-
-    id: int
-    address: str
-    pod: int | None = None
-    in_pod: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A machine, as all others call it, and its chips in the order of their ranks."""
-
-    name: str
-    devices: Sequence[Device]
+from cmgr.model.values.ranks import Server
 
 
 def table(servers: Sequence[Server]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from cmgr.model.values.ranks import Part
+
 MOST_AILS = 8
 """So many troubles of an appliance are shown to the others."""
 
@@ -19,7 +21,8 @@ class Ail:
 class Presence:
     """The state that an appliance shows. `since`: when its service began. `episodes`: so many rings are in one.
 
-    `isolated`: so many chips are. `more`: so many troubles are not among `ails`.
+    `isolated`: so many chips are. `more`: so many troubles are not among `ails`. `parts`: what the others need of it
+    for the rank tables of groups, which people and hooks ask for.
     """
 
     state: str
@@ -28,6 +31,7 @@ class Presence:
     isolated: int = 0
     ails: tuple[Ail, ...] = ()
     more: int = 0
+    parts: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cmgr.config.spelling import duration
-from cmgr.errors import BadRequest, CmgrError, DriverError
+from cmgr.errors import BadRequest
 from cmgr.model.containers.moving.cdi import of_chips
-from cmgr.model.scope import members_of
 from cmgr.model.values.node import Node
-from cmgr.ports import ChipDriver, Gauge, Ranking
+from cmgr.ports import ChipDriver, Gauge
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door import records
 from cmgr.service.door.orders.groups import there
 from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of
 from cmgr.service.exports import EVENTS, Exports
+from cmgr.service.ranks import Ranks
 from cmgr.store.reader import Reader, open_reader
 from cmgr.view import status as view
-from cmgr.view.groups import groups, ranks, size
+from cmgr.view.groups import groups
 from cmgr.view.slots import slots
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Answers:
     exports: Exports
     seen: "Callable[[bool], group_shapes.Fleet]"
     """Returns the fleet as it is seen from here; with true the engine's nodes are asked, within 3 s."""
+    ranks: Ranks
 
     _version: Version = field(default_factory=Version)
     _picture: Version = field(default_factory=Version)
@@ -121,20 +122,8 @@ class Answers:
         return {"groups": [row for row in groups(self.node()) if row["name"] == name]}
 
     def ranktable(self, request: Request) -> Page:
-        name, node = there(request, self.node(), "make the rank table of"), self.node()
-        what = f"cannot make the rank table of group {name}"
-        if not isinstance(self.driver, Ranking):
-            raise CmgrError(f"{what}: chips of {self.driver.name} need none")
-        members, chips = members_of(node, name), ranks(node, name)
-        if len(members) < size(members):
-            raise CmgrError(f"{what}: {len(members)} of {size(members)} members are known here", hint="cmgr group")
-        if not chips or len(set(chips)) < len(chips):
-            why = "two members have the same chip" if chips else "no member has a chip"
-            raise CmgrError(f"{what}: {why}", hint=f"cmgr group {name}")
-        try:
-            return Page(json.dumps(self.driver.rank_table(self.exports.host, chips)).encode())
-        except DriverError as error:
-            raise CmgrError(f"{what}: {error.message}", hint=error.hint) from error
+        name = there(request, self.node(), "make the rank table of")
+        return Page(json.dumps(self.ranks.table(name)).encode())
 
     def fleet(self, request: Request) -> "group_shapes.Fleet":
         return self.seen(bool(request.args.get("nodes")))

@@ -1,10 +1,13 @@
 """Rank tables: their form, and the addresses that the driver is asked for."""
 
+import re
+
 import pytest
 
-from cmgr.drivers.dcmi.ranktable import Device, Server, table
+from cmgr.drivers.dcmi.ranktable import table
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId
+from cmgr.model.values.ranks import Device, Server
 from tests.drivers.dcmi.driver import open_dcmi
 from tests.fakes.dcmi.fixtures import Make, ascend, workshop
 from tests.fakes.dcmi.hosts import host_910b, host_950, host_a3
@@ -14,7 +17,7 @@ __all__ = ["ascend", "workshop"]
 
 
 def test_ranks_go_on_from_one_server_to_the_next() -> None:
-    servers = (Server("a", [Device(3, "10.0.0.3"), Device(1, "10.0.0.1")]), Server("b", [Device(0, "10.0.1.0")]))
+    servers = (Server("a", (Device(3, "10.0.0.3"), Device(1, "10.0.0.1"))), Server("b", (Device(0, "10.0.1.0"),)))
     assert table(servers) == {
         "status": "completed",
         "server_list": [
@@ -33,7 +36,7 @@ def test_ranks_go_on_from_one_server_to_the_next() -> None:
 
 
 def test_a_superpod_calls_each_chip_once_more() -> None:
-    told = table([Server("a", [Device(0, "10.0.0.1", 7, 65536)])])
+    told = table([Server("a", (Device(0, "10.0.0.1", 7, 65536),))])
     (server,) = told["server_list"]
     assert told["version"] == "1.2"
     assert server["device"] == [{"device_id": "0", "device_ip": "10.0.0.1", "super_device_id": "65536", "rank_id": "0"}]
@@ -46,22 +49,21 @@ def test_the_driver_is_asked_for_the_address_of_each_chip(ascend: Make, kind: in
     machine.set("addresses", kind)
     driver = open_dcmi(machine)
     try:
-        told = driver.rank_table("a", [ChipId(5), ChipId(2)])
+        told = driver.devices([ChipId(5), ChipId(2)])
     finally:
         driver.close()
-    (server,) = told["server_list"]
-    assert [device["device_id"] for device in server["device"]] == ["5", "2"]
-    assert server["device"][0]["device_ip"] == address
+    assert list(told) == [5, 2]
+    assert told[ChipId(5)] == Device(5, address)
 
 
 def test_chips_of_a_superpod_say_their_place_in_it(ascend: Make) -> None:
     driver = open_dcmi(ascend(host_a3()))
     try:
-        told = driver.rank_table("a", [ChipId(1)])
+        (told,) = driver.devices([ChipId(1)]).values()
     finally:
         driver.close()
-    assert told["server_list"][0]["device"][0]["super_device_id"] == str(1 << 16)
-    assert told["super_pod_list"][0]["super_pod_id"] == "7"
+    assert isinstance(told, Device)
+    assert (told.pod, told.in_pod) == (7, 1 << 16)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_chips_of_a_superpod_say_their_place_in_it(ascend: Make) -> None:
         (host_950(), "two", 0, "chip 2 does not say where it is: .*no such function"),
     ],
 )
-def test_a_table_that_is_not_whole_is_none(
+def test_of_a_chip_that_does_not_say_its_address_it_is_told_why(
     ascend: Make, chips: tuple[FakeChip, ...], family: str, answer: int, why: str
 ) -> None:
     machine = ascend(chips, family)
@@ -80,9 +82,10 @@ def test_a_table_that_is_not_whole_is_none(
     machine.answer(2, Purpose.ADDRESS, answer)
     driver = open_dcmi(machine)
     try:
-        with pytest.raises(DriverError, match=why):
-            driver.rank_table("a", [ChipId(2)])
-        with pytest.raises(DriverError, match="chip 99 does not answer"):
-            driver.rank_table("a", [ChipId(99)])
+        mute, strange = driver.devices([ChipId(2), ChipId(99)]).values()
     finally:
         driver.close()
+    assert isinstance(mute, DriverError)
+    assert re.match(why, mute.message)
+    assert isinstance(strange, DriverError)
+    assert strange.message == "chip 99 does not answer"

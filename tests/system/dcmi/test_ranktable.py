@@ -1,4 +1,6 @@
-"""The rank table of a group, printed, and written anew by the page's own hook before each start, after a move, too."""
+"""The rank table of a group, printed, and written anew by the page's own hook before each start: after a move, too, and
+over appliances.
+"""
 
 import json
 import re
@@ -11,15 +13,14 @@ import pytest
 from cmgr.service.door.client import order
 from tests.fakes.dcmi import hosts
 from tests.support.daemons.containerd import Containerd
+from tests.support.daemons.etcd import Cluster
 from tests.support.hooks import HookFolder
-from tests.support.service import Service
+from tests.support.service import Service, Setting
 from tests.support.waiting import eventually
 from tests.system import checks
 from tests.system.containers import Spec
 from tests.system.dcmi.conftest import Furnish
 from tests.system.tasks import Tasks
-
-pytestmark = pytest.mark.containerd
 
 HOOKS_PAGE = Path(__file__).parents[3] / "docs" / "hooks.md"
 
@@ -53,6 +54,7 @@ def page_hook(service: Service, to: Path) -> str:
     return str(text).replace("/run/appliance", str(to)).replace("cmgr ranktable --group", command)
 
 
+@pytest.mark.containerd
 def test_a_group_finds_the_table_of_its_chips_as_they_are_before_it_is_started(
     furnish_alone: Furnish, tasks: Tasks, tmp_path: Path
 ) -> None:
@@ -79,6 +81,57 @@ def test_a_group_finds_the_table_of_its_chips_as_they_are_before_it_is_started(
     ran = next(n for n, text in enumerate(texts) if text.startswith("hook before_start ended well"))
     assert ran < min(texts.index("rank0 runs again"), texts.index("rank1 runs again"))
     checks.each_was_stopped_once(tasks, ["rank0", "rank1"])
+
+
+PLACES = {"a": (0, 1), "b": (3, 2)}
+"""The chips of the members on each appliance: the stand-ins' addresses say no more than their numbers."""
+
+
+def with_two_members(furnish: Furnish, etcd: Cluster, place: Path, *chips: int) -> Service:
+    """Return an appliance that runs, whose hook writes the table into this place."""
+    place.mkdir()
+    hooks, name = HookFolder(place), place.name
+    fleet: dict[str, Setting] = {"fleet.engine": "etcd", "fleet.endpoints": list(etcd.endpoints), "fleet.name": name}
+    more = {"hooks.dir": str(hooks.dir), "export.node": f"machine-{name}", "fleet.prefix": "/of-rank-tables"}
+    service = furnish(hosts.host_910b_infer(4), {**fleet, **more}).service
+    service.more = "\n".join(
+        f'[[sim.containers]]\nname = "rank{n}"\nchips = [{chip}]\ngroup = "tp"\ngroup_size = 4\n'
+        for n, chip in enumerate(chips)
+    )
+    service.configure({})
+    hooks.put("before_start", after=page_hook(service, place))
+    service.start()
+    return service
+
+
+@pytest.mark.etcd
+def test_a_group_over_appliances_finds_the_whole_table_before_any_member_is_started(
+    furnish_alone: Furnish, etcd: Cluster, tmp_path: Path
+) -> None:
+    both = [with_two_members(furnish_alone, etcd, tmp_path / name, *chips) for name, chips in PLACES.items()]
+    a = both[0]
+    eventually(lambda: a.cmgr("ranktable", "--group", "tp").code == 0, "both have told their parts")
+    assert a.cmgr("group", "restart", "tp").code == 0
+    for service in both:
+        service.until_said("rank0 runs again")
+        service.until_said("rank1 runs again")
+    expected = [
+        {"server_id": f"machine-{name}", "device": [device(rank, chip) for rank, chip in ranks]}
+        for name, ranks in (("a", ((0, 0), (1, 1))), ("b", ((2, 3), (3, 2))))
+    ]
+    told = [(tmp_path / name / "tp.json").read_text() for name in PLACES] + [
+        each.cmgr("ranktable", "--group", "tp").out for each in both
+    ]
+    for text in told:
+        assert sorted(json.loads(text)["server_list"], key=lambda server: str(server["server_id"])) == expected
+    for service in both:
+        texts = [note.text for note in service.notes()]
+        assert sum(text.startswith("hook before_start ended well") for text in texts) == 2
+        assert not [text for text in texts if text.startswith("hook before_start") and "ended well" not in text]
+
+
+def device(rank: int, chip: int) -> dict[str, str]:
+    return {"device_id": str(chip), "device_ip": f"10.0.7.{chip}", "rank_id": str(rank)}
 
 
 def test_a_group_that_is_not_whole_and_one_that_is_not_there_get_no_table(furnish_alone: Furnish) -> None:
