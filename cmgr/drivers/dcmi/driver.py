@@ -202,7 +202,7 @@ class DcmiDriver:
         try:
             asked = partial(self._caller.call, owner_of(place), seconds)
             address = asked(lambda: self._library.address(place))
-            pod, number = asked(lambda: self._library.pod(place)) if in_pods else (None, 0)
+            pod, _, number = asked(lambda: self._library.pod(place)) if in_pods else (None, 0, 0)
         except DriverError as error:
             raise DriverError(f"chip {chip} does not say where it is: {error.message}") from error
         if not address:

@@ -21,8 +21,10 @@ from cmgr.vendor import Export, Line
 from cmgr.view.machine import active
 from cmgr.view.status import healthy
 
-NOT_ASKED = -2
-"""The number of a SuperPod that the driver was not asked for."""
+NOT_KNOWN, NOWHERE = -2, -1
+"""The number of a SuperPod that the driver does not tell, and of none."""
+
+_IN_NO_POD = 0xFFFFFFFF
 
 TYPES = {
     FaultClass.CHIP: "CardUnhealthy",
@@ -160,17 +162,25 @@ def check_code(document: object) -> str:
     return hashlib.sha256(compact(document)).hexdigest()
 
 
+def _in_pod(node: Node) -> Json:
+    """Return the place of the machine in a SuperPod, as the first chip tells it that does."""
+    chip = next((c for _, c in sorted(node.chips.items()) if c.pod is not None), None)
+    found = {"SuperPodID": chip.pod, "ServerIndex": chip.server} if chip is not None else {}
+    told = {key: NOT_KNOWN if (value := found.get(key)) is None else value for key in ("SuperPodID", "ServerIndex")}
+    return {key: NOWHERE if value == _IN_NO_POD else value for key, value in told.items()}
+
+
 def device_info(node: Node, _host: str, at: datetime) -> Json:
     """Return the ConfigMap of Ascend Device Plugin, mindx-dl-deviceinfo-HOST."""
     told = {"DeviceList": _device_list(node), "UpdateTime": _number(at, 1)}
-    return {"DeviceInfo": told, "SuperPodID": NOT_ASKED, "ServerIndex": NOT_ASKED, "CheckCode": check_code(told)}
+    return {"DeviceInfo": told, **_in_pod(node), "CheckCode": check_code(told)}
 
 
 def cluster_device(node: Node, host: str, at: datetime) -> Json:
     """Return the ConfigMap of ClusterD, cluster-info-device-0, for this machine alone."""
     name = f"mindx-dl-deviceinfo-{host}"
     told = {"DeviceList": _device_list(node), "UpdateTime": _number(at, 1), "CmName": name}
-    return {name: {**told, "SuperPodID": NOT_ASKED, "ServerIndex": NOT_ASKED}}
+    return {name: {**told, **_in_pod(node)}}
 
 
 def fault_node(node: Node, host: str, at: datetime) -> list[Json]:

@@ -35,6 +35,8 @@ class Known:
     serial: str = ""
     here: bool = True
     shares: tuple[Share, ...] = ()
+    pod: int | None = None
+    server: int | None = None
 
     @property
     def location(self) -> Location:
@@ -169,7 +171,11 @@ class Machine:
         )
         bus = _or_default(lambda: library.bus(location), "")
         die = _or_default(lambda: library.die(location), "")
-        return Known(place, bus, die, shares=self._shares(physical, location, ()))
+        known = Known(place, bus, die, shares=self._shares(physical, location, ()))
+        in_pod: tuple[int, int, int] | None = None
+        if topology.type_of_machine([place]) is Type.A910A3:
+            in_pod = _or_default(lambda: library.pod(location), None)
+        return known if in_pod is None else replace(known, pod=in_pod[0], server=in_pod[1])
 
     def _shares(self, chip: ChipId, location: Location, before: tuple[Share, ...]) -> tuple[Share, ...]:
         found = vdevices.shares(self._library, location, chip)
@@ -191,4 +197,5 @@ def _chip(known: Known, ring: RingId) -> Chip:
     return Chip(
         place.physical, ring, place.logical, place.card, place.device, place.name, known.bus, known.serial,
         aliases=vdevices.usual_names(place.physical), shares=known.shares,
+        pod=known.pod, server=known.server,
     )  # fmt: skip

@@ -30,7 +30,7 @@ def _refitted(hold: Hold, container: Container) -> Hold:
 
 
 def _called(known: Chip, now: Chip) -> Chip:
-    return with_shares(replace(known, aliases=now.aliases), now.shares)
+    return with_shares(replace(known, aliases=now.aliases, pod=now.pod, server=now.server), now.shares)
 
 
 def put_chips(turn: Turn, chips: Mapping[ChipId, Chip]) -> bool:

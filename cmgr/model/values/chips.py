@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NewType
 
+from cmgr.model.values.life import ThisLife
+
 ChipId = NewType("ChipId", int)
 """The physical id: the number that users, containers and device nodes say."""
 
@@ -52,7 +54,8 @@ class Chip:
     """One accelerator as the driver numbers it.
 
     `aliases`: what else a claim may call it, such as device files. `shares`: its parts, in order of their ids: those
-    that there are, and those that are to be there again.
+    that there are, and those that are to be there again. `pod`: the number of the SuperPod that it is in, and `server`
+    that of its machine there; None where the driver does not tell.
     """
 
     id: ChipId
@@ -65,6 +68,8 @@ class Chip:
     serial: str = ""
     aliases: frozenset[str] = frozenset()
     shares: tuple[Share, ...] = ()
+    pod: ThisLife[int | None] = None
+    server: ThisLife[int | None] = None
 
 
 def with_shares(chip: Chip, found: Iterable[Share]) -> Chip:

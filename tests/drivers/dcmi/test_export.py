@@ -141,6 +141,22 @@ def test_a_document_is_described_as_its_config_map(name: str, config_map: str, s
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("pod", "server", "told"),
+    [(None, None, (-2, -2)), (7, 2, (7, 2)), (0xFFFFFFFF, 0xFFFFFFFF, (-1, -1)), (7, None, (7, -2))],
+)
+def test_the_place_in_a_superpod_is_told_as_far_as_the_driver_tells_it(
+    pod: int | None, server: int | None, told: tuple[int, int]
+) -> None:
+    node = machine()
+    node = replace(node, chips={c: replace(chip, pod=pod, server=server) for c, chip in node.chips.items()})
+    for document in (
+        json.loads(documents(node)["deviceinfo"]),
+        json.loads(documents(node)["cluster-device"])["mindx-dl-deviceinfo-node133"],
+    ):
+        assert (document["SuperPodID"], document["ServerIndex"]) == told
+
+
 def test_chips_that_recover_are_told_and_not_free() -> None:
     node = machine()
     rings = {RingId(0): replace(node.rings[RingId(0)], phase=Phase.WAITING)}

@@ -60,10 +60,20 @@ def test_chips_of_a_superpod_say_their_place_in_it(ascend: Make) -> None:
     driver = open_dcmi(ascend(host_a3()))
     try:
         (told,) = driver.devices([ChipId(1)]).values()
+        found = driver.chips()
     finally:
         driver.close()
     assert isinstance(told, Device)
     assert (told.pod, told.in_pod) == (7, 1 << 16)
+    assert {(chip.pod, chip.server) for chip in found} == {(7, 3)}
+
+
+def test_other_chips_are_not_asked_for_a_superpod(ascend: Make) -> None:
+    driver = open_dcmi(ascend(host_910b()))
+    try:
+        assert {(chip.pod, chip.server) for chip in driver.chips()} == {(None, None)}
+    finally:
+        driver.close()
 
 
 @pytest.mark.parametrize(

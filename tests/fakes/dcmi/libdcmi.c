@@ -462,7 +462,7 @@ static int device_info(int chip, int command, uint32_t about, void *buffer, uint
     if (c->boot_at)
         return leave(DCMI_NOT_READY);
     if (command == POD_COMMANDS && about == 1 && *size == sizeof(struct spod_info)) {
-        *(struct spod_info *)buffer = (struct spod_info){.sdid = c->physical << 16, .super_pod_id = 7};
+        *(struct spod_info *)buffer = (struct spod_info){.sdid = c->physical << 16, .super_pod_id = 7, .server_id = 3};
         return leave(c->brother < 0 ? DCMI_UNSUPPORTED : 0);
     }
     if (command == HCCS_COMMANDS)

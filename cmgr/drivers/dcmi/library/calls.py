@@ -172,11 +172,11 @@ class Library:
             self._ask("address", place, abi.ROCE_PORT, abi.FIRST_PORT, byref(found), byref(mask))
         return str(IPv6Address(bytes(found.address))) if any(found.address) else ""
 
-    def pod(self, place: Location) -> tuple[int, int]:
-        """Return the number of the SuperPod, and that of the chip in it."""
+    def pod(self, place: Location) -> tuple[int, int, int]:
+        """Return the number of the SuperPod, and those of the machine and the chip in it."""
         found, size = abi.PodInfo(), c_uint32(ctypes.sizeof(abi.PodInfo))
         self._ask("pod", place, abi.ABOUT_POD, abi.OF_POD, byref(found), byref(size))
-        return found.super_pod_id, found.sdid
+        return found.super_pod_id, found.server_id, found.sdid
 
     def die(self, place: Location) -> str:
         info = abi.DieId()
