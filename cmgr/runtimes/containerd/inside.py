@@ -38,9 +38,9 @@ def run(looks: Looks, key: ContainerKey, command: Sequence[str], seconds: float)
         inside = _Inside(looks, key, what)
         inside.order(calls.EXEC, until, stdout=path, stderr=path, spec={"type_url": _SPEC, "value": text})
         # Begun before the start, so that no end is missed.
-        end = looks.wire.begin(calls.WAIT_PROCESS, what, key.namespace, None, **inside.names)
+        end = looks.wire.begin(calls.WAIT, what, key.namespace, None, **inside.names)
         try:
-            inside.order(calls.START_PROCESS, until)
+            inside.order(calls.START, until)
             output = _read(file, b"", end, until)
             if not end.over():
                 raise TimedOut(f"cannot {what}: it did not answer within {seconds:g} s")
