@@ -296,9 +296,12 @@ def test_a_container_on_a_slot_moves_off_an_isolated_chip(on_containerd: Install
     service.until_said("chat runs again")
     row = service.container("chat")
     assert row is not None
-    assert (row["chips"], row["slots"], row["reason"]) == ([0], ["chat"], "moved from 3 to 0")
+    # Which one is free depends on how far its own ring is by then.
+    ((chip,), slots, reason) = row["chips"], row["slots"], row["reason"]
+    assert chip != 3
+    assert (slots, reason) == (["chat"], f"moved from 3 to {chip}")
     environment = Path(f"/proc/{tasks.world.task(key)[0]}/environ").read_bytes().split(b"\0")
-    assert {b"CMGR_CHIPS=0", b"SIM_CHIPS=0"} <= set(environment)
+    assert {b"CMGR_CHIPS=%d" % chip, b"SIM_CHIPS=%d" % chip} <= set(environment)
 
 
 def test_a_container_without_a_slot_moves_off_an_isolated_chip_and_back(on_containerd: Install, tasks: Tasks) -> None:
