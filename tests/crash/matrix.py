@@ -16,7 +16,7 @@ from tests.support.figures import Figures
 EVERY = os.environ.get("CMGR_CRASH_EVERY") == "1"
 """Whether every point is tried everywhere, and not a sample."""
 
-MOST = 12
+MOST = 8
 """Deaths tried in one world where not all are: each is an episode of a service of its own."""
 
 Ends = tuple[Point, ...]
