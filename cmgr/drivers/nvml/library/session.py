@@ -11,6 +11,12 @@ from contextlib import contextmanager, suppress
 from cmgr.drivers.nvml.library.calls import EventSet, Handle, Library, Refused
 from cmgr.errors import DriverError
 
+Hears = dict[Handle, str]
+"""The GPUs that a set of events hears, each with its bus id."""
+
+Wanted = tuple[Callable[[], Collection[str]], int]
+"""Where the GPUs are, and the types of events that are wished for."""
+
 
 class InReset(DriverError):
     """The GPU is being reset, and is asked nothing."""
@@ -29,7 +35,9 @@ class Session:
         self._handles: dict[str, Handle] = {}
         self._events: EventSet | None = None
         self._is_stale = False
-        self._hears: Mapping[Handle, str] = {}
+        self._hears: Hears = {}
+        self._wanted: Wanted | None = None
+        self._next: tuple[EventSet, Hears] | None = None
         library.begin()
 
     @contextmanager
@@ -72,18 +80,43 @@ class Session:
         `buses`: where the GPUs are, asked only then.
         A GPU that cannot be registered is left out. Raises `Refused` when there can be no set.
         """
+        self._wanted = buses, types
         if self._is_stale:
-            self._is_stale = False
+            with self._changed:
+                self._is_stale = False
+                made, self._next = self._next, None
             self.drop_events()
+            if made is not None:
+                self._hear_all(*made, self._wanted)
+                self._events, self._hears = made
         if self._events is None:
-            made, hears = self._library.new_set(), {}
-            for bus in buses():
-                with suppress(Refused, InReset):
-                    handle = self.handle(bus)
-                    self._library.register(handle, types, made)
-                    hears[handle] = bus
-            self._events, self._hears = made, hears
+            self._events, self._hears = self._hear_all(self._library.new_set(), {}, self._wanted)
         return self._events, self._hears
+
+    def _hear_all(self, made: EventSet, hears: Hears, wanted: Wanted) -> tuple[EventSet, Hears]:
+        """Have the set hear every GPU that it does not hear yet and that can be registered."""
+        buses, types = wanted
+        for bus in set(buses()).difference(hears.values()):
+            with suppress(Refused, InReset):
+                handle = self.handle(bus)
+                self._library.register(handle, types, made)
+                hears[handle] = bus
+        return made, hears
+
+    def hear_soon(self) -> None:
+        """Have GPUs that were taken back heard from now on, and not only from the next wait for events on.
+
+        What they say meanwhile is kept by the set that is waited on then. Inside. Raises `Refused`.
+        """
+        if self._wanted is None:
+            return
+        made = self._hear_all(self._library.new_set(), {}, self._wanted)
+        with self._changed:
+            old, self._next = self._next, made
+            self._is_stale = True
+        if old is not None:
+            with suppress(Refused):
+                self._library.free(old[0])
 
     @property
     def is_listening(self) -> bool:
@@ -123,6 +156,7 @@ class Session:
     def _end(self) -> None:
         self.drop_events()
         self._handles.clear()
+        self._next = None
         with suppress(Refused):
             self._library.end()
 

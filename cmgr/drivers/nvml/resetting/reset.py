@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -162,11 +163,17 @@ class Resetter:
     def take_back(self, buses: Sequence[str]) -> None:
         """Let these GPUs be asked again, be as persistent as they were, and the units run. Does not raise."""
         self._ears.session.take_back(buses)
+        with suppress(DriverError):
+            self._ears.caller.call("the events", self._call_seconds, self._hear_soon)
         persistent = self._persistent(buses)
         self._transient = self._persist(buses, on=True)
         back = () if self._transient else persistent
         self._aside.promises.keep(Promised(persistent=back, resetting=tuple(buses)))
         self._aside.units.start(lambda names: self._say(f"{', '.join(names)} is started again", buses))
+
+    def _hear_soon(self) -> None:
+        with self._ears.session.inside():
+            self._ears.session.hear_soon()
 
     def trouble(self) -> tuple[str, ...]:
         """Return what was not given back."""
