@@ -2,7 +2,7 @@
 alarms go by. "All is well" is said when it is empty, and only then.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,6 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *(trouble for _, trouble in sorted(node.troubles.items())),
         *_kept_back(node),
         *(found for _, ring in sorted(node.rings.items()) for found in _ring(node, ring)),
-        *_reboot(node),
         *_chips(node),
         *_pre_isolated(node),
         *of_machine(node),
@@ -190,24 +189,23 @@ def _cured_by_reboot(node: Node) -> dict[ChipId, FaultCode]:
     return found
 
 
-def _reboot(node: Node) -> Iterator[Trouble]:
-    """Yield each such fault: once, however many chips have it, for its cause is mostly one."""
-    found = _cured_by_reboot(node)
-    for code in sorted(set(found.values())):
-        chips = tuple(chip for chip in found if found[chip] == code)
-        since = min((node.isolations[chip].since for chip in chips if chip in node.isolations), default=None)
-        text, meaning = (
-            f"only a restart of this machine brings {listed(chips)} back",
-            node.catalog.judge(code, None).meaning,
-        )
-        why = f"{code}: {one_line(meaning)}" if meaning else code
-        yield Trouble(TroubleKind.REBOOT, code, text, why, reboot_hint(node), since, chips=chips, codes=(code,))
-
-
 def _chips(node: Node) -> Iterator[Trouble]:
-    for chip in sorted({*node.chips, *node.isolations} - _cured_by_reboot(node).keys()):
+    cured = _cured_by_reboot(node)
+    yield from _reboot(node, cured)
+    for chip in sorted({*node.chips, *node.isolations} - cured.keys()):
         if why := unfit(node, chip):
             yield _chip(node, chip, why)
+
+
+def _reboot(node: Node, cured: Mapping[ChipId, FaultCode]) -> Iterator[Trouble]:
+    """Yield each such fault: once, however many chips have it, for its cause is mostly one."""
+    for code in sorted(set(cured.values())):
+        chips = tuple(chip for chip in cured if cured[chip] == code)
+        since = min((node.isolations[chip].since for chip in chips if chip in node.isolations), default=None)
+        text = f"only a restart of this machine brings {listed(chips)} back"
+        meaning = node.catalog.judge(code, None).meaning
+        why = f"{code}: {one_line(meaning)}" if meaning else code
+        yield Trouble(TroubleKind.REBOOT, code, text, why, reboot_hint(node), since, chips=chips, codes=(code,))
 
 
 def _chip(node: Node, chip: ChipId, why: str) -> Trouble:
