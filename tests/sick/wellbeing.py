@@ -1,11 +1,10 @@
 """The checks of a service while something ails it, and when the ail is over."""
 
 import json
-import re
 from pathlib import Path
 
 from tests.support.figures import Figures
-from tests.support.service import Service
+from tests.support.service import Service, resident
 from tests.support.waiting import eventually
 
 ROOM = 30 * 1024
@@ -23,9 +22,7 @@ def until_ready(service: Service) -> None:
 
 def memory(service: Service) -> int:
     """Return the service's memory in KiB."""
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{service.pid}/status").read_text())
-    assert found is not None
-    return int(found[1])
+    return resident(service.pid)
 
 
 def threads(service: Service) -> int:

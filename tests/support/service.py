@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -263,3 +264,10 @@ class Service:
     def notes(self, episode: int | None = None, kind: NoteKind | None = None) -> list[NoteRow]:
         with open_reader(self.database) as reader:
             return [n for n in reader.notes(episode, 10_000) if kind in (None, n.kind)]
+
+
+def resident(pid: int) -> int:
+    """Return the memory of a process in KiB."""
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None
+    return int(found[1])

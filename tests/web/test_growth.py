@@ -1,15 +1,14 @@
 """A page that stays open does not grow, nor does its process: half an hour of pictures and lines, in seconds."""
 
 import json
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support.browser import Told
 from tests.support.page import Web
+from tests.support.service import resident
 from tests.support.waiting import PATIENCE
 from tests.web.scene import AT, Doc, Scene
 from tests.web.standing import standing
@@ -25,8 +24,8 @@ PART = 5
 MOST_OF_PAGE = 1.5e6
 """Bytes that half an hour may add to the page: an hour of readings is kept on purpose, some 100 kB of 8 chips."""
 
-MOST_OF_PROCESS = 3e6
-"""Bytes that a thousand visitors may add to the process."""
+MOST_OF_PROCESS = 3e6 / 1024
+"""KiB that a thousand visitors may add to the process."""
 
 
 def news(scene: Scene, part: int) -> str:
@@ -92,15 +91,8 @@ def test_a_process_that_a_thousand_have_visited_has_not_grown(still: Web) -> Non
             said = still.ask("GET", "/api/faults?since=90d", Authorization=f"Bearer {secret}")
             assert said.status == 200
             still.ask("POST", "/api/leave", {}, Authorization=f"Bearer {secret}")
-        return memory(still)
+        assert still.process is not None
+        return resident(still.process.pid)
 
     before = visits(100)
     assert visits(1000) - before <= MOST_OF_PROCESS
-
-
-def memory(web: Web) -> int:
-    """Return the bytes of memory of the page's process."""
-    assert web.process is not None
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{web.process.pid}/status").read_text())
-    assert found is not None
-    return int(found[1]) * 1024
