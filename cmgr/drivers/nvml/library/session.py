@@ -106,7 +106,7 @@ class Session:
     def hear_soon(self) -> None:
         """Have GPUs that were taken back heard from now on, and not only from the next wait for events on.
 
-        What they say meanwhile is kept by the set that is waited on then. Inside. Raises `Refused`.
+        The set that is waited on then keeps their events of the time between. Inside. Raises `Refused`.
         """
         if self._wanted is None:
             return
