@@ -5,8 +5,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from bench import alone, ascend, containerd, cycles, figures, idle, moves, nvidia, page, pictures, storm
-from bench.figures import Figure
+from bench.cases import alone, ascend, containerd, cycles, idle, moves, nvidia, page, storm
+from bench.report import figures, pictures
+from bench.report.figures import Figure
 from bench.site import Site
 
 PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {

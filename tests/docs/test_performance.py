@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import figures
-from bench.figures import Figure
-from bench.pictures import FIRST_STOP, RECOVERY, first_stop, recovery
+from bench.report import figures
+from bench.report.figures import Figure
+from bench.report.pictures import FIRST_STOP, RECOVERY, first_stop, recovery
 
 RUN = [
     *(Figure(RECOVERY, f"{case}: cmgr's own share, median", own, "ms") for case, own in

@@ -4,10 +4,11 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
-from bench import idle, weather
-from bench.cycles import CHIPS
-from bench.figures import Figure, quantile
+from bench import weather
+from bench.cases import idle
+from bench.cases.cycles import CHIPS
 from bench.records import Records, of
+from bench.report.figures import Figure, quantile
 from bench.service import Service
 from bench.site import Site
 from cmgr.store.reader import open_reader

@@ -4,8 +4,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import weather
-from bench.figures import Figure
 from bench.records import Records, of
+from bench.report.figures import Figure
 from bench.service import Service
 from bench.site import Site
 from cmgr.store.reader import open_reader

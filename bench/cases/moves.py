@@ -7,9 +7,9 @@ from functools import partial
 
 from docker.types import DeviceRequest
 
-from bench.cycles import CHIPS, COUNT
-from bench.figures import Figure, quantile
+from bench.cases.cycles import CHIPS, COUNT
 from bench.records import Records, covered, of
+from bench.report.figures import Figure, quantile
 from bench.service import Plan, Service
 from bench.site import COMMAND, Site
 from cmgr.service.door.client import order

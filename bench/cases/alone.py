@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bench.figures import Figure, quantile
+from bench.report.figures import Figure, quantile
 from bench.weather import REAL, code
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog

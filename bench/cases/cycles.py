@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from bench.figures import Figure, quantile
 from bench.records import Call, Records, covered, of
+from bench.report.figures import Figure, quantile
 from bench.service import BOOT_SECONDS, Service
 from bench.site import Site
 from bench.weather import REAL

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
-from bench.cycles import CHIPS, COUNT, Cycle, recovery
-from bench.figures import Figure, quantile
+from bench.cases.cycles import CHIPS, COUNT, Cycle, recovery
 from bench.records import Records
+from bench.report.figures import Figure, quantile
 from bench.service import Plan, Service
 from bench.site import COMMAND, Site
 from tests.support.daemons.containerd import IMAGE, Containerd

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
-from bench.figures import Figure, quantile
+from bench.report.figures import Figure, quantile
 from bench.service import Service
 from bench.site import Site
 from cmgr.service.door.client import order, post

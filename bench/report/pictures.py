@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from bench.figures import Figure
+from bench.report.figures import Figure
 
-FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
+FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 
 RECOVERY = "Fault to containers running again"
 FIRST_STOP = "Fault callback to the first stop request at the runtime"

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from bench.figures import Figure, quantile
+from bench.report.figures import Figure, quantile
 from bench.service import Service, cmgr
 from bench.site import Site
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-FILE = Path(__file__).parent / "results.json"
-PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+FILE = Path(__file__).parents[1] / "results.json"
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 
 
 @dataclass(frozen=True, slots=True)
