@@ -65,12 +65,13 @@ test-newest: $(STAMP)
 	@sh tests/support/install.sh
 	@sh tests/support/newest.sh build/newest
 	@PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" sh tests/support/again.sh \
-		$(BIN)/pytest -m "docker or containerd or etcd" tests/runtimes tests/fleet tests/system/test_clients.py tests/system/test_episodes.py \
-		tests/system/test_containerd_episodes.py tests/system/test_slots.py tests/system/test_compose.py
+		$(BIN)/pytest -m "docker or containerd or etcd" tests/runtimes tests/fleet \
+		tests/system/episodes/test_episodes.py tests/system/episodes/test_containerd_episodes.py \
+		tests/system/owners/test_clients.py tests/system/owners/test_compose.py tests/system/slots/test_slots.py
 	@sh tests/support/newest.sh build/trixie trixie
 	@PATH="$(CURDIR)/build/trixie/usr/sbin:$(CURDIR)/build/trixie/usr/bin:$$PATH" sh tests/support/again.sh \
 		$(BIN)/pytest -m "docker or containerd" tests/runtimes/containerd/test_slots.py \
-		tests/system/test_containerd_episodes.py tests/system/test_slots.py
+		tests/system/episodes/test_containerd_episodes.py tests/system/slots/test_slots.py
 
 bench: $(STAMP)
 	@sh tests/support/install.sh

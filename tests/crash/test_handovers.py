@@ -14,9 +14,9 @@ import pytest
 
 from cmgr.errors import CmgrError
 from cmgr.store.reader import open_reader
+from tests.crash.crashing import Plan, program
 from tests.crash.matrix import singles
 from tests.crash.trial import ENVIRONMENT, Point
-from tests.support.crashing import Plan, program
 from tests.support.daemons.dockerd import IMAGE, OBEYS, Dockerd
 from tests.support.figures import Figures
 from tests.support.programs import program as installed

@@ -14,9 +14,9 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.service.door.client import order
 from cmgr.store.reader import open_reader
+from tests.crash.crashing import Plan, program
 from tests.crash.matrix import singles
 from tests.crash.trial import ENVIRONMENT, Point
-from tests.support.crashing import Plan, program
 from tests.support.daemons.containerd import Containerd
 from tests.support.daemons.dockerd import OBEYS
 from tests.support.figures import Figures

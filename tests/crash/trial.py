@@ -10,8 +10,8 @@ from pathlib import Path
 from cmgr.errors import CmgrError
 from cmgr.model.values.rings import Phase
 from cmgr.store.reader import open_reader
+from tests.crash.crashing import ROOT, Plan, program
 from tests.crash.worlds import Place
-from tests.support.crashing import ROOT, Plan, program
 from tests.support.service import Service
 from tests.support.waiting import eventually
 

@@ -9,8 +9,8 @@ from typing import NoReturn
 import pytest
 
 from tests.packages import dists
-from tests.packages.emulator import FOREIGN, Emulator
-from tests.packages.machine import Machine, Place
+from tests.packages.machines.emulator import FOREIGN, Emulator
+from tests.packages.machines.machine import Machine, Place
 from tests.support.daemons.daemon import CannotRun
 
 Boot = Callable[..., Machine]

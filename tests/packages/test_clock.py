@@ -11,7 +11,7 @@ import pytest
 
 from tests.fakes.clock.wallclock import WallClock
 from tests.packages.conftest import Boot
-from tests.packages.sim import episode, inject, phase, recovered, simulate
+from tests.packages.machines.sim import episode, inject, phase, recovered, simulate
 from tests.support.waiting import eventually
 
 CLOCK = "/clock"

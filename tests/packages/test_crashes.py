@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tests.packages.conftest import Boot
-from tests.packages.machine import Machine
-from tests.packages.sim import inject, phase, recovered, simulate
+from tests.packages.machines.machine import Machine
+from tests.packages.machines.sim import inject, phase, recovered, simulate
 from tests.support.daemons.dockerd import Dockerd
 from tests.support.waiting import eventually
 from tests.system.containers import Containers, Spec

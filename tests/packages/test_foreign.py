@@ -9,7 +9,7 @@ from cmgr import __version__
 from tests.fakes.dcmi.build import CannotBuild, Workshop
 from tests.packages import dists
 from tests.packages.conftest import cannot
-from tests.packages.emulator import FOREIGN, INSTALLED, LARGEST_PAGES, Chips, Emulator, compiler
+from tests.packages.machines.emulator import FOREIGN, INSTALLED, LARGEST_PAGES, Chips, Emulator, compiler
 from tests.support.daemons.containerd import Containerd
 from tests.support.daemons.daemon import CannotRun
 from tests.support.service import NOW, Service, Setting

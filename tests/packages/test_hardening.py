@@ -5,8 +5,8 @@ import re
 import pytest
 
 from tests.packages import dists
-from tests.packages.machine import Machine
-from tests.packages.sim import simulate
+from tests.packages.machines.machine import Machine
+from tests.packages.machines.sim import simulate
 
 ABOUT_THE_PROGRAM = ("#", "Type", "Exec", "Restart", "Notify", "Watchdog", "Timeout", "KillMode")
 

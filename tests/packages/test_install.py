@@ -4,8 +4,8 @@ import pytest
 
 from tests.packages import dists
 from tests.packages.conftest import Boot
-from tests.packages.machine import Machine
-from tests.packages.sim import episode, inject, recovered, simulate
+from tests.packages.machines.machine import Machine
+from tests.packages.machines.sim import episode, inject, recovered, simulate
 from tests.support.waiting import eventually
 
 

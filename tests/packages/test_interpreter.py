@@ -8,7 +8,7 @@ import pytest
 from tests.fakes.clock.wallclock import WallClock
 from tests.packages import dists
 from tests.packages.conftest import cannot
-from tests.packages.emulator import Emulator, compiler
+from tests.packages.machines.emulator import Emulator, compiler
 from tests.support.daemons.daemon import CannotRun
 
 pytestmark = pytest.mark.alone

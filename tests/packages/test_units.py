@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.packages.conftest import Boot
-from tests.packages.machine import Machine
-from tests.packages.sim import episode, inject, recovered, simulate
+from tests.packages.machines.machine import Machine
+from tests.packages.machines.sim import episode, inject, recovered, simulate
 from tests.support.daemons.dockerd import IMAGE, OBEYS, Dockerd
 from tests.support.programs import program
 from tests.support.service import LATER

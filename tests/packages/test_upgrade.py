@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.packages import dists
 from tests.packages.conftest import Boot
-from tests.packages.machine import Machine, Place
-from tests.packages.sim import CONFIGURATION, episode, inject, phase, recovered, simulate
+from tests.packages.machines.machine import Machine, Place
+from tests.packages.machines.sim import CONFIGURATION, episode, inject, phase, recovered, simulate
 from tests.support.waiting import eventually
 
 RAISE_LEVEL = (

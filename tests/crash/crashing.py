@@ -1,4 +1,4 @@
-"""`cmgr run` that dies, or is told to end, at one point of what it does: `python -m tests.support.crashing PLAN run …`.
+"""`cmgr run` that dies, or is told to end, at one point of what it does: `python -m tests.crash.crashing PLAN run …`.
 
 The service is the real one. Everything that it opens is wrapped from outside: the store's save, and the calls into the
 driver and the runtimes. Each commit and each call, before and after, is a point with a name; points count from the

@@ -18,7 +18,7 @@ from cmgr.service.metrics.table import METRICS
 from cmgr.view.status import containers
 from tests.model.builders import T0, Cmgr, container, key, seconds
 
-PAGE = (Path(__file__).parents[2] / "docs" / "heal.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "heal.md").read_text()
 LINE = re.compile(r"^(\d\d):(\d\d):(\d\d)  (.*)$", re.MULTILINE)
 BEGAN = timedelta(hours=3)
 DEFAULT = HealPolicy()

@@ -25,7 +25,7 @@ from tests.system.conftest import Install, folder, install
 
 __all__ = ["folder", "install"]
 
-PAGE = (Path(__file__).parents[2] / "docs" / "hooks.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "hooks.md").read_text()
 SCRIPTS = re.findall(r"<!-- hook (\w+) (\d) -->\n```sh\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -1,5 +1,6 @@
-"""Ascend chips of an emulated program: `python -m tests.packages.ascend LIBRARY create | fault CHIP CODE | resets`.
+"""Ascend chips of an emulated program: `python -m tests.packages.machines.ascend LIBRARY …`.
 
+After the library stands `create`, `fault CHIP CODE` or `resets`.
 No process of this machine can load the other architecture's stand-in for libdcmi.so. So this is emulated, too.
 """
 

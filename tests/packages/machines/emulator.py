@@ -65,7 +65,7 @@ class Emulator:
 
 
 class Chips:
-    """Ascend chips behind an emulated stand-in for libdcmi.so. All orders are emulated, too: tests.packages.ascend."""
+    """Ascend chips behind an emulated stand-in for libdcmi.so. All orders are emulated, too: `machines.ascend`."""
 
     def __init__(self, emulator: Emulator, library: Path, family: str) -> None:
         self.library = library
@@ -73,7 +73,7 @@ class Chips:
         self._order("create", family)
 
     def _order(self, *words: str) -> str:
-        return self._emulator.module("tests.packages.ascend", str(self.library), *words)
+        return self._emulator.module("tests.packages.machines.ascend", str(self.library), *words)
 
     def fault(self, chip: int) -> None:
         self._order("fault", str(chip), NOW)

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from tests.cli.check.test_check import found
 from tests.cli.conftest import Home
-from tests.cli.test_check import found
 from tests.fakes.machine.tree import Tree
 
 

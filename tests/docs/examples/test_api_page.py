@@ -16,7 +16,7 @@ from tests.support.door import table
 from tests.support.service import Service
 from tests.support.waiting import PATIENCE, eventually
 
-PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+PAGE = Path(__file__).parents[3] / "docs" / "api.md"
 SOCKET = "/run/cmgr/cmgr.sock"
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="the examples are curl's")

@@ -19,7 +19,7 @@ __all__ = ["home"]
 
 pytestmark = [pytest.mark.etcd, pytest.mark.alone]
 
-PAGE = Path(__file__).parents[2] / "docs" / "fleet.md"
+PAGE = Path(__file__).parents[3] / "docs" / "fleet.md"
 ADDRESSES = {"10.0.0.1": "127.83.0.1", "10.0.0.2": "127.83.0.2", "10.0.0.3": "127.83.0.3"}
 NAMES = dict(zip(ADDRESSES, "abc", strict=True))
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tests.packages.machine import Machine
+from tests.packages.machines.machine import Machine
 from tests.support.service import NOW
 from tests.support.waiting import eventually
 

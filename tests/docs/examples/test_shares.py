@@ -16,7 +16,7 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.alone
 
-PAGE = Path(__file__).parents[2] / "docs" / "shares.md"
+PAGE = Path(__file__).parents[3] / "docs" / "shares.md"
 
 
 @pytest.fixture

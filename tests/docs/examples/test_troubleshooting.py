@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.service import NOW, Service
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "troubleshooting.md"
 QUOTES = re.findall(r"\*\*`(.+?)`\*\*", PAGE.read_text())
 

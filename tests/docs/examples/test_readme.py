@@ -28,7 +28,7 @@ from tests.docs.made.session import Example, Session, examples, plain, run
 from tests.support.service import Service
 from tests.support.waiting import eventually
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "README.md"
 COMMANDS, RECOVERY = ROOT / "docs" / "commands.md", ROOT / "docs" / "recovery.md"
 

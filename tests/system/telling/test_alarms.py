@@ -12,7 +12,7 @@ from tests.support.receiver import Receiver, Script
 from tests.support.service import LATER, NOW, Service, Setting
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
-from tests.system.test_levels import rules
+from tests.system.episodes.test_levels import rules
 
 Telling = Callable[..., Service]
 

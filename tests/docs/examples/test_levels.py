@@ -11,7 +11,7 @@ from cmgr.config.settings import Config
 from cmgr.config.tables.rules import checked
 from cmgr.config.tables.table import read_table
 
-PAGE = (Path(__file__).parents[2] / "docs" / "levels.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "levels.md").read_text()
 
 
 def blocks(language: str) -> list[str]:

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from cmgr.cli.check.rotation import rotation
+from tests.cli.check.test_check import found
 from tests.cli.conftest import Home
-from tests.cli.test_check import found
 
 FILE = "/var/log/cmgr/cmgr.log"
-SHIPPED = (Path(__file__).parents[2] / "packaging/cmgr.logrotate").read_text()
+SHIPPED = (Path(__file__).parents[3] / "packaging/cmgr.logrotate").read_text()
 
 
 @pytest.fixture
