@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from bench.cases import alone, ascend, containerd, cycles, idle, moves, nvidia, page, storm
+from bench.cases import alone, ascend, containerd, cycles, fleet, idle, moves, nvidia, page, storm
 from bench.report import figures, pictures
 from bench.report.figures import Figure
 from bench.site import Site
@@ -19,6 +19,7 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "moves": moves.run,
     "idle": idle.run,
     "page": page.run,
+    "fleet": fleet.run,
     "alone": lambda site: alone.run(site.folder),
 }
 

@@ -21,6 +21,20 @@ from cmgr.service.door.client import get
 RESET_SECONDS = 0.2
 BOOT_SECONDS = 0.3
 PRETENDED_STOP, PRETENDED_START = "100ms", "240ms"
+GROUP = "tp"
+"""The group of pretended containers over a fleet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """The place of a service in a fleet. Of pretended containers all are of one group over it.
+
+    `group_size`: how many members that has on all appliances; 0: the containers are of none.
+    """
+
+    name: str
+    endpoints: tuple[str, ...]
+    group_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +43,7 @@ class Plan:
 
     `docker`: the daemon's socket; empty: pretended containers. `library`: that of a driver, which says itself what
     chips there are; empty: simulated ones. `containerd`: its socket, instead of Docker's. `cdi`: a directory of CDI
-    files, where containers are moved off isolated chips.
+    files, where containers are moved off isolated chips. `seat`: its place in a fleet, if it has one.
     """
 
     chips: int
@@ -40,6 +54,7 @@ class Plan:
     library: str = ""
     containerd: str = ""
     cdi: str = ""
+    seat: Seat | None = None
 
     @property
     def driver(self) -> str:
@@ -199,6 +214,10 @@ def _settings(folder: Path, plan: Plan) -> Iterator[str]:
     if plan.cdi:
         yield f"cdi.dir = {json.dumps(plan.cdi)}"
         yield 'isolation.on_isolate = "stop"'
+    if plan.seat is not None:
+        yield 'fleet.engine = "etcd"'
+        yield f"fleet.name = {json.dumps(plan.seat.name)}"
+        yield f"fleet.endpoints = {json.dumps(plan.seat.endpoints)}"
     yield 'metrics.listen = ""'
     # Measured is until everything runs again: nobody waits to see whether it lasts.
     yield 'retry.settle = "0s"'
@@ -210,9 +229,17 @@ def _settings(folder: Path, plan: Plan) -> Iterator[str]:
     yield f"ring = {plan.ring}"
     yield f'reset_time = "{RESET_SECONDS * 1000:g}ms"'
     yield f'boot_time = "{BOOT_SECONDS * 1000:g}ms"'
+    yield from _pretended(plan)
+
+
+def _pretended(plan: Plan) -> Iterator[str]:
+    prefix = plan.seat.name if plan.seat is not None else "bench"
     for number in range(plan.containers if plan.runtime == "sim" else 0):
         yield "[[sim.containers]]"
-        yield f'name = "bench-{number}"'
+        yield f'name = "{prefix}-{number}"'
         yield f"chips = [{number % plan.chips}]"
         yield f'stop_time = "{PRETENDED_STOP}"'
         yield f'start_time = "{PRETENDED_START}"'
+        if plan.seat is not None and plan.seat.group_size:
+            yield f'group = "{GROUP}"'
+            yield f"group_size = {plan.seat.group_size}"

@@ -79,14 +79,14 @@ class Node(Daemon):
 
 
 class Cluster:
-    """Some nodes of one cluster. `close` ends them all."""
+    """Some nodes of one cluster, with their data in a new folder in `place`. `close` ends them all."""
 
-    def __init__(self, size: int = 1, options: Options | None = None) -> None:
+    def __init__(self, size: int = 1, options: Options | None = None, place: Path | None = None) -> None:
         for tool in ("etcd", "etcdctl"):
             if shutil.which(tool) is None:
                 raise CannotRun(f"there is no {tool}")
         self.options = options or Options()
-        self.folder = Path(tempfile.mkdtemp(prefix="cmgr-etcd-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="cmgr-etcd-", dir=place))
         self.nodes = [Node(self.folder, f"n{number}", self.options) for number in range(size)]
         self._root = ""
 
