@@ -45,7 +45,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.messages.facts import ContainerStarted, ContainerStopped, RestartPolicySet
 from cmgr.model.values.rings import Ring
-from cmgr.model.values.services.containers import NO_RESTART, Container
+from cmgr.model.values.services.containers import NO_RESTART, Container, Exit
 from cmgr.model.values.services.slots import slots_of
 from cmgr.words import span
 
@@ -301,7 +301,7 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
         turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable))
         if fact.error != hold.error:
             turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
-    elif hold.tries == 0 and fact.before is not None and not fact.before.by_itself:
+    elif hold.tries == 0 and fact.before is not None and _was_a_persons(hold, fact.before):
         # Nothing of ours was under way in an earlier life either, so somebody else had stopped it.
         had_ended(turn, hold.key, fact.before)
         if hold.disarmed:
@@ -311,9 +311,21 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
             turn.drop_hold(hold.key)
     else:
         before = fact.before if hold.tries == 0 else None
-        how = f"had died by itself (exit code {before.code})" if before is not None else "is stopped"
+        how = (
+            f"had died by itself (exit code {before.code})" if before is not None and before.by_itself else "is stopped"
+        )
         turn.note(NoteKind.RESULT, f"{hold.name} {how}", ring, container=hold.key)
         stopped(turn, hold, fact.run)
+
+
+def _was_a_persons(hold: Hold, end: Exit) -> bool:
+    """Return whether a person had stopped what our stop found down.
+
+    A container that runs again after it was held down does so mostly by its daemon, which may have ended it, too.
+    """
+    if hold.down is None:
+        return not end.by_itself
+    return end.asked is True and not end.missed
 
 
 def _tell_stop(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:

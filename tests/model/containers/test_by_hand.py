@@ -173,7 +173,15 @@ def test_a_start_right_after_the_daemon_came_up_is_not_by_hand() -> None:
     assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], True)
 
 
-@pytest.mark.parametrize(("end", "held"), [(Exit(1, T0, asked=False), True), (Exit(143, T0, asked=True), False)])
+@pytest.mark.parametrize(
+    ("end", "held"),
+    [
+        (Exit(1, T0, asked=False), True),
+        (Exit(143, T0, asked=True), False),
+        (Exit(143, T0), True),
+        (Exit(143, T0, asked=True, missed=True), True),
+    ],
+)
 def test_one_that_the_daemon_had_started_is_held_on_unless_a_person_has_stopped_it_since(end: Exit, held: bool) -> None:
     cmgr = waiting()
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
