@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.browser import Scheme, Told, violations
+from tests.support.waiting import eventually
 from tests.web.standing import go, standing, visit
 
 if TYPE_CHECKING:
@@ -111,6 +112,16 @@ def test_it_speaks_chinese_where_the_browser_does_or_the_address_says_so(browser
         page.context.close()
 
 
+def test_every_head_and_label_is_in_chinese_there(browser: "Browser") -> None:
+    with standing("trouble") as web:
+        page = visit(browser, web, "", 1200, "light", "zh-CN")
+        for place in PLACES:
+            go(page, place)
+            heads = page.locator("main :is(th, dt, h2:not(:has(.code)))").all_inner_texts()
+            assert [head for head in heads if head.isascii() and head not in ("", "cmgr")] == [], place
+        page.context.close()
+
+
 def test_filters_stand_in_the_address(browser: "Browser") -> None:
     with standing("busy") as web:
         page = visit(browser, web, "faults?all=true&chip=3", 1200, "light")
@@ -119,9 +130,8 @@ def test_filters_stand_in_the_address(browser: "Browser") -> None:
         assert set(cells) == {"3"}
         page.get_by_label("Chip").select_option("5")
         page.wait_for_url("**/#/faults?all=true&chip=5")
-        page.wait_for_function(
-            "[...document.querySelectorAll('tbody tr td:nth-child(2)')].every(td => td.innerText === '5')"
-        )
+        others = page.locator("tbody tr td[data-name=Chip]").filter(has_not_text="5")
+        eventually(lambda: others.count() == 0, "only chip 5")
         assert told.complaints == []
         page.context.close()
 

@@ -1,12 +1,10 @@
 // One episode: swim lanes over one axis of time, and the same as a list. While it goes on it grows.
 
-import { badge, card, html, nothing, now, outcomeBadge, said, seconds, span, svg, time } from "./parts.js";
-import { t, word } from "./texts.js";
+import { badge, card, html, keyOf, nothing, now, outcomeBadge, said, seconds, span, svg, time } from "./parts.js";
+import { t } from "./texts.js";
 
 const KINDS = { fault: "bad", opened: "busy", phase: "info", action: "busy", result: "good", hold: "held", isolation: "warn", warning: "warn", closed: "good" };
 const CHANGE = /^(\w+) → (\w+)/;
-
-const keyOf = (c) => `${c.runtime}/${c.namespace}/${c.id}`;
 
 // What a container does after a line of the timeline, by how the line begins or ends.
 const STEPS = [
@@ -60,15 +58,15 @@ function picture(told, width) {
   const narrow = width < 560, left = narrow ? 76 : 128, right = 12, row = 30, top = 26;
   const x = (s) => left + (s / found.whole) * (width - left - right);
   const rows = [
-    { name: t("ring", { chips: told.ring || told.episode.ring }), bars: found.bands.map((b) => ({ ...b, text: word(b.state), tone: `p-${b.state}` })) },
-    ...[...found.faults].sort(([a], [b]) => a - b).map(([chip, marks]) => ({ name: t("laneChip", { n: chip }), marks })),
-    ...(found.resets.length ? [{ name: t("resets"), bars: found.resets.map((r) => ({ ...r, tone: "p-resetting" })) }] : []),
-    ...found.containers.map((lane) => ({ name: lane.name, bars: lane.spans.map((s) => ({ ...s, text: t(s.state === "starting" ? "resumingC" : s.state), tone: `c-${s.state}` })) })),
+    { name: t("ring", { chips: told.ring || told.episode.ring }), bars: found.bands.map((b) => ({ ...b, text: t(b.state), tone: `p-${b.state}` })) },
+    ...[...found.faults].sort(([a], [b]) => a - b).map(([chip, marks]) => ({ name: t("chip", { n: chip }), marks })),
+    ...(found.resets.length ? [{ name: t("Resets"), bars: found.resets.map((r) => ({ ...r, tone: "p-resetting" })) }] : []),
+    ...found.containers.map((lane) => ({ name: lane.name, bars: lane.spans.map((s) => ({ ...s, text: t(s.state), tone: `c-${s.state}` })) })),
   ];
   const height = top + rows.length * row + 8;
   const step = STEP_SECONDS.find((s) => found.whole / s <= (narrow ? 4 : 9)) || 86400;
   const ticks = Array.from({ length: Math.floor(found.whole / step) + 1 }, (_, n) => n * step);
-  const label = t("laneText", { n: told.episode.number, cause: told.episode.cause, outcome: word(told.episode.outcome), length: span(told.episode.seconds) });
+  const label = t("laneText", { n: told.episode.number, cause: told.episode.cause, outcome: t(told.episode.outcome), length: span(told.episode.seconds) });
   return html`<svg class="lanes" width=${width} height=${height} viewBox="0 0 ${width} ${height}" role="img" aria-label=${label}>
     ${ticks.map((s) => svg`<line class="grid" x1=${x(s)} x2=${x(s)} y1=${top - 6} y2=${height - 4}></line>
       <text class="tick" x=${x(s)} y="13" text-anchor=${s === 0 ? "start" : x(s) > width - 40 ? "end" : "middle"}>${s === 0 ? "0" : `+${step < 1 ? t("s", { n: s.toFixed(1) }) : span(s).replace(".0", "")}`}</text>`)}
@@ -90,7 +88,7 @@ const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}�
 function block(bar, x) {
   const from = x(bar.from), width = Math.max(2, x(bar.to) - from);
   const room = width > (bar.text || "").length * 6.6 + 12;
-  return svg`<g class=${bar.tone}><rect x=${from} y="5" width=${width} height="20" rx="4"></rect>
+  return svg`<g class="bar ${bar.tone}"><rect x=${from} y="5" width=${width} height="20" rx="4"></rect>
     ${room ? svg`<text x=${from + 7} y="19">${bar.text}</text>` : nothing}<title>${bar.text}: ${span(bar.to - bar.from)}</title></g>`;
 }
 
@@ -104,7 +102,7 @@ function fault(mark, x) {
 
 export function episodeView(state, number) {
   const told = state.timelines.get(number);
-  if (!told) return state.missing === number ? html`<h1>${t("episode", { n: number })}</h1><p>${t("notThere")}</p>` : html`<p class="quiet">${t("looking")}</p>`;
+  if (!told) return state.missing === number ? html`<h1>${t("episode", { n: number })}</h1><p>${t("There is no such episode.")}</p>` : html`<p class="quiet">${t("Looking…")}</p>`;
   const { episode } = told;
   const chips = state.status?.rings.find((ring) => ring.id === episode.ring)?.chips;
   if (chips) told.ring = chips.length > 1 ? `${Math.min(...chips)}–${Math.max(...chips)}` : `${chips[0]}`;
@@ -112,14 +110,14 @@ export function episodeView(state, number) {
   return html`
     <section class="title">
       <h1>${t("episode", { n: episode.number })}</h1>
-      ${outcomeBadge(episode.outcome, word(episode.outcome))}
+      ${outcomeBadge(episode.outcome)}
       <p><span class="cause">${said(episode.cause)}</span> <span class="quiet">${time(episode.began)} · ${length}</span></p>
     </section>
-    ${card(t("timeline"), html`<div class="lanesbox">${state.laneWidth ? picture(told, state.laneWidth) : nothing}</div>`)}
-    ${card(t("asList"), html`<ol class="notes">${told.notes.map((note) => html`
+    ${card(t("Timeline"), html`<div class="lanesbox">${state.laneWidth ? picture(told, state.laneWidth) : nothing}</div>`)}
+    ${card(t("As a list"), html`<ol class="notes">${told.notes.map((note) => html`
       <li class=${note.kind}>
         <span class="offset">+${span(note.offset)}</span>
-        ${badge(KINDS[note.kind] || "calm", t(`k_${note.kind}`))}
+        ${badge(KINDS[note.kind] || "calm", t(note.kind))}
         <span class="text">${said(note.text)}</span>
         ${time(note.at)}
       </li>`)}</ol>`)}`;

@@ -11,13 +11,12 @@ import { chipsView, chipView, faultsView, groupsView, groupView, historyView, sl
 
 const HOUR_MS = 3600e3;
 
+// What was read stands in it under the names of PATHS, and what was heard under those of HEARD.
 const state = {
-  session: null, status: null, away: null, live: false, since: null, episodes: null, faults: null, lines: null, slots: null, groups: null, fleet: null,
-  timelines: new Map(), explained: new Map(), measured: null, series: {}, told: false, missing: null, dialog: null, toast: "", entry: null,
-  laneWidth: 0, limits: { episodes: 200, lines: 200 },
+  timelines: new Map(), explained: new Map(), series: {}, laneWidth: 0, limits: { episodes: 200, lines: 200 },
   render: () => schedule(),
-  tell(text) { state.toast = text; schedule(); setTimeout(() => { if (state.toast === text) { state.toast = ""; schedule(); } }, 6000); },
-  over() { forget(); state.session = null; state.entry = t("enterOver"); schedule(); },
+  tell(text) { state.toast = text; schedule(); setTimeout(() => { if (state.toast === text) state.tell(""); }, 6000); },
+  over() { forget(); state.session = null; state.entry = t("The session is over."); schedule(); },
   more(name) { state.limits[name] *= 5; refresh(name); },
 };
 
@@ -26,18 +25,15 @@ function routeOf() {
   return { path, query: new URLSearchParams(query || "") };
 }
 
-const VIEWS = ["", "history", "faults", "chips", "slots", "groups"];
+const VIEWS = [["", "Now"], ["history", "History"], ["faults", "Faults"], ["chips", "Chips"], ["slots", "Slots"], ["groups", "Groups"]];
+
+const ALL = { history: historyView, faults: faultsView, chips: chipsView, slots: slotsView, groups: groupsView };
+const ONE = { episodes: episodeView, chips: chipView, groups: groupView };
 
 function view(route) {
   const [name, id] = route.path.split("/");
-  const number = Number(id);
-  if (name === "episodes" && id) return episodeView(state, number);
-  if (name === "history") return historyView(state, route);
-  if (name === "faults") return faultsView(state, route);
-  if (name === "chips") return id ? chipView(state, number) : chipsView(state, route);
-  if (name === "slots") return slotsView(state, route);
-  if (name === "groups") return id ? groupView(state, decodeURIComponent(id)) : groupsView(state, route);
-  return nowView(state);
+  if (id && ONE[name]) return ONE[name](state, name === "groups" ? decodeURIComponent(id) : Number(id));
+  return (ALL[name] || nowView)(state, route);
 }
 
 // ---- Drawing. Many things happen at once in a storm: it is drawn once a frame.
@@ -70,14 +66,14 @@ function frame(route, body) {
   const other = new URL(location.href);
   other.searchParams.set("lang", lang === "zh" ? "en" : "zh");
   return html`
-    <a class="skip" href="#main" @click=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>${t("skip")}</a>
+    <a class="skip" href="#main" @click=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>${t("Skip to content")}</a>
     <header class="top">
       <a class="brand" href="#/"><img src="/static/icon.svg" alt="" width="22" height="22"><span>cmgr</span></a>
-      <nav aria-label=${t("main")}>${VIEWS.map((path) => html`
-        <a href="#/${path}" aria-current=${current === path ? "page" : nothing}>${t(path || "now")}</a>`)}</nav>
+      <nav aria-label=${t("Main")}>${VIEWS.map(([path, title]) => html`
+        <a href="#/${path}" aria-current=${current === path ? "page" : nothing}>${t(title)}</a>`)}</nav>
       <div class="right">${liveSign()}
-        <a class="lang" href="${other.search}${location.hash}" lang=${lang === "zh" ? "en" : "zh-CN"} title=${t("languageTitle")}>${t("language")}</a>
-        <button class="quiet" @click=${async () => { await leave(); state.over(); }}>${t("leave")}</button></div>
+        <a class="lang" href="${other.search}${location.hash}" lang=${lang === "zh" ? "en" : "zh-CN"}>${lang === "zh" ? "English" : "中文"}</a>
+        <button class="quiet" @click=${async () => { await leave(); state.over(); }}>${t("Leave")}</button></div>
     </header>
     <main id="main" tabindex="-1" class=${state.away ? "stale" : ""}>${body}</main>
     <footer>${own ? html`cmgr ${own.version} · ${own.driver} · ${own.runtimes.join(", ")} · ${own.strategy} · ${state.session.who}` : nothing}</footer>
@@ -93,10 +89,10 @@ function liveSign() {
 
 function gate() {
   document.title = "cmgr";
-  if (state.entry === null) return nothing;
+  if (state.entry === undefined) return nothing;
   return html`<main id="main" class="gate">
     <img src="/static/icon.svg" alt="" width="56" height="56">
-    <h1>${t("enterTitle")}</h1>
+    <h1>${t("Open the page with a link")}</h1>
     ${state.entry ? html`<p role="status">${state.entry}</p>` : nothing}
     <p>${t("enterText")}</p>
     <pre tabindex="0"><code>cmgr web</code></pre>
@@ -105,14 +101,7 @@ function gate() {
 
 // ---- Readings. Each is asked for when something says that it has changed.
 
-const PATHS = {
-  episodes: () => `episodes?limit=${state.limits.episodes}`,
-  lines: () => `history?limit=${state.limits.lines}`,
-  faults: () => "faults?since=90d",
-  slots: () => "slots",
-  groups: () => "groups",
-  fleet: () => "fleet",
-};
+const PATHS = { episodes: "episodes?limit=", lines: "history?limit=", faults: "faults?since=90d", slots: "slots", groups: "groups", fleet: "fleet" };
 // What stands on a view of its own is read while that is looked at.
 const OWN = { slots: ["slots"], groups: ["groups", "fleet"] };
 const own = (view) => (OWN[view] || []).forEach(refresh);
@@ -123,7 +112,7 @@ async function refresh(name) {
   if (asking.has(name)) { asking.set(name, true); return; }
   asking.set(name, false);
   try {
-    const told = await read(PATHS[name]());
+    const told = await read(PATHS[name] + (state.limits[name] ?? ""));
     state[name] = told[name === "lines" ? "notes" : name] ?? told;
     schedule();
   } catch (refusal) { failed(refusal); }

@@ -1,53 +1,54 @@
 // The view of what is: is all well, what is being done about it, and how every chip and service is.
 
-import { ago, advice, badge, card, chipState, containerBadge, empty, html, nothing, now, outcomeBadge, ranges, readings, said, seconds,
+import { ago, advice, badge, card, chipState, empty, html, keyOf, nothing, now, outcomeBadge, ranges, readings, said, seconds,
   sign, span, time, when } from "./parts.js";
 import { orderButtons } from "./orders.js";
-import { t, word } from "./texts.js";
+import { t } from "./texts.js";
 import { faultsPerDay, recoveryTimes } from "./plots.js";
 
-export const PHASES = ["listing", "draining", "waiting", "resetting", "verifying", "resuming"];
+const PHASES = ["listing", "draining", "waiting", "resetting", "verifying", "resuming"];
 
 // What is held for a recovery that is under way, and what is wrong beside such recoveries.
 const heldBack = (status) => status.containers.filter((c) => c.held && c.status !== "failed");
+const inEpisode = (status) => status.rings.filter((ring) => ring.episode !== null);
 function apart(status) {
-  const rings = status.rings.filter((ring) => ring.episode !== null);
-  const chips = rings.flatMap((ring) => ring.chips.map((chip) => `chip ${chip}`));
-  const own = heldBack(status).filter((c) => c.chips.some((n) => chips.includes(`chip ${n}`))).map((c) => `${c.runtime}/${c.namespace}/${c.id}`);
-  return status.troubles.filter(({ kind, about }) => kind !== "episode" && !(kind === "unhealthy" && chips.includes(about)) && !(kind === "down" && own.includes(about)));
+  const chips = inEpisode(status).flatMap((ring) => ring.chips);
+  const told = { episode: () => true, unhealthy: (about) => chips.some((n) => about === `chip ${n}`),
+    down: (about) => heldBack(status).some((c) => about === keyOf(c) && c.chips.some((n) => chips.includes(n))) };
+  return status.troubles.filter(({ kind, about }) => !told[kind]?.(about)).sort((a, b) => (b.severity === "critical") - (a.severity === "critical"));
 }
 
 export function verdict(state) {
   const { status, away } = state;
-  if (away) return { tone: "calm", mark: "off", title: t("awayTitle"), sub: status ? t("awaySub", { ago: ago(status.at) }) : "" };
+  if (away) return { tone: "calm", title: t("The service does not answer"), sub: status ? t("awaySub", { ago: ago(status.at) }) : "" };
   const real = apart(status);
   const grave = real.filter((trouble) => trouble.severity === "critical");
-  if (grave.length) return { tone: "bad", mark: "bad", title: grave.length > 1 ? t("wrongs", { n: grave.length }) : t("wrong") };
-  if (status.rings.some((ring) => ring.episode !== null)) {
+  if (grave.length) return { tone: "bad", title: grave.length > 1 ? t("wrongs", { n: grave.length }) : t("Something is wrong") };
+  if (inEpisode(status).length) {
     const waiting = heldBack(status).map((c) => c.name);
     const sub = waiting.length ? `${t("recoveringSub")} ${t("downUntil", { names: waiting.join(", ") })}` : t("recoveringSub");
-    return { tone: "busy", mark: "busy", title: t("recovering"), sub };
+    return { tone: "busy", title: t("A recovery is under way"), sub };
   }
-  if (status.service.state === "starting") return { tone: "busy", mark: "busy", title: t("starting"), sub: t("startingSub") };
-  if (real.length) return { tone: "warn", mark: "warn", title: real.length > 1 ? t("watchOuts", { n: real.length }) : t("watchOut") };
+  if (status.service.state === "starting") return { tone: "busy", title: t("cmgr is starting"), sub: t("startingSub") };
+  if (real.length) return { tone: "warn", title: real.length > 1 ? t("watchOuts", { n: real.length }) : t("Something needs a look") };
   const counts = { chips: status.chips.length, services: status.containers.length };
-  return { tone: "good", mark: "good", title: t("well"), sub: t("wellSub", counts) };
+  return { tone: "good", title: t("All is well"), sub: t("wellSub", counts) };
 }
 
 export function nowView(state) {
   const { status } = state;
   return html`
     ${hero(state)}
-    ${status.rings.filter((ring) => ring.episode !== null).map((ring) => underWay(ring, state))}
+    ${inEpisode(status).map((ring) => underWay(ring, state))}
     <div class="columns">
       <div>
-        ${card(t("rings"), status.rings.length ? html`<div class="rings">${status.rings.map((ring) => ringCard(ring, state))}</div>`
-          : empty(t("noChips")))}
+        ${card(t("Rings"), status.rings.length ? html`<div class="rings">${status.rings.map((ring) => ringCard(ring, state))}</div>`
+          : empty(t("No chips are known.")))}
         ${services(status, state)}
       </div>
       <aside>
         ${latest(state)}
-        ${state.faults ? card(t("faultsPerDay"), faultsPerDay(state.faults)) : nothing}
+        ${state.faults ? card(t("Faults per day, 90 days"), faultsPerDay(state.faults)) : nothing}
       </aside>
     </div>`;
 }
@@ -60,13 +61,12 @@ function hero(state) {
   const rows = [...apart(status), ...status.warnings.map((w) => ({ severity: "warning", text: `${w.subject}: ${w.text}`, hint: w.hint }))];
   return html`
     <section class="hero ${found.tone}">
-      <div class="mark">${sign(found.mark, 34)}</div>
+      <div class="mark">${sign(found.tone, 34)}</div>
       <div class="words">
         <div role="status"><h1>${found.title}</h1></div>
         ${found.sub ? html`<p>${found.sub} ${found.tone === "good" && last
           ? t("lastRecovery", { length: span(last.seconds), ago: ago(last.ended) }) : nothing}</p>` : nothing}
-        ${own.maintenance ? html`<p class="note">${badge("warn", own.maintenance_until
-          ? t("maintenance", { at: when(own.maintenance_until) }) : t("maintenance", { at: "" }))} ${t("maintenanceSub")}</p>` : nothing}
+        ${own.maintenance ? html`<p class="note">${badge("warn", t("maintenance", { at: own.maintenance_until ? when(own.maintenance_until) : "" }))} ${t("maintenanceSub")}</p>` : nothing}
         ${state.session.orders ? nothing : html`<p class="note quiet">${t("ordersOff")}</p>`}
         ${own.observe ? html`<p class="note">${t("observe")}</p>` : nothing}
       </div>
@@ -100,7 +100,7 @@ function troubleRow(trouble, state) {
       <div>
         <strong>${said(trouble.text)}</strong>
         ${trouble.why ? html`<span class="why">${said(trouble.why)}</span>` : nothing}
-        ${trouble.hint ? html`<span class="hint"><span class="label">${t("whatToDo")}</span> ${advice(trouble.hint)}</span>` : nothing}
+        ${trouble.hint ? html`<span class="hint"><span class="label">${t("What to do")}</span> ${advice(trouble.hint)}</span>` : nothing}
       </div>
       <div class="acts">${trouble.since ? html`<span class="when">${time(trouble.since)}</span>` : nothing} ${orderButtons(state, orders)}</div>
     </li>`;
@@ -115,25 +115,25 @@ function underWay(ring, state) {
   return html`
     <section class="card working">
       <header>
-        <h2>${name}</h2>${badge("busy", word(ring.phase))}
+        <h2>${name}</h2>${badge("busy", t(ring.phase))}
         <a class="more" href="#/episodes/${ring.episode}">${t("showEpisode", { n: ring.episode })}</a>
       </header>
       <ol class="strip" aria-label=${t("phasesOf", { ring: name })}>
         ${PHASES.map((phase, index) => html`
           <li class=${index < at ? "done" : index === at ? "current" : "next"} aria-current=${index === at ? "step" : nothing}>
             <span class="dot">${index < at ? sign("good", 12) : nothing}</span>
-            <span class="name">${word(phase)}</span>
-            <span class="unseen">${t(index < at ? "done" : index === at ? "current" : "next")}</span>
+            <span class="name">${t(phase)}</span>
+            <span class="unseen">${t(index < at ? "done" : index === at ? "now" : "to come")}</span>
           </li>`)}
       </ol>
       <p class="reason">${said(ring.reason)}</p>
       <p class="countdown">
         <span>${t("forLength", { length: seconds((now() - since) / 1000) })}</span>
-        ${left === null ? html`<span>${t("noDeadline")}</span>` : html`
+        ${left === null ? html`<span>${t("waits for an answer")}</span>` : html`
           <span class="track" aria-hidden="true"><span .style=${`width:${(share * 100).toFixed(1)}%`}></span></span>
           <span>${left >= 0 ? t("left", { length: seconds(left) }) : t("overdue", { length: seconds(left) })}</span>`}
       </p>
-      ${ring.hint ? html`<p class="hint"><span class="label">${t("whatToDo")}</span> ${advice(ring.hint)} ${orderButtons(state, ordersOf(ring.hint))}</p>` : nothing}
+      ${ring.hint ? html`<p class="hint"><span class="label">${t("What to do")}</span> ${advice(ring.hint)} ${orderButtons(state, ordersOf(ring.hint))}</p>` : nothing}
     </section>`;
 }
 
@@ -144,9 +144,9 @@ function ringCard(ring, state) {
   return html`
     <section class="ring ${busy ? "busy" : ""}">
       <header><h3>${t("ring", { chips: ranges(ring.chips) })}</h3>
-        ${busy ? badge("busy", word(ring.phase)) : badge("good", word(ring.phase))}</header>
+        ${badge(busy ? "busy" : "good", t(ring.phase))}</header>
       <div class="tiles">${chips.map((chip) => tile(chip, ring, state))}</div>
-      <p class="users">${names.length ? names.map((name) => html`<span class="pill">${name}</span>`) : html`<span class="quiet">${t("idle")}</span>`}</p>
+      <p class="users">${names.length ? names.map((name) => html`<span class="pill">${name}</span>`) : html`<span class="quiet">${t("nobody uses it")}</span>`}</p>
     </section>`;
 }
 
@@ -156,31 +156,40 @@ function tile(chip, ring, state) {
   const code = chip.faults[0]?.code;
   return html`
     <a class="tile ${tone}" href="#/chips/${chip.id}">
-      <span class="top"><span class="id"><span class="unseen">${t("oneChip")} </span>${chip.id}</span>${sign({ good: "good", bad: "bad", warn: "warn", busy: "busy" }[tone], 14)}</span>
+      <span class="id"><span class="unseen">${t("Chip")} </span>${chip.id}${sign(tone, 14)}</span>
       <span class="word">${t(key)}</span>
       <span class="reading">${code ? html`<span class="code">${code}</span>` : m.temperature === undefined ? nothing : html`${Math.round(m.temperature)} °C`}</span>
-      ${m.load === undefined ? nothing : html`<span class="load" title="${t("load")} ${Math.round(m.load)} %"><span .style=${`width:${Math.max(2, m.load)}%`}></span></span>`}
+      ${m.load === undefined ? nothing : html`<span class="load" title="${t("Load")} ${Math.round(m.load)} %"><span .style=${`width:${Math.max(2, m.load)}%`}></span></span>`}
     </a>`;
 }
 
-// Later keys are shown where the service says them: the group, project or unit of a container.
-const KINDS = [["group", "group"], ["project", "project"], ["unit", "unit"]];
+// By group, project or unit; those on their own come last.
 function gathered(containers) {
   const found = new Map();
   for (const c of containers) {
-    const [, key] = KINDS.find(([name]) => typeof c[name] === "string" && c[name]) || [null, "others"];
-    const title = key === "others" ? t("others") : t(key, { name: c[key] });
+    const key = ["group", "project", "unit"].find((name) => c[name]);
+    const title = key ? t(key, { name: c[key] }) : "";
     found.set(title, [...(found.get(title) || []), c]);
   }
-  return [...found].sort(([a], [b]) => (a === t("others")) - (b === t("others")) || a.localeCompare(b));
+  return [...found].sort(([a], [b]) => !a - !b || a.localeCompare(b));
 }
 
 function services(status, state) {
-  if (!status.containers.length) return card(t("services"), empty(t("noServices")));
+  if (!status.containers.length) return card(t("Services"), empty(t("No service uses chips.")));
   const groups = gathered(status.containers);
-  return card(t("services"), groups.map(([title, rows]) => html`
-    ${groups.length > 1 ? html`<h3 class="group">${title}</h3>` : nothing}
+  return card(t("Services"), groups.map(([title, rows]) => html`
+    ${groups.length > 1 ? html`<h3 class="group">${title || t("On their own")}</h3>` : nothing}
     <ul class="services">${rows.map((c) => serviceRow(c, state))}</ul>`));
+}
+
+const CONTAINER = {
+  running: ["good", "running"], pausing: ["busy", "stopping"], paused: ["held", "held"], resuming: ["busy", "starting"],
+  settling: ["busy", "settling"], failed: ["bad", "failed"], down: ["bad", "down"],
+};
+function containerBadge({ status, health }) {
+  const ailing = { unhealthy: ["warn", health], starting: ["busy", health] };
+  const [tone, key] = (status === "running" && ailing[health]) || CONTAINER[status] || ["calm", status];
+  return badge(tone, t(key));
 }
 
 function serviceRow(c, state) {
@@ -205,8 +214,8 @@ function latest(state) {
       <li><a href="#/episodes/${episode.number}">
         <span class="n">${episode.number}</span>
         <span class="cause">${said(episode.cause)}</span>
-        ${outcomeBadge(episode.outcome, word(episode.outcome))}
-        <span class="quiet">${episode.ended ? span(episode.seconds) : t("tookSoFar", { length: seconds((now() - Date.parse(episode.began)) / 1000) })} · ${ago(episode.began)}</span>
+        ${outcomeBadge(episode.outcome)}
+        <span class="when">${episode.ended ? span(episode.seconds) : t("tookSoFar", { length: seconds((now() - Date.parse(episode.began)) / 1000) })} · ${ago(episode.began)}</span>
       </a></li>`)}</ul>` : empty(t("noEpisodes"));
-  return card(t("recoveries"), body, html`<a class="more" href="#/history">${t("all")}</a>`);
+  return card(t("Recoveries"), body, html`<a class="more" href="#/history">${t("All episodes")}</a>`);
 }

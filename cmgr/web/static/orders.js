@@ -8,13 +8,13 @@ const HOURS = [0.5, 1, 2, 4, 8, 24];
 
 // Of each order: the word on its button, and the title of its dialog.
 const WORDS = {
-  isolate: (a) => [t("isolate"), t("isolateChip", { n: a.chip })],
-  release: (a) => [t("release"), t("releaseChip", { n: a.chip })],
-  reset: (a) => [t("resetRing"), t("resetChip", { n: a.chip })],
-  resume: (a) => (a.all ? [t("resumeAll"), t("resumeAll")] : [t("resume"), t("resumeName", { name: a.container })]),
-  forget: (a) => [t("forget"), t("forgetName", { name: a.container })],
-  acknowledge: () => [t("acknowledge"), t("acknowledge")],
-  maintenance: (a) => (a.on ? [t("maintenanceOn"), t("maintenanceOn")] : [t("maintenanceOff"), t("maintenanceOff")]),
+  isolate: (a) => [t("Isolate"), t("isolateChip", { n: a.chip })],
+  release: (a) => [t("Release"), t("releaseChip", { n: a.chip })],
+  reset: (a) => [t("Reset"), t("resetChip", { n: a.chip })],
+  resume: (a) => (a.all ? [t("Resume all"), t("Resume all")] : [t("Resume"), t("resumeName", { name: a.container })]),
+  forget: (a) => [t("Give back"), t("forgetName", { name: a.container })],
+  acknowledge: () => [t("Acknowledge"), t("Acknowledge")],
+  maintenance: (a) => (a.on ? [t("Begin maintenance"), t("Begin maintenance")] : [t("End maintenance"), t("End maintenance")]),
 };
 
 export function orderButtons(state, orders, kind = "") {
@@ -70,29 +70,29 @@ export function dialogView(state) {
       <h2 id="asked">${WORDS[asked.what](asked.args)[1]}</h2>
       <div aria-live="polite">
         ${asked.refusal ? refused(asked.refusal) : html`
-          <h3>${t("willHappen")}</h3>
+          <h3>${t("What will happen")}</h3>
           ${asked.does ? html`<ul class="does">${asked.does.map((text) => html`<li>${said(text)}</li>`)}</ul>${earlier(state, asked)}`
-            : html`<p class="quiet">${t("looking")}</p>`}`}
+            : html`<p class="quiet">${t("Looking…")}</p>`}`}
       </div>
-      ${asked.what === "isolate" ? html`<label>${t("reason")}
+      ${asked.what === "isolate" ? html`<label>${t("Reason")}
         <input name="reason" required maxlength="200" autocomplete="off" aria-describedby="help" .value=${asked.args.reason}
           @input=${(event) => { asked.args.reason = event.target.value; asked.refusal = null; }}>
         <small id="help">${t("reasonHelp")}</small></label>` : nothing}
-      ${asked.what === "maintenance" && asked.args.on ? html`<label>${t("hours")}
+      ${asked.what === "maintenance" && asked.args.on ? html`<label>${t("It ends by itself after")}
         <select name="hours" @change=${(event) => { asked.args.seconds = Number(event.target.value) * 3600; preview(state, asked); }}>
-          ${HOURS.map((n) => html`<option value=${n} ?selected=${asked.args.seconds === n * 3600}>${n < 1 ? t("minute", { n: n * 60 }) : t("hour", { n })}</option>`)}
+          ${HOURS.map((n) => html`<option value=${n} ?selected=${asked.args.seconds === n * 3600}>${n < 1 ? t("min", { n: n * 60 }) : t("h", { n })}</option>`)}
         </select></label>` : nothing}
       <div class="buttons">
-        <button type="button" class="quiet" @click=${close}>${t("cancel")}</button>
-        <button type="submit" class="do" ?disabled=${asked.busy || Boolean(asked.refusal) || !asked.does}>${t("confirm")}</button>
+        <button type="button" class="quiet" @click=${close}>${t("Cancel")}</button>
+        <button type="submit" class="do" ?disabled=${asked.busy || Boolean(asked.refusal) || !asked.does}>${t("Give the order")}</button>
       </div>
     </form>` : nothing}</dialog>`;
 }
 
 const refused = (refusal) => html`
-  <div class="refused">${sign("bad", 18)}<div><strong>${t("refused")}</strong>
+  <div class="refused">${sign("bad", 18)}<div><strong>${t("This cannot be done")}</strong>
     <p>${said(refusal.message)}</p>
-    ${refusal.hint ? html`<p><span class="label">${t("whatToDo")}</span> ${advice(refusal.hint)}</p>` : nothing}
+    ${refusal.hint ? html`<p><span class="label">${t("What to do")}</span> ${advice(refusal.hint)}</p>` : nothing}
     ${refusal.mistakes.map((text) => html`<p>${said(text)}</p>`)}</div></div>`;
 
 // How long it may take is what it took before.

@@ -16,7 +16,7 @@ const whole = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: 
 
 export function when(at) {
   const moment = new Date(at);
-  const today = Math.abs(now() - moment) < 12 * 3600e3 || new Date(now()).toDateString() === moment.toDateString();
+  const today = Math.abs(now() - moment) < 12 * 3600e3;
   return today ? clock.format(moment) : `${day.format(moment)}, ${clock.format(moment)}`;
 }
 
@@ -39,8 +39,10 @@ export const seconds = (n) => span(Math.abs(n) < 60 ? Math.ceil(Math.abs(n) - 0.
 
 export function ago(at) {
   const length = (now() - Date.parse(at)) / 1000;
-  return length < 5 ? t("justNow") : t("ago", { length: span(length < 60 ? Math.floor(length) : length) });
+  return length < 5 ? t("just now") : t("ago", { length: span(length < 60 ? Math.floor(length) : length) });
 }
+
+export const keyOf = (c) => `${c.runtime}/${c.namespace}/${c.id}`;
 
 export function ranges(numbers) {
   const found = [];
@@ -64,17 +66,14 @@ const PATHS = {
   bad: "M4 4l8 8M12 4l-8 8",
   warn: "M8 3v6M8 12.2v.3",
   busy: "M12.6 6.2A5 5 0 1 0 13 8M13 3v3.5H9.5",
-  off: "M3.5 8h9",
+  calm: "M3.5 8h9",
   held: "M5.5 4v8M10.5 4v8",
   info: "M8 7.2V12M8 4v.3",
 };
 export const sign = (name, size = 16) =>
   svg`<svg class="sign" viewBox="0 0 16 16" width=${size} height=${size} aria-hidden="true"><path d=${PATHS[name]}></path></svg>`;
 
-export const badge = (tone, text) => {
-  const mark = { good: "good", bad: "bad", warn: "warn", busy: "busy", calm: "off", held: "held" }[tone] || "info";
-  return html`<span class="badge ${tone}">${sign(mark, 12)}${text}</span>`;
-};
+export const badge = (tone, text) => html`<span class="badge ${tone}">${sign(tone, 12)}${text}</span>`;
 
 export const card = (title, body, more = nothing) => html`
   <section class="card">
@@ -84,29 +83,15 @@ export const card = (title, body, more = nothing) => html`
 
 export const empty = (text) => html`<p class="empty">${text}</p>`;
 
-const CONTAINER = {
-  running: ["good", "running"], pausing: ["busy", "stopping"], paused: ["held", "held"], resuming: ["busy", "resumingC"],
-  settling: ["busy", "settling"], failed: ["bad", "failed"], down: ["bad", "down"],
-};
-export function containerBadge(c) {
-  if (c.status === "running" && c.health === "unhealthy") return badge("warn", t("unhealthy"));
-  if (c.status === "running" && c.health === "starting") return badge("busy", t("startingC"));
-  const [tone, key] = CONTAINER[c.status] || ["calm", c.status];
-  return badge(tone, t(key));
-}
-
-const REBOOTING = ["resetting", "verifying"];
 export function chipState(chip, ring) {
   if (chip.isolated) return ["warn", "isolated"];
-  if (ring && REBOOTING.includes(ring.phase)) return ["busy", "inReset"];
-  if (!chip.healthy) return ["bad", chip.faults.length ? "faulty" : "unwell"];
-  return ["good", "well1"];
+  if (["resetting", "verifying"].includes(ring?.phase)) return ["busy", "in a reset"];
+  if (!chip.healthy) return ["bad", chip.faults.length ? "faulty" : "not well"];
+  return ["good", "well"];
 }
 
 const OUTCOME = { recovered: "good", cleared: "good", isolated: "warn", failed: "bad", observed: "calm", "under way": "busy" };
-export const outcomeBadge = (outcome, text) => badge(OUTCOME[outcome] || "calm", text);
-
-export const LEVELS = { NotHandleFault: "calm", RestartRequest: "warn", RestartBusiness: "warn", FreeRestartNPU: "warn", RestartNPU: "bad", SeparateNPU: "bad" };
+export const outcomeBadge = (outcome) => badge(OUTCOME[outcome] || "calm", t(outcome));
 
 // Measurements have many names; the page shows these four where there are any.
 const first = (m, names) => names.map((name) => m?.[name]).find((value) => typeof value === "number");

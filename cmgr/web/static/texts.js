@@ -1,89 +1,78 @@
-// Every text of the page, in English and in Chinese. The service's own sentences stay as it says them.
+// Every text of the page, in English and in Chinese. A short one is its own English. The service's sentences stay as it says them.
 
 const TEXTS = {
-  slots: ["Slots", "槽位"], noSlots: ["There are no such slots.", "没有符合条件的槽位。"], atHome: ["at home", "在原芯片"], moved: ["moved", "已迁移"],
-  movedFrom: ["moved from {chips}", "自 {chips} 迁移"], shares: ["Shares", "分片"], template: ["Template", "模板"], lost: ["lost in the reset", "复位后丢失"], groups: ["Groups", "组"], noGroups: ["There are no such groups.", "没有符合条件的组。"],
-  sinceWhen: ["Since", "开始于"], members: ["Members", "成员"], round: ["Round", "轮次"], halting: ["halting", "停止中"], again: ["again", "再次"], resumed: ["resumed", "已部分恢复"], noRounds: ["There was no round yet.", "尚无轮次。"],
-  fleet: ["Fleet", "集群"], ready: ["ready", "就绪"], degraded: ["not well", "异常"], away: ["away", "失联"], unknown: ["unknown", "未知"], halted: ["halted", "已停止"], out: ["left out", "已排除"],
-  oneChip: ["Chip", "芯片"],
-  ordersOff: ["Orders are switched off here: web.orders = false.", "此处不能下达指令:web.orders = false。"],
-  now: ["Now", "现状"], history: ["History", "历史"], faults: ["Faults", "故障"], chips: ["Chips", "芯片"], main: ["Main", "主导航"],
-  skip: ["Skip to content", "跳到正文"], live: ["live", "实时"], notLive: ["not live since {at}", "自 {at} 起未更新"],
-  connecting: ["connecting", "正在连接"], leave: ["Leave", "退出"], language: ["中文", "English"],
-  languageTitle: ["Show the page in Chinese", "用英文显示本页"], well: ["All is well", "一切正常"],
-  wellSub: ["{chips} chips, {services} services. Nothing is wrong, and nothing waits for you.", "{chips} 个芯片,{services} 个服务。没有问题,也没有需要您处理的事。"],
-  recovering: ["A recovery is under way", "正在恢复"], recoveringSub: ["cmgr does this by itself.", "cmgr 会自动完成。"],
-  downUntil: ["Down until it is over: {names}.", "恢复完成前停止的服务:{names}。"], recoveries: ["Recoveries", "恢复"],
-  wrong: ["Something is wrong", "出现问题"], wrongs: ["{n} things are wrong", "有 {n} 个问题"], starting: ["cmgr is starting", "cmgr 正在启动"],
-  startingSub: ["It has not heard from every chip and runtime yet.", "还没有收到所有芯片和运行时的应答。"], watchOut: ["Something needs a look", "有一件事需要留意"],
-  watchOuts: ["{n} things need a look", "有 {n} 件事需要留意"], awayTitle: ["The service does not answer", "服务没有应答"],
-  awaySub: ["This is how things were {ago}. Nothing here is up to date.", "这是{ago}的情况,本页内容都不是最新的。"],
-  maintenance: ["In maintenance until {at}", "维护中,至 {at}"],
-  maintenanceSub: ["Recoveries are recorded, and none is acted on.", "只记录恢复过程,不采取任何动作。"],
-  observe: ["Observing: everything is decided and recorded, and nothing is done.", "仅观察:所有决定都会记录,但不会执行。"], critical: ["critical", "严重"],
-  warning: ["warning", "警告"], since: ["since {at}", "自 {at}"], whatToDo: ["What to do", "如何处理"],
-  lastRecovery: ["The last recovery took {length}, {ago}.", "最近一次恢复用时 {length},{ago}。"], healthy: ["healthy", "健康"],
-  listing: ["listing", "清点"], draining: ["draining", "停止服务"], waiting: ["waiting", "等待"], resetting: ["resetting", "复位"],
-  verifying: ["verifying", "检验"], resuming: ["resuming", "恢复服务"], phasesOf: ["Phases of the recovery of {ring}", "{ring} 的恢复阶段"],
-  done: ["done", "已完成"], current: ["now", "进行中"], next: ["to come", "未到"], left: ["{length} left", "还剩 {length}"],
-  overdue: ["overdue by {length}", "超时 {length}"], forLength: ["for {length}", "已 {length}"], episode: ["Episode {n}", "事件 {n}"],
-  showEpisode: ["Watch episode {n}", "观看事件 {n}"], noDeadline: ["waits for an answer", "等待应答"], ring: ["Ring {chips}", "环 {chips}"],
-  chip: ["Chip {n}", "芯片 {n}"], ringOf: ["Ring", "环"], rings: ["Rings", "环"], state: ["State", "状态"], well1: ["well", "正常"],
-  faulty: ["faulty", "有故障"], unwell: ["not well", "异常"], isolated: ["isolated", "已隔离"], inReset: ["in a reset", "复位中"],
-  temperature: ["Temperature", "温度"], load: ["Load", "负载"], memory: ["Memory", "显存"],
-  power: ["Power", "功率"], model: ["Model", "型号"], idle: ["nobody uses it", "无人使用"],
-  resets: ["Resets", "复位"], noChips: ["No chips are known.", "没有已知的芯片。"], usedBy: ["Used by", "使用者"],
-  lastHour: ["The last hour", "最近一小时"],
-  lastHourNote: ["Measured while somebody watches the page.", "仅在有人查看本页时测量。"],
-  noSeries: ["Nothing was measured yet.", "尚无测量数据。"], processes: ["Processes", "进程"], pid: ["PID", "进程号"], name: ["Name", "名称"],
-  of: ["of", "/"], services: ["Services", "服务"], noServices: ["No service uses chips.", "没有服务使用芯片。"],
-  running: ["running", "运行中"], resumingC: ["starting", "正在启动"],
-  settling: ["settling", "观察中"], failed: ["given up", "已放弃"], down: ["down", "未运行"], unhealthy: ["unhealthy", "不健康"],
-  startingC: ["starting", "启动中"], on_chips: ["chips {chips}", "芯片 {chips}"],
-  project: ["Project {name}", "项目 {name}"], unit: ["Unit {name}", "单元 {name}"], group: ["Group {name}", "组 {name}"],
-  others: ["On their own", "独立服务"], episodes: ["Episodes", "事件"], lines: ["Every line", "所有记录"], began: ["Began", "开始"],
-  length: ["Took", "用时"], outcome: ["Outcome", "结果"], cause: ["Cause", "原因"], recovered: ["recovered", "已恢复"], cleared: ["cleared", "已消除"],
-  observed: ["observed", "仅观察"], underWay: ["under way", "进行中"], number: ["Number", "编号"],
-  noEpisodes: ["No chip has faulted since cmgr keeps history.", "自 cmgr 保存历史以来,没有芯片发生故障。"], at: ["When", "时间"], kind: ["Kind", "类别"],
-  text: ["What happened", "内容"], noLines: ["There are no such lines.", "没有符合条件的记录。"], more: ["Show more", "显示更多"], filter: ["Filter", "筛选"],
-  any: ["any", "全部"], all: ["All episodes", "所有事件"], recoveryTimes: ["How long recoveries took", "恢复用时"],
-  recoveryTimesOf: ["How long the last {n} recoveries took: {median} in the middle, {longest} at most", "最近 {n} 次恢复的用时:中位数 {median},最长 {longest}"],
-  timeline: ["Timeline", "时间线"], asList: ["As a list", "列表"], offset: ["After", "经过"], notThere: ["There is no such episode.", "没有这个事件。"],
-  laneChip: ["chip {n}", "芯片 {n}"],
-  tookSoFar: ["{length} so far", "已用 {length}"], k_opened: ["begun", "开始"], k_fault: ["fault", "故障"], k_phase: ["phase", "阶段"],
-  k_action: ["action", "动作"], k_result: ["result", "结果"], k_hold: ["hold", "保留"], k_isolation: ["isolation", "隔离"],
-  k_warning: ["warning", "警告"], k_closed: ["over", "结束"],
-  laneText: ["Swim lanes of episode {n}: {cause}, {outcome}, {length}. The same stands below as a list.", "事件 {n} 的泳道图:{cause},{outcome},{length}。下面有相同内容的列表。"],
-  stopping: ["stopping", "正在停止"], held: ["held", "暂停保留"], reset: ["reset", "复位"], faultMark: ["{code} comes", "{code} 出现"],
-  faultGone: ["{code} goes", "{code} 消除"], code: ["Code", "代码"], level: ["Level", "级别"], came: ["Came", "出现"], went: ["Went", "消除"],
-  count: ["Times", "次数"], module: ["Module", "模块"], active: ["active", "仍存在"],
-  withCleared: ["cleared ones, too", "包括已消除"], noFaults: ["No fault is active.", "当前没有故障。"],
-  noFaultsAll: ["There are no such faults.", "没有符合条件的故障。"], faultsPerDay: ["Faults per day, 90 days", "每日故障数,90 天"],
-  faultsPerDayOf: ["Faults per day in the last 90 days: {n} in all, {most} at most on one day", "最近 90 天的每日故障数:共 {n} 次,单日最多 {most} 次"],
-  does: ["What cmgr does about it", "cmgr 如何处理"], isolate: ["Isolate", "隔离"],
-  release: ["Release", "解除隔离"], resetRing: ["Reset", "复位"], resume: ["Resume", "恢复"], resumeAll: ["Resume all", "全部恢复"],
-  forget: ["Give back", "交还"], acknowledge: ["Acknowledge", "确认"], maintenanceOn: ["Begin maintenance", "开始维护"],
-  maintenanceOff: ["End maintenance", "结束维护"], isolateChip: ["Isolate chip {n}", "隔离芯片 {n}"],
-  releaseChip: ["Release chip {n}", "解除芯片 {n} 的隔离"], resetChip: ["Reset the ring of chip {n}", "复位芯片 {n} 所在的环"],
-  resumeName: ["Resume {name}", "恢复 {name}"], forgetName: ["Give {name} back to you", "把 {name} 交还给您"],
-  willHappen: ["What will happen", "将会发生"], looking: ["Looking…", "正在查看…"], reason: ["Reason", "原因"],
-  reasonHelp: ["Everybody who looks is shown it.", "所有查看的人都会看到。"], hours: ["It ends by itself after", "自动结束于"], cancel: ["Cancel", "取消"],
-  confirm: ["Give the order", "下达指令"], givenLine: ["Done: {text}", "完成:{text}"], refused: ["This cannot be done", "无法执行"],
-  earlier: ["The last {n} recoveries of this ring took {from} to {to}.", "此环最近 {n} 次恢复用时 {from} 至 {to}。"],
-  hour: ["{n} h", "{n} 小时"], minute: ["{n} min", "{n} 分钟"], enterTitle: ["Open the page with a link", "请用链接打开本页"],
+  // The frame.
+  Now: "现状", History: "历史", Faults: "故障", Chips: "芯片", Slots: "槽位", Groups: "组", Main: "主导航", "Skip to content": "跳到正文",
+  live: "实时", notLive: ["not live since {at}", "自 {at} 起未更新"], connecting: "正在连接", Leave: "退出", Filter: "筛选", any: "全部",
+  "Open the page with a link": "请用链接打开本页", "The session is over.": "会话已结束。",
   enterText: ["Type this on the appliance, and open what it prints:", "在设备上输入以下命令,然后打开它给出的链接:"],
-  enterOver: ["The session is over.", "会话已结束。"],
   enterWhy: ["The link works once, for two minutes. Whoever may use the command line may open the page.", "链接只能使用一次,两分钟内有效。有权使用命令行的人都可以打开本页。"],
-  ago: ["{length} ago", "{length}前"], justNow: ["just now", "刚刚"], s: ["{n} s", "{n} 秒"],
-  min: ["{n} min", "{n} 分钟"], h: ["{n} h", "{n} 小时"], d: ["{n} d", "{n} 天"], ms: ["{n} ms", "{n} 毫秒"],
+
+  // How things are.
+  "All is well": "一切正常", wellSub: ["{chips} chips, {services} services. Nothing is wrong, and nothing waits for you.", "{chips} 个芯片,{services} 个服务。没有问题,也没有需要您处理的事。"],
+  lastRecovery: ["The last recovery took {length}, {ago}.", "最近一次恢复用时 {length},{ago}。"],
+  "A recovery is under way": "正在恢复", recoveringSub: ["cmgr does this by itself.", "cmgr 会自动完成。"],
+  downUntil: ["Down until it is over: {names}.", "恢复完成前停止的服务:{names}。"],
+  "cmgr is starting": "cmgr 正在启动", startingSub: ["It has not heard from every chip and runtime yet.", "还没有收到所有芯片和运行时的应答。"],
+  "Something is wrong": "出现问题", wrongs: ["{n} things are wrong", "有 {n} 个问题"],
+  "Something needs a look": "有一件事需要留意", watchOuts: ["{n} things need a look", "有 {n} 件事需要留意"],
+  "The service does not answer": "服务没有应答", awaySub: ["This is how things were {ago}. Nothing here is up to date.", "这是{ago}的情况,本页内容都不是最新的。"],
+  maintenance: ["In maintenance until {at}", "维护中,至 {at}"], maintenanceSub: ["Recoveries are recorded, and none is acted on.", "只记录恢复过程,不采取任何动作。"],
+  observe: ["Observing: everything is decided and recorded, and nothing is done.", "仅观察:所有决定都会记录,但不会执行。"],
+  ordersOff: ["Orders are switched off here: web.orders = false.", "此处不能下达指令:web.orders = false。"],
+  critical: "严重", warning: "警告", "What to do": "如何处理", since: ["since {at}", "自 {at}"],
+
+  // Rings, chips, services.
+  Ring: "环", Rings: "环", ring: ["Ring {chips}", "环 {chips}"], Chip: "芯片", chip: ["Chip {n}", "芯片 {n}"], "No chips are known.": "没有已知的芯片。",
+  well: "正常", faulty: "有故障", "not well": "异常", isolated: "已隔离", "in a reset": "复位中", State: "状态", Model: "型号",
+  Temperature: "温度", Load: "负载", Memory: "显存", Power: "功率", of: "/", "Used by": "使用者", "nobody uses it": "无人使用", Resets: "复位",
+  Shares: "分片", Template: "模板", "lost in the reset": "复位后丢失", Processes: "进程", PID: "进程号", Name: "名称",
+  "The last hour": "最近一小时", lastHourNote: ["Measured while somebody watches the page.", "仅在有人查看本页时测量。"], "Nothing was measured yet.": "尚无测量数据。",
+  Services: "服务", "No service uses chips.": "没有服务使用芯片。", on_chips: ["chips {chips}", "芯片 {chips}"],
+  group: ["Group {name}", "组 {name}"], project: ["Project {name}", "项目 {name}"], unit: ["Unit {name}", "单元 {name}"], "On their own": "独立服务",
+  running: "运行中", stopping: "正在停止", held: "暂停保留", starting: "正在启动", settling: "观察中", down: "未运行", unhealthy: "不健康",
+  "at home": "在原芯片", moved: "已迁移", movedFrom: ["moved from {chips}", "自 {chips} 迁移"], "There are no such slots.": "没有符合条件的槽位。",
+  Members: "成员", Round: "轮次", halting: "停止中", again: "再次", resumed: "已部分恢复", "There are no such groups.": "没有符合条件的组。", "There was no round yet.": "尚无轮次。",
+  Fleet: "集群", ready: "就绪", degraded: ["not well", "异常"], away: "失联", unknown: "未知", halted: "已停止", out: ["left out", "已排除"],
+
+  // Recoveries and their lines.
+  healthy: "健康", listing: "清点", draining: "停止服务", waiting: "等待", resetting: "复位", verifying: "检验", resuming: "恢复服务",
+  phasesOf: ["Phases of the recovery of {ring}", "{ring} 的恢复阶段"], done: "已完成", now: "进行中", "to come": "未到",
+  left: ["{length} left", "还剩 {length}"], overdue: ["overdue by {length}", "超时 {length}"], forLength: ["for {length}", "已 {length}"], "waits for an answer": "等待应答",
+  Recoveries: "恢复", Episodes: "事件", "All episodes": "所有事件", episode: ["Episode {n}", "事件 {n}"], showEpisode: ["Watch episode {n}", "观看事件 {n}"],
+  noEpisodes: ["No chip has faulted since cmgr keeps history.", "自 cmgr 保存历史以来,没有芯片发生故障。"], "There is no such episode.": "没有这个事件。",
+  Number: "编号", When: "时间", Since: "开始于", Began: "开始", Took: "用时", Outcome: "结果", Cause: "原因", Reason: "原因",
+  recovered: "已恢复", cleared: "已消除", failed: ["given up", "已放弃"], observed: "仅观察", "under way": "进行中", tookSoFar: ["{length} so far", "已用 {length}"],
+  "How long recoveries took": "恢复用时",
+  recoveryTimesOf: ["How long the last {n} recoveries took: {median} in the middle, {longest} at most", "最近 {n} 次恢复的用时:中位数 {median},最长 {longest}"],
+  "Every line": "所有记录", Category: "类别", "What happened": "内容", "There are no such lines.": "没有符合条件的记录。", "Show more": "显示更多",
+  opened: ["begun", "开始"], fault: "故障", phase: "阶段", action: "动作", result: "结果", hold: "保留", isolation: "隔离", closed: ["over", "结束"],
+  Timeline: "时间线", "As a list": "列表", reset: "复位", faultMark: ["{code} comes", "{code} 出现"], faultGone: ["{code} goes", "{code} 消除"],
+  laneText: ["Swim lanes of episode {n}: {cause}, {outcome}, {length}. The same stands below as a list.", "事件 {n} 的泳道图:{cause},{outcome},{length}。下面有相同内容的列表。"],
+
+  // Faults.
+  Code: "代码", Level: "级别", Came: "出现", Cleared: "消除", Times: "次数", Module: "模块", active: "仍存在", "cleared ones, too": "包括已消除",
+  "No fault is active.": "当前没有故障。", "There are no such faults.": "没有符合条件的故障。", "What cmgr does about it": "cmgr 如何处理",
+  "Faults per day, 90 days": "每日故障数,90 天", faultsPerDayOf: ["Faults per day in the last 90 days: {n} in all, {most} at most on one day", "最近 90 天的每日故障数:共 {n} 次,单日最多 {most} 次"],
+
+  // Orders.
+  Isolate: "隔离", isolateChip: ["Isolate chip {n}", "隔离芯片 {n}"], Release: "解除隔离", releaseChip: ["Release chip {n}", "解除芯片 {n} 的隔离"],
+  Reset: "复位", resetChip: ["Reset the ring of chip {n}", "复位芯片 {n} 所在的环"], Resume: "恢复", resumeName: ["Resume {name}", "恢复 {name}"], "Resume all": "全部恢复",
+  "Give back": "交还", forgetName: ["Give {name} back to you", "把 {name} 交还给您"], Acknowledge: "确认", "Begin maintenance": "开始维护", "End maintenance": "结束维护",
+  "What will happen": "将会发生", "Looking…": "正在查看…", reasonHelp: ["Everybody who looks is shown it.", "所有查看的人都会看到。"], "It ends by itself after": "自动结束于",
+  earlier: ["The last {n} recoveries of this ring took {from} to {to}.", "此环最近 {n} 次恢复用时 {from} 至 {to}。"],
+  Cancel: "取消", "Give the order": "下达指令", givenLine: ["Done: {text}", "完成:{text}"], "This cannot be done": "无法执行",
+
+  // Lengths of time.
+  ago: ["{length} ago", "{length}前"], "just now": "刚刚", ms: ["{n} ms", "{n} 毫秒"], s: ["{n} s", "{n} 秒"], min: ["{n} min", "{n} 分钟"], h: ["{n} h", "{n} 小时"], d: ["{n} d", "{n} 天"],
 };
 
 const wished = new URLSearchParams(location.search).get("lang") || navigator.language || "en";
 export const lang = wished.toLowerCase().startsWith("zh") ? "zh" : "en";
 export const locale = lang === "zh" ? "zh-CN" : wished.toLowerCase().startsWith("en") ? wished : "en-GB";
 
-export const t = (key, args = {}) =>
-  (TEXTS[key]?.[lang === "zh" ? 1 : 0] ?? key).replace(/\{(\w+)\}/g, (_, name) => args[name] ?? "");
-
-// A word of the service's: its phase, its outcome. One that the page does not know is shown as it is.
-export const word = (name) => t(name === "under way" ? "underWay" : name);
+// A word that is not there, as a new one of the service's, is shown as it is.
+export function t(key, gaps = {}) {
+  const text = TEXTS[key] ?? key, [english, chinese] = Array.isArray(text) ? text : [key, text];
+  return (lang === "zh" ? chinese : english).replace(/\{(\w+)\}/g, (_, name) => gaps[name] ?? "");
+}
