@@ -1,8 +1,9 @@
 """`cmgr run` that dies, or is told to end, at one point of what it does: `python -m tests.crash.crashing PLAN run …`.
 
 The service is the real one. Everything that it opens is wrapped from outside: the store's save, and the calls into the
-driver and the runtimes. Each commit and each call, before and after, is a point with a name; points count from the
-moment on at which a ring enters an episode. Every point that is passed stands in a file, as do the world's deeds.
+driver, the runtimes and the fleet's engine. Each commit and each call, before and after, is a point with a name; points
+count from the moment on at which a ring enters an episode. Every point that is passed stands in a file, as do the
+world's deeds.
 """
 
 import json
@@ -18,9 +19,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from cmgr import fleet
 from cmgr.drivers.sim.driver import SimDriver
+from cmgr.fleet.etcd import EtcdFleet
 from cmgr.model.values.messages.commands import Action, Note
 from cmgr.model.values.node import Node
+from cmgr.model.values.services.groups import GroupPhase
 from cmgr.ports import ChipDriver, Dividing, Runtime
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Life
@@ -35,7 +39,8 @@ class Plan:
     """Where this life ends. `at`: the name of a point, or how many are passed; nothing: nowhere.
 
     `trace`, `witness`: files that grow from life to life. `copies`: a folder that gets the database and the simulated
-    world as they are after each commit.
+    world as they are after each commit. `rounds`: a file that has `at` and `how` as JSON instead: points count anew
+    from where each round of a group begins here, and the file is read then.
     """
 
     trace: str
@@ -43,6 +48,7 @@ class Plan:
     at: str | int | None = None
     how: int = signal.SIGKILL
     copies: str = ""
+    rounds: str = ""
 
 
 def program(plan: Plan) -> Sequence[str]:
@@ -63,11 +69,31 @@ class Points:
         self._kept = 0
         self._armed = False
         self._names: dict[str, str] = {}
+        self._end = plan.at, plan.how
+        self.phase = ""
+        """That of the groups over appliances, as known here last; a test has one such group."""
 
     def look(self, node: Node) -> None:
         """Points count from an episode on. Containers are called by what comes before a dash in their name."""
         self._names.update({key.id: c.name.partition("-")[0] for key, c in node.containers.items()})
+        self.phase = " ".join(group.phase for group in node.fleet_groups.values())
+        if self._plan.rounds:
+            self._begin(node)
         self._armed = self._armed or any(ring.in_episode for ring in node.rings.values())
+
+    def _begin(self, node: Node) -> None:
+        """Let the points count anew where a round has begun."""
+        with self._lock:
+            if not self._armed and _in_round(node):
+                self._armed, self._passed, self._counts = True, 0, {}
+                path = Path(self._plan.rounds)
+                told = json.loads(path.read_text()) if path.exists() else {}
+                self._end = told.get("at"), told.get("how", 0)
+
+    def rest(self, node: Node) -> None:
+        """Points do not count between rounds, where it is rounds that lives end in."""
+        if self._plan.rounds and not _in_round(node):
+            self._armed = False
 
     def name(self, id_: str) -> str:
         return self._names.get(id_, id_)
@@ -81,8 +107,9 @@ class Points:
             self._counts[what] = self._counts.get(what, 0) + 1
             point = f"{what} #{self._counts[what]}"
             os.write(self._trace, f"{point}\n".encode())
-            if self._plan.at in (point, self._passed):
-                os.kill(os.getpid(), self._plan.how)
+            at, how = self._end
+            if at in (point, self._passed):
+                os.kill(os.getpid(), how)
 
     @contextmanager
     def saw(self, **what: object) -> Iterator[None]:
@@ -112,7 +139,13 @@ class Points:
             self._write(what)
 
     def _write(self, what: Mapping[str, object]) -> None:
-        os.write(self._witness, (json.dumps({"at": time.time(), **what}) + "\n").encode())
+        told = {"at": time.time(), "steady": time.monotonic(), **what}
+        os.write(self._witness, (json.dumps(told) + "\n").encode())
+
+
+def _in_round(node: Node) -> bool:
+    here = any(ring.in_episode for ring in node.rings.values()) or any(g.in_round for g in node.groups.values())
+    return here or any(group.phase is not GroupPhase.RUNNING for group in node.fleet_groups.values())
 
 
 def _copy(paths: Iterable[Path], to: Path) -> None:
@@ -141,6 +174,7 @@ def wrap_store(store: SqliteStore, points: Points, plan: Plan) -> SqliteStore:
         if len(commits) > before:
             points.keep(store.path)
             points.at("after a commit")
+        points.rest(node)
 
     points.look(store.load())
     store.connection.set_trace_callback(about_to)
@@ -211,6 +245,13 @@ def wrap_driver(driver: ChipDriver, points: Points) -> ChipDriver:
     return driver
 
 
+def wrap_fleet(made: EtcdFleet, points: Points) -> EtcdFleet:
+    """Make each question to the engine and each write there two points."""
+    _wrap(made, "read", lambda *_: f"read while {points.phase}", points)
+    _wrap(made, "write", lambda _, document, *__: f"write of {document.phase}", points)
+    return made
+
+
 def _wrap(thing: object, operation: str, what: Callable[..., str], points: Points) -> None:
     inner = getattr(thing, operation)
 
@@ -241,6 +282,7 @@ def install(plan: Plan) -> None:
     }
     for name, wrap in opening.items():
         _put(daemon, name, _then(getattr(daemon, name), wrap))
+    _put(fleet, "open_fleet", _then(fleet.open_fleet, lambda made: wrap_fleet(made, points)))
 
 
 def _then(first: Callable[..., Any], then: Callable[[Any], Any]) -> Callable[..., Any]:

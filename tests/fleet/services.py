@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cmgr.service.door.client import get
 from tests.support.service import Service, Setting
@@ -49,10 +49,13 @@ class Appliance(Service):
         return bool(agreed) and running == list(MEMBERS)
 
 
+A = TypeVar("A", bound=Appliance)
+
+
 @contextmanager
-def services(folder: Path, names: str, endpoints: Callable[[str], Sequence[str]]) -> Iterator[list[Appliance]]:
+def services(folder: Path, names: str, endpoints: Callable[[str], Sequence[str]], kind: type[A]) -> Iterator[list[A]]:
     """Yield services that run and know each other's members. `endpoints`: those that each is to ask, by its name."""
-    made = [Appliance(folder / name, name, 2 * len(names), endpoints(name)) for name in names]
+    made = [kind(folder / name, name, 2 * len(names), endpoints(name)) for name in names]
     try:
         for each in made:
             each.start()

@@ -32,7 +32,7 @@ def relays(etcds: Cluster) -> Iterator[dict[str, Relay]]:
 
 @pytest.fixture
 def three(etcds: Cluster, relays: dict[str, Relay], tmp_path: Path) -> Iterator[list[Appliance]]:
-    with services(tmp_path, "abc", lambda name: (relays[name].endpoint,)) as found:
+    with services(tmp_path, "abc", lambda name: (relays[name].endpoint,), Appliance) as found:
         yield found
 
 
