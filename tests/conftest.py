@@ -10,7 +10,7 @@ import pytest
 from tests.support.daemons.containerd import Containerd
 from tests.support.daemons.daemon import CannotRun
 from tests.support.daemons.dockerd import Dockerd
-from tests.support.daemons.etcd import Cluster
+from tests.support.daemons.etcd import Cluster, Options
 from tests.support.daemons.podman import Podman
 from tests.support.daemons.systemd import Systemd
 
@@ -56,9 +56,10 @@ def etcd() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def etcds() -> Iterator[Cluster]:
-    """A private etcd of three nodes of a test's own. Where none can run: as `etcd`."""
-    yield from _running("etcd", lambda: Cluster(3), lambda _: None)
+def etcds(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A private etcd of three nodes of a test's own; a parameter is their options. Where none can run: as `etcd`."""
+    options = getattr(request, "param", Options())
+    yield from _running("etcd", lambda: Cluster(3, options), lambda _: None)
 
 
 def _running(name: str, make: Callable[[], D], fill: Callable[[D], None]) -> Iterator[D]:
