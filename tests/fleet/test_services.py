@@ -78,6 +78,7 @@ def test_while_one_is_away_from_the_engine_the_round_waits_and_its_person_may_go
     relays["a"].heal()
     a.cmgr("group", "restart", TP, "--reason", "together again")
     all_run(three, 1)
+    assert f"group {TP}: appliance a is ready" in told(b, NoteKind.HOLD)
 
 
 def test_the_others_go_on_without_one_that_is_gone(three: list[Appliance]) -> None:

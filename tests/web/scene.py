@@ -207,12 +207,15 @@ LINES_OF_17 = (
     (0.0, "hold", "llm-code will be stopped, and started again when the fault is over", None, "llm-code"),
     (0.001, "action", "stop llm-chat (grace 10 s)", None, "llm-chat"),
     (0.001, "action", "stop llm-code (grace 10 s)", None, "llm-code"),
+    (0.015, "hold", "group tp4: appliance b is halting: rank2 is stopping"),
     (0.02, "phase", "listing → draining: every runtime has said who uses it"),
     (0.9, "result", "llm-code is stopped", None, "llm-code"),
+    (1.2, "hold", "group tp4: appliance b is halted: ring 4 is resetting"),
     (1.6, "result", "llm-chat is stopped", None, "llm-chat"),
     (1.6, "phase", "draining → waiting: every stop was answered"),
     (1.9, "phase", "waiting → resetting: reset 1 of 3: 80E24E00 (RestartNPU) on chip 1; nobody is on chips 0-3"),
     (4.2, "phase", "resetting → verifying: the driver took the reset"),
+    (5.1, "hold", "group tp4: appliance b is ready"),
 )
 
 

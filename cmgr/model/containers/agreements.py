@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from cmgr.model.scope import members_of
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import NEVER, FleetGroup, seen_at, starts_here, unread
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.messages.commands import NoteKind
-from cmgr.model.values.messages.documents import Document, Outcome, Seen
+from cmgr.model.values.messages.documents import Document, EntryState, Outcome, Seen
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetTold, FleetUp, GroupRead, GroupSeen, GroupWritten
 
 BACKOFF = timedelta(seconds=1)
@@ -30,7 +31,7 @@ def fleet_told(turn: Turn, fact: FleetTold) -> None:
         case GroupSeen():
             group = turn.node.fleet_groups.get(fact.group)
             if group is not None and NEVER.revision < group.seen.revision < fact.seen.revision:
-                turn.put_fleet_group(_knows(group, fact.seen, turn.at, asked=False))
+                turn.put_fleet_group(_knows(turn, group, fact.seen, asked=False))
         case GroupWritten() | GroupRead():
             group = turn.node.fleet_groups.get(fact.group)
             if group is not None and group.asked is not None and group.asked[0] == fact.command:
@@ -65,20 +66,37 @@ def _answered(turn: Turn, group: FleetGroup, fact: GroupWritten | GroupRead) -> 
         return replace(unread(group), failures=failures, error=fact.error, retry_at=retry_at)
     group = replace(group, failures=0, error="", retry_at=None)
     if isinstance(fact, GroupRead):
-        return _knows(group, fact.seen, turn.at)
+        return _knows(turn, group, fact.seen)
     if fact.outcome is Outcome.DONE and fact.revision > group.seen.revision:
-        return _knows(group, Seen(written if written and written.members else None, fact.revision), turn.at)
+        return _knows(turn, group, Seen(written if written and written.members else None, fact.revision))
     return group if fact.outcome is Outcome.DONE else unread(group)
 
 
-def _knows(group: FleetGroup, seen: Seen, at: datetime, *, asked: bool = True) -> FleetGroup:
+def _knows(turn: Turn, group: FleetGroup, seen: Seen, *, asked: bool = True) -> FleetGroup:
     """Return the group with its document seen. `asked`: it is an answer, so that it is no older than the question."""
     document = seen.document
-    since = _since(group, document, at)
+    since = _since(group, document, turn.at)
     if document is None:
         return replace(group, seen=seen, since=since)
+    _tell(turn, group, document)
     group = replace(seen_at(group, document), seen=seen, since=since)
     return replace(group, looked=group.held) if asked and starts_here(group) else group
+
+
+_SAID = {EntryState.FAILED: "has failed", EntryState.OUT: "is left out"}
+
+
+def _tell(turn: Turn, group: FleetGroup, document: Document) -> None:
+    """Say where each other appliance is, when that is new: in the timeline of the episode that it waits for, if any."""
+    before = group.document.members if group.document is not None else {}
+    members = members_of(turn.node, group.name)
+    ring = turn.ring_for(frozenset().union(*(c.chips for c in members)))
+    for name, entry in sorted(document.members.items()) if members else ():
+        was = before[name].state if name in before else EntryState.RUNNING
+        if name != turn.node.engine.name and entry.state is not was:
+            why = f": {entry.why}" if entry.why else ""
+            said = _SAID.get(entry.state, f"is {entry.state}")
+            turn.note(NoteKind.HOLD, f"group {group.name}: appliance {name} {said}{why}", ring)
 
 
 def _since(group: FleetGroup, document: Document | None, at: datetime) -> Mapping[str, datetime]:

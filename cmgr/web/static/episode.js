@@ -13,11 +13,13 @@ const STEPS = [
   ["action", /^(start|resume|unpause|restart) /, "starting"],
   ["result", /\bruns again\b|\bruns\b|\bis ready\b/, "running"],
 ];
+// Where the members of a group on another appliance are.
+const OTHER = /^group (\S+): appliance (\S+) (?:is|has)(?: left)? (\w+)/;
+const OTHERS = { running: "good", halting: "warn", halted: "held", ready: "held", failed: "bad" };
 const NAME = [/^(?:stop|pause|kill|start|resume|unpause|restart) (\S+)/, /^(\S+) (?:will be|is stopped|is paused|runs)/];
 
 export function lanes(told, end) {
-  const began = Date.parse(told.episode.began), bands = [], faults = new Map(), containers = new Map(), resets = [];
-  let phase = null, running = true;
+  const began = Date.parse(told.episode.began), bands = [], faults = new Map(), containers = new Map(), others = new Map(), resets = [];
   const at = (note) => (Date.parse(note.at) - began) / 1000;
   const cut = (rows, moment) => { const last = rows.at(-1); if (last && last.to === null) last.to = moment; };
   for (const note of told.notes) {
@@ -25,9 +27,8 @@ export function lanes(told, end) {
     const change = note.kind === "phase" && CHANGE.exec(note.text);
     if (change) {
       cut(bands, x); cut(resets, x);
-      [, , phase] = change;
-      if (phase === "healthy") running = false;
-      else bands.push({ state: phase, from: x, to: null });
+      const phase = change[2];
+      if (phase !== "healthy") bands.push({ state: phase, from: x, to: null });
       if (phase === "resetting") resets.push({ text: /reset \d+ of \d+/.exec(note.text)?.[0] || t("reset"), from: x, to: null });
     }
     if (note.kind === "fault" && note.chip !== null) {
@@ -36,18 +37,22 @@ export function lanes(told, end) {
       const open = rows.findLast((row) => row.code === code && row.to === null);
       if (/no longer/.test(note.text)) { if (open) open.to = x; } else if (!open) rows.push({ code, from: x, to: null });
     }
+    const of = (lanes, key, name) => lanes.get(key) || lanes.set(key, { name, spans: [{ state: "running", from: 0, to: null }] }).get(key);
+    const enters = ({ spans }, state) => { if (spans.at(-1).state !== state) { cut(spans, x); spans.push({ state, from: x, to: null }); } };
+    const [, group, appliance, state] = OTHER.exec(note.text) || [];
+    if (group) enters(of(others, `${appliance} ${group}`, `${appliance} (${group})`), state);
     if (note.container) {
-      const key = keyOf(note.container);
-      const lane = containers.get(key) || containers.set(key, { name: note.container.id, spans: [{ state: "running", from: 0, to: null }] }).get(key);
+      const lane = of(containers, keyOf(note.container), note.container.id);
       for (const form of NAME) lane.name = form.exec(note.text)?.[1]?.replace(/[:;,]$/, "") || lane.name;
       const step = STEPS.find(([kind, form]) => kind === note.kind && form.test(note.text));
-      if (step && lane.spans.at(-1).state !== step[2]) { cut(lane.spans, x); lane.spans.push({ state: step[2], from: x, to: null }); }
+      if (step) enters(lane, step[2]);
     }
   }
   const whole = Math.max(end, ...told.notes.map((note) => note.offset ?? at(note)), 0.5);
-  for (const rows of [bands, resets, ...[...containers.values()].map((lane) => lane.spans)]) cut(rows, whole);
+  for (const rows of [bands, resets, ...[...containers.values(), ...others.values()].map((lane) => lane.spans)]) cut(rows, whole);
   for (const rows of faults.values()) for (const row of rows) if (row.to === null) row.last = true, row.to = whole;
-  return { bands, faults, containers: [...containers.values()].sort((a, b) => a.name.localeCompare(b.name)), resets, whole, running };
+  const named = (lanes) => [...lanes.values()].sort((a, b) => a.name.localeCompare(b.name));
+  return { bands, faults, containers: named(containers), others: named(others), resets, whole };
 }
 
 const STEP_SECONDS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400];
@@ -62,6 +67,7 @@ function picture(told, width) {
     ...[...found.faults].sort(([a], [b]) => a - b).map(([chip, marks]) => ({ name: t("chip", { n: chip }), marks })),
     ...(found.resets.length ? [{ name: t("Resets"), bars: found.resets.map((r) => ({ ...r, tone: "p-resetting" })) }] : []),
     ...found.containers.map((lane) => ({ name: lane.name, bars: lane.spans.map((s) => ({ ...s, text: t(s.state), tone: `c-${s.state}` })) })),
+    ...found.others.map((lane) => ({ name: lane.name, bars: lane.spans.map((s) => ({ ...s, text: t(s.state), tone: OTHERS[s.state] || "calm" })) })),
   ];
   const height = top + rows.length * row + 8;
   const step = STEP_SECONDS.find((s) => found.whole / s <= (narrow ? 4 : 9)) || 86400;

@@ -117,8 +117,8 @@ export const groupsView = (state, route) => html`${title(t("Groups"))}${filtered
   Members: (group) => `${group.members.length - group.down} ${t("of")} ${group.size || group.members.length}`, Round: (group) => group.round || "", Since: since, Reason: reason,
 }, t("There are no such groups."))}${fleetCard(state.fleet)}`;
 
-const APPLIANCE = { ready: "good", running: "good", degraded: "warn", away: "bad", failed: "bad", unknown: "calm", out: "calm" };
-const applianceBadge = ({ state }) => badge(APPLIANCE[state] || "busy", t(state));
+const APPLIANCE = { running: "good", ready: "good", halting: "busy", halted: "held", degraded: "warn", away: "bad", failed: "bad" };
+const applianceBadge = ({ state }) => badge(APPLIANCE[state] || "calm", t(state));
 
 function fleetCard(fleet) {
   if (!fleet?.engine) return nothing;

@@ -10,6 +10,7 @@ from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import (
     ListContainers,
+    Note,
     NoteKind,
     ReadGroup,
     ReadRing,
@@ -475,3 +476,16 @@ def test_that_the_engine_goes_and_comes_is_in_the_timeline_once() -> None:
         "the fleet's engine is away: timed out",
         "the fleet's engine answers",
     ]
+
+
+def test_where_the_others_are_is_in_the_timeline_of_the_episode_that_they_wait_for() -> None:
+    a, b = Fleet().all
+    a.fault(0)
+    a.answer(WriteGroup)
+    b.hears()
+    b.run()
+    a.hears()
+    a.hears()
+    told = [note for note in a.log if isinstance(note, Note) and "appliance" in note.text]
+    assert [note.text for note in told] == ["group tp: appliance b is ready"]
+    assert told[0].episode == a.ring().episode != 0
