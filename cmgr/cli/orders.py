@@ -12,6 +12,7 @@ from cmgr.cli.options import Common
 from cmgr.cli.text import out, reading, render
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError
+from cmgr.model.values.chips import ChipId, listed
 from cmgr.service.door.client import order, status
 from cmgr.words import counted
 
@@ -150,7 +151,7 @@ def isolate(options: IsolateOptions) -> int:
 def reset(options: ResetOptions) -> int:
     """Reset the ring of a chip.
 
-    All its chips together, under the rules of every reset: nobody may be on them, and it counts in the budget.
+    All its chips together, under the rules of every reset: nobody must use them, and it counts in the budget.
     """
     if options.stop and not options.yes and not options.dry_run:
         _confirm(reading.users_of_ring(status(source.socket_of(options)), options.chip), options.chip)
@@ -158,8 +159,8 @@ def reset(options: ResetOptions) -> int:
     if answer is None:
         return 0
     told = cast("shapes.ResetOrdered", answer)
-    chips, users = render.numbers(told["chips"]), told["containers"]
-    lines = [f"chip {options.chip}: the reset of ring {told['ring']} (chips {chips}) is ordered"]
+    chips, users = listed(map(ChipId, told["chips"])), told["containers"]
+    lines = [f"chip {options.chip}: the reset of ring {told['ring']} ({chips}) is ordered"]
     lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
     out.told([*lines, "cmgr status shows how it goes"])
     return 0

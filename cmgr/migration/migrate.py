@@ -212,7 +212,7 @@ def _dropped(line: CommandLine) -> Iterator[str]:
         if flag.known and flag.name in names[number:]:
             yield f"{flag}: the same flag comes again, and the last one counts"
         elif flag.name in CLUSTER_FLAGS and not (flag.name == "nodeID" and APPLIANCE.fullmatch(flag.value)):
-            yield f"{flag}: there is no leader; appliances agree over etcd: set fleet.engine, and see docs/groups.md"
+            yield f"{flag}: there is no leader; appliances agree over etcd: set fleet.engine, and see docs/fleet.md"
         elif not flag.known:
             yield f"{flag}: no flag of the reference that cmgr knows of; look up what it does"
     if line.ignored:

@@ -92,13 +92,13 @@ MEASURED = (
     _metric("cmgr_chip_voltage_volts", "The voltage of the chip.", "(?:voltage|(?P<sensor>[a-z0-9]+))_volts", "chip"),
     _metric(
         "cmgr_chip_health",
-        "How well the chip itself says that it is: 0 is well, more is worse, as its maker counts. cmgr goes by faults.",
+        "The health that the chip reports: 0 is well, more is worse, in its maker's numbers. cmgr goes by faults.",
         "health",
     ),
     _metric("cmgr_chip_energy_joules_total", "The energy that the chip has used.", "energy_joules"),
     _metric(
         "cmgr_chip_remapped_rows",
-        "Rows of memory that the chip has put others in place of, by the errors that they had.",
+        "Rows of memory that the chip has replaced, by the errors that they had.",
         "(?P<errors>correctable|uncorrectable)_remapped_rows",
     ),
     _metric(

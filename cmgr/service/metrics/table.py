@@ -130,7 +130,7 @@ def _last_event(look: Look) -> Samples:
 
 @gauge(
     "cmgr_last_read_timestamp_seconds",
-    "When the last whole read-out of a source was asked for that came; 0: none yet.",
+    "When the last complete reading of a source was asked for; 0: none yet.",
     "source",
 )
 def _last_read(look: Look) -> Samples:
@@ -149,7 +149,7 @@ def _runtime_up(look: Look) -> Samples:
 
 gauge("cmgr_driver_troubles", "Troubles of the driver as a whole.")(lambda look: one(look.driver_troubles))
 gauge("cmgr_queued_events", "Events that wait to be decided on.")(lambda look: one(look.queued))
-counter("cmgr_events_merged_total", "Fault events that said again what was queued.")(lambda look: one(look.merged))
+counter("cmgr_events_merged_total", "Fault events that repeated one that was queued.")(lambda look: one(look.merged))
 counter("cmgr_events_dropped_total", "Fault events beyond what the queue takes of one chip; it is read instead.")(
     lambda look: one(look.dropped)
 )
@@ -216,7 +216,7 @@ def _given_up(look: Look) -> Samples:
 
 @histogram(
     "cmgr_group_round_duration_seconds",
-    "From a round's begin until its end; again: the next one began; given_back: no member was held any more.",
+    "From the beginning of a round to its end; again: the next one began; given_back: no member was held any more.",
     "outcome",
 )
 def _rounds(look: Look) -> Samples:
@@ -293,7 +293,7 @@ def _healthy(look: Look) -> Samples:
     return (((str(chip),), float(view.healthy(look.node, chip))) for chip in sorted(look.node.chips))
 
 
-@gauge("cmgr_chip_pre_isolated", "1 when nothing new is to be started on the chip, which is used on.", "chip")
+@gauge("cmgr_chip_pre_isolated", "1 when nothing new is started on the chip, while what runs there goes on.", "chip")
 def _pre_isolated(look: Look) -> Samples:
     return (((str(chip),), float(bool(pre_isolating(look.node, chip)))) for chip in sorted(look.node.chips))
 
@@ -340,9 +340,9 @@ def _machine_faults(look: Look) -> Samples:
     return found.items()
 
 
-gauge("cmgr_machine_source_up", "Whether a source of them that there is here tells anything: 1 or 0.", "source")(
-    lambda look: (((s["name"],), float(not s["why"])) for s in look.own.sources if s["on"])
-)
+gauge(
+    "cmgr_machine_source_up", "Whether a source of machine faults that there is here tells anything: 1 or 0.", "source"
+)(lambda look: (((s["name"],), float(not s["why"])) for s in look.own.sources if s["on"]))
 
 
 METRICS = (*_table.metrics, *USERS, *MEASURED)

@@ -83,7 +83,7 @@ def _container_memory(look: Look) -> Samples:
 
 @_table.gauge(
     "cmgr_chip_process_memory_bytes",
-    "The memory of the chip that a process uses, as of the last reading; container is empty for one outside of any.",
+    "The memory of the chip that a process uses, as of the last reading; container is empty for one outside of all.",
     *("chip", "pid", "process", "container"),
 )
 def _process_memory(look: Look) -> Samples:
