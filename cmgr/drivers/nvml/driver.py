@@ -33,7 +33,7 @@ from cmgr.ports import Doubt, DriverFact
 from cmgr.vendor import OpenUnits
 
 SLICE = 1.0
-"""Seconds of one wait for events: a reset, and the end, wait for its end. Shorter ones would cost more all the time."""
+"""Seconds of one wait for events: what ends the library waits for its end. Shorter ones cost more all the time."""
 
 SAME = 5.0
 """Seconds in which the same Xid of the same GPU is one, told by both sources."""

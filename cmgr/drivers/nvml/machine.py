@@ -200,8 +200,8 @@ class Machine:
         known = {**gone, **fresh}
         if gone:
             troubles.append(f"the driver lists {listed(gone)} no more")
-        managed = self._managed()
-        if not managed and any(topology.needs_fabric_manager(k.wired) for k in known.values()):
+        managed = not any(topology.needs_fabric_manager(k.wired) for k in known.values()) or self._managed()
+        if not managed:
             troubles.append("the Fabric Manager does not run: all GPUs at its switches are reset together")
         rings = topology.rings([k.wired for k in known.values()], fabric_managed=managed)
         self._rings = {chip: self._rings.get(chip, ring) for chip, ring in rings.items()}

@@ -234,6 +234,16 @@ def test_what_gpus_say_before_they_are_watched_is_to_be_read(machine: Standin, o
     assert ReadNeeded(ChipId(0)) in told.facts
 
 
+def test_a_sweep_that_one_gpu_holds_up_asks_the_others_all_the_same(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine, sweep=timedelta(milliseconds=20), call_timeout=timedelta(seconds=1)), Told()
+    machine.hang(0, Purpose.FIELD)
+    machine.field(2, abi.REMAP_PENDING_FIELD, 1)
+    driver.watch(told)
+    told.asks(ChipId(2), 2)  # As it begins, and by the sweep.
+    assert codes(driver, 2) == ["E0030001"]
+    machine.hang(0, Purpose.FIELD, hangs=False)
+
+
 def test_it_is_watched_once(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
     driver.watch(Told())

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from cmgr.drivers.caller import Caller
@@ -48,6 +49,13 @@ WANTED = (
 
 MODULE = "GPU"
 RETRY_MOST = 30.0
+
+BRIEF = 0.05
+"""Seconds of one wait for events while a reset is near or under way, which waits for the end of that wait; and GPUs
+that come out of one are heard from the next wait on."""
+
+NEAR = 30.0
+"""So many seconds after something was heard a reset is near. Waits that are brief all the time would cost too much."""
 
 MOST_HEARD = 1024
 """So many Xids are remembered as heard; what is older than the time in which the same one is one is forgotten then."""
@@ -109,6 +117,7 @@ class Watch:
         self._refusal = ""
         self._listless = ""
         self._stumble = ""
+        self._brief_until = 0.0
 
     def start(self, tell: Callable[[DriverFact], None]) -> None:
         """Listen, on threads of its own. Raises `DriverError` the second time."""
@@ -170,11 +179,15 @@ class Watch:
         ears = self._ears
         with ears.session.inside():
             events, hears = self._register()
-            event = ears.library.wait(events, int(1000 * self._pace.slice))
+            event = ears.library.wait(events, int(1000 * self._slice()))
         if event is None:
             return None
         chip = ears.machine.at(hears.get(event.handle, ""))
         return None if chip is None else (chip, event)
+
+    def _slice(self) -> float:
+        near = time.monotonic() < self._brief_until or self._ears.session.is_partial
+        return min(BRIEF, self._pace.slice) if near else self._pace.slice
 
     def _begin(self) -> None:
         with self._ears.session.inside():
@@ -263,6 +276,7 @@ class Watch:
     def _hear(self, chip: ChipId, xid: int, module: str) -> None:
         """Tell of an Xid, once."""
         now = time.monotonic()
+        self._brief_until = now + NEAR
         with self._lock:
             before = self._heard.get((chip, xid))
             if before is not None and now < before + self._pace.same:
@@ -295,6 +309,7 @@ class Watch:
         self._nudged.set()
 
     def _ask_soon(self, chips: Iterable[ChipId]) -> None:
+        self._brief_until = time.monotonic() + NEAR
         with self._lock:
             self._asked.update(chips)
         self._nudged.set()
@@ -348,28 +363,44 @@ class Watch:
 
     def _sweep(self) -> None:
         asleep = self._asleep()
-        for chip in self._ears.machine.chips():
+        awake = [chip.id for chip in self._ears.machine.chips() if chip.id not in asleep]
+        together = self._ask_together(awake)
+        for chip in awake:
             if self._stopped.is_set():
                 return
-            if chip.id in asleep:
-                continue
-            found = self._conditions(chip.id)
-            if found != self._swept.get(chip.id, frozenset()):
-                self._swept[chip.id] = found
-                self.say(ReadNeeded(chip.id))
+            found = together[chip] if chip in together else self._conditions(chip)
+            if found != self._swept.get(chip, frozenset()):
+                self._swept[chip] = found
+                self.say(ReadNeeded(chip))
 
-    def _conditions(self, chip: ChipId) -> frozenset[str] | Silence:
+    def _ask_together(self, chips: Iterable[ChipId]) -> Mapping[ChipId, frozenset[str]]:
+        """Ask all in one call, which is cheaper than one for each. Those without an answer have to be asked alone."""
+        found: dict[ChipId, frozenset[str]] = {}
+
+        def ask() -> None:
+            for chip in chips:
+                with suppress(DriverError):
+                    found[chip] = self._ask_one(chip)
+
+        with suppress(DriverError):
+            self._ears.caller.call("the GPUs", self._pace.call, ask)
+        return dict(found)
+
+    def _ask_one(self, chip: ChipId) -> frozenset[str]:
+        """On a thread for calls. Raises `DriverError`."""
         known, ears = self._ears.machine.find(chip), self._ears
         if known is None or not known.here:
             return frozenset()
+        with ears.session.inside():
+            found = nvml_read.conditions(ears.library, lambda: ears.session.handle(known.bus))
+        return frozenset(found.conditions)
 
-        def ask() -> frozenset[str]:
-            with ears.session.inside():
-                found = nvml_read.conditions(ears.library, lambda: ears.session.handle(known.bus))
-            return frozenset(found.conditions)
-
+    def _conditions(self, chip: ChipId) -> frozenset[str] | Silence:
+        known = self._ears.machine.find(chip)
+        if known is None:
+            return frozenset()
         try:
-            return ears.caller.call(known.bus, self._pace.call, ask)
+            return self._ears.caller.call(known.bus, self._pace.call, partial(self._ask_one, chip))
         except InReset:
             return self._swept.get(chip, frozenset())
         except DriverError as error:

@@ -119,6 +119,11 @@ class Session:
                 self._library.free(old[0])
 
     @property
+    def is_partial(self) -> bool:
+        """Return whether some GPU is left closed, for a reset."""
+        return bool(self._away)
+
+    @property
     def is_listening(self) -> bool:
         """Return whether there is a set of events, and it hears all that it could."""
         return self._events is not None and not self._is_stale

@@ -19,7 +19,7 @@ from tests.drivers.nvml.host import modeset, process
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import FakeReset, Purpose, Standin
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 Open = Callable[..., NvmlDriver]
 
@@ -52,6 +52,18 @@ def test_cmgr_lets_go_of_the_gpu_alone_and_has_it_again_afterwards(machine: Stan
     # At once, while events are waited for on the set of the time of the reset.
     machine.xid(0, 43)
     told.has(FIRST, Assertion.ONCE, "Xid 43")
+
+
+def test_no_reset_and_nothing_after_it_waits_for_a_long_wait_for_events(
+    machine: Standin, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cmgr.drivers.nvml.driver.SLICE", 2 * PATIENCE)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    for xid in (119, 140):
+        machine.xid(0, xid)
+        told.has(FIRST, Assertion.OCCURRED, f"Xid {xid}")
+        driver.reset([FIRST], [FIRST], NO_CODES)
 
 
 def test_a_reset_is_noted_in_the_kernels_log_so_that_the_next_life_knows(machine: Standin, opened: Open) -> None:
