@@ -26,7 +26,7 @@ MEMBERS = 2
 
 ALL = MEMBERS * len(NAMES)
 NODES = 3
-ROUNDS, KILLS = 40, 5
+ROUNDS, KILLS, PAIRS = 40, 5, 3
 PART = f"Fleet: a group of {ALL} pretended containers on {len(NAMES)} appliances, etcd of {NODES} nodes"
 PART_COST = f"[fleet], idle: {IDLE_CHIPS} chips, {CONTAINERS} containers"
 
@@ -144,17 +144,23 @@ def _cost(site: Site, cluster: Cluster) -> list[Figure]:
     """Compare a service that is in a fleet with one that is not, side by side."""
     plan = site.plan(IDLE_CHIPS, 8, "ringRecover", CONTAINERS)
     seated = replace(plan, seat=Seat("idle", cluster.endpoints))
+    more = []
+    for _ in range(PAIRS):
+        with site.service(plan) as alone, site.service(seated) as member:
+            _settle(alone, member)
+            more.append(member.memory() - alone.memory())
     with site.service(plan) as alone, site.service(seated) as member:
-        for each in (alone, member):
-            each.until(each.all_well, "be idle")
-        threading.Event().wait(SETTLE)
-        used = [each.cpu_seconds() for each in (alone, member)]
+        _settle(alone, member)
+        before, used = alone.cpu_seconds(), member.cpu_seconds()
         threading.Event().wait(SECONDS)
-        shares = [
-            (each.cpu_seconds() - before) / SECONDS * 100 for each, before in zip((alone, member), used, strict=True)
-        ]
-        memory = member.memory() - alone.memory()
+        share = (member.cpu_seconds() - used - (alone.cpu_seconds() - before)) / SECONDS * 100
     return [
-        Figure(PART_COST, "processor: more than without by", shares[1] - shares[0], "% of a core", 0.1),
-        Figure(PART_COST, "memory (RSS): more than without by", memory, "MB", 1),
+        Figure(PART_COST, "processor: more than without by", share, "% of a core", 0.1),
+        Figure(PART_COST, "memory (RSS): more than without by, median", quantile(more, 0.5), "MB", 1, len(more)),
     ]
+
+
+def _settle(*services: Service) -> None:
+    for service in services:
+        service.until(service.all_well, "be idle")
+    threading.Event().wait(SETTLE)

@@ -18,7 +18,6 @@ from cmgr.fleet import document_text
 from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.appliance_text import presence
 from cmgr.fleet.gateway import Away, Gateway, Stream
-from cmgr.fleet.nodes import nodes
 from cmgr.fleet.registration import RANGE, TXN, Identity, Registration
 from cmgr.fleet.roll import Roll
 from cmgr.fleet.sign import Sign
@@ -165,6 +164,8 @@ class EtcdFleet:
 
     def nodes(self) -> tuple[EngineNode, ...]:
         """Return the engine's nodes as they are. Any thread; blocks up to 3 s, and does not raise."""
+        from cmgr.fleet.nodes import nodes  # Only people ask for them, and mostly nobody does.
+
         return nodes(self._gateway)
 
     def close(self) -> None:

@@ -119,6 +119,7 @@ class Service:
         self._since = self._clock.now()
         self._state: shapes.ServiceState = "starting"
         self._ails: tuple[str, ...] = ()
+        self._looked: tuple[Node, object, Presence] | None = None
         self._pages = Pages(Sessions(), self._clock.now, config.web.orders)
         self._shut = ""
         # Before anything is opened: a second service on the same state or socket must change nothing.
@@ -360,8 +361,12 @@ class Service:
 
     def _presence(self) -> Presence:
         """Return what the other appliances of the fleet are shown. Any thread."""
-        node, own = self._loop.node, self.own()
-        return presence(node, own.state, self._since, all_troubles(node, own.troubles))
+        node, beside = self._loop.node, (self._state, self._troubles())
+        # It is asked for every 2 s, and mostly nothing is new: the node is the same one then.
+        if self._looked is None or self._looked[0] is not node or self._looked[1] != beside:
+            own = self.own()
+            self._looked = node, beside, presence(node, own.state, self._since, all_troubles(node, own.troubles))
+        return self._looked[2]
 
     def _fleet_seen(self) -> FleetSeen:
         return seen(self._fleet, self._clock.drift())
