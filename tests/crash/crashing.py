@@ -109,7 +109,7 @@ class Points:
             os.write(self._trace, f"{point}\n".encode())
             at, how = self._end
             if at in (point, self._passed):
-                os.kill(os.getpid(), how)
+                _end(how)
 
     @contextmanager
     def saw(self, **what: object) -> Iterator[None]:
@@ -133,6 +133,15 @@ class Points:
             _copy(database.parent.glob(database.name + "*"), to / "state")
             _copy([path for path in beside if path.suffix != ".new"], to)
 
+    def catch_up(self, running: Mapping[str, bool]) -> None:
+        """Note what the world did in the moment in which the last life was killed from outside, before it was noted."""
+        if self._plan.rounds:
+            lines = Path(self._plan.witness).read_text().splitlines()
+            last = {told["name"]: told["action"] == "start" for told in map(json.loads, lines) if "name" in told}
+            for name, runs in running.items():
+                if last.get(name, True) != runs:
+                    self.sees(name=name, action="start" if runs else "die")
+
     def sees(self, **what: object) -> None:
         """Note what the world is about to do."""
         with self._lock:
@@ -141,6 +150,14 @@ class Points:
     def _write(self, what: Mapping[str, object]) -> None:
         told = {"at": time.time(), "steady": time.monotonic(), **what}
         os.write(self._witness, (json.dumps(told) + "\n").encode())
+
+
+def _end(how: int) -> None:
+    if how == signal.SIGSTOP:
+        # Sent to the process, it may come to another thread first, and this one goes on for a moment, and lets others.
+        signal.pthread_kill(threading.get_ident(), how)
+    else:
+        os.kill(os.getpid(), how)
 
 
 def _in_round(node: Node) -> bool:
@@ -200,6 +217,7 @@ def _watch(runtime: SimRuntime, points: Points) -> None:
     """A pretended container that starts or ends is seen by a witness, and is a point while nobody knows of it yet."""
     inner: Callable[[Life], Life] = runtime._put
     lives: dict[str, Life] = dict(runtime._lives)
+    points.catch_up({life.like.name: life.running for life in lives.values()})
 
     def put(life: Life) -> Life:
         before = lives.get(life.id)

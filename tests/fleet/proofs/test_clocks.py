@@ -1,7 +1,8 @@
 """Services whose clocks are an hour apart, or jump in the middle of a round."""
 
 import signal
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,7 +26,15 @@ class Skewed(Mortal):
     def __init__(self, folder: Path, name: str, size: int, endpoints: Sequence[str]) -> None:
         super().__init__(folder, name, size, endpoints)
         if name in AHEAD:
-            self.prefix = (program("faketime"), "--exclude-monotonic", "-f", AHEAD[name])
+            self.surroundings = shifted(AHEAD[name])
+
+
+def shifted(clock: str) -> Mapping[str, str]:
+    """Return the environment that faketime gives a program; it would stand between us and the service."""
+    words = [program("faketime"), "--exclude-monotonic", "-f", clock, "env"]
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    wanted = ("LD_PRELOAD=", "FAKETIME=", "FAKETIME_DONT_FAKE_MONOTONIC=", "DONT_FAKE_MONOTONIC=")
+    return dict(line.split("=", 1) for line in told.splitlines() if line.startswith(wanted))
 
 
 def test_clocks_an_hour_apart_change_nothing_in_a_round(etcds: Cluster, tmp_path: Path, figures: Figures) -> None:
