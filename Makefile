@@ -88,7 +88,7 @@ recording: $(STAMP)
 reliability: $(STAMP)
 	@sh tests/support/install.sh power
 	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} CMGR_SOAK=$${CMGR_SOAK:-1000} CMGR_CUTS=$${CMGR_CUTS:-20} CMGR_REBOOTS=$${CMGR_REBOOTS:-10} \
-		CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof
+		CMGR_STORMS=$${CMGR_STORMS:-50} CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof
 	$(BIN)/python -m tests.support.figures build/reliability.json
 
 fmt: $(STAMP)

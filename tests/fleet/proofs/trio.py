@@ -74,8 +74,8 @@ class Mortal(Appliance):
         plan = Plan(str(self.folder / "trace"), str(self.folder / "witness"), rounds=str(self.folder / "rounds"))
         super().launch({"PYTHONPATH": str(ROOT), **self.surroundings, **(environment or {})}, program(plan))
 
-    def meets(self, point: str, how: signal.Signals) -> None:
-        """Let it get this signal there, in the round that begins next."""
+    def meets(self, point: str | int | None, how: signal.Signals) -> None:
+        """Let it get this signal at a point, by name or number, or nowhere: in the round that begins next."""
         (self.folder / "rounds").write_text(json.dumps({"at": point, "how": how}))
 
     def goes_on(self) -> None:
@@ -175,9 +175,15 @@ class Trio:
             self._marks[name] = len(deeds)
         return sorted(found, key=lambda deed: deed.at)
 
-    def figures(self, figures: Figures, more: Mapping[str, int]) -> None:
-        """Say what was proved: `comes_through` has failed where anything was lost or too early."""
-        for what, count in {"rounds": self.rounds, "rounds that came to their end": self.rounds, **more}.items():
+    def figures(self, figures: Figures, more: Mapping[str, int], overtaken: int = 0) -> None:
+        """Say what was proved: a check has failed where anything was lost or too early.
+
+        `overtaken`: rounds of these before whose end a fault began the next one.
+        """
+        figures.add(SECTION, "rounds of three services", self.rounds)
+        figures.add(SECTION, "of these complete", self.rounds - overtaken)
+        figures.add(SECTION, "of these overtaken by another fault", overtaken)
+        for what, count in more.items():
             figures.add(SECTION, what, count)
         figures.add(SECTION, "members started before the barrier", 0)
         figures.add(SECTION, "members lost, left down or started twice in a round", 0)
