@@ -70,6 +70,8 @@ class EtcdFleet:
         self._owed: dict[str, int] = {}
         """The changes that a reading has found before the watch told them."""
         self._stream: Stream | None = None
+        self._refusal: wire.Refused | None = None
+        """The answer to the last write, if etcd takes none though it answers."""
         self._flows = self._is_down = False
         self._why_down = ""
         self._over = threading.Event()
@@ -100,6 +102,10 @@ class EtcdFleet:
             verdict = wire.verdict(self._gateway.ask(TXN, wire.puts_asked(order)))
         except (Unsure, wire.Malformed):
             return Written(Outcome.UNKNOWN)
+        except wire.Refused as error:
+            self._refusal = error
+            raise
+        self._refusal = None
         if verdict.done:
             return Written(Outcome.DONE, verdict.revision)
         found = {name: there.value for name, there in verdict.found.items()}
@@ -160,7 +166,16 @@ class EtcdFleet:
             self._roll.appliances(),
             None if heard is None else datetime.fromtimestamp(heard, UTC),
             None if term is None else term[1],
+            *self.refusal(),
         )
+
+    def refusal(self) -> tuple[str, str]:
+        """Return why the engine takes no writes though it answers, and what to do about that; nothing where it does.
+
+        It is found out every 30 s, and each time that something is to be written. Any thread; does not block or raise.
+        """
+        error = self._refusal
+        return ("", "") if error is None else (error.message, error.hint)
 
     def nodes(self) -> tuple[EngineNode, ...]:
         """Return the engine's nodes as they are. Any thread; blocks up to 3 s, and does not raise."""
@@ -297,10 +312,17 @@ class EtcdFleet:
                 if time.monotonic() - read_at >= self._pace.resync:
                     read_at = time.monotonic()
                     self._resync()
+                    self._try_to_write()
+                elif self._refusal is not None:
+                    self._try_to_write()
             except (FleetError, Unsure):
                 self._gateway.suspect(stream.endpoint)
                 stream.cut()
         self._sign.end()
+
+    def _try_to_write(self) -> None:
+        with suppress(FleetError, Unsure):  # A node that answers too late is found by the next beat.
+            self._refusal = self._registration.refused(self._pace.answer)
 
     def _resync(self) -> None:
         """Read everything, and tell every document anew."""

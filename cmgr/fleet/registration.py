@@ -84,6 +84,21 @@ class Registration:
                 return self.now
         raise FleetError(f"cannot register as {self._name}: others were faster each time")
 
+    def refused(self, seconds: float) -> "wire.Refused | None":
+        """Return what etcd has against our writes, found out by one whose condition is never true.
+
+        It waits for a quorum all the same, and needs room. Raises `FleetError`, `Unsure`.
+        """
+        keys = (self._key, self._keys.alive(self._name), self._keys.group("x"))
+        never: dict[str, bytes | None] = {self._keys.born: b"a value that nobody writes"}
+        try:
+            self._gateway.ask(TXN, wire.puts_asked(wire.Puts(dict.fromkeys(keys, b""), same=never)), seconds)
+        except wire.Refused as error:
+            if error.is_open:
+                raise
+            return error
+        return None
+
     def holds(self, found: dict[str, bytes | None]) -> bool:
         """Return whether what was read of the keys that are compared is what we have written."""
         now = self.now

@@ -36,7 +36,8 @@ def seen(fleet: "EtcdFleet | None", drift: timedelta) -> FleetSeen:
     def known(appliance: Appliance) -> Appliance:
         return replace(appliance, gone=steady(appliance.gone))
 
-    return FleetSeen(tuple(map(known, told.appliances)), steady(told.heard), steady(told.led))
+    appliances = tuple(map(known, told.appliances))
+    return replace(told, appliances=appliances, heard=steady(told.heard), led=steady(told.led))
 
 
 def picture(

@@ -68,7 +68,7 @@ from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.vendor import giving, told_too
 from cmgr.view import status as view
-from cmgr.view.presence import presence
+from cmgr.view.presence import presence, refusal_troubles
 from cmgr.view.troubles import troubles as all_troubles
 
 if TYPE_CHECKING:
@@ -446,6 +446,9 @@ class Service:
         for source in (each for each in self._sources() if each["on"] and each["why"]):
             text = f"source {source['name']} tells nothing of the machine"
             found.append(Trouble(TroubleKind.SOURCE, source["name"], text, source["why"], "cmgr check"))
+        found += (
+            refusal_troubles(*self._fleet.refusal()) if self._fleet is not None and self._loop.node.engine.up else ()
+        )
         if self._metrics is not None and (why := self._metrics.trouble()):
             found.append(Trouble(TroubleKind.DEGRADED, "metrics", "metrics are not served", why, "cmgr check"))
         if self._shut:

@@ -100,7 +100,7 @@ class Engine(TypedDict):
     up: Annotated[bool, "it answers, and tells changes"]
     since: Annotated[Time | None, "since when it does, or does not"]
     heard: Annotated[Time | None, "when it said anything last"]
-    why: Annotated[str, "why it cannot be asked"]
+    why: Annotated[str, "why it cannot be asked, or takes no writes"]
     hint: Annotated[str, "what to do about that"]
     leader_since: Annotated[Time | None, "since when, at the latest, the same node leads"]
     nodes: Annotated[list[EngineNode], "its nodes; over HTTP only with `nodes=true`"]

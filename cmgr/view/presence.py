@@ -49,20 +49,29 @@ def engine_troubles(node: Node) -> Iterator[Trouble]:
         yield Trouble(TroubleKind.ENGINE, "", text, engine.why_down, "cmgr check", engine.since)
 
 
+def refusal_troubles(refusal: str, remedy: str) -> Iterator[Trouble]:
+    """Yield that the fleet's engine takes no writes, though it answers. `remedy`: what to do about that."""
+    if refusal:
+        text = "the fleet's engine takes no writes"
+        yield Trouble(TroubleKind.ENGINE, "writes", text, refusal, remedy or "cmgr check")
+
+
 def fleet(node: Node, seen: FleetSeen, own: Presence, nodes: Sequence[EngineNode] = ()) -> "group_shapes.Fleet":
     """Return the fleet as it is seen from here. `own`: what this appliance shows; `nodes`: those that were asked."""
     if not node.engine.name:
         return {"name": "", "engine": None, "appliances": [], "remarks": []}
     engine = node.engine
     found = everybody(node, seen, own)
+    wrong = [*engine_troubles(node), *(refusal_troubles(seen.refusal, seen.remedy) if engine.up else ())]
+    why = "" if engine.up else engine.why_down or "it has not answered yet"
     return {
         "name": engine.name,
         "engine": {
             "up": engine.up,
             "since": stamp_or_none(engine.since),
             "heard": stamp_or_none(seen.heard),
-            "why": one_line("" if engine.up else engine.why_down or "it has not answered yet"),
-            "hint": next((trouble.hint for trouble in engine_troubles(node)), ""),
+            "why": one_line(next((trouble.why for trouble in wrong), why)),
+            "hint": next((trouble.hint for trouble in wrong), ""),
             "leader_since": stamp_or_none(seen.led),
             "nodes": [_node(each) for each in nodes],
         },

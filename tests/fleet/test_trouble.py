@@ -107,8 +107,11 @@ def test_a_full_engine_says_so_is_read_on_and_takes_writes_when_there_is_room() 
             value = "x" * 90_000
             while cluster.ctl("put", "/stranger", value, check=False).returncode == 0:
                 pass
+            # Found by looking: nothing is to be written.
+            eventually(lambda: "space exceeded" in one.fleet.refusal()[0], "it is known that the engine is full")
             with pytest.raises(FleetError, match="space exceeded") as caught:
                 one.fleet.write("tp4", document(2), revision)
+            assert one.fleet.refusal() == (caught.value.message, caught.value.hint)
             assert "alarm disarm" in caught.value.hint
             assert one.fleet.read("tp4").document == document(1)
             assert one.downs() == []
@@ -119,6 +122,7 @@ def test_a_full_engine_says_so_is_read_on_and_takes_writes_when_there_is_room() 
             cluster.ctl("compact", current.partition('"revision":')[2].split(",")[0])
             cluster.ctl("defrag")
             cluster.ctl("alarm", "disarm")
+            eventually(lambda: one.fleet.refusal() == ("", ""), "it is known that there is room")
             written(one, 2, revision)
     finally:
         cluster.close()

@@ -72,6 +72,8 @@ def test_the_fleet_is_told_where_there_is_one() -> None:
         node = replace(machine(), engine=Engine("a", up=up))
         seen = replace(look(node), fleet=FleetSeen(others, T0))
         assert told(of("cmgr_fleet_engine_up", seen)) == ({"": 1} if up else {})
+        full = replace(seen, fleet=replace(seen.fleet, refusal="it is full"))
+        assert told(of("cmgr_fleet_engine_up", full)) == {}
         assert told(of("cmgr_fleet_engine_heard_timestamp_seconds", seen)) == {"": T0.timestamp()}
         assert told(of("cmgr_fleet_appliances", seen)) == told_as
         assert {labels[0] for labels, _ in of("cmgr_fleet_appliances", seen)} == {*STATES}

@@ -73,6 +73,17 @@ def test_no_more_than_the_most_pressing_are_shown_and_a_sentence_is_nothing_to_t
     assert (len(shown.ails), shown.more) == (MOST_AILS, 3)
 
 
+def test_an_engine_that_takes_no_writes_is_not_well_though_it_answers() -> None:
+    seen = FleetSeen((appliance("a"),), NOW, NOW, "etcd says: it is full", "etcdctl alarm disarm")
+    lines = texts.fleet(fleet(a().node, seen, WELL), PAGE)
+    assert lines[0] == "not well: the engine takes no writes: etcd says: it is full"
+    assert lines[1].startswith("engine: answers, but takes no writes")
+    assert lines[2] == "what to do: etcdctl alarm disarm"
+    # An engine that does not answer takes none either: only that it does not is told.
+    away = a(FleetUp("1"), FleetDown("refused"))
+    assert texts.fleet(fleet(away.node, seen, WELL), PAGE)[0] == "not well: the engine is away: refused"
+
+
 def test_a_fleet_in_which_nothing_is_wrong_is_well() -> None:
     nodes = (EngineNode("https://10.0.0.1:2379", "n1", "3.4.23", leads=True), EngineNode("https://10.0.0.2:2379", "n2"))
     lines = shown(a(), appliance("b"), nodes=nodes)

@@ -210,6 +210,8 @@ def _fleet_headline(told: "group_shapes.Fleet") -> str:
     engine, found = told["engine"], told["appliances"]
     if engine is not None and not engine["up"]:
         return f"not well: the engine is away: {engine['why']}"
+    if engine is not None and engine["why"]:
+        return f"not well: the engine takes no writes: {engine['why']}"
     names = [each["name"] for each in found if each["state"] != "ready" or each["wrong"]]
     nodes = sum(bool(node["why"]) or node["full"] for node in engine["nodes"]) if engine is not None else 0
     where = [*([", ".join(names)] if names else []), *([f"{counted(nodes, 'node')} of the engine"] if nodes else [])]
@@ -221,7 +223,8 @@ def _fleet_headline(told: "group_shapes.Fleet") -> str:
 def _engine(told: "group_shapes.Engine", page: Page) -> list[str]:
     heard = f", its last word came {page.face.ago(told['heard'])}" if told["heard"] else ""
     since = f" since {page.face.when(told['since'])}" if told["since"] else ""
-    lines = [f"engine: {'answers' if told['up'] else 'is away'}{since}{heard}"]
+    state = "is away" if not told["up"] else "answers, but takes no writes" if told["why"] else "answers"
+    lines = [f"engine: {state}{since}{heard}"]
     lines += [f"what to do: {told['hint']}"] if told["hint"] else []
     rows = [
         (

@@ -53,11 +53,16 @@ class Appliance:
 
 @dataclass(frozen=True, slots=True)
 class FleetSeen:
-    """The fleet as the engine told of it last, at `heard`. `led`: since when, at the latest, the same node leads."""
+    """The fleet as the engine told of it last, at `heard`. `led`: since when, at the latest, the same node leads.
+
+    `refusal`: why the engine takes no writes, though it answers, and `remedy`: what to do about that.
+    """
 
     appliances: tuple[Appliance, ...] = ()
     heard: datetime | None = None
     led: datetime | None = None
+    refusal: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

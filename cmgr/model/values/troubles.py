@@ -41,7 +41,7 @@ class TroubleKind(StrEnum):
     RUNTIME = "runtime", Severity.CRITICAL, "deaf", "CmgrRuntimeUnreachable"
     DRIVER = "driver", Severity.WARNING, "deaf", "CmgrDriverTrouble"
     ENGINE = "engine", Severity.WARNING, "deaf", "CmgrFleetEngineAway"
-    """The fleet's engine does not answer: what needs the other appliances waits."""
+    """The fleet's engine does not answer, or takes no writes: what needs the other appliances waits."""
     SILENT = "silent", Severity.WARNING, "deaf", "CmgrReadOutOld"
     """Chips of a ring do not answer."""
     KEPT_BACK = "kept-back", Severity.CRITICAL, "trouble", "CmgrRingsKeptBack"

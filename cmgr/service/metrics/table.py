@@ -223,9 +223,9 @@ def _rounds(look: Look) -> Samples:
     return _spreads(ROUNDS, look.tally.rounds)
 
 
-@gauge("cmgr_fleet_engine_up", "Whether the fleet's engine answers; without a fleet there is no such series.")
+@gauge("cmgr_fleet_engine_up", "Whether the fleet's engine answers and takes writes; without a fleet: no such series.")
 def _engine(look: Look) -> Samples:
-    return one(look.node.engine.up) if look.node.engine.name else ()
+    return one(look.node.engine.up and not look.fleet.refusal) if look.node.engine.name else ()
 
 
 @gauge("cmgr_fleet_engine_heard_timestamp_seconds", "When the fleet's engine said anything last.")

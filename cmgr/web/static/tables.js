@@ -124,7 +124,7 @@ function fleetCard(fleet) {
   if (!fleet?.engine) return nothing;
   const { up, why, hint } = fleet.engine;
   return card(t("Fleet"), html`
-    ${up ? nothing : html`<p>${applianceBadge({ state: "away" })} ${said(why)} ${advice(hint)}</p>`}
+    ${why ? html`<p>${applianceBadge({ state: up ? "degraded" : "away" })} ${said(why)} ${advice(hint)}</p>` : nothing}
     ${fleet.remarks.map((text) => html`<p>${said(text)}</p>`)}
     ${table(t("Fleet"), fleet.appliances, {
       Name: (a) => a.name, State: applianceBadge, Since: (a) => time(a.gone || a.since), Reason: (a) => a.wrong.map((w) => html`<div>${said(w.text)} ${advice(w.hint)}</div>`),
