@@ -22,6 +22,7 @@ from typing import Any
 from cmgr import fleet
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.fleet.etcd import EtcdFleet
+from cmgr.model.values.fleet import starts_here
 from cmgr.model.values.messages.commands import Action, Note
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.groups import GroupPhase
@@ -70,13 +71,15 @@ class Points:
         self._armed = False
         self._names: dict[str, str] = {}
         self._end = plan.at, plan.how
-        self.phase = ""
-        """That of the groups over appliances, as known here last; a test has one such group."""
+        self.reading = ""
+        """The next question to the engine, by what is known of the group over appliances; a test has one such group."""
 
     def look(self, node: Node) -> None:
         """Points count from an episode on. Containers are called by what comes before a dash in their name."""
         self._names.update({key.id: c.name.partition("-")[0] for key, c in node.containers.items()})
-        self.phase = " ".join(group.phase for group in node.fleet_groups.values())
+        for group in node.fleet_groups.values():
+            looks = starts_here(group) and group.looked != group.held
+            self.reading = "last look" if looks else f"read while {group.phase}"
         if self._plan.rounds:
             self._begin(node)
         self._armed = self._armed or any(ring.in_episode for ring in node.rings.values())
@@ -265,7 +268,7 @@ def wrap_driver(driver: ChipDriver, points: Points) -> ChipDriver:
 
 def wrap_fleet(made: EtcdFleet, points: Points) -> EtcdFleet:
     """Make each question to the engine and each write there two points."""
-    _wrap(made, "read", lambda *_: f"read while {points.phase}", points)
+    _wrap(made, "read", lambda *_: points.reading, points)
     _wrap(made, "write", lambda _, document, *__: f"write of {document.phase}", points)
     return made
 

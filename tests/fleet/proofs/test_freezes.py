@@ -14,14 +14,14 @@ pytestmark = [pytest.mark.etcd, pytest.mark.timeout(3600)]
 
 
 def test_one_that_stands_still_beyond_its_lease_goes_on_with_the_round_as_it_is(three: Trio, figures: Figures) -> None:
-    ends = steps(three.points(), 8 if EVERY else 1)
+    ends = steps(three.points(), 5 if EVERY else 1)
     for name, point in ends:
         falls_asleep(three, name, point).goes_on()
         three.comes_through()
     three.figures(figures, {"services that stood still beyond their lease": len(ends)})
 
 
-@pytest.mark.parametrize("point", ["before read while starting #1", "before start r0 #1"])
+@pytest.mark.parametrize("point", ["before last look #1", "before start r0 #1"])
 def test_one_that_wakes_in_the_next_round_starts_nothing_of_it_too_early(
     three: Trio, figures: Figures, point: str
 ) -> None:
@@ -36,7 +36,7 @@ def test_one_that_wakes_in_the_next_round_starts_nothing_of_it_too_early(
     three.comes_through(2)
     woken = [deed.action for deed in sleeper.deeds()[before:]]
     # A start that was about to be made is undone; whoever has yet to look does not start.
-    assert woken == (["start", "start"] if "read" in point else ["start", "start", "die", "die", "start", "start"])
+    assert woken == (["start", "start"] if "look" in point else ["start", "start", "die", "die", "start", "start"])
     three.figures(figures, {"services that woke in the next round": 1})
 
 

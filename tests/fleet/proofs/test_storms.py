@@ -57,7 +57,7 @@ class Storm:
             self._meanwhile()
             self._dice.choice(acts)()
 
-    def is_over(self) -> None:
+    def calms(self) -> None:
         """Let nothing ail any more."""
         for node in self._three.cluster.nodes:
             node.thaw()
@@ -80,7 +80,7 @@ class Storm:
         self._say(f"{each.name}: {how.name if how else 'lives'} after {point}")
 
     def _awake(self) -> list[Mortal]:
-        """Return those that answer, or are dead before they do: who stands still would let us wait."""
+        """Return those that run and never stand still: a question to one that does would wait for half a minute."""
         return [each for each in self._all if each not in self._may_stand and each.running()]
 
     def _fault(self) -> None:
@@ -196,8 +196,8 @@ def test_in_whatever_storm_nobody_starts_too_early_and_nobody_is_lost(three: Tri
         storm, before = Storm(three, seed), max(rounds(three))
         try:
             storm.rages()
-            storm.is_over()
-            eventually(lambda: is_calm(three), "all of all run, and nothing ails any more", 2)
+            storm.calms()
+            eventually(lambda: is_calm(three), "all of all run, and nothing ails any more", times=2)
             deeds = three.news()
             assert too_early(deeds) == [], deeds
         except Exception as error:

@@ -29,7 +29,7 @@ SECTION = "Fleet"
 BESIDE = 8
 """The chip of x, which is in no group."""
 
-COMMITTED = re.compile(r"(before|after) (a commit|write of|read while)|in (r\d|a reset)")
+COMMITTED = re.compile(r"(before|after) (a commit|write of|read while|last look)|in (r\d|a reset)")
 """Points at which the database, the engine, the containers or the chips have changed, or are about to."""
 
 RINGS = "the rings of members"
