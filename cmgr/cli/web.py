@@ -56,11 +56,14 @@ def web(options: WebOptions) -> int:
     The page shows what cmgr does while it does it, and takes the orders that the command line takes. Whoever may use
     the command line may open it: the link is worth a session of 12 h in your name, so give it to nobody.
     """
+    if options.serve and options.end:
+        raise typer.BadParameter("--serve and --end exclude each other")
     if options.serve:
         # Of cmgr's commands this one alone loads a server.
         from cmgr.web.serve import Place, run
 
-        return run(Place(str(options.door), options.listen, tuple(options.name or ()), options.idle))
+        place = Place(str(options.door), options.listen, tuple(options.name or ()), options.idle)
+        return run(place, lambda at: out.error(f"the page is at {at}; cmgr web --listen {at} prints the link"))
     if options.end:
         ended = cast("shapes.SessionsEnded", post(source.socket_of(options), "web/end"))
         out.told([f"ended: {counted(ended['sessions'], 'session')} of the page"])
@@ -75,9 +78,11 @@ def web(options: WebOptions) -> int:
 
 
 def _look_who_listens(listen: str) -> None:
-    """Raise where another user's process would get the ticket."""
-    port = listen.rpartition(":")[2]
-    owners = _owners(int(port)) if port.isascii() and port.isdigit() else set()
+    """Raise where another user's process would get the ticket, and for what is no address of this machine's own."""
+    from cmgr.web.guard import address
+
+    port = address(listen)[1]
+    owners = _owners(port)
     if not owners:
         raise CmgrError(
             f"cannot open the page: nobody listens on {listen}",

@@ -6,9 +6,13 @@
    those for 127.0.0.1 to every port of it (RFC 6265, section 8.5).
 """
 
+import ipaddress
 import json
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from cmgr.errors import ConfigError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,12 +35,39 @@ HEADERS = (
     (b"cache-control", b"no-store"),
 )
 
+HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+"""The forms of the header `Host`."""
+
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def address(text: str) -> tuple[str, int]:
+    """Return the address and the port that are meant. Raises `ConfigError`, for others than this machine's own too."""
+    host, _, port = text.rpartition(":")
+    try:
+        if not (port.isascii() and port.isdigit() and int(port) < 65536):
+            raise ValueError(f"{port[:80]!r} is no port")
+        host = "127.0.0.1" if host == "localhost" else host.strip("[]")
+        own = ipaddress.ip_address(host).is_loopback
+    except ValueError as error:
+        raise ConfigError(f"cannot listen on {text[:80]!r}: it is no address", hint="such as 127.0.0.1:9478") from error
+    if not own:
+        raise ConfigError(
+            f"cannot listen on {text}: others than this machine could reach it, and nothing would be encrypted",
+            hint="listen on 127.0.0.1 and come by ssh -L, or put a proxy with TLS before it (docs/web.md)",
+        )
+    return host, int(port)
 
 
 def names(port: int, more: Iterable[str]) -> frozenset[str]:
     """Return every `Host` that is the page's own: loopback's with this port, and `more` as they are."""
     return frozenset([*(f"{name}:{port}" for name in LOOPBACK), *(name.lower() for name in more)])
+
+
+def sent_by_browsers(names: Iterable[str]) -> None:
+    """Raise `ConfigError` for what no browser sends as `Host`."""
+    if bad := next((name for name in names if not HOST.fullmatch(name)), ""):
+        raise ConfigError(f"cannot serve the page as {bad[:80]!r}: it is no host", hint="such as box.example:443")
 
 
 class Guard:

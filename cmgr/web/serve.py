@@ -2,11 +2,10 @@
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from cmgr.errors import ConfigError
 from cmgr.web.app import Page
 from cmgr.web.door import Door
-from cmgr.web.guard import names
+from cmgr.web.guard import address, names, sent_by_browsers
 
 if TYPE_CHECKING:
     from asyncio import TimerHandle, Transport
@@ -42,12 +41,19 @@ class Place:
     """It ends when nobody has asked for so long, where systemd would start it again."""
 
 
-def run(place: Place) -> int:
-    """Serve until SIGTERM, or until nobody looks any more. Return the exit code. Raises `ConfigError`."""
+def run(place: Place, ready: Callable[[str], None]) -> int:
+    """Serve until SIGTERM, or until nobody looks any more. Return the exit code. Raises `ConfigError`.
+
+    `ready` is told the address, once, unless the socket is one of systemd's.
+    """
+    sent_by_browsers(place.names)
     given = _given()
     listening = given or [_bound(place.listen)]
     page = Page(Door(place.door))
-    hosts = names(listening[0].getsockname()[1], place.names)
+    port = listening[0].getsockname()[1]
+    hosts = names(port, place.names)
+    if not given:
+        ready(f"{place.listen.rpartition(':')[0]}:{port}")
     config = uvicorn.Config(
         page.app(hosts),
         http=HurriedProtocol,
@@ -138,23 +144,6 @@ def _given() -> list[socket.socket]:
         return []
     count = int(os.environ.get("LISTEN_FDS", "0"))
     return [socket.socket(fileno=number) for number in range(FIRST_FD, FIRST_FD + count)]
-
-
-def address(text: str) -> tuple[str, int]:
-    """Return the address and the port that are meant. Raises `ConfigError`, for others than this machine's own too."""
-    host, _, port = text.rpartition(":")
-    try:
-        own = ipaddress.ip_address(host.strip("[]")).is_loopback
-        if not (port.isascii() and port.isdigit() and int(port) < 65536):
-            raise ValueError(f"{port!r} is no port")
-    except ValueError as error:
-        raise ConfigError(f"cannot listen on {text[:80]!r}: it is no address", hint="such as 127.0.0.1:9478") from error
-    if not own:
-        raise ConfigError(
-            f"cannot listen on {text}: others than this machine could reach it, and nothing would be encrypted",
-            hint="listen on 127.0.0.1 and come by ssh -L, or put a proxy with TLS before it (docs/web.md)",
-        )
-    return host.strip("[]"), int(port)
 
 
 def _bound(listen: str) -> socket.socket:

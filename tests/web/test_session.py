@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from cmgr.cli import main
 from tests.service.door.http import asked, heard
 from tests.support.page import Site
 from tests.support.waiting import PATIENCE, eventually
@@ -49,6 +50,20 @@ def test_the_link_says_how_long_it_is_good_and_how_to_come_from_elsewhere(runnin
     assert told.out.startswith(f"http://{running.web.address}/#t=")
     assert "for you alone, once, until" in told.err
     assert f"ssh -L {running.web.port}:{running.web.address}" in told.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--listen", "foo"), "cannot listen on 'foo': it is no address: 'foo' is no port"),
+        (("--listen", "192.0.2.1:99"), "others than this machine could reach it"),
+        (("--serve", "--name", "bad/host", "--listen", "localhost:0"), "cannot serve the page as 'bad/host'"),
+        (("--serve", "--end"), "--serve and --end exclude each other"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str) -> None:
+    assert main(("web", *words)) in (1, 2)
+    assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_without_anybody_who_listens_there_is_no_link(running: Site) -> None:
