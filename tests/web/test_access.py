@@ -144,7 +144,10 @@ def test_a_slot_that_has_moved_and_a_group_that_waits_are_told(browser: "Browser
         page.wait_for_url("**/#/slots?moved=true")
         page.locator("tbody tr").nth(1).wait_for(state="detached")
         go(page, "groups")
-        cells = page.locator("tbody tr td").all_inner_texts()
+        # The fleet's table is there on its own, and perhaps sooner.
+        groups = page.get_by_role("region", name="Groups")
+        groups.wait_for()
+        cells = groups.locator("td").all_inner_texts()
         assert [cell.strip() for cell in cells[:4]] == ["tp4", "halting", "0 of 4", "5"]
         page.get_by_role("link", name="tp4").click()
         page.get_by_role("heading", name="Group tp4").wait_for()

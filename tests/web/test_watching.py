@@ -112,6 +112,21 @@ def test_a_refusal_is_shown_with_what_to_do(browser: "Browser", running: Site) -
         running.service.cmgr("maintenance", "off")
 
 
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("episodes/abc", "There is no such episode."), ("episodes/999999", "There is no such episode."),
+        ("chips/99", "There is no such chip."), ("chips/abc", "There is no such chip."),
+        ("groups/%ff", "There are no such groups."), ("groups/nobody", "There are no such groups."),
+        ("constructor", "All is well"), ("toString/1", "All is well"),
+    ],
+)  # fmt: skip
+def test_an_address_that_leads_nowhere_says_so(browser: "Browser", running: Site, place: str, said: str) -> None:
+    with watching(browser, running, refusals=(400, 404)) as (page, _):
+        page.evaluate("place => { location.hash = `#/${place}` }", place)
+        expect(page.locator("main")).to_contain_text(said)
+
+
 def test_names_by_strangers_are_text(browser: "Browser", running: Site) -> None:
     wild = "<img src=x onerror=alert(1)>\u202egnihton " + "x" * 150
     with watching(browser, running) as (page, _):

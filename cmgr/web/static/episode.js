@@ -108,7 +108,7 @@ function fault(mark, x) {
 
 export function episodeView(state, number) {
   const told = state.timelines.get(number);
-  if (!told) return state.missing === number ? html`<h1>${t("episode", { n: number })}</h1><p>${t("There is no such episode.")}</p>` : html`<p class="quiet">${t("Looking…")}</p>`;
+  if (!told) return Object.is(state.missing, number) ? html`<h1>${t("episode", { n: number })}</h1><p>${t("There is no such episode.")}</p>` : html`<p class="quiet">${t("Looking…")}</p>`;
   const { episode } = told;
   const chips = state.status?.rings.find((ring) => ring.id === episode.ring)?.chips;
   if (chips) told.ring = chips.length > 1 ? `${Math.min(...chips)}–${Math.max(...chips)}` : `${chips[0]}`;

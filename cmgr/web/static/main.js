@@ -27,12 +27,15 @@ function routeOf() {
 
 const VIEWS = [["", "Now"], ["history", "History"], ["faults", "Faults"], ["chips", "Chips"], ["slots", "Slots"], ["groups", "Groups"]];
 
-const ALL = { history: historyView, faults: faultsView, chips: chipsView, slots: slotsView, groups: groupsView };
-const ONE = { episodes: episodeView, chips: chipView, groups: groupView };
+const ALL = { __proto__: null, history: historyView, faults: faultsView, chips: chipsView, slots: slotsView, groups: groupsView };
+const ONE = { __proto__: null, episodes: episodeView, chips: chipView, groups: groupView };
+
+// Anybody can type anything there.
+function decoded(text) { try { return decodeURIComponent(text); } catch { return text; } }
 
 function view(route) {
   const [name, id] = route.path.split("/");
-  if (id && ONE[name]) return ONE[name](state, name === "groups" ? decodeURIComponent(id) : Number(id));
+  if (id && ONE[name]) return ONE[name](state, name === "groups" ? decoded(id) : Number(id));
   return (ALL[name] || nowView)(state, route);
 }
 
@@ -103,7 +106,7 @@ function gate() {
 
 const PATHS = { episodes: "episodes?limit=", lines: "history?limit=", faults: "faults?since=90d", slots: "slots", groups: "groups", fleet: "fleet" };
 // What stands on a view of its own is read while that is looked at.
-const OWN = { slots: ["slots"], groups: ["groups", "fleet"] };
+const OWN = { __proto__: null, slots: ["slots"], groups: ["groups", "fleet"] };
 const own = (view) => (OWN[view] || []).forEach(refresh);
 const asking = new Map();
 
@@ -144,7 +147,7 @@ async function timeline(number) {
     state.timelines.set(number, await read(`episodes/${number}`));
     state.missing = null;
   } catch (refusal) {
-    if (refusal.status === 404) state.missing = number; else failed(refusal);
+    if ([400, 404].includes(refusal.status)) state.missing = number; else failed(refusal);
   }
   schedule();
 }

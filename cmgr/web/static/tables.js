@@ -169,7 +169,7 @@ export const chipsView = (state, route) => html`${title(t("Chips"))}${filtered(r
 
 export function chipView(state, number) {
   const chip = known(state).find(({ id }) => id === number);
-  if (!chip) return html`${title(t("chip", { n: number }))}<p>${t("No chips are known.")}</p>`;
+  if (!chip) return html`${title(t("chip", { n: number }))}<p>${t("There is no such chip.")}</p>`;
   const ring = chip.whole;
   const line = (name, ...shape) => {
     const points = (state.series[number] || []).map((p) => [p.at, readings(p.measured)[name.toLowerCase()]]).filter(([, v]) => v !== undefined);

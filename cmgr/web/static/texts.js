@@ -23,7 +23,7 @@ const TEXTS = {
   critical: "严重", warning: "警告", "What to do": "如何处理", since: ["since {at}", "自 {at}"],
 
   // Rings, chips, services.
-  Ring: "环", Rings: "环", ring: ["Ring {chips}", "环 {chips}"], Chip: "芯片", chip: ["Chip {n}", "芯片 {n}"], "No chips are known.": "没有已知的芯片。",
+  Ring: "环", Rings: "环", ring: ["Ring {chips}", "环 {chips}"], Chip: "芯片", chip: ["Chip {n}", "芯片 {n}"], "No chips are known.": "没有已知的芯片。", "There is no such chip.": "没有这个芯片。",
   well: "正常", faulty: "有故障", "not well": "异常", isolated: "已隔离", "in a reset": "复位中", State: "状态", Model: "型号",
   Temperature: "温度", Load: "负载", Memory: "显存", Power: "功率", of: "/", "Used by": "使用者", "nobody uses it": "无人使用", Resets: "复位",
   Shares: "分片", Template: "模板", "lost in the reset": "复位后丢失", Processes: "进程", PID: "进程号", Name: "名称",
