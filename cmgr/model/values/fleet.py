@@ -127,7 +127,7 @@ def waited_for(document: Document) -> list[tuple[str, Entry]]:
 
 def is_over(document: Document) -> bool:
     """Return whether every appliance has done its part in the document's phase."""
-    return document.phase is not GroupPhase.RUNNING and bool(document.members) and not waited_for(document)
+    return document.phase is not GroupPhase.RUNNING and not waited_for(document)
 
 
 def starts_here(group: FleetGroup) -> bool:

@@ -1,9 +1,12 @@
 """The guards of the agreement between appliances. Each test fails without its guard."""
 
+from dataclasses import replace
+
 from cmgr.model.values.chips import ChipId
+from cmgr.model.values.fleet import Engine, FleetGroup, gate
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind, ReadGroup, StartContainer, StopContainer, WriteGroup
-from cmgr.model.values.messages.documents import EntryState
+from cmgr.model.values.messages.documents import Document, Entry, EntryState, Seen
 from cmgr.model.values.services.groups import GroupPhase
 from tests.model.builders import names
 from tests.model.fleet_builders import ALL, TP, Fleet, running
@@ -25,6 +28,45 @@ def test_a_round_that_is_followed_already_stops_nobody_who_was_started_alone_sin
     a.tell(facts.GroupResumeOrdered(TP, "a person", alone=True))
     fleet.settle()
     assert (running(a), a.part.alone, fleet.phase()) == (ALL, True, (GroupPhase.HALTING, 1))
+
+
+def test_who_was_started_alone_is_stopped_by_the_next_round_and_waits_for_the_others_again() -> None:
+    fleet = waiting()
+    a, b = fleet.all
+    a.tell(facts.GroupResumeOrdered(TP, "a person", alone=True))
+    fleet.settle()
+    b.tell(facts.GroupRestartOrdered(TP, "a person"))
+    fleet.settle()
+    assert (fleet.phase(), a.part.alone, running(a)) == ((GroupPhase.HALTING, 2), False, ["x"])
+
+
+def test_who_cannot_start_any_more_when_the_others_do_has_all_of_them_stop_again() -> None:
+    fleet = waiting()
+    a, b = fleet.all
+    a.tell(facts.IsolateOrdered(ChipId(0), "it smells", "a person"))  # Its entry still says that it is ready.
+    b.tell(facts.ReleaseOrdered(ChipId(4), "a person"))
+    b.run()
+    assert (fleet.phase(), running(b)) == ((GroupPhase.STARTING, 1), ALL)
+    fleet.settle()
+    assert (fleet.phase(), running(a), running(b)) == ((GroupPhase.HALTING, 2), ["x"], ["x"])
+
+
+def test_a_round_waits_for_members_that_are_removed_in_it() -> None:
+    fleet = waiting()
+    a, b = fleet.all
+    for name in ("r0", "r1"):
+        b.removes(name)
+    b.tell(facts.ReleaseOrdered(ChipId(4), "a person"))
+    fleet.settle()
+    assert (fleet.phase(), running(a), b.node.groups[TP].in_round) == ((GroupPhase.HALTING, 1), ["x"], True)
+
+
+def test_a_round_that_is_not_followed_yet_says_nothing_of_whom_this_one_waits_for() -> None:
+    entry = Entry(2, EntryState.HALTED, "ring 0 is resetting", ("r0",))
+    later = Document(4, 2, GroupPhase.HALTING, "b", "a fault", "", members={"b": entry})
+    group = FleetGroup(TP, round=2, phase=GroupPhase.HALTING, held=1, whole=True, seen=Seen(later, 1))
+    assert gate(Engine("a", up=True), group) == "the others are told that it stops"
+    assert gate(Engine("a", up=True), replace(group, held=2)) == "b: ring 0 is resetting"
 
 
 def test_an_appliance_that_was_left_out_of_a_round_does_not_stop_its_members_for_it() -> None:
