@@ -1,7 +1,7 @@
 """Requests to real etcd through relays: whatever is wrong with a node or its line, they end and say the truth."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.gateway import Access, Away, Gateway
 from tests.support.certificates import Certificates
 from tests.support.daemons.etcd import Cluster, Options, free_ports
+from tests.support.receiver import Receiver, Script
 from tests.support.relay import Relay, Way
 from tests.support.waiting import eventually
 
@@ -72,6 +73,18 @@ def test_a_node_that_is_not_there_was_surely_not_asked(opened: Opener) -> None:
     gateway = opened(Access((f"http://127.0.0.1:{free_ports(1)[0]}",)))
     with pytest.raises(FleetError, match="Connection refused"):
         gateway.ask(TXN, put("/g/a", b"1"))
+
+
+def test_neither_a_redirect_nor_a_proxy_of_the_environment_is_followed(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(Receiver()) as asked, closing(Receiver()) as elsewhere:
+        asked.script = Script(status=307, headers={"Location": f"{elsewhere.url}{RANGE}"})
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, elsewhere.url)
+        with pytest.raises(CmgrError, match="answers 307"):
+            opened(Access((asked.url,))).ask_at(asked.url, RANGE, wire.range_asked("/g/a"))
+        assert (len(asked.requests), elsewhere.requests) == (1, [])
 
 
 def test_an_answer_that_is_held_back_leaves_open_whether_it_was_done(
