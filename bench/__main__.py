@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
-from bench.cases import alone, ascend, containerd, cycles, fleet, idle, moves, nvidia, page, storm
+from bench.cases import alone, ascend, containerd, cycles, fleet, idle, moves, nvidia, page, scale, storm
 from bench.report import figures, pictures
 from bench.report.figures import Figure
 from bench.site import Site
@@ -21,6 +21,7 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "idle": idle.run,
     "page": page.run,
     "fleet": fleet.run,
+    "scale": scale.run,
     "alone": lambda site: alone.run(site.folder),
 }
 

@@ -44,6 +44,7 @@ class Plan:
     `docker`: the daemon's socket; empty: pretended containers. `library`: that of a driver, which says itself what
     chips there are; empty: simulated ones. `containerd`: its socket, instead of Docker's. `cdi`: a directory of CDI
     files, where containers are moved off isolated chips. `seat`: its place in a fleet, if it has one.
+    `max_notes`: so many lines of history are kept at most; 0: as many as usual.
     """
 
     chips: int
@@ -55,6 +56,7 @@ class Plan:
     containerd: str = ""
     cdi: str = ""
     seat: Seat | None = None
+    max_notes: int = 0
 
     @property
     def driver(self) -> str:
@@ -214,6 +216,8 @@ def _settings(folder: Path, plan: Plan) -> Iterator[str]:
     if plan.cdi:
         yield f"cdi.dir = {json.dumps(plan.cdi)}"
         yield 'isolation.on_isolate = "stop"'
+    if plan.max_notes:
+        yield f"history.max_notes = {plan.max_notes}"
     if plan.seat is not None:
         yield 'fleet.engine = "etcd"'
         yield f"fleet.name = {json.dumps(plan.seat.name)}"
