@@ -11,7 +11,7 @@ SIDE_BY_SIDE := -n auto --dist worksteal -m "not alone" $(NOT_HERE)
 # Each of these has a daemon or a service of its own, and mostly waits for it: two for each processor.
 WAITING := -n $(shell expr 2 \* $$(nproc)) --dist worksteal -m alone $(NOT_HERE)
 
-.PHONY: help demo demo-web check quick test bench recording pictures reliability fmt generated golden clean deb rpm test-packages test-shipped test-newest
+.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest
 
 help:
 	@echo "make demo    the whole cycle before your eyes, in under a minute"
@@ -65,7 +65,8 @@ test-newest: $(STAMP)
 	@sh tests/support/install.sh
 	@sh tests/support/newest.sh build/newest
 	@PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" sh tests/support/again.sh \
-		$(BIN)/pytest -m "docker or containerd or etcd" tests/runtimes tests/fleet \
+		$(BIN)/pytest -m "docker or containerd or etcd" tests/runtimes \
+		$(wildcard tests/fleet/test_*.py) tests/fleet/proofs/test_deaths.py \
 		tests/system/episodes/test_episodes.py tests/system/episodes/test_containerd_episodes.py \
 		tests/system/owners/test_clients.py tests/system/owners/test_compose.py tests/system/slots/test_slots.py
 	@sh tests/support/newest.sh build/trixie trixie
@@ -88,8 +89,15 @@ recording: $(STAMP)
 reliability: $(STAMP)
 	@sh tests/support/install.sh power
 	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} CMGR_SOAK=$${CMGR_SOAK:-1000} CMGR_CUTS=$${CMGR_CUTS:-20} CMGR_REBOOTS=$${CMGR_REBOOTS:-10} \
-		CMGR_STORMS=$${CMGR_STORMS:-50} CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof
+		CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof --ignore=tests/fleet/proofs
 	$(BIN)/python -m tests.support.figures build/reliability.json
+	$(MAKE) reliability-fleet
+
+reliability-fleet: $(STAMP)
+	@sh tests/support/install.sh
+	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} CMGR_STORMS=$${CMGR_STORMS:-20} \
+		CMGR_FIGURES=build/fleet.json $(BIN)/pytest -n 2 --dist worksteal -m proof tests/fleet/proofs
+	$(BIN)/python -m tests.support.figures build/fleet.json fleet
 
 fmt: $(STAMP)
 	$(BIN)/ruff format $(CODE)

@@ -109,20 +109,21 @@ def block(run: Run) -> str:
     return "\n".join([told, "", f"{tests}.", "", "| | | |", "|---|---|---:|", *rows])
 
 
-def page(text: str, run: Run) -> str:
-    """Return the page's text with this run in its block."""
-    place = re.compile(r"(<!-- proof -->\n).*?(<!-- end -->)", re.DOTALL)
+def page(text: str, run: Run, part: str = "") -> str:
+    """Return the page's text with this run in its block; `part`: of the proofs that run on their own."""
+    began = f"<!-- proof: {part} -->" if part else "<!-- proof -->"
+    place = re.compile(rf"({re.escape(began)}\n).*?(<!-- end -->)", re.DOTALL)
     assert place.search(text), "the page has no place for the proof"
     return place.sub(lambda found: f"{found[1]}{block(run)}\n{found[2]}", text)
 
 
 def main() -> int:
-    """Write the figures of the file named into the page."""
+    """Write the figures of the file named into the page, into the block of the part named, if any."""
     run = Run(**json.loads(Path(sys.argv[1]).read_text()))
     if run.failed or not run.passed:
         sys.stderr.write(f"cannot write {PAGE.name}: {run.failed} proofs failed, {run.passed} passed\n")
         return 1
-    PAGE.write_text(page(PAGE.read_text(), run))
+    PAGE.write_text(page(PAGE.read_text(), run, *sys.argv[2:]))
     return 0
 
 
