@@ -72,8 +72,13 @@ class Site:
             finally:
                 client.close()
 
-        # The case before may have left one stopped, on a chip that never booted.
         client = docker.client()
+        # Those of a larger case before would be stopped and started with them.
+        for identity, name in list(names.items()):
+            if int(name.removeprefix("bench-")) >= count:
+                client.remove_container(identity, force=True)
+                del names[identity]
+        # The case before may have left one stopped, on a chip that never booted.
         for stopped in client.containers(all=True, filters={"status": "exited"}):
             client.start(stopped["Id"])
         client.close()
