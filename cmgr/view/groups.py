@@ -13,7 +13,7 @@ from cmgr.model.scope import (
     start_blocker,
 )
 from cmgr.model.values.chips import ChipId
-from cmgr.model.values.fleet import FleetGroup, gate, is_out, unheard, waited_for
+from cmgr.model.values.fleet import FleetGroup, gate, is_out, unheard, waited_for, why_waited_for
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
@@ -168,8 +168,8 @@ def elsewhere(node: Node, name: str, members: list[Container]) -> str:
         return f"{document.known} of {document.size} members are known: the members here are a group of their own"
     if is_out(node.engine, known):
         return "a person has had this appliance left out"
-    waits = [f"{name}: {entry.why or 'is ' + entry.state}" for name, entry in waited_for(document)]
-    return f"round {document.round} is {document.phase} elsewhere: {'; '.join(waits)}" if waits else ""
+    waits = why_waited_for(document, waited_for(document))
+    return f"round {document.round} is {document.phase} elsewhere: {waits}" if waits else ""
 
 
 def _hint(node: Node, group: Group, members: list[Container]) -> str:

@@ -1,6 +1,6 @@
 """The fleet as this appliance knows it: its engine, and its own part in the groups that span appliances."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -125,6 +125,16 @@ def waited_for(document: Document) -> list[tuple[str, Entry]]:
     return [(name, entry) for name, entry in parts if state is not None and (entry.round, entry.state) != done]
 
 
+def why_waited_for(document: Document, parts: Iterable[tuple[str, Entry]]) -> str:
+    """Return what these appliances have said of the document's phase."""
+    return "; ".join(
+        f"{name}: {entry.why or 'is ' + entry.state}"
+        if entry.why or entry.round == document.round
+        else f"{name} has not answered to round {document.round} yet"
+        for name, entry in parts
+    )
+
+
 def is_over(document: Document) -> bool:
     """Return whether every appliance has done its part in the document's phase."""
     return document.phase is not GroupPhase.RUNNING and not waited_for(document)
@@ -152,6 +162,5 @@ def gate(engine: Engine, group: FleetGroup | None) -> str:
     if document.phase is not GroupPhase.HALTING or document.round != group.held:
         lost = ", ".join(unheard(group))
         return f"{lost} has not written since the engine forgot it" if lost else "the others are told that it stops"
-    others = [(name, entry) for name, entry in waited_for(document) if name != engine.name]
-    told = "; ".join(f"{name}: {entry.why or 'is ' + entry.state}" for name, entry in others)
-    return told or "its start is being agreed on"
+    others = [part for part in waited_for(document) if part[0] != engine.name]
+    return why_waited_for(document, others) or "its start is being agreed on"

@@ -58,7 +58,7 @@ def test_none_is_started_before_every_appliance_could() -> None:
     a.run()
     assert (fleet.phase(), running(a)) == ((GroupPhase.HALTING, 1), ["x"])
     assert fleet.document.members["a"].state is EntryState.READY
-    assert a.why("r0") == "group tp waits: b: is running"
+    assert a.why("r0") == "group tp waits: b has not answered to round 1 yet"
     b.hears()
     b.answer(StopContainer)
     a.hears()
@@ -130,7 +130,7 @@ def test_an_appliance_that_is_absent_stops_nothing_and_a_round_waits_for_it() ->
     assert running(a) == ALL
     a.fault(0)
     fleet.settle()
-    assert (fleet.phase(), a.why("r0")) == ((GroupPhase.HALTING, 1), "group tp waits: b: is running")
+    assert (fleet.phase(), a.why("r0")) == ((GroupPhase.HALTING, 1), "group tp waits: b has not answered to round 1 yet")
     assert running(b) == ALL
     b.up()
     fleet.settle()
