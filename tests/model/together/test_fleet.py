@@ -130,7 +130,10 @@ def test_an_appliance_that_is_absent_stops_nothing_and_a_round_waits_for_it() ->
     assert running(a) == ALL
     a.fault(0)
     fleet.settle()
-    assert (fleet.phase(), a.why("r0")) == ((GroupPhase.HALTING, 1), "group tp waits: b has not answered to round 1 yet")
+    assert (fleet.phase(), a.why("r0")) == (
+        (GroupPhase.HALTING, 1),
+        "group tp waits: b has not answered to round 1 yet",
+    )
     assert running(b) == ALL
     b.up()
     fleet.settle()
