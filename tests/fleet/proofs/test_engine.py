@@ -65,9 +65,6 @@ def compact(cluster: Cluster) -> None:
 Trouble = Callable[[Trio], AbstractContextManager[None]]
 
 
-@pytest.mark.xfail(
-    reason="on a busy machine a member is started twice, or a round begins early: to be looked into", strict=False
-)
 @pytest.mark.parametrize("trouble", [no_quorum, full, compacted])
 def test_whatever_ails_the_engine_in_whichever_phase_the_round_waits_and_goes_on(
     three: Trio, figures: Figures, trouble: Trouble
@@ -75,12 +72,12 @@ def test_whatever_ails_the_engine_in_whichever_phase_the_round_waits_and_goes_on
     for name, point in PHASES.values():
         sleeper = three.meets(name, point, signal.SIGSTOP)
         assert sleeper.stands_still()
-        before = {each.name: each.members() for each in three.all.values() if each is not sleeper}
+        if name == "a" and point != PHASES["stopping"][1]:
+            # The word of a may be on its way to the others: its own reset does not wait for their stops.
+            eventually(lambda: three["b"].members() == three["c"].members() == [], "the others have stopped")
         with trouble(three):
             sleeper.goes_on()
             recovers_beside(three["a"])
-            if name == "a":
-                assert before == {"b": [], "c": []} or point == PHASES["stopping"][1]
         three.comes_through(beside="a")
     three.figures(figures, {"rounds in which the engine had a trouble": three.rounds})
 
