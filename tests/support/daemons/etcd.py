@@ -28,11 +28,11 @@ class Options:
 class Node(Daemon):
     """One etcd. May be stopped, killed, frozen, wiped and started again."""
 
-    def __init__(self, folder: Path, name: str, options: Options) -> None:
+    def __init__(self, folder: Path, name: str, options: Options, ports: Sequence[int]) -> None:
         self.folder = folder / name
         self.folder.mkdir()
         self.name = name
-        self.peer, self.client = free_ports(2)
+        self.peer, self.client = ports
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -87,7 +87,8 @@ class Cluster:
                 raise CannotRun(f"there is no {tool}")
         self.options = options or Options()
         self.folder = Path(tempfile.mkdtemp(prefix="cmgr-etcd-", dir=place))
-        self.nodes = [Node(self.folder, f"n{number}", self.options) for number in range(size)]
+        ports = free_ports(2 * size)  # All at once: a port that nobody holds any more may be given again.
+        self.nodes = [Node(self.folder, f"n{n}", self.options, ports[2 * n : 2 * n + 2]) for n in range(size)]
         self._root = ""
 
     @property
