@@ -38,7 +38,7 @@ def run(site: Site) -> list[Figure]:
             *_beside_one_that_never_boots(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
             *_untold(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
             *_storm(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
-            *_idle(site, _machine(workshop, hosts.host_910b(idle.CHIPS))),
+            *idle.on_library(site, _machine(workshop, hosts.host_910b(idle.CHIPS)).library, PART, "chips", 0.5),
         ]
 
 
@@ -141,21 +141,6 @@ def _storm(site: Site, machine: Standin) -> list[Figure]:
             Figure(PART, "storm: distinct faults lost", DISTINCT - len(found), "", 0, DISTINCT),
             *(_served(records, chip) for chip in weather.REAL_FAULTS),
             Figure(PART, "storm: memory, peak over before", peak - rss, "MB", 20),
-        ]
-
-
-def _idle(site: Site, machine: Standin) -> list[Figure]:
-    plan = site.plan(idle.CHIPS, idle.CHIPS, "ringRecover", idle.CONTAINERS, library=str(machine.library))
-    with site.service(plan) as service:
-        service.until(service.all_well, "be idle")
-        time.sleep(idle.SETTLE)
-        began, cpu = time.monotonic(), service.cpu_seconds()
-        time.sleep(idle.SECONDS)
-        share = (service.cpu_seconds() - cpu) / (time.monotonic() - began) * 100
-        return [
-            Figure(PART, "start to READY", service.ready_after * 1000, "ms", 1500),
-            Figure(PART, f"idle, {idle.CHIPS} chips: processor", share, "% of a core", 0.5),
-            Figure(PART, f"idle, {idle.CHIPS} chips: memory (RSS)", service.memory(), "MB", 80),
         ]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.cases.idle import CHIPS as IDLE_CHIPS
-from bench.cases.idle import CONTAINERS, SECONDS, SETTLE
+from bench.cases.idle import CONTAINERS, SECONDS, settle
 from bench.records import Call, Records, of
 from bench.report.figures import Figure, quantile
 from bench.service import GROUP, Plan, Seat, Service
@@ -147,10 +147,10 @@ def _cost(site: Site, cluster: Cluster) -> list[Figure]:
     more = []
     for _ in range(PAIRS):
         with site.service(plan) as alone, site.service(seated) as member:
-            _settle(alone, member)
+            settle(alone, member)
             more.append(member.memory() - alone.memory())
     with site.service(plan) as alone, site.service(seated) as member:
-        _settle(alone, member)
+        settle(alone, member)
         before, used = alone.cpu_seconds(), member.cpu_seconds()
         threading.Event().wait(SECONDS)
         share = (member.cpu_seconds() - used - (alone.cpu_seconds() - before)) / SECONDS * 100
@@ -158,9 +158,3 @@ def _cost(site: Site, cluster: Cluster) -> list[Figure]:
         Figure(PART_COST, "processor: more than without by", share, "% of a core", 0.1),
         Figure(PART_COST, "memory (RSS): more than without by, median", quantile(more, 0.5), "MB", 1, len(more)),
     ]
-
-
-def _settle(*services: Service) -> None:
-    for service in services:
-        service.until(service.all_well, "be idle")
-    threading.Event().wait(SETTLE)

@@ -4,6 +4,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from bench.report.figures import Figure, quantile
 from bench.service import Service, cmgr
@@ -25,17 +26,42 @@ def run(site: Site) -> list[Figure]:
     with service:
         pass  # Only a life that makes the database needs what makes it, and its memory.
     with service:
-        service.until(service.all_well, "be idle")
-        threading.Event().wait(SETTLE)
-        began, cpu, written = time.monotonic(), service.cpu_seconds(), service.written_bytes()
-        threading.Event().wait(SECONDS)
-        share = (service.cpu_seconds() - cpu) / (time.monotonic() - began) * 100
+        settle(service)
+        written = service.written_bytes()
+        share = processor(service, SECONDS)
         idle = [
             Figure(PART_IDLE, "processor", share, "% of a core", 0.5, 1, "0.37 % (8 containers)"),
             Figure(PART_IDLE, "memory (RSS)", service.memory(), "MB", 40, 1, "26.3 MB (8 containers)"),
             Figure(PART_IDLE, "written to disk", service.written_bytes() - written, "bytes", 0, 1),
         ]
         return [*idle, *_commands(service), *_starts(site)]
+
+
+def settle(*services: Service) -> None:
+    """Wait until nothing happens in them any more."""
+    for service in services:
+        service.until(service.all_well, "be idle")
+    threading.Event().wait(SETTLE)
+
+
+def processor(service: Service, seconds: float) -> float:
+    """Return what share of a core, in %, it uses for so many seconds."""
+    began, cpu = time.monotonic(), service.cpu_seconds()
+    threading.Event().wait(seconds)
+    return (service.cpu_seconds() - cpu) / (time.monotonic() - began) * 100
+
+
+def on_library(site: Site, library: Path, part: str, chips: str, most: float) -> list[Figure]:
+    """Measure a service on the chips of this library. `chips`: what they are called; `most`: % of a core."""
+    plan = site.plan(CHIPS, CHIPS, "ringRecover", CONTAINERS, library=str(library))
+    with site.service(plan) as service:
+        settle(service)
+        share = processor(service, SECONDS)
+        return [
+            Figure(part, "start to READY", service.ready_after * 1000, "ms", 1500),
+            Figure(part, f"idle, {CHIPS} {chips}: processor", share, "% of a core", most),
+            Figure(part, f"idle, {CHIPS} {chips}: memory (RSS)", service.memory(), "MB", 80),
+        ]
 
 
 def _starts(site: Site) -> list[Figure]:

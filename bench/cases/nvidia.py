@@ -38,7 +38,7 @@ def run(site: Site) -> list[Figure]:
             *_first_stops(site, _machine(workshop, hosts.host_h100(CHIPS), NEW), "1 container", "singleRecover", 1),
             *_first_stops(site, _machine(workshop, hosts.host_v100(CHIPS), OLD), "8 containers", "ringRecover", CHIPS),
             *_storm(site, _machine(workshop, hosts.host_h100(CHIPS), OLD)),
-            *_idle(site, _machine(workshop, hosts.host_h100(idle.CHIPS), NEW)),
+            *idle.on_library(site, _machine(workshop, hosts.host_h100(idle.CHIPS), NEW).library, PART, "GPUs", 0.1),
         ]
 
 
@@ -100,19 +100,4 @@ def _storm(site: Site, machine: Standin) -> list[Figure]:
             Figure(PART, "storm: distinct Xids lost", DISTINCT - len(found), "", 0, DISTINCT),
             Figure(PART, "storm: an Xid of another GPU at its end to the first stop", (first - sent) * 1000, "ms", 100),
             Figure(PART, "storm: memory, peak over before", service.memory("VmHWM") - rss, "MB", 20),
-        ]
-
-
-def _idle(site: Site, machine: Standin) -> list[Figure]:
-    plan = site.plan(idle.CHIPS, idle.CHIPS, "ringRecover", idle.CONTAINERS, library=str(machine.library))
-    with site.service(plan) as service:
-        service.until(service.all_well, "be idle")
-        time.sleep(idle.SETTLE)
-        began, cpu = time.monotonic(), service.cpu_seconds()
-        time.sleep(idle.SECONDS)
-        share = (service.cpu_seconds() - cpu) / (time.monotonic() - began) * 100
-        return [
-            Figure(PART, "start to READY", service.ready_after * 1000, "ms", 1500),
-            Figure(PART, f"idle, {idle.CHIPS} GPUs: processor", share, "% of a core", 0.1),
-            Figure(PART, f"idle, {idle.CHIPS} GPUs: memory (RSS)", service.memory(), "MB", 80),
         ]

@@ -5,7 +5,6 @@ empty history, and the middle one on a full one, too.
 """
 
 import sqlite3
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bench.cases.cycles import recovery
-from bench.cases.idle import SETTLE, wall
+from bench.cases.idle import processor, settle, wall
 from bench.records import Records
 from bench.report.figures import Figure, quantile
 from bench.service import Plan, Service, cmgr
@@ -87,10 +86,8 @@ def _measured(site: Site, chips: int, containers: int, notes: int = 0) -> Size:
         cycles = [recovery(service, records, n % chips, containers // chips) for n in range(EPISODES)]
     with Service(folder, plan) as service:
         status = quantile(_status(service), 0.5)
-        threading.Event().wait(SETTLE)
-        before = service.cpu_seconds()
-        threading.Event().wait(IDLE_SECONDS)
-        idle = (service.cpu_seconds() - before) / IDLE_SECONDS * 100
+        settle(service)
+        idle = processor(service, IDLE_SECONDS)
         first = quantile([cycle.first_stop * 1000 for cycle in cycles], 0.5)
         return Size(first, status, service.ready_after * 1000, idle, service.memory())
 
