@@ -5,9 +5,9 @@ It is begun and ended by a person, or by the windows of maintenance.
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
+from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Occasion, Opening
 from cmgr.model.values.messages.commands import NoteKind

@@ -1,9 +1,9 @@
 """Orders of a person: taken in like any other fact, under the same rules."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import assert_never
 
+from cmgr.frozen import replace
 from cmgr.model.containers import healing as heals
 from cmgr.model.containers.leaving import taken
 from cmgr.model.containers.moving.moves import reserve_ordered, slot_ordered, slot_remove_ordered

@@ -4,10 +4,10 @@ It takes the fact into the books, then lets every ring and every hold go as far 
 does not care which fact it was: that is why lost, doubled and reordered events end in the same state after a resync.
 """
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from cmgr.frozen import replace
 from cmgr.model.containers.agreements import fleet_told
 from cmgr.model.containers.covering import cover
 from cmgr.model.containers.healing import hangs_seen, tend

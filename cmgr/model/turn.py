@@ -3,9 +3,9 @@
 The one mutable thing in the model. It is made by `reduce`, handed down, and never outlives the call.
 """
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId, ChipReport, RingId
 from cmgr.model.values.faults import Assertion, Fault, FaultCode, Isolation, Level
 from cmgr.model.values.fleet import FleetGroup

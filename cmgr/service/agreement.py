@@ -1,9 +1,9 @@
 """The fleet's engine for the service: its orders, carried out on the workers' threads, and the fleet for who looks."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from cmgr.frozen import replace
 from cmgr.model.values.messages.commands import ReadGroup, WriteGroup
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
 from cmgr.model.values.node import Node

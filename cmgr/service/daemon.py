@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_driver
 from cmgr.drivers.machine.pretended import Pretended
 from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
+from cmgr.frozen import replace
 from cmgr.model.containers.moving.cdi import specs_of
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.model.values.messages.facts import (

@@ -9,7 +9,6 @@ Rules:
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_driver
 from cmgr.errors import CmgrError, ContainerGone, chain
+from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.faults import FaultCode, Level, Severity
 from cmgr.model.values.holds import Hold, HoldState

@@ -10,10 +10,10 @@ Rules:
 import threading
 from collections.abc import Hashable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from queue import Empty, SimpleQueue
 
+from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import (

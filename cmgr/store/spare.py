@@ -7,10 +7,10 @@ are off while they are held. It has no more than that; the rest of the truth is 
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from cmgr import atomic
+from cmgr.frozen import replace
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.store import rows

@@ -5,7 +5,6 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from urllib.parse import quote
 
 from cmgr import __version__
 from cmgr.errors import StoreError, chain
+from cmgr.frozen import replace
 from cmgr.model.values.messages.commands import Action, CommandId, Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.store import files, history, rows, statements

@@ -6,9 +6,9 @@ Rules:
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.scope import members_of
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import NEVER, FleetGroup, seen_at, starts_here, unread

@@ -5,9 +5,9 @@ something else. All that is remembered while it is down: its next life brings ne
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.scope import is_held_down
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_asked_for, unit_key, unit_of

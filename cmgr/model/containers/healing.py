@@ -9,9 +9,9 @@ Rules:
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
+from cmgr.frozen import replace
 from cmgr.model.scope import Block, hang_of, holds_on, start_blocker, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of

@@ -6,9 +6,9 @@ Rules:
 2. `keep` looks at what is, not at what happened: it may be called after any event, any number of times.
 """
 
-from dataclasses import replace
 from datetime import datetime
 
+from cmgr.frozen import replace
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
 from cmgr.model.containers.moving.cdi import look_at_files
 from cmgr.model.containers.moving.placing import placing

@@ -1,7 +1,6 @@
 """Leaving the round of a group: a member that a person takes, and one that is removed."""
 
-from dataclasses import replace
-
+from cmgr.frozen import replace
 from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Hold

@@ -6,9 +6,9 @@ times, for its chip is broken. Then the ring waits, and a person has to stop the
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.containers.leaving import counted_start, taken
 from cmgr.model.scope import halting
 from cmgr.model.turn import Turn

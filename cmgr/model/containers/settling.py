@@ -1,8 +1,8 @@
 """Settling: whether a container that cmgr has started stays up, and what follows where it does not."""
 
-from dataclasses import replace
 from datetime import datetime
 
+from cmgr.frozen import replace
 from cmgr.model.containers.sightings import hand_back, lose
 from cmgr.model.containers.tries import failed_start, retried
 from cmgr.model.turn import Turn

@@ -1,7 +1,6 @@
 """Containers: taking in what the runtimes say, by event or by listing."""
 
-from dataclasses import replace
-
+from cmgr.frozen import replace
 from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit, left_to_its_unit
 from cmgr.model.containers.healing import notice_death
 from cmgr.model.containers.leaving import wait_for_another

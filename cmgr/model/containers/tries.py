@@ -1,7 +1,6 @@
 """Tries at a hold's start or stop that did not work: what follows, and when the next one is due."""
 
-from dataclasses import replace
-
+from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold, HoldState

@@ -1,8 +1,8 @@
 """Containers whose processes the driver sees on chips: they use them, whatever their definitions say."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.messages.commands import NoteKind

@@ -1,8 +1,8 @@
 """Chips that come and go: a card that was dropped at the start, or one that was put in."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
+from cmgr.frozen import replace
 from cmgr.model.faults.isolation import separate
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, listed, resolve, rings_of, with_shares

@@ -1,10 +1,10 @@
 """Faults and isolations: taking in what the driver says, by event or by reading."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
+from cmgr.frozen import replace
 from cmgr.model.faults import escalation
 from cmgr.model.faults.isolation import separate, track_clean
 from cmgr.model.scope import handles

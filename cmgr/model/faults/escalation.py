@@ -9,9 +9,9 @@ Rules:
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.scope import is_spent
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed

@@ -1,8 +1,8 @@
 """Isolation: taking a chip out of use, and giving it back."""
 
-from dataclasses import replace
 from datetime import datetime
 
+from cmgr.frozen import replace
 from cmgr.model.faults.escalation import separating
 from cmgr.model.scope import active_faults, blocking_faults
 from cmgr.model.turn import Turn

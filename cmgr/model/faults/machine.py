@@ -3,9 +3,9 @@
 Nothing is stopped, reset or isolated for them: while a grave one is there, nothing new is to be started on any chip.
 """
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.handling.catalog import is_of_machine, normal_code

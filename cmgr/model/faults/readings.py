@@ -1,8 +1,8 @@
 """Read-outs of chips: what the driver says when it is asked."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.faults.books import Occurrence, clear, occurred
 from cmgr.model.faults.isolation import track_clean
 from cmgr.model.scope import used_chips

@@ -3,9 +3,9 @@
 They are no read-out's business: what a driver does not list it cannot clear.
 """
 
-from dataclasses import replace
 from datetime import datetime
 
+from cmgr.frozen import replace
 from cmgr.model.faults.books import Occurrence, clear, occurred
 from cmgr.model.turn import Turn
 from cmgr.model.values.faults import Fault, FaultClass, FaultKey

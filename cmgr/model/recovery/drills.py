@@ -5,8 +5,8 @@ time of a drill is stored with what it begins: one that is cut short by a restar
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
+from cmgr.frozen import replace
 from cmgr.model.scope import (
     grave_faults,
     handled_faults,

@@ -4,8 +4,7 @@ The order opens an episode of its ring, or joins the one under way. It is good f
 cmgr, and lapses when nothing could be done for too long.
 """
 
-from dataclasses import replace
-
+from cmgr.frozen import replace
 from cmgr.model.recovery.attempt import Came, try_reset
 from cmgr.model.recovery.resetting import Why
 from cmgr.model.scope import spent_words

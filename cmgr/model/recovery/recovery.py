@@ -10,9 +10,9 @@ Rules:
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.faults.books import end_momentary
 from cmgr.model.recovery.attempt import Came, try_reset

@@ -1,10 +1,10 @@
 """Ordering a reset, and looking what became of it."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 from typing import NamedTuple
 
+from cmgr.frozen import replace
 from cmgr.model.faults.books import end_momentary
 from cmgr.model.faults.isolation import isolate
 from cmgr.model.faults.reports import ended_by_reset

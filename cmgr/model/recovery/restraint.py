@@ -6,9 +6,9 @@ Rules:
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.scope import Scope, handled_faults, holds_on, in_scope, observing, on_ring
 from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users

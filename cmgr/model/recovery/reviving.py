@@ -8,9 +8,9 @@ Rules:
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 
+from cmgr.frozen import replace
 from cmgr.model.faults.isolation import isolate
 from cmgr.model.recovery.attempt import Came, mute, try_reset
 from cmgr.model.recovery.resetting import Why, look_again

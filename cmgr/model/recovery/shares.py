@@ -9,9 +9,9 @@ Rules:
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.faults.arrivals import put_chips
 from cmgr.model.lost_shares import MOST_MAKES, shares_to_make
 from cmgr.model.scope import observing

@@ -1,10 +1,10 @@
 """The checks before a reset: each says in words, and with a deadline, what is in the way."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from cmgr.frozen import replace
 from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.scope import (

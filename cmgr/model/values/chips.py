@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NewType
 
+from cmgr.frozen import replace
 from cmgr.model.values.life import ThisLife
 
 ChipId = NewType("ChipId", int)

@@ -4,9 +4,11 @@ All other fields of what a node has are stored (`store/rows.py`).
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, replace
+from dataclasses import MISSING, Field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+from cmgr.frozen import replace
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -1,9 +1,9 @@
 """The time of one life of the process."""
 
 import time
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.values.messages.facts import ContainerSeen, ContainersListed, ContainerStopped, Fact
 from cmgr.model.values.services.containers import Container, Exit
 

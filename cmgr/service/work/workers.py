@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import assert_never
@@ -19,6 +18,7 @@ from cmgr.errors import (
     RuntimeDown,
     sentence,
 )
+from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.commands import (

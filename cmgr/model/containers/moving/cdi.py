@@ -3,9 +3,9 @@
 All of them are one order, safe to repeat: who carries it out changes what differs, and takes away what is too many.
 """
 
-from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.frozen import replace
 from cmgr.model.scope import isolated_words
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ALL_CHIPS, ChipId, listed

@@ -7,8 +7,7 @@ Rules:
 4. Without a spare it gives the chips that are left, if those on it agree to so few; whole again with the next start.
 """
 
-from dataclasses import replace
-
+from cmgr.frozen import replace
 from cmgr.model.containers.moving.spares import in_place_of, to_hand_out
 from cmgr.model.scope import isolated_words, observing, only_isolated
 from cmgr.model.turn import Turn

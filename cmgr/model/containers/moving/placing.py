@@ -5,9 +5,9 @@ definition is to give then. Only a container whose label asks for that is moved 
 made to be moved, and of any other nobody can know.
 """
 
-from dataclasses import replace
 from itertools import zip_longest
 
+from cmgr.frozen import replace
 from cmgr.model.containers.moving.moves import NO_SPARE, why_not
 from cmgr.model.containers.moving.spares import free_chips, in_place_of
 from cmgr.model.scope import isolated_words, observing, only_isolated

@@ -8,9 +8,9 @@ Rules:
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
+from cmgr.frozen import replace
 from cmgr.model.containers.healing import begin_anew, confirm
 from cmgr.model.containers.together.spanning import call
 from cmgr.model.scope import (

@@ -4,8 +4,7 @@ Compose makes the new one, removes the old one, and starts what it has made. The
 its heir from the moment in which the old one is gone.
 """
 
-from dataclasses import replace
-
+from cmgr.frozen import replace
 from cmgr.model.containers.together.projects import mates
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import Strategy

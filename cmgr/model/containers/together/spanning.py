@@ -8,9 +8,9 @@ Rules:
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 
+from cmgr.frozen import replace
 from cmgr.model.scope import group_obstacle, members_of, observing, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import NEVER, FleetGroup, is_behind, is_out, is_over, starts_here, unheard
