@@ -91,7 +91,8 @@ class Loop:
         written = self._save(node, actions, notes)
         before, self.node = self.node, node
         if send:
-            for action in actions:
+            # Nothing that goes out with stops is in such a hurry, and each makes the next one later.
+            for action in sorted(actions, key=lambda a: not isinstance(a, StopContainer)):
                 self._send_one(action, written)
         for note in notes:
             self._log.note(note)

@@ -36,7 +36,7 @@ from cmgr.model.values.messages.facts import (
     Tick,
 )
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import PRUNE_EVERY, Loop, Step
 from cmgr.store import open_store
@@ -145,6 +145,20 @@ def test_everything_is_written_before_anything_is_sent(tmp_path: Path) -> None:
     assert episodes
     assert set(episodes) == {1}
     desk.store.close()
+
+
+def test_stops_go_out_before_what_is_decided_with_them(desk: Desk) -> None:
+    desk.step(Restarted(desk.chips, ("sim",)))
+    (asked,) = (action for action in desk.sent if isinstance(action, ListContainers))
+    keys = [ContainerKey("sim", "", name) for name in "ab"]
+    running = tuple(
+        Container(key, key.id, frozenset({"0"}), running=True, run="1", since=desk.clock.at) for key in keys
+    )
+    desk.step(ContainersListed(asked.id, "sim", running))
+    desk.sent.clear()
+    desk.clock.at += timedelta(seconds=1)
+    desk.step(FaultReported(ChipId(0), CODE, Assertion.OCCURRED))
+    assert [type(action) for action in desk.sent] == [StopContainer, StopContainer, ListContainers]
 
 
 def test_after_the_stop_what_came_is_booked_and_nothing_is_sent(desk: Desk) -> None:
