@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
+from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 from types import NoneType, SimpleNamespace, UnionType
@@ -36,6 +37,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _INT64 = 2**63 - 1
 
 
+@lru_cache  # Of what is written together most has one time.
 def stamp(at: datetime) -> str:
     """Return a time as it is stored."""
     assert at.tzinfo is not None, "a time without a zone"
@@ -53,15 +55,19 @@ def bindable(row: Row) -> dict[str, Any]:
     Labels and names come from anybody. A number past 64 bits or half a surrogate pair among them would make every
     save fail from then on, so the one is stored as the largest number and the other escaped.
     """
-    return {column: _bindable(value) for column, value in row.items()}
+    # Hundreds of cells stand between a fault and the first stop: the usual one costs no call.
+    return {
+        column: cell if cell is None or (type(cell) is str and cell.isascii()) else _bindable(cell)
+        for column, cell in row.items()
+    }
 
 
-def _bindable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, int):
-        return max(-_INT64, min(value, _INT64))
-    return value
+def _bindable(cell: Any) -> Any:
+    if isinstance(cell, str):
+        return cell if cell.isascii() else cell.encode("utf-8", "backslashreplace").decode()
+    if isinstance(cell, int):
+        return cell if -_INT64 <= cell <= _INT64 else max(-_INT64, min(cell, _INT64))
+    return cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,20 +169,16 @@ def _collection(hint: Any) -> Form:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. `get` finds what it holds in the value that the row is made of."""
+    """One column."""
 
     name: str
-    get: Callable[[Any], Any]
+    cell: Callable[[Any], Any]
+    """Returns what stands in this column of the value's row."""
     form: Form
 
     @property
     def kind(self) -> str:
         return self.form.kind or "TEXT"
-
-    def cell(self, value: Any) -> Any:
-        """Return what stands in this column of the value's row."""
-        found = self.form.put(self.get(value))
-        return found if self.form.kind or found is None else compact(found)
 
     def part(self, row: Row) -> Any:
         """Return what this column says of the value."""
@@ -191,7 +193,8 @@ def _columns(name: str, hint: Any, get: Callable[[Any], Any]) -> tuple[tuple[Col
     """Return the columns of a part of a value, and how that part comes out of a row."""
     given, is_maybe = _optional(hint)
     if not _is_composite(given):
-        column = Column(f"{name}_us" if given is timedelta else name, get, form_of(hint))
+        form = form_of(hint)
+        column = Column(f"{name}_us" if given is timedelta else name, _cell_of(get, form), form)
         return (column,), column.part
     before = f"{name}_" if _is_data(given) else ""
     inner = [
@@ -206,6 +209,16 @@ def _columns(name: str, hint: Any, get: Callable[[Any], Any]) -> tuple[tuple[Col
         return given(**{part: take_part(row) for part, (_, take_part) in inner})
 
     return columns, take
+
+
+def _cell_of(get: Callable[[Any], Any], form: Form) -> Callable[[Any], Any]:
+    """Return how to make a cell of a value in which `get` finds what is to stand there."""
+    put = form.put
+    if put is _same:
+        return get
+    if form.kind:
+        return lambda value: put(get(value))
+    return lambda value: None if (found := put(get(value))) is None else compact(found)
 
 
 def _getter_of_part(get: Callable[[Any], Any], part: str) -> Callable[[Any], Any]:
