@@ -7,7 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 
-from bench.cases import alone, ascend, containerd, cycles, fleet, idle, moves, nvidia, page, scale, storm
+from bench.cases import alone, ascend, containerd, cycles, fleet, idle, moves, nvidia, page, scale, slow, storm
 from bench.report import figures, pictures
 from bench.report.figures import Figure
 from bench.site import Site
@@ -23,6 +23,7 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "page": page.run,
     "fleet": fleet.run,
     "scale": scale.run,
+    "slow": slow.run,
     "alone": lambda site: alone.run(site.folder),
 }
 

@@ -1,5 +1,6 @@
 """A unix socket in front of dockerd's that notes when each stop and start was asked for and answered."""
 
+import heapq
 import os
 import re
 import selectors
@@ -8,6 +9,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import count
 
 from bench.records import Call, Records
 
@@ -28,9 +30,16 @@ class _Pair:
 
 
 class Proxy:
-    """Passes everything on unchanged, on one thread, from `start` to `close`. `names`: containers by their id."""
+    """Passes everything on unchanged, on one thread, from `start` to `close`. `names`: containers by their id.
+
+    `delay`: so many seconds later does the daemon hear of what is asked from now on, as if each call took it longer.
+    """
 
     def __init__(self, path: str, daemon: str, names: Mapping[str, str], records: Records) -> None:
+        self.delay = 0.0
+        self._late: list[tuple[float, int, _Pair, bytes]] = []
+        """When what is passed on to whom: a heap."""
+        self._serial = count()
         self._daemon = daemon
         self._names = names
         self._records = records
@@ -61,13 +70,26 @@ class Proxy:
         with suppress(OSError):
             os.sched_setscheduler(threading.get_native_id(), os.SCHED_FIFO, os.sched_param(1))
         while True:
-            for key, _ in self._selector.select():
+            for key, _ in self._selector.select(self._wait()):
                 if key.fileobj is self._woken:
                     return
                 if key.fileobj is self._listening:
                     self._accept()
                 elif isinstance(key.data, _Pair) and isinstance(key.fileobj, socket.socket):
                     self._pass_on(key.data, key.fileobj)
+            self._pass_on_late()
+
+    def _wait(self) -> float | None:
+        return max(0.0, self._late[0][0] - time.monotonic()) if self._late else None
+
+    def _pass_on_late(self) -> None:
+        while self._late and self._late[0][0] <= time.monotonic():
+            _, _, pair, data = heapq.heappop(self._late)
+            if pair in self._pairs:
+                try:
+                    pair.daemon.sendall(data)
+                except OSError:
+                    self._drop(pair)
 
     def _accept(self) -> None:
         client, _ = self._listening.accept()
@@ -90,7 +112,9 @@ class Proxy:
         try:
             data = source.recv(_CHUNK)
             at = time.monotonic()
-            if data:
+            if data and asking and self.delay:
+                heapq.heappush(self._late, (at + self.delay, next(self._serial), pair, data))
+            elif data:
                 (pair.daemon if asking else pair.client).sendall(data)
         except OSError:
             data = b""

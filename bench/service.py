@@ -8,9 +8,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -44,7 +44,8 @@ class Plan:
     `docker`: the daemon's socket; empty: pretended containers. `library`: that of a driver, which says itself what
     chips there are; empty: simulated ones. `containerd`: its socket, instead of Docker's. `cdi`: a directory of CDI
     files, where containers are moved off isolated chips. `seat`: its place in a fleet, if it has one.
-    `max_notes`: so many lines of history are kept at most; 0: as many as usual.
+    `max_notes`: so many lines of history are kept at most; 0: as many as usual. `more`: further lines of its
+    configuration. `environment`: what its process has besides this one's.
     """
 
     chips: int
@@ -57,6 +58,8 @@ class Plan:
     cdi: str = ""
     seat: Seat | None = None
     max_notes: int = 0
+    more: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def driver(self) -> str:
@@ -112,7 +115,7 @@ class Service:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env={**environment, "NOTIFY_SOCKET": str(notify)},
+                env={**environment, **self.plan.environment, "NOTIFY_SOCKET": str(notify)},
                 pass_fds=pipes,
             )
         self._stack.callback(self._end)
@@ -222,6 +225,7 @@ def _settings(folder: Path, plan: Plan) -> Iterator[str]:
         yield 'fleet.engine = "etcd"'
         yield f"fleet.name = {json.dumps(plan.seat.name)}"
         yield f"fleet.endpoints = {json.dumps(plan.seat.endpoints)}"
+    yield from plan.more
     yield 'metrics.listen = ""'
     # Measured is until everything runs again: nobody waits to see whether it lasts.
     yield 'retry.settle = "0s"'

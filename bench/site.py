@@ -28,6 +28,7 @@ class Site:
         self._stack = ExitStack()
         self._names: dict[str, str] = {}
         self._services = 0
+        self._proxy: Proxy | None = None
         self.docker: Dockerd | None = None
         self.why_pretended = ""
 
@@ -103,8 +104,13 @@ class Site:
             proxy = Proxy(path, self.docker.socket, self._names, records)
             proxy.start()
             stack.callback(proxy.close)
-            plan = replace(plan, docker=path)
+            plan, self._proxy = replace(plan, docker=path), proxy
         return Service(folder, plan, records), records
+
+    def delay(self, seconds: float) -> None:
+        """Let dockerd take so much longer for each call of the service that `timed` returned last."""
+        if self._proxy is not None:
+            self._proxy.delay = seconds
 
     def new_folder(self) -> Path:
         """Return where a service may have its files; not made yet."""

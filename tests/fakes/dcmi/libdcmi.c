@@ -83,6 +83,7 @@ struct world {
     int32_t lose, twice, channel, finished, mortal, calls, resets, storm_chip, storm_left, storm_rate, storm_distinct, storm_at;
     int32_t old_counters; /* HCCS is counted in 32 bits. */
     int32_t addresses; /* Of which kind: 4, 6, or 0: none. */
+    int32_t read_ms; /* What it takes to tell a chip's codes, which each look at a chip asks for once. */
     int32_t keep_vdevices, vdevices_block, made_vdevices; /* A reset leaves them; is refused while there are any. */
     int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
     _Atomic int32_t inside, most_inside;
@@ -274,6 +275,9 @@ static struct chip *enter(int chip, enum purpose purpose, int *answer) {
             wait_for_bell(0);
         atomic_fetch_add(&W->inside, 1);
     }
+    if (purpose == CODES && W->read_ms)
+        for (int64_t done = now() + (int64_t)W->read_ms * 1000000; now() < done;)
+            wait_for_bell(done);
     *answer = c->answer[purpose];
     if (*answer == 0 && c->dropped && purpose >= CODES)
         *answer = DCMI_NOT_READY;
@@ -950,7 +954,7 @@ static int32_t *setting(const char *name) {
         {"subscriptions", &W->subscriptions}, {"calls", &W->calls}, {"resets", &W->resets},
         {"storm_left", &W->storm_left}, {"storm_code", &W->storm_code}, {"storm_flaps", &W->storm_flaps},
         {"keep_vdevices", &W->keep_vdevices}, {"vdevices_block", &W->vdevices_block}, {"addresses", &W->addresses},
-        {"old_counters", &W->old_counters},
+        {"old_counters", &W->old_counters}, {"read_ms", &W->read_ms},
         {"made_vdevices", &W->made_vdevices}, {"mortal", &W->mortal}, {"most_inside", (int32_t *)&W->most_inside},
     };
     for (size_t n = 0; n < sizeof all / sizeof *all; n++)
