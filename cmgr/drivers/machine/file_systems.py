@@ -54,6 +54,8 @@ def mounts(text: str) -> Mapping[str, Mounted]:
     """Return the file systems of disks in the text of mountinfo, by their device's number."""
     found: dict[str, Mounted] = {}
     for line in text.splitlines()[:_MOST_LINES]:
+        if " /dev/" not in line:
+            continue  # Each container brings some of these.
         before, _, after = line.partition(" - ")
         fields, own = before.split(), after.split()
         if len(fields) < 6 or len(own) < 3 or not own[1].startswith("/dev/") or own[0] in _NEVER_WRITTEN:

@@ -32,8 +32,9 @@ from cmgr.model.values.faults import Severity
 from cmgr.ports import Doubt, DriverFact
 from cmgr.vendor import OpenUnits
 
-SLICE = 1.0
-"""Seconds of one wait for events: what ends the library waits for its end. Shorter ones cost more all the time."""
+SLICE = 2.0
+"""Seconds of one wait for events: what ends the library waits for its end, a reset that a person orders, too. Shorter
+ones cost more all the time."""
 
 SAME = 5.0
 """Seconds in which the same Xid of the same GPU is one, told by both sources."""

@@ -11,8 +11,8 @@ from cmgr.errors import ConfigError
 from cmgr.model.values.handling.calendar import Moments, shows
 from cmgr.model.values.messages.facts import Fact, Resync, Tick
 
-LOOK_SECONDS = 1.0
-"""How often the system's clock is looked at."""
+LOOK_SECONDS = 5.0
+"""How often the system's clock is looked at; a job that it holds up is late by that at most."""
 
 STEP = timedelta(seconds=1)
 

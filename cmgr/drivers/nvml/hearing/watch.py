@@ -378,9 +378,10 @@ class Watch:
         found: dict[ChipId, frozenset[str]] = {}
 
         def ask() -> None:
-            for chip in chips:
-                with suppress(DriverError):
-                    found[chip] = self._ask_one(chip)
+            with self._ears.session.inside():
+                for chip in chips:
+                    with suppress(DriverError):
+                        found[chip] = self._ask_inside(chip)
 
         with suppress(DriverError):
             self._ears.caller.call("the GPUs", self._pace.call, ask)
@@ -388,11 +389,14 @@ class Watch:
 
     def _ask_one(self, chip: ChipId) -> frozenset[str]:
         """On a thread for calls. Raises `DriverError`."""
+        with self._ears.session.inside():
+            return self._ask_inside(chip)
+
+    def _ask_inside(self, chip: ChipId) -> frozenset[str]:
         known, ears = self._ears.machine.find(chip), self._ears
         if known is None or not known.here:
             return frozenset()
-        with ears.session.inside():
-            found = nvml_read.conditions(ears.library, lambda: ears.session.handle(known.bus))
+        found = nvml_read.conditions(ears.library, lambda: ears.session.handle(known.bus))
         return frozenset(found.conditions)
 
     def _conditions(self, chip: ChipId) -> frozenset[str] | Silence:
