@@ -1,7 +1,8 @@
 """How a setting is declared: once, as a dataclass field whose type is `Annotated` with a `Meta`."""
 
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from cmgr.frozen import dataclass
 
 
 class Form(Enum):

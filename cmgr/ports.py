@@ -6,11 +6,11 @@ Read together these five interfaces are the best summary of what cmgr does. They
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 
 from cmgr.errors import DriverError
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.commands import Action, Note

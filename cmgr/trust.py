@@ -9,9 +9,9 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cmgr.errors import ConfigError
+from cmgr.frozen import dataclass
 
 MAX_SIZE = 1024 * 1024
 MAX_MODE = 0o640

@@ -14,13 +14,13 @@ alone, because definitions are read before anybody knows whose chips the machine
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.messages.commands import FaultSaid
 from cmgr.ports import Runtime

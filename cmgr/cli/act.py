@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ from cmgr.cli import complete, source
 from cmgr.cli.options import Common
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
+from cmgr.frozen import dataclass
 from cmgr.service.door.client import order
 
 if TYPE_CHECKING:

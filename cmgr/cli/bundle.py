@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO
@@ -17,6 +17,7 @@ from cmgr.cli import past, source
 from cmgr.cli.options import Common
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, ConfigError, chain
+from cmgr.frozen import dataclass
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config

@@ -1,6 +1,5 @@
 """The command that prints what programs of a cluster read of a machine's chips: export."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 from urllib.parse import quote
@@ -10,6 +9,7 @@ import typer
 from cmgr.cli import source
 from cmgr.cli.options import Common
 from cmgr.cli.text import out
+from cmgr.frozen import dataclass
 from cmgr.service.door.client import document
 
 

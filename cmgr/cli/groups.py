@@ -1,7 +1,6 @@
 """The commands about groups and fleets: group, ranktable, fleet."""
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, cast
 from urllib.parse import quote
 
@@ -12,6 +11,7 @@ from cmgr.cli.options import Common, Showing
 from cmgr.cli.orders import given
 from cmgr.cli.show import page
 from cmgr.cli.text import out, texts
+from cmgr.frozen import dataclass
 from cmgr.service.door.client import document, get
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from cmgr import atomic
 from cmgr.cli import source
 from cmgr.cli.text import out, render
 from cmgr.errors import CmgrError, ConfigError, chain, sentence
+from cmgr.frozen import dataclass
 
 if TYPE_CHECKING:
     from cmgr.migration.migrate import Migration

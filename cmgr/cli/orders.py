@@ -1,7 +1,6 @@
 """The commands by which a person orders something of chips, containers, and the service."""
 
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -12,6 +11,7 @@ from cmgr.cli.options import Common
 from cmgr.cli.text import out, reading, render
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.service.door.client import order, status
 from cmgr.words import counted

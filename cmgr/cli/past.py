@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from cmgr.cli import show, source
 from cmgr.cli.options import Common, Showing
 from cmgr.cli.text import out, timeline
+from cmgr.frozen import dataclass
 from cmgr.service.door.client import follow
 
 if TYPE_CHECKING:

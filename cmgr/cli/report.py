@@ -1,6 +1,5 @@
 """The command by which another program reports a fault of chips: report."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -8,6 +7,7 @@ import typer
 from cmgr.cli import source
 from cmgr.cli.options import Common
 from cmgr.cli.text import out, render
+from cmgr.frozen import dataclass
 from cmgr.service.door.client import tell
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import chain
@@ -16,6 +15,7 @@ from cmgr.cli.options import Showing, misused
 from cmgr.cli.text import out, reading, texts, watch
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError, ServiceDown
+from cmgr.frozen import dataclass
 from cmgr.service.door.client import get, order
 
 if TYPE_CHECKING:

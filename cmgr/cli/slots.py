@@ -1,6 +1,5 @@
 """The commands about what containers are given chips by: slot, cdi."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -11,6 +10,7 @@ from cmgr.cli.options import Common, Showing
 from cmgr.cli.show import page
 from cmgr.cli.text import out, render, texts
 from cmgr.errors import CmgrError
+from cmgr.frozen import dataclass
 from cmgr.service.door.client import get, order
 
 if TYPE_CHECKING:

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from cmgr.cli.options import Common, misused
 from cmgr.errors import CmgrError, ConfigError, ServiceDown
+from cmgr.frozen import dataclass
 from cmgr.service.door.client import GROUP_HINT, get
 
 if TYPE_CHECKING:

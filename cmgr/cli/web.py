@@ -4,7 +4,6 @@ import os
 import pwd
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -15,6 +14,7 @@ from cmgr.cli.options import Common
 from cmgr.cli.text import out
 from cmgr.cli.text.render import Face
 from cmgr.errors import CmgrError
+from cmgr.frozen import dataclass
 from cmgr.service.door.client import post
 from cmgr.words import counted
 

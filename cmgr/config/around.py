@@ -1,10 +1,10 @@
 """Settings of what surrounds a recovery: alarms, hooks and diagnostic bundles."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
 from cmgr.declare import Form, Meta
+from cmgr.frozen import dataclass
 
 FORMATS = ("json", "alertmanager")
 EVENTS = ("detected", "stopped", "reset", "recovered", "isolated", "gave_up", "deaf", "down", "up", "group", "trouble")

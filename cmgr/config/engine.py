@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from cmgr.declare import Form, Meta
+from cmgr.frozen import dataclass
 
 ENGINES = ("etcd",)
 

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +13,7 @@ from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError
 from cmgr.config import week
 from cmgr.config.spelling import duration, either, is_unit, quoted, spelled
 from cmgr.declare import Form, Meta
+from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Window
 from cmgr.model.values.handling.catalog import normal_code
 

@@ -4,7 +4,7 @@ A later source overrides an earlier one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +16,7 @@ from cmgr.config.settings import Config, DrillSettings
 from cmgr.config.sim import Sim
 from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted
 from cmgr.errors import ConfigError, chain
+from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Exercise
 from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.vendor import vendors

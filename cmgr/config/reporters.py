@@ -1,11 +1,11 @@
 """The settings of faults that other programs report: who may report what."""
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
 from cmgr.declare import Meta
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import Handling
 
 

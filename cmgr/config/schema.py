@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from types import UnionType
@@ -12,6 +11,7 @@ from cmgr.config.kinds import Choice, Flag, Kind, Many, Rows, Text, Time, Week, 
 from cmgr.config.settings import Config
 from cmgr.config.spelling import duration
 from cmgr.declare import Form, Meta
+from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Window
 
 PREFIX = "CMGR_"

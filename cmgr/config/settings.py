@@ -1,6 +1,6 @@
 """Every setting of cmgr: name, type, default, limits and what it is for, each said once."""
 
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import field, make_dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +10,7 @@ from cmgr.config.reporters import Reports
 from cmgr.config.sim import Sim
 from cmgr.config.sources import Machine
 from cmgr.declare import Form, Meta
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import Level
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Drill, Exercise, Window
 from cmgr.model.values.handling.catalog import BY_SEVERITY

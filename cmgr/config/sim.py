@@ -1,10 +1,10 @@
 """Settings of the simulated chips and of the pretended containers on them."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
 from cmgr.declare import Form, Meta
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import Assertion, Severity
 from cmgr.model.values.handling.policy import NO_TIME, Strategy
 from cmgr.model.values.services.containers import DEFAULT_GRACE

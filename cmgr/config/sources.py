@@ -1,10 +1,10 @@
 """The settings of the machine's own faults: who tells of them, and how often they are asked."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
 from cmgr.declare import Form, Meta
+from cmgr.frozen import dataclass
 
 AUTO, NONE = "auto", "none"
 

@@ -5,12 +5,12 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 
 from cmgr import trust
 from cmgr.errors import DriverError, DriverMissing
+from cmgr.frozen import dataclass
 
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TZ": "UTC"}
 MOST_SAID = 1 << 20

@@ -8,10 +8,10 @@ import re
 import select
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from cmgr.errors import DriverError
+from cmgr.frozen import dataclass
 
 _RECORD = re.compile(r"\d+,(\d+),(\d+),[^;]*;(.*)", re.ASCII)
 

@@ -3,12 +3,13 @@
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from cmgr import trust
 from cmgr.drivers import elf
 from cmgr.errors import DriverMissing
+from cmgr.frozen import dataclass
 from cmgr.vendor import Place
 
 LDCONFIG = ("/sbin/ldconfig", "/usr/sbin/ldconfig")

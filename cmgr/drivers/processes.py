@@ -1,9 +1,9 @@
 """The identity of a process: its name and the container that it runs in, from /proc."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Process
 
 _ID = re.compile(r"(?:^|[/:-])(?:docker-|cri-containerd-|nerdctl-|libpod-)?([0-9a-f]{64})(?:\.scope)?(?=/|$)")

@@ -3,10 +3,10 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from cmgr.errors import DriverError, ResetRefused
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, listed
 
 T = TypeVar("T")

@@ -4,12 +4,12 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Set
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from cmgr.errors import FleetError
 from cmgr.fleet.document_text import APPLIANCE, FORMAT, GROUP, decoded, encoded
+from cmgr.frozen import dataclass
 from cmgr.model.values.presence import MOST_AILS, Ail, Presence
 from cmgr.model.values.ranks import MOST_DEVICES, MOST_PARTS, Device, Part, Server
 

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import FleetError, Unsure, sentence
@@ -21,6 +20,7 @@ from cmgr.fleet.gateway import Away, Gateway, Stream
 from cmgr.fleet.registration import RANGE, TXN, Identity, Registration
 from cmgr.fleet.roll import Roll
 from cmgr.fleet.sign import Sign
+from cmgr.frozen import dataclass
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.messages.documents import NOTHING, Document, EntryState, Outcome, Seen, Written
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen

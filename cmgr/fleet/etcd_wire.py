@@ -8,10 +8,11 @@ import base64
 import binascii
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from cmgr.errors import FleetError
+from cmgr.frozen import dataclass
 
 LONGEST = 8 * 2**20
 """So many bytes may an answer have, and a line of a watch."""

@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -22,6 +21,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from cmgr import __version__
 from cmgr.errors import FleetError, Unsure
 from cmgr.fleet import etcd_wire as wire
+from cmgr.frozen import dataclass
 
 T = TypeVar("T")
 

@@ -6,7 +6,6 @@ earlier life of this machine, by a clone of it, or into an engine that has forgo
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 
 from cmgr import __version__
@@ -14,6 +13,7 @@ from cmgr.errors import FleetError
 from cmgr.fleet import appliance_text as text
 from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.gateway import Gateway
+from cmgr.frozen import dataclass
 
 RANGE, TXN = "/v3/kv/range", "/v3/kv/txn"
 

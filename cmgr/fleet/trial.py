@@ -1,7 +1,6 @@
 """A trial of a fleet's engine that changes nothing: the rights, the names, and what stands below the prefix."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from cmgr.errors import FleetError
 from cmgr.fleet import appliance_text as text
@@ -9,6 +8,7 @@ from cmgr.fleet import document_text
 from cmgr.fleet import etcd_wire as wire
 from cmgr.fleet.gateway import Gateway
 from cmgr.fleet.registration import RANGE, TXN, Identity
+from cmgr.frozen import dataclass
 from cmgr.model.values.presence import Presence
 
 LOGIN = "/v3/auth/authenticate"

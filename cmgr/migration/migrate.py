@@ -3,12 +3,13 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from cmgr.config.schema import settings
 from cmgr.config.tables.catalog import missing_levels
 from cmgr.config.tables.table import Table
+from cmgr.frozen import dataclass
 from cmgr.migration.reference import CLUSTER_FLAGS, NUMBER_FLAGS, PROGRAM, CommandLine, Flag, command_line, unset
 from cmgr.migration.unit import leftovers
 from cmgr.migration.unit_file import Source, Unit, command, environment_file, environment_line, parsed

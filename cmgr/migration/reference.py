@@ -3,10 +3,10 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from cmgr.config.spelling import quoted
+from cmgr.frozen import dataclass
 
 PROGRAM = "container-manager"
 

@@ -10,9 +10,10 @@ for chip 0.
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ALL_CHIPS, SLOT, UNCLEAR
 from cmgr.vendor import Notation, notations
 

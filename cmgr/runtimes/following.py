@@ -4,11 +4,12 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar, Protocol, Self
 
 from cmgr.errors import ContainerError, RuntimeAils, RuntimeDown
+from cmgr.frozen import dataclass
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.messages import facts
 from cmgr.ports import RuntimeFact

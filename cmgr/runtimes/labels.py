@@ -3,11 +3,12 @@
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 
 from cmgr.config import spelling
+from cmgr.frozen import dataclass
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.services.containers import Container, Heal, Spare
 from cmgr.vendor import notations

@@ -9,9 +9,10 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
-from cmgr import __version__
+from cmgr import __version__, frozen
 from cmgr.config.settings import Config
 from cmgr.config.sources import wanted
 from cmgr.config.tables.catalog import load_catalog
@@ -290,6 +291,8 @@ class Service:
         chips, names = len(self._loop.node.chips), ", ".join(self._runtimes)
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
+        # The first fault has to wait for no compiler.
+        Thread(target=frozen.finish, name="finish", daemon=True).start()
         self._loop.run(self._clock, lambda: self._after_each(reloader), self._prune)
 
     def _look_for_hangs(self) -> None:

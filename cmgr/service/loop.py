@@ -1,10 +1,10 @@
 """The deciding thread: take events, reduce, save, send. It alone owns the node and the database."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
+from cmgr.frozen import dataclass
 from cmgr.model.invariants import unsafe
 from cmgr.model.reduce import next_deadline, reduce
 from cmgr.model.values.messages.commands import (

@@ -1,10 +1,10 @@
 """The rows that a save has to write: those in which one node differs from another."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import Fault, FaultKey
 from cmgr.model.values.node import ChipFaults, Node

@@ -2,10 +2,10 @@
 
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import Assertion, Fault, FaultCode
 from cmgr.model.values.messages.commands import (

@@ -11,7 +11,7 @@ A new field is a new column: older files get it, filled with the field's default
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
 from functools import lru_cache
@@ -20,6 +20,7 @@ from operator import attrgetter
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Generic, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault, FaultKey
 from cmgr.model.values.life import default_of, has_default, stored_types

@@ -1,10 +1,10 @@
 """Containers as a person sees them: the status word, what each waits for, and what to type."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from cmgr.frozen import dataclass
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.containers.together.projects import circle
 from cmgr.model.scope import (

@@ -4,10 +4,10 @@ docs/json.md and the schemas of the OpenAPI document are made from these types. 
 is for people who read that page, in its Markdown. This module is for types only: what runs all day does not load it.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Literal, NotRequired, TypedDict
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultClass, Handling, Level, Severity
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.handling.rules import RuleKind

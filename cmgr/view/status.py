@@ -4,10 +4,10 @@ The shapes are documented for users and are stable: keys are added, never rename
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from cmgr.frozen import dataclass
 from cmgr.model.containers.moving.spares import free_chips
 from cmgr.model.faults.isolation import release_at
 from cmgr.model.scope import active_faults, pre_isolating

@@ -1,12 +1,13 @@
 """The command that looks at everything the service needs, and changes nothing."""
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from cmgr.cli import source
 from cmgr.cli.options import Showing
 from cmgr.cli.text import out
 from cmgr.errors import ConfigError
+from cmgr.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,10 @@
 """One thing that `cmgr check` has found, and how it is shown."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cmgr.cli.text import render
 from cmgr.errors import CmgrError, ConfigError, chain
+from cmgr.frozen import dataclass
 from cmgr.words import counted
 
 OK, WARNING, ERROR = "ok", "warning", "error"

@@ -3,7 +3,6 @@
 import shutil
 import signal
 from contextlib import ExitStack
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -15,6 +14,7 @@ from cmgr.cli import source
 from cmgr.cli.options import Common, Configured
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError, chain
+from cmgr.frozen import dataclass
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config

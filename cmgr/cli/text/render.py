@@ -3,9 +3,9 @@
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.words import span
 

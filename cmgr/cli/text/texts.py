@@ -1,12 +1,12 @@
 """The lines of the showing commands: pure functions of the documents that the views give."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cmgr.cli.text import render
 from cmgr.cli.text.reading import beside, counts, health, labels, tells, to_type, troubles
 from cmgr.cli.text.render import Face
+from cmgr.frozen import dataclass
 from cmgr.words import counted
 
 if TYPE_CHECKING:

@@ -3,13 +3,14 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from typing import Any
 
 from cmgr import trust
 from cmgr.config.spelling import did_you_mean, either, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultCode, Handling
 from cmgr.model.values.handling.catalog import FORMS, is_of_machine, normal_code
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, RuleKind, Rules

@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from cmgr import trust
 from cmgr.config.spelling import did_you_mean, parse_json, parse_toml, plain, quoted
 from cmgr.errors import ConfigError
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, within_class
 from cmgr.model.values.handling.catalog import FORMS, Key, normal_code
 from cmgr.words import counted

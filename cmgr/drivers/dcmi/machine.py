@@ -6,7 +6,7 @@ not answer, not one that never was. A chip's ring stays what it was, too; chips 
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from cmgr.drivers.dcmi.library import topology
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.library.topology import Place, Type
 from cmgr.errors import DriverError
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
 
 STRANGER = 10_000

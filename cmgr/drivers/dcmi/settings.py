@@ -1,10 +1,10 @@
 """The settings of the driver of Ascend chips."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
 
 from cmgr.declare import Form, Meta
+from cmgr.frozen import dataclass
 from cmgr.model.values.handling.policy import NO_TIME
 
 

@@ -11,7 +11,6 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Set
-from dataclasses import dataclass
 from typing import Any
 
 from cmgr.drivers.caller import Caller
@@ -21,6 +20,7 @@ from cmgr.drivers.dcmi.library.calls import Library
 from cmgr.drivers.dcmi.machine import STRANGER, Machine, owner_of
 from cmgr.drivers.looks import Looks, Silence
 from cmgr.errors import CmgrError, DriverError, chain
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded

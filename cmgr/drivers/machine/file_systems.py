@@ -6,11 +6,11 @@ from writing by systemd sees each mount read-only, and the file systems as they 
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from cmgr.drivers.machine.source import Off
 from cmgr.drivers.machine.sysfs import named
+from cmgr.frozen import dataclass
 from cmgr.model.values.machine import Symptom
 
 _NEVER_WRITTEN = frozenset({"squashfs", "iso9660", "erofs", "udf", "cramfs", "romfs", "overlay"})

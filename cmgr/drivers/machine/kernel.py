@@ -7,7 +7,7 @@ kernel/hung_task.c, kernel/watchdog.c, mm/oom_kill.c, block/blk-core.c, fs/ext4/
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from cmgr.drivers.kernel_log import KernelLog, Record
 from cmgr.drivers.machine.source import Off, word
 from cmgr.drivers.processes import container_of
 from cmgr.errors import DriverError
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.machine import Symptom
 

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from cmgr.drivers.machine.smart import Smart
 from cmgr.drivers.machine.source import Off, Source
 from cmgr.drivers.machine.sysfs import Disks, Memory, Raid, Sensors
 from cmgr.errors import chain
+from cmgr.frozen import dataclass
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages.facts import MachineTold
 from cmgr.words import span

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from cmgr.drivers.nvml.library import abi
@@ -10,6 +9,7 @@ from cmgr.drivers.nvml.resetting.holders import monitors, shows_a_console
 from cmgr.drivers.nvml.resetting.tool import Tool
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import in_words
+from cmgr.frozen import dataclass
 from cmgr.ports import Doubt
 
 DROP_IN = "usr/lib/cmgr/nvidia.conf"

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, Sleep, of_one_ring
 from cmgr.errors import DriverError, sentence
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share, listed
 from cmgr.model.values.faults import Severity
 from cmgr.ports import Doubt, DriverFact

@@ -8,7 +8,7 @@ it was, too.
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from cmgr.drivers.nvml.library.session import InReset, Session
 from cmgr.drivers.nvml.library.topology import Wired
 from cmgr.drivers.nvml.notation import NOTATION
 from cmgr.errors import DriverError
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
 
 _FABRIC_MANAGER = "nv-fabricmanage"

@@ -1,12 +1,12 @@
 """The state that one NVIDIA GPU tells of itself: the conditions it is in, and who uses it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Handle, Library, Part, Refused
 from cmgr.drivers.processes import Holder
+from cmgr.frozen import dataclass
 
 _FIELDS = (abi.ACTION_FIELD, abi.REMAP_PENDING_FIELD, abi.REMAP_FAILED_FIELD, abi.PAGES_PENDING_FIELD)
 

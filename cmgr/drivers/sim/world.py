@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cmgr import atomic
 from cmgr.drivers.sim.chips import NEVER, SimChip, SimChips
 from cmgr.errors import DriverError
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultKey
 from cmgr.model.values.handling.catalog import normal_code
 

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NewType
 
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.life import ThisLife
 
 ChipId = NewType("ChipId", int)

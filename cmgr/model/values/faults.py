@@ -1,10 +1,10 @@
 """Faults: what they are, how grave, and which are active."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import NamedTuple, NewType
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 
 FaultCode = NewType("FaultCode", str)

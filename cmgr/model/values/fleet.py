@@ -1,10 +1,10 @@
 """The fleet as this appliance knows it: its engine, and its own part in the groups that span appliances."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.documents import Document, Entry, EntryState, Seen

@@ -1,10 +1,10 @@
 """Holds: the only thing that entitles cmgr to start a container."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.messages.commands import CommandId

@@ -1,8 +1,8 @@
 """Faults of the machine around the chips: what its sources find, and what the books have of it."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultCode, Handling
 
 MachineKey = tuple[FaultCode, str]

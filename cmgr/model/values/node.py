@@ -4,9 +4,10 @@ Mappings in it are never changed, only replaced.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId, SlotChips
 from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation
 from cmgr.model.values.fleet import Engine, FleetGroup

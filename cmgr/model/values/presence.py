@@ -1,8 +1,8 @@
 """The appliances of a fleet as they show themselves to each other: for people, and nothing is decided by it."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.ranks import Part
 
 MOST_AILS = 8

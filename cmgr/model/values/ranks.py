@@ -1,6 +1,6 @@
 """The parts of a rank table, by which the chips of a collective find one another: machines, chips and their order."""
 
-from dataclasses import dataclass
+from cmgr.frozen import dataclass
 
 MOST_PARTS = 16
 """So many groups over appliances have a rank table on one appliance."""

@@ -6,11 +6,11 @@ Rules:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.messages.commands import CommandId

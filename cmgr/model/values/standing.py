@@ -1,9 +1,8 @@
 """Orders that stand until they are done or over: a reset of a ring, maintenance, a runtime that is gone for good."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.words import stamp
 

@@ -5,10 +5,10 @@ there is remembered as one of `Node.troubles`, which is stored.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
 
 

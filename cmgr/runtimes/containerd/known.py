@@ -4,9 +4,10 @@ containerd itself forgets both with the task. A life's word is made of the boot,
 that process began, so that neither a process id used again nor a reboot makes two lives look like one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.runtimes.claims import mounted_in
 from cmgr.runtimes.containerd.record import Definition, Streams, Task, with_exit_asked

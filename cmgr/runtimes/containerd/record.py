@@ -7,10 +7,11 @@ used as a path, except in forms that `containerd_io` checks.
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qsl, urlencode
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import SLOT, UNCLEAR
 from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, TIED, Container, ContainerKey, Exit, Spare
 from cmgr.runtimes import claims, compose

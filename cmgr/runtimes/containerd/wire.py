@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic
 
 import grpc
 
 from cmgr import listener
 from cmgr.errors import ContainerError, RuntimeAils, RuntimeDown
+from cmgr.frozen import dataclass
 from cmgr.runtimes import following
 from cmgr.runtimes.containerd.messages import CONTENT, MESSAGES, SUBSCRIBE, Answer, Call, Stream
 from cmgr.runtimes.following import Broken

@@ -8,11 +8,11 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from cmgr import listener
 from cmgr.errors import CmgrError, NotThere
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import SLOT
 from cmgr.runtimes.documents import Json, items, mapping, text, texts
 from cmgr.vendor import notations

@@ -3,10 +3,10 @@
 import http.client
 import json
 from contextlib import closing
-from dataclasses import dataclass
 
 from cmgr import listener
 from cmgr.errors import CmgrError
+from cmgr.frozen import dataclass
 from cmgr.runtimes.documents import items, mapping, text
 
 SECONDS = 3.0

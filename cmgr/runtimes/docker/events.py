@@ -5,11 +5,11 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from cmgr.errors import ContainerError
+from cmgr.frozen import dataclass
 from cmgr.model.values.services.containers import Exit
 from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import Line

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
 
 from cmgr.errors import ContainerError
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import UNCLEAR
 from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, UNHEALTHY, Container, ContainerKey, Exit
 from cmgr.runtimes import claims, compose, labels

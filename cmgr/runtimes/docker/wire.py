@@ -5,7 +5,6 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import quote
 
@@ -16,6 +15,7 @@ from docker.errors import APIError, DockerException, NotFound, create_api_error_
 
 from cmgr import listener
 from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown
+from cmgr.frozen import dataclass
 from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import LONGEST, Adapter, Line
 

@@ -4,7 +4,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from queue import SimpleQueue
@@ -12,6 +12,7 @@ from typing import Literal
 
 from cmgr import atomic
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeDown
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ALL_CHIPS
 from cmgr.model.values.messages import facts
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit

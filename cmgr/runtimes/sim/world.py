@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from cmgr.config.sim import SimContainer
+from cmgr.frozen import dataclass
 from cmgr.model.values.handling.policy import NO_TIME, Strategy
 from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit, Heal
 

@@ -1,11 +1,11 @@
 """systemd's description of a unit (its properties on D-Bus) turned into a `Container`. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cmgr.config.settings import Unit
+from cmgr.frozen import dataclass
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.runtimes.labels import LONGEST_GRACE

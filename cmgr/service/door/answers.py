@@ -4,13 +4,14 @@ import json
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cmgr.config.spelling import duration
 from cmgr.errors import BadRequest
+from cmgr.frozen import dataclass
 from cmgr.model.containers.moving.cdi import of_chips
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Gauge

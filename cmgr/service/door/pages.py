@@ -5,12 +5,11 @@ a session's secret, and the order is then that session's person's.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.errors import CmgrError
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.service.door.orders.chips import named_user, text_of
 from cmgr.service.door.routes import Answer, Arg, Request, Route
 from cmgr.service.door.sessions import TICKET_SECONDS, Session, Sessions

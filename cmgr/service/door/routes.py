@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
@@ -18,6 +17,7 @@ from cmgr.errors import (
     Unsure,
     chain,
 )
+from cmgr.frozen import dataclass
 
 JSON = "application/json"
 LINES = "application/x-ndjson"

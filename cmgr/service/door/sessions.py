@@ -11,10 +11,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from cmgr.errors import NotIn, TooMany
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.service.door.claim import GROUP, gid_of
 
 TICKET_SECONDS = 120.0

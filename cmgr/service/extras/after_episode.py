@@ -8,13 +8,13 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
 
 from cmgr import atomic
 from cmgr.errors import StoreError, chain
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import RingId
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node

@@ -5,11 +5,10 @@ episode in between. An alarm that a new life of cmgr finds is told again.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cmgr.config.around import Alarms as Settings
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node

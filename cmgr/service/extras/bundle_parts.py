@@ -6,13 +6,13 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from cmgr import __version__
 from cmgr.config.around import Bundles
 from cmgr.errors import CmgrError, StoreError, chain
+from cmgr.frozen import dataclass
 from cmgr.model.scope import on_ring
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.messages.commands import ResetRing

@@ -8,8 +8,9 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from cmgr.frozen import dataclass
 
 OUTPUT = 4096
 """So many bytes of what it says are kept, the last ones."""

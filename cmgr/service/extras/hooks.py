@@ -9,11 +9,11 @@ Rules:
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from cmgr.config.settings import Config
 from cmgr.errors import ContainerError, ResetRefused, RuntimeDown
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.scope import handled_faults
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.handling.catalog import normal_code

@@ -9,11 +9,11 @@ import socket
 import ssl
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from cmgr import __version__, certificates
 from cmgr.errors import CmgrError
+from cmgr.frozen import dataclass
 
 _WORTH_ANOTHER_TRY = frozenset({401, 403, 404, 408, 425, 429})
 """Refusals that somebody may mend at the other end, or in the configuration here."""

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from queue import SimpleQueue
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from cmgr.frozen import dataclass
 from cmgr.words import one_line
 
 if TYPE_CHECKING:

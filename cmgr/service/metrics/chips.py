@@ -4,8 +4,8 @@ import re
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import REBOOTING

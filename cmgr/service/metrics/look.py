@@ -1,10 +1,11 @@
 """A metric, and the one look at the service that all of them are made from."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.presence import FleetSeen

@@ -3,9 +3,9 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.node import Node
 from cmgr.model.values.presence import FleetSeen
 from cmgr.ports import Ailing, ChipDriver, Clock

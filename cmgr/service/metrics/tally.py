@@ -8,11 +8,11 @@ Rules:
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import CommandId, NoteKind, StartContainer, StopContainer
 from cmgr.model.values.messages.facts import (

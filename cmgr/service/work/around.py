@@ -1,9 +1,9 @@
 """The places around an order where somebody else has a say, or carries it out."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from cmgr.errors import FleetError
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.messages.commands import (
     ReadGroup,

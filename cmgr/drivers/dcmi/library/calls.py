@@ -8,13 +8,13 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from ctypes import byref, c_int, c_uint32, create_string_buffer
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.processes import Holder
 from cmgr.errors import DriverError, DriverMissing
+from cmgr.frozen import dataclass
 
 
 class Refused(DriverError):

@@ -1,12 +1,12 @@
 """The state that one Ascend chip tells of itself: booted or not, its faults, who uses it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.processes import Holder
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Share
 
 T = TypeVar("T")

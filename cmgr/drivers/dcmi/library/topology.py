@@ -5,10 +5,10 @@ The rules and their order are section "rings" of docs/dcmi.md.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from cmgr.drivers.dcmi.library.abi import UNREAD
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
 
 DUO = "Atlas 300I Duo"

@@ -5,9 +5,9 @@ boot. Whoever reads it from the beginning knows which Xids still count.
 """
 
 import re
-from dataclasses import dataclass
 
 from cmgr.drivers.kernel_log import KernelLog, Record
+from cmgr.frozen import dataclass
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]+):([0-9a-fA-F]+):([0-9a-fA-F]+)[^)]*\): (\d+),")
 _SXID = re.compile(r"(nvidia-nvswitch\d+): SXid \([^)]*\): (\d+), (Fatal|Non-fatal)")

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from cmgr.drivers.nvml.library.calls import Event, EventSet, Handle, Library, Re
 from cmgr.drivers.nvml.library.session import InReset, Session
 from cmgr.drivers.nvml.machine import Machine
 from cmgr.errors import DriverError, chain
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, FaultCode, Severity
 from cmgr.model.values.machine import Symptom

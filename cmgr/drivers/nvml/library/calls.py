@@ -7,12 +7,12 @@ import ctypes
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from ctypes import byref, c_uint, c_uint64, c_void_p, create_string_buffer, sizeof
-from dataclasses import dataclass
 from typing import Any, NewType
 
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.processes import Holder
 from cmgr.errors import DriverError, DriverMissing
+from cmgr.frozen import dataclass
 
 Handle = NewType("Handle", int)
 """How the library's calls name a GPU, until the library is ended with."""

@@ -4,10 +4,10 @@ The rules are section "rings" of docs/nvml.md; they are those of the manual of n
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Link
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
 
 

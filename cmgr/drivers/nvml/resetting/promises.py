@@ -10,11 +10,12 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 from cmgr import atomic
 from cmgr.errors import DriverError
+from cmgr.frozen import dataclass
 
 NAME = "nvml-promises.json"
 LOCK = "nvml-resets.lock"

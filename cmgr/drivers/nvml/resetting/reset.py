@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import in_words, process_of
 from cmgr.errors import CmgrError, DriverError, ResetRefused
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId, listed
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import Remarked

@@ -6,11 +6,11 @@ Its words are no stable interface: what counts is how it ended, and how the GPU 
 import subprocess
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from cmgr import trust
 from cmgr.errors import DriverError, chain
+from cmgr.frozen import dataclass
 
 DONE = 0
 

@@ -1,11 +1,11 @@
 """Hours of the week or the month, as a clock on the wall shows them, and what the calendar says of them now."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import RingId
 from cmgr.model.values.life import ThisLife
 

@@ -3,9 +3,10 @@
 import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level, Severity, within_class
 from cmgr.model.values.handling.rules import Rules
 

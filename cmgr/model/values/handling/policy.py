@@ -4,13 +4,13 @@ Its classes but `Policy` are tables of the configuration file, and each field sa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from datetime import timedelta
 from enum import StrEnum
 from typing import Annotated
 
 from cmgr.declare import Meta
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.faults import Level
 from cmgr.model.values.handling.calendar import RESET_WINDOWS, Drill, Window
 

@@ -1,10 +1,11 @@
 """Rules of escalation: when a fault that comes back, or lasts, is graver than its code says."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultCode, Handling, Level
 from cmgr.model.values.life import ThisLife

@@ -1,11 +1,11 @@
 """Commands: the model's wishes to the world. Each is answered by a fact that carries the same id."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NewType
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.messages.documents import Document

@@ -6,9 +6,10 @@ left out of a round.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.services.groups import GroupPhase
 
 MOST_APPLIANCES = 64

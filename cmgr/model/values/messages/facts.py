@@ -1,8 +1,8 @@
 """Facts: everything that can happen, and the event that says when cmgr took one in."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.handling.calendar import Opening

@@ -1,7 +1,6 @@
 """Facts that come from the fleet's engine."""
 
-from dataclasses import dataclass
-
+from cmgr.frozen import dataclass
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.documents import NOTHING, Outcome, Seen
 

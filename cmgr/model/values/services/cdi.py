@@ -3,8 +3,7 @@
 A file is written from what is decided, and nothing is ever decided by what stands in it.
 """
 
-from dataclasses import dataclass
-
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip
 
 EVERY_CHIP = "chips"

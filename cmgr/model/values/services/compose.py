@@ -1,8 +1,9 @@
 """The labels of docker compose as values: project, service, and which other services come first."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+from cmgr.frozen import dataclass
 
 
 class Condition(StrEnum):

@@ -1,10 +1,10 @@
 """Containers that use chips, as their runtimes describe them."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import UNCLEAR, ChipId
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.life import ThisLife

@@ -1,11 +1,11 @@
 """Groups: containers of which none is of use without the others. They stop and start together, round by round."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.services.containers import ContainerKey
 
 MOST_ROUNDS = 8

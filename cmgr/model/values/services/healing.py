@@ -1,9 +1,8 @@
 """The record of containers that ail, and of how often they were restarted for it."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.handling.policy import HealPolicy, backed_off
 from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey, Heal
 

@@ -1,9 +1,9 @@
 """Slots: stable names for as many chips as a service needs. Which chips these are now, cmgr says."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import SLOT, ChipId
 from cmgr.model.values.services.containers import Container
 

@@ -15,9 +15,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 
 from cmgr.errors import CmgrError
+from cmgr.frozen import dataclass
 from cmgr.service.door.http.talk import Asked, Refused, Reply, Talk, refused
 
 GUESTS = 64

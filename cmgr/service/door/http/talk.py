@@ -6,12 +6,12 @@ h11 takes the bytes apart and watches over their order. Here stand the limits th
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 
 import h11
 
 from cmgr.errors import CmgrError
+from cmgr.frozen import dataclass
 from cmgr.service.door.routes import JSON, refusal
 
 HEAD_LIMIT = 16 * 1024

@@ -2,12 +2,12 @@
 
 import pwd
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.config.reporters import Reports
 from cmgr.errors import BadRequest, CmgrError, NotThere
+from cmgr.frozen import dataclass
 from cmgr.model.scope import is_spent, on_ring, spent_words, why_idle
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import Assertion, FaultCode

@@ -1,10 +1,10 @@
 """Orders of a person that are about groups. Each is checked here, so that a refusal says why and what to do."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cmgr.errors import BadRequest, CmgrError, NotThere
+from cmgr.frozen import dataclass
 from cmgr.model.containers.together.groups import can_start
 from cmgr.model.scope import blocks_its_group, is_coupled, is_held_down, members_of, why_idle
 from cmgr.model.values.fleet import unheard

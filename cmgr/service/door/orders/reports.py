@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.config.reporters import Reporter, Reports
 from cmgr.errors import BadRequest, CmgrError, NotThere
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import FaultCode, FaultKey, Handling
 from cmgr.model.values.handling.catalog import is_reported

@@ -3,12 +3,11 @@
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.errors import BadRequest, CmgrError, NotThere
-from cmgr.frozen import replace
+from cmgr.frozen import dataclass, replace
 from cmgr.model.containers.moving.moves import to_reserve, users_of, why_not
 from cmgr.model.containers.moving.placing import why_not_placed
 from cmgr.model.containers.moving.spares import free_chips
