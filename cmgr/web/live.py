@@ -98,17 +98,24 @@ class Live:
     async def _look(self) -> None:
         while True:
             self._news.clear()
-            try:
-                told = await self._door.get("/v1/status", self._tag)
-                if told.status == 200:
-                    self._tag = told.tag
-                    self._show(event("status", told.body.strip()))
-            except ServiceDown as error:
-                self._tag = ""
-                self._show(event("away", json.dumps({"error": error.message, "hint": error.hint}).encode()))
-            await asyncio.sleep(LEAST_SECONDS)
+            # That nothing is new costs nobody anything, and must not keep the next news waiting.
+            if await self._looked():
+                await asyncio.sleep(LEAST_SECONDS)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), LOOK_SECONDS)
+
+    async def _looked(self) -> bool:
+        """Show how things are. Return whether the service had to make a picture for that."""
+        try:
+            told = await self._door.get("/v1/status", self._tag)
+        except ServiceDown as error:
+            self._tag = ""
+            self._show(event("away", json.dumps({"error": error.message, "hint": error.hint}).encode()))
+            return False
+        if told.status == 200:
+            self._tag = told.tag
+            self._show(event("status", told.body.strip()))
+        return told.status == 200
 
     async def _follow(self) -> None:
         while True:

@@ -98,6 +98,16 @@ def test_a_screen_reader_has_the_first_line_the_phases_and_the_timeline(browser:
         page.context.close()
 
 
+def test_nothing_moves_by_itself(browser: "Browser") -> None:
+    """An endless movement is painted without end: that took a quarter of a core for each viewer of a recovery."""
+    with standing("busy") as web:
+        page = browser.new_page()
+        page.goto(f"http://{web.address}/#t=any")
+        page.wait_for_selector(".countdown")
+        assert page.evaluate("document.getAnimations().length") == 0
+        page.context.close()
+
+
 def test_it_speaks_chinese_where_the_browser_does_or_the_address_says_so(browser: "Browser") -> None:
     with standing("well") as web:
         page = visit(browser, web, "", 1200, "light", "zh-CN")

@@ -124,6 +124,9 @@ async function refresh(name) {
   if (again) setTimeout(() => refresh(name), 250);
 }
 
+// After the picture that is on its way.
+const soon = (name) => setTimeout(() => refresh(name), 500);
+
 async function needed() {
   const route = routeOf();
   const [name, id] = route.path.split("/");
@@ -165,7 +168,7 @@ function measured(at, chips) {
   }
 }
 
-// ---- The stream.
+// ---- The stream. What is heard is drawn, but for what says `false`: it changes nothing that is shown.
 
 const HEARD = {
   status(told) {
@@ -182,11 +185,12 @@ const HEARD = {
     state.away = told;
   },
   note(line) {
-    if (line.kind === "opened" || line.kind === "closed") refresh("episodes");
-    if (line.kind === "fault") refresh("faults");
+    if (line.kind === "opened" || line.kind === "closed") soon("episodes");
+    if (line.kind === "fault") soon("faults");
     if (state.lines) state.lines = [...state.lines, line].slice(-state.limits.lines);
     const told = state.timelines.get(line.episode);
-    if (!told) return;
+    // Where no lines are shown, the picture that comes behind them must not wait for a drawing of the old one.
+    if (!told) return Boolean(state.lines);
     const offset = Math.max(told.notes.at(-1)?.offset ?? 0, (Date.parse(line.at) - Date.parse(told.episode.began)) / 1000);
     told.notes.push({ ...line, offset });
     // The end of an episode, and its outcome, stand in the history alone.
@@ -203,7 +207,7 @@ async function watch() {
   let pause = 500;
   while (state.session) {
     try {
-      const ended = follow((name, data) => { pause = 500; HEARD[name]?.(data); schedule(); });
+      const ended = follow((name, data) => { pause = 500; if (HEARD[name]?.(data) !== false) schedule(); });
       // What was said while nobody listened is read anew.
       needed();
       await ended;

@@ -1,0 +1,77 @@
+"""The page's one reader of the door: what is new is asked for at once."""
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cmgr.model.values.messages.commands import Note, NoteKind
+from cmgr.service.door.control import ControlServer
+from cmgr.service.door.routes import LINES, Answer, Request, Route, Stream
+from cmgr.web import live
+from cmgr.web.door import Door
+from tests.support.waiting import PATIENCE
+from tests.web.scene import AT
+
+LINE = Note(AT, NoteKind.FAULT, "chip 1 reports 80E24E00")
+
+
+class Still:
+    """A door behind which nothing ever changes. It counts who looks."""
+
+    def __init__(self, path: Path) -> None:
+        def stream(_request: Request) -> Answer:
+            return Stream()
+
+        self.looks = 0
+        routes = (
+            Route("GET", "/v1/status", "status", lambda _request: {"at": ""}, "", tag=self._tag),
+            Route("GET", "/v1/chips", "chips", lambda _request: {"chips": []}, ""),
+            Route("GET", "/v1/events", "events", stream, "", kind=LINES),
+        )
+        self.server = ControlServer(path, routes, group="no-such-group-of-cmgr")
+        self.server.start()
+
+    def _tag(self) -> str:
+        self.looks += 1
+        return "always the same"
+
+    async def looked_at(self, more_than: int) -> None:
+        while self.looks <= more_than:
+            await asyncio.sleep(0.01)
+
+    def close(self) -> None:
+        self.server.close()
+
+
+@pytest.fixture
+def still(tmp_path: Path) -> Iterator[Still]:
+    with closing(Still(tmp_path / "door.sock")) as made:
+        yield made
+
+
+def test_news_is_asked_for_at_once_while_the_looks_before_it_found_nothing_new(
+    still: Still, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def watch() -> None:
+        watching = live.Live(Door(str(tmp_path / "door.sock"))).watch()
+        while b"event: status" not in await anext(watching):
+            pass
+        while not still.server.followed():
+            await asyncio.sleep(0.01)
+        await still.looked_at(1)
+        # From here on only news is a reason to look, and a pause after a look would last for ever.
+        monkeypatch.setattr(live, "LOOK_SECONDS", 2 * PATIENCE)
+        monkeypatch.setattr(live, "LEAST_SECONDS", 2 * PATIENCE)
+        for _ in range(3):
+            before = still.looks
+            still.server.tell([LINE])
+            await still.looked_at(before)
+        await watching.aclose()  # type: ignore[attr-defined]  # It is a generator.
+
+    # On a thread of its own: playwright has a loop on this one.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, asyncio.wait_for(watch(), PATIENCE)).result()
