@@ -1,7 +1,8 @@
 """The real service with a stopwatch at its ports: `python -m bench.child CONFIG PIPE`, started by `bench.service`.
 
 It is `cmgr run` but for this: what the driver tells and is asked, and what pretended containers are asked, is noted on
-the pipe with its times. A line on standard input lets the storm of `bench.weather` loose on the simulated chips.
+the pipe with its times. The line "storm" on standard input lets the storm of `bench.weather` loose on the simulated
+chips; every line after it asks how much processor time these took for it.
 """
 
 import os
@@ -35,14 +36,18 @@ class TimedDriver:
         self._note = note
         self.name = inner.name
         self.concurrency = inner.concurrency
+        self.telling = self.told = 0.0
+        """Processor time, in seconds, of the thread that tells: in all, and what cmgr did on it."""
 
     def chips(self) -> tuple[Chip, ...]:
         return self._inner.chips()
 
     def watch(self, tell: Callable[[DriverFact], None]) -> None:
         def told(fact: DriverFact) -> None:
-            at = time.monotonic()
+            at, used = time.monotonic(), time.thread_time()
             tell(fact)
+            self.telling = time.thread_time()
+            self.told += self.telling - used
             # After the call, so that the noting delays nothing that is measured.
             if isinstance(fact, FaultReported) and fact.code == weather.REAL and fact.assertion is Assertion.OCCURRED:
                 self._note(Call("fault", str(fact.chip), at, at))
@@ -111,9 +116,10 @@ def main() -> int:
     class Timed(Service):
         def _open_driver(self) -> ChipDriver:
             chips = super()._open_driver()
+            timed = TimedDriver(chips, note)
             if isinstance(chips, SimDriver):
-                threading.Thread(target=_weather, args=(chips,), name="weather", daemon=True).start()
-            return TimedDriver(chips, note)
+                threading.Thread(target=_weather, args=(chips, timed, note), name="weather", daemon=True).start()
+            return timed
 
         def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
             runtimes = super()._open_runtimes(known)
@@ -125,9 +131,12 @@ def main() -> int:
     return 0
 
 
-def _weather(chips: SimDriver) -> None:
-    for _ in sys.stdin:
-        weather.storm(chips)
+def _weather(chips: SimDriver, timed: TimedDriver, note: Note) -> None:
+    for line in sys.stdin:
+        if line == "storm\n":
+            weather.storm(chips)
+        else:
+            note(Call("stand-in", "", 0.0, time.thread_time() + timed.telling - timed.told))
 
 
 if __name__ == "__main__":

@@ -23,12 +23,14 @@ def run(site: Site) -> list[Figure]:
         service.order("storm")
         _ride_out(service, records)
         used, peak, grown = service.cpu_seconds() - cpu, service.memory("VmHWM"), service.stored_bytes() - stored
+        own = used - _of_the_stand_in(service, records)
         found = _stored(service.folder / "state" / "cmgr.db")
         return [
             Figure(PART, "distinct faults lost", len(weather.sent() - found), "", 0, len(weather.sent())),
             *(_served(records, chip, after) for chip, after in weather.REAL_FAULTS.items()),
             Figure(PART, "memory, peak over before", peak - rss, "MB", 20, reference="2.1 MB over idle"),
-            Figure(PART, "processor time, the simulated chips' included", used, "s", reference="2.5 s (in 95 s)"),
+            Figure(PART, "processor time, the simulated chips' apart", own, "s", 2.5, 1, "2.5 s (in 95 s)"),
+            Figure(PART, "processor time of the simulated chips", used - own, "s"),
             Figure(PART, "growth of the database", grown / 1e6, "MB"),
         ]
 
@@ -41,6 +43,14 @@ def _ride_out(service: Service, records: Records) -> None:
     hit = {f"bench-{chip}" for chip in weather.REAL_FAULTS}
     records.wait(0, lambda calls: hit <= {c.who for c in of(calls, "start")}, "the containers came back")
     service.until(service.all_well, "end all episodes")
+
+
+def _of_the_stand_in(service: Service, records: Records) -> float:
+    """Return the processor time, in seconds, that the simulated chips took in the service's process."""
+    mark = records.mark()
+    service.order("spent")
+    records.wait(mark, lambda calls: bool(of(calls, "stand-in")), "the child told what the storm cost")
+    return of(records.since(mark), "stand-in")[0].end
 
 
 def _served(records: Records, chip: int, after: float) -> Figure:
