@@ -62,6 +62,8 @@ def handles(node: Node, fault: Fault) -> bool:
 
 def handled_faults(node: Node, ring: Ring) -> list[Fault]:
     """Return the faults that make or keep an episode: active, of a handled level, on a chip not isolated."""
+    if not any(map(node.faults.get, ring.chips)):
+        return []
     faults = [
         fault
         for chip in ring.chips

@@ -201,8 +201,8 @@ def _lull(turn: Turn, ring: Ring) -> None:
     cured = ring.failures > 0 or any(i.since >= ring.began for i in _isolations(turn, ring) if ring.began)
     lulls = tuple(t for t in ring.lulls if turn.at - t < LULL_WINDOW)
     past = (f for c in ring.chips for f in turn.node.past_faults.get(c, {}).values())
-    cleared = [f.cleared for f in past if f.level.handled and f.cleared]
-    if lulls and cleared and not cured:
+    cleared = [f.cleared for f in past if f.cleared and f.level.handled] if lulls and not cured else []
+    if cleared:
         quiet = max(cleared) + backed_off(LULL_FIRST, LULL_MAX, len(lulls))
         if turn.at < quiet:
             reason = f"the fault came back {len(lulls)} times in {span(LULL_WINDOW)}: is it gone this time?"
