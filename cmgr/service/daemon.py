@@ -275,7 +275,6 @@ class Service:
         control.start()
         self._stack.callback(control.close)
         self._open_door(table)
-        jobs.start()
         self._stack.callback(jobs.close)
         if self._metrics is not None:
             self._metrics.start()
@@ -286,13 +285,10 @@ class Service:
         self._loop.observers.append(lambda step: self._exports.nudge() if step.notes else None)
         self._stack.callback(self._end)
         self._state = "ready"
-        # Objects that live now live to the end: the collector need not look at them again and again.
-        gc.freeze()
         chips, names = len(self._loop.node.chips), ", ".join(self._runtimes)
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
-        # The first fault has to wait for no compiler.
-        Thread(target=frozen.finish, name="finish", daemon=True).start()
+        Thread(target=_settle, args=(jobs,), name="settle", daemon=True).start()
         self._loop.run(self._clock, lambda: self._after_each(reloader), self._prune)
 
     def _look_for_hangs(self) -> None:
@@ -480,6 +476,15 @@ class Service:
     def _sources(self) -> "tuple[shapes.Source, ...]":
         states = self._machine.states() if self._machine is not None else ()
         return tuple({"name": each.name, "on": not each.off, "why": each.off or each.deaf} for each in states)
+
+
+def _settle(jobs: Jobs) -> None:
+    """Do what nobody has to wait for when the service begins."""
+    jobs.start()
+    # The first fault has to wait for no compiler.
+    frozen.finish()
+    # Objects that live now live to the end: the collector need not look at them again and again.
+    gc.freeze()
 
 
 def _damaged(what: str) -> TroubleMet:

@@ -1,15 +1,20 @@
-"""The periodic jobs, and the times of the calendar. A job does nothing but put a fact."""
+"""The periodic jobs, and the times of the calendar. A job does nothing but put a fact.
+
+APScheduler is loaded where it is used: it looks through whatever is installed for parts of it.
+"""
 
 import threading
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
-
-from apscheduler.schedulers.background import BackgroundScheduler
-from apscheduler.triggers.cron import CronTrigger
+from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError
 from cmgr.model.values.handling.calendar import Moments, shows
 from cmgr.model.values.messages.facts import Fact, Resync, Tick
+
+if TYPE_CHECKING:
+    from apscheduler.schedulers.background import BackgroundScheduler
+    from apscheduler.triggers.cron import CronTrigger
 
 LOOK_SECONDS = 5.0
 """How often the system's clock is looked at; a job that it holds up is late by that at most."""
@@ -27,26 +32,38 @@ class Jobs:
     def __init__(
         self, put: Callable[[Fact], None], resync: timedelta, tick: timedelta, drift: Callable[[], timedelta]
     ) -> None:
-        # misfire_grace_time: APScheduler would skip a run that is more than a second late.
-        self._scheduler = BackgroundScheduler(
-            timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
-        )
-        self._scheduler.add_job(put, "interval", (Resync(),), seconds=resync.total_seconds())
-        self._scheduler.add_job(put, "interval", (Tick(),), seconds=tick.total_seconds())
+        self._put = put
+        self._resync, self._tick = resync, tick
         self._drift = drift
+        self._lock = threading.Lock()
+        """Held to begin and to end, which may come at once."""
         self._closed = threading.Event()
+        self._scheduler: BackgroundScheduler | None = None
         self._minder = threading.Thread(target=self._mind_the_clock, name="clock", daemon=True)
 
     def start(self) -> None:
-        self._scheduler.start()
-        self._minder.start()
+        """Begin. Any thread; it takes a while the first time. After `close` it does nothing."""
+        from apscheduler.schedulers.background import BackgroundScheduler
+
+        # misfire_grace_time: APScheduler would skip a run that is more than a second late.
+        scheduler = BackgroundScheduler(
+            timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
+        )
+        scheduler.add_job(self._put, "interval", (Resync(),), seconds=self._resync.total_seconds())
+        scheduler.add_job(self._put, "interval", (Tick(),), seconds=self._tick.total_seconds())
+        with self._lock:
+            if not self._closed.is_set():
+                self._scheduler = scheduler
+                scheduler.start()
+                self._minder.start()
 
     def close(self) -> None:
         """Stop. Safe to repeat."""
-        self._closed.set()
+        with self._lock:
+            self._closed.set()
         if self._minder.is_alive():
             self._minder.join(LOOK_SECONDS)
-        if self._scheduler.running:
+        if self._scheduler is not None and self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
     def _mind_the_clock(self) -> None:
@@ -55,12 +72,14 @@ class Jobs:
             now = self._drift()
             if abs(now - known) > STEP:
                 known = now
-                for job in self._scheduler.get_jobs():
+                for job in self._scheduler.get_jobs() if self._scheduler is not None else ():
                     job.modify(next_run_time=datetime.now(UTC))
 
 
 def machine_zone() -> tzinfo:
     """Return the machine's time zone. Raises `ConfigError`."""
+    from apscheduler.triggers.cron import CronTrigger
+
     try:
         zone = CronTrigger().timezone
     except (LookupError, ValueError, OSError) as error:  # tzlocal has found something wrong in /etc.
@@ -85,7 +104,9 @@ def next_shown(moments: Collection[Moments], zone: tzinfo, after: datetime) -> d
     return None
 
 
-def _trigger(moments: Moments, zone: tzinfo) -> CronTrigger:
+def _trigger(moments: Moments, zone: tzinfo) -> "CronTrigger":
+    from apscheduler.triggers.cron import CronTrigger
+
     def field(numbers: Iterable[int]) -> str:
         return ",".join(str(number) for number in sorted(numbers))
 

@@ -1,5 +1,6 @@
 """A system clock that was set: moments that runtimes tell by it, and jobs that wait by it."""
 
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from queue import SimpleQueue
@@ -59,6 +60,14 @@ def test_when_the_system_clock_was_set_each_job_is_done_at_once() -> None:
     jobs.close()
     jobs.close()
     assert put.empty()
+
+
+def test_jobs_that_were_ended_before_they_began_do_nothing() -> None:
+    before = set(threading.enumerate())
+    jobs = Jobs(print, HOUR, HOUR, timedelta)
+    jobs.close()
+    jobs.start()
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_clock_that_was_wrong_at_boot_makes_no_history_old() -> None:
