@@ -2,7 +2,7 @@
 
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cmgr.errors import CmgrError, ConfigError, chain
@@ -31,27 +31,39 @@ _FLAGS = {"--check": {"check": True}, "--json": {"json": True}}
 _PATHS = {"--config": "config", "--socket": "socket", "--state-dir": "state_dir"}
 
 
-def _status(words: Sequence[str]) -> int | None:
-    """Run `cmgr status` with these options, or return None where there are others, which typer reads.
+def _without_typer(args: Sequence[str]) -> int | None:
+    """Run `cmgr status` or `cmgr run` with these options, or return None where there are others, which typer reads.
 
-    Monitors ask so every few seconds, and people before anything else: to load typer takes a third of the time.
+    Monitors ask for the status every few seconds, and people before anything else: to load typer takes a third of the
+    time. In the service it would lie for good, in 3.5 MB.
     """
-    from pathlib import Path
+    if args[:1] == ["status"] and (given := _simple(args[1:], _FLAGS)) is not None:
+        from cmgr.cli.show import StatusOptions, status
 
-    from cmgr.cli.show import StatusOptions, status
+        return status(StatusOptions(**given))
+    if args[:1] == ["run"] and (given := _simple(args[1:], {})) is not None:
+        from cmgr.cli.act import RunOptions, run
+
+        return run(RunOptions(**given))
+    return None
+
+
+def _simple(words: Sequence[str], flags: Mapping[str, dict[str, bool]]) -> dict[str, Any] | None:
+    """Return what these options give, or None where one is neither a path nor among the flags."""
+    from pathlib import Path
 
     given: dict[str, Any] = {}
     left = iter(words)
     for word in left:
-        if word in _FLAGS:
-            given |= _FLAGS[word]
-        elif word == "-o" and next(left, "") == "json":
-            given |= _FLAGS["--json"]
+        if word in flags:
+            given |= flags[word]
+        elif word == "-o" and "--json" in flags and next(left, "") == "json":
+            given |= flags["--json"]
         elif word in _PATHS and not (path := next(left, "-")).startswith("-"):
             given[_PATHS[word]] = Path(path)
         else:
             return None
-    return status(StatusOptions(**given))
+    return given
 
 
 def _run(args: list[str]) -> int:
@@ -60,7 +72,7 @@ def _run(args: list[str]) -> int:
     # A name that the terminal's character set does not have must not end a command.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
-    code = _status(args[1:]) if args[:1] == ["status"] else None
+    code = _without_typer(args)
     if code is None:
         code = _by_typer(args)
     out.flush()

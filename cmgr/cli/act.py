@@ -1,19 +1,23 @@
 """The commands that let something happen: run, inject, give-back."""
 
+# As in `options`: typer is loaded when it is to read a line, and never for `cmgr run` as systemd calls it.
+from __future__ import annotations
+
 import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from cmgr.cli import complete, source
-from cmgr.cli.options import Common
+from cmgr.cli import source
+from cmgr.cli.options import Common, misused
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
 from cmgr.service.door.client import order
 
 if TYPE_CHECKING:
+    import typer
+
+    from cmgr.cli import complete
     from cmgr.config.settings import Config
     from cmgr.view import shapes
 
@@ -81,7 +85,7 @@ def run(options: RunOptions) -> int:
     It ends on SIGTERM or Ctrl-C, and leaves the containers as they are.
     """
 
-    def read() -> "Config":
+    def read() -> Config:
         return source.configuration(options, options.overrides())
 
     config = read()
@@ -95,7 +99,7 @@ def run(options: RunOptions) -> int:
     return daemon.run(config, read, lambda: _looked(options))
 
 
-def _looked(options: RunOptions) -> "shapes.Check":
+def _looked(options: RunOptions) -> shapes.Check:
     """Return what `cmgr check` finds, in a process of its own: it loads the driver's library once more."""
     import subprocess
 
@@ -122,14 +126,14 @@ def inject(options: InjectOptions) -> int:
 
     of_machine = options.chip == MACHINE
     if not of_machine and not (options.chip.isascii() and options.chip.isdigit()):
-        raise typer.BadParameter(f"{options.chip[:40]!r} is neither the number of a chip nor {MACHINE}")
+        raise misused(f"{options.chip[:40]!r} is neither the number of a chip nor {MACHINE}")
     if options.part is not None and not of_machine:
-        raise typer.BadParameter(f"--part is for faults of the machine: cmgr inject {MACHINE} CODE --part NAME")
+        raise misused(f"--part is for faults of the machine: cmgr inject {MACHINE} CODE --part NAME")
     if options.clear and options.once:
-        raise typer.BadParameter("--clear and --once exclude each other")
+        raise misused("--clear and --once exclude each other")
     code = normal_code(options.code)
     if code is None:
-        raise typer.BadParameter(f"{options.code[:40]!r} is not a fault code: {FORMS}")
+        raise misused(f"{options.code[:40]!r} is not a fault code: {FORMS}")
     assertion = Assertion.CLEARED if options.clear else Assertion.ONCE if options.once else Assertion.OCCURRED
     happened = "occurred and passed at once" if assertion is Assertion.ONCE else str(assertion)
     if of_machine:

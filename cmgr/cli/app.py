@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cmgr import __version__
+from cmgr.cli import complete
 from cmgr.cli.options import Output, command
 from cmgr.cli.text import out
 
@@ -92,5 +93,5 @@ def app_of(words: Sequence[str] = ()) -> typer.Typer:
     for name in names:
         module, work, options = COMMANDS[name]
         loaded = import_module(f"cmgr.cli.{module}")
-        app.command(name)(command(getattr(loaded, work), getattr(loaded, options)))
+        app.command(name)(command(getattr(loaded, work), getattr(loaded, options), {"complete": complete}))
     return app

@@ -1,10 +1,11 @@
 """The options of each command as one frozen value."""
 
-# The words for typer stand in annotations, which nobody looks at before typer itself does: it takes long to load.
+# The words for typer, and who completes, stand in annotations, which nobody looks at before typer itself does: it takes
+# long to load.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from enum import StrEnum
 from pathlib import Path
@@ -61,10 +62,10 @@ class Showing(Common, Output):
     """Options of every command that shows something of the service."""
 
 
-def command(work: Callable[[T], int], options: type[T]) -> Callable[..., None]:
+def command(work: Callable[[T], int], options: type[T], names: Mapping[str, object]) -> Callable[..., None]:
     """Return the function that typer reads a command from: one option for each field, `work`'s text as help.
 
-    `work` returns the exit code.
+    `work` returns the exit code. `names`: those that stand in annotations and are not known to their module.
     """
     import typer
 
@@ -73,7 +74,7 @@ def command(work: Callable[[T], int], options: type[T]) -> Callable[..., None]:
         if code:
             raise typer.Exit(code)
 
-    hints = get_type_hints(options, localns={"typer": typer}, include_extras=True)
+    hints = get_type_hints(options, localns={"typer": typer, **names}, include_extras=True)
     given.__doc__ = work.__doc__
     given.__annotations__ = hints
     given.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # What inspect.signature looks at first.

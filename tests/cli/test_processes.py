@@ -35,6 +35,42 @@ def test_version_loads_next_to_nothing() -> None:
     assert loaded(["version"]).isdisjoint({*HEAVY, "typer", "argparse", "json", "sqlite3"})
 
 
+READY = """
+import os, sys
+from cmgr.service.systemd import Notifier
+def tell(self, *words):
+    if "READY=1" in words:
+        print(*{".".join(name.split(".")[:depth]) for name in sys.modules for depth in (1, 2)})
+        sys.stdout.flush()
+        os._exit(0)
+Notifier.tell = tell
+from cmgr.__main__ import main
+sys.argv = ["cmgr", *sys.argv[1:]]
+main()
+"""
+
+
+def loaded_when_ready(home: Home, runtime: str, *words: str) -> set[str]:
+    """Return the packages, and the packages and modules in them, that `cmgr run` has loaded when it is ready."""
+    home.config.write_text(home.config.read_text().replace('["sim"]', f'["{runtime}"]'))
+    command = [sys.executable, "-c", READY, "run", "--config", str(home.config), *words]
+    subprocess.run(command, capture_output=True, text=True, check=True)  # The first life makes the database.
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_the_service_is_ready_without_what_it_needs_later_or_never(home: Home) -> None:
+    home.configure(f'docker.socket = "{home.folder}/nobody.sock"')
+    names = loaded_when_ready(home, "docker")
+    assert {"docker", "requests", "loguru", "cmgr.service"} <= names
+    later = {"apscheduler"}
+    never = {"typer", "sqlalchemy", "grpc", "prometheus_client", "charset_normalizer", "starlette", "uvicorn"}
+    assert names.isdisjoint(later | never)
+
+
+def test_the_service_has_typer_where_its_options_need_it(home: Home) -> None:
+    assert {"typer"} <= loaded_when_ready(home, "sim", "--strategy", "never")
+
+
 @pytest.mark.usefixtures("service")
 def test_status_loads_nothing_heavy_when_the_service_answers(home: Home) -> None:
     names = loaded(["status", "--config", str(home.config)])
