@@ -53,6 +53,8 @@ class TimedDriver:
                 self._note(Call("fault", str(fact.chip), at, at))
 
         self._inner.watch(told)
+        at = time.monotonic()
+        self._note(Call("watch", "", at, at))
 
     def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
         return self._inner.read(chips)

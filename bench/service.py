@@ -100,7 +100,7 @@ class Service:
             error.add_note(f"the service's log ends: {self._log()}")
 
     def _start(self) -> float:
-        """Return how many seconds passed from exec to READY=1."""
+        """Return how many seconds passed from exec, which `began` says, to READY=1."""
         told = self._stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
         notify = self.folder / "n.sock"
         notify.unlink(missing_ok=True)
@@ -109,7 +109,7 @@ class Service:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("CMGR_")}
         command, pipes = self._command()
         with (self.folder / "log").open("ab") as log:
-            began = time.monotonic()
+            self.began = time.monotonic()
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -123,7 +123,7 @@ class Service:
             os.close(pipe)
         while b"READY=1" not in told.recv(4096):
             pass
-        return time.monotonic() - began
+        return time.monotonic() - self.began
 
     def _command(self) -> tuple[list[str], tuple[int, ...]]:
         if self._records is None:
