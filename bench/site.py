@@ -99,13 +99,22 @@ class Site:
         """Return a service whose doings are recorded, not started yet; the stack ends what serves that."""
         folder, records = self.new_folder(), Records()
         if self.docker is not None:
-            folder.mkdir(mode=0o700)
-            path = str(folder / "p.sock")
-            proxy = Proxy(path, self.docker.socket, self._names, records)
-            proxy.start()
-            stack.callback(proxy.close)
-            plan, self._proxy = replace(plan, docker=path), proxy
+            plan = replace(plan, docker=self.proxied(folder, records, stack))
         return Service(folder, plan, records), records
+
+    def proxied(self, folder: Path, records: Records, stack: ExitStack) -> str:
+        """Return the path of a socket in this folder, not made yet, behind which dockerd's calls are recorded."""
+        assert self.docker is not None
+        folder.mkdir(mode=0o700)
+        path = str(folder / "p.sock")
+        self._proxy = Proxy(path, self.docker.socket, self._names, records)
+        self._proxy.start()
+        stack.callback(self._proxy.close)
+        return path
+
+    def id_of(self, name: str) -> str:
+        """Return the id of a container that `containers` made."""
+        return next(id_ for id_, each in self._names.items() if each == name)
 
     def delay(self, seconds: float) -> None:
         """Let dockerd take so much longer for each call of the service that `timed` returned last."""

@@ -15,7 +15,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 class Figure:
     """One number. `most`: what it may be at most (design.md, section 10); None where nothing is asked for.
 
-    `reference`: the same on container-manager, measured on a machine of this size.
+    `reference`: the same on container-manager, measured on a machine of this size. `floor`: what the machine itself
+    needs, in the same run; None where it sets none.
     """
 
     part: str
@@ -27,6 +28,7 @@ class Figure:
     reference: str = ""
     values: tuple[float, ...] = ()
     """Every single measurement, where a picture shows it."""
+    floor: float | None = None
 
     @property
     def kept(self) -> bool:
@@ -48,23 +50,29 @@ def load() -> tuple[Mapping[str, str], list[Figure]]:
     told = json.loads(FILE.read_text())
     names = [name for name in Figure.__slots__ if name != "values"]
     rows = told["figures"]
-    return told["machine"], [Figure(**{name: row[name] for name in names}, values=tuple(row["values"])) for row in rows]
+    return told["machine"], [
+        Figure(**{name: row[name] for name in names if name in row}, values=tuple(row["values"])) for row in rows
+    ]
 
 
 NOTES = (
     "p99 of fewer than 100 values is the largest. cmgr's own share: what remains when the time in which stops and "
     "starts were under way at the runtime, the driver's reset and the chips' boot (0.2 and 0.3 s, simulated) are "
     "taken off.",
+    "floor: what the machine itself needs for it, the median of some tries in the same run without cmgr: dockerd's "
+    "stops and starts, alone, with the driver's reset and boot; one sync of a page appended to a file, before a stop "
+    "may be asked for; the start of the interpreter, and a list of dockerd's containers; the memory of an interpreter "
+    "that has imported docker, sqlalchemy, apscheduler, loguru and typer.",
     "reference: MindCluster's container-manager of 2026-08, on 2 cores with Docker 20.10.24 and a simulated driver "
     "with the same times.",
 )
 
-HEADS = ("", "measured", "must be", "", "n", "reference")
+HEADS = ("", "measured", "must be", "", "floor", "n", "reference")
 
 
 def rows(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
     """Return each figure as the texts of one line."""
-    return [(f.what, _said(f.value, f.unit), _asked(f), _verdict(f), str(f.n), f.reference) for f in figures]
+    return [(f.what, _said(f.value, f.unit), _asked(f), _verdict(f), _floor(f), str(f.n), f.reference) for f in figures]
 
 
 def table(machine: Mapping[str, str], figures: Sequence[Figure]) -> str:
@@ -89,7 +97,7 @@ def table(machine: Mapping[str, str], figures: Sequence[Figure]) -> str:
 def markdown(machine: Mapping[str, str], figures: Sequence[Figure]) -> str:
     """Return everything as a table for docs/performance.md."""
     lines = [", ".join(f"{name} {value}" for name, value in machine.items()), ""]
-    lines += ["| | measured | must be | | n | reference |", "|---|---|---|---|---|---|"]
+    lines += [f"| {' | '.join(HEADS)} |".replace("|  |", "| |"), "|---" * len(HEADS) + "|"]
     for figure, row in zip(figures, rows(figures), strict=True):
         lines.append("| " + " | ".join((f"{figure.part}: {row[0]}", *row[1:])) + " |")
     lines += ["", *NOTES]
@@ -107,8 +115,8 @@ def write(machine: Mapping[str, str], figures: Sequence[Figure], page: Path = PA
 
 
 def _joined(row: Sequence[str], widths: Sequence[int]) -> str:
-    value, most, verdict, n, reference = row[1:]
-    right = f"{value:>{widths[1]}}  {most:>{widths[2]}}  {verdict:<{widths[3]}}  {n:>{widths[4]}}"
+    value, most, verdict, floor, n, reference = row[1:]
+    right = f"{value:>{widths[1]}}  {most:>{widths[2]}}  {verdict:<{widths[3]}}  {floor:>{widths[4]}}  {n:>{widths[5]}}"
     return f"{right}  {reference}"
 
 
@@ -119,6 +127,10 @@ def _said(value: float, unit: str) -> str:
 
 def _asked(figure: Figure) -> str:
     return "" if figure.most is None else f"≤ {_said(figure.most, figure.unit)}"
+
+
+def _floor(figure: Figure) -> str:
+    return "" if figure.floor is None else _said(figure.floor, figure.unit)
 
 
 def _verdict(figure: Figure) -> str:

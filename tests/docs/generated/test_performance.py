@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bench import floor
 from bench.report import figures
 from bench.report.figures import Figure
 from bench.report.pictures import FIRST_STOP, RECOVERY, first_stop, recovery
@@ -15,7 +16,7 @@ RUN = [
       (("1 container", 20.0), ("8 containers", 40.0))),
     *(Figure(RECOVERY, f"{case}: {part}, median", 100.0, "ms") for case in ("1 container", "8 containers")
       for part in ("stops", "starts")),
-    Figure(RECOVERY, "1 container: in all, median", 720.0, "ms", reference="3,600 ms"),
+    Figure(RECOVERY, "1 container: in all, median", 720.0, "ms", reference="3,600 ms", floor=700.0),
     Figure(RECOVERY, "8 containers: in all, median", 1440.0, "ms", reference="7,200 ms"),
     Figure(FIRST_STOP, "ringRecover, 8 containers: p50", 3.0, "ms", 5, 3, "453 ms, max 541", (2.0, 3.0, 4.0)),
 ]  # fmt: skip
@@ -44,6 +45,23 @@ def test_the_figures_stand_in_their_place_in_the_page(tmp_path: Path) -> None:
     before, _, after = figures.PAGE.read_text().partition("<!-- bench -->")
     assert page.read_text().startswith(before)
     assert page.read_text().endswith(after.partition("<!-- end -->")[2])
-    assert "| 1 container: in all, median | 720 ms |  |  | 1 | 3,600 ms |" in page.read_text().replace(
+    assert "| 1 container: in all, median | 720 ms |  |  | 700 ms | 1 | 3,600 ms |" in page.read_text().replace(
         f"{RECOVERY}: ", ""
     )
+
+
+def test_a_floor_lies_under_each_figure_that_the_machine_sets_one_for() -> None:
+    needs = {"stop 1": 100.0, "start 1": 200.0, "stop 8": 300.0, "start 8": 900.0, "reset and boot": 500.0, "sync": 1.0}
+    found = {f"{f.part}: {f.what}": f.floor for f in floor.laid(RUN, needs)}
+    assert found[f"{RECOVERY}: 1 container: in all, median"] == 800
+    assert found[f"{RECOVERY}: 8 containers: starts, median"] == 900
+    assert found[f"{FIRST_STOP}: ringRecover, 8 containers: p50"] == 1
+    assert found[f"{RECOVERY}: 1 container: cmgr's own share, median"] is None
+
+
+def test_each_rule_of_the_floor_is_for_a_figure_of_the_page() -> None:
+    rows = [line.split(" | ")[:2] for line in figures.PAGE.read_text().splitlines() if line.startswith("| ")]
+    for pattern, unit, _ in floor.RULES:
+        assert any(re.search(pattern, what.removeprefix("| ")) and value.endswith(unit) for what, value in rows), (
+            pattern
+        )
