@@ -1,6 +1,6 @@
 // One episode: swim lanes over one axis of time, and the same as a list. While it goes on it grows.
 
-import { badge, card, html, keyOf, nothing, now, outcomeBadge, said, seconds, span, svg, time } from "./parts.js";
+import { badge, card, html, keyOf, outcomeBadge, page, passed, ringName, said, span, svg, time, took } from "./parts.js";
 import { t } from "./texts.js";
 
 const KINDS = { fault: "bad", opened: "busy", phase: "info", action: "busy", result: "good", hold: "held", isolation: "warn", warning: "warn", closed: "good" };
@@ -19,11 +19,10 @@ const OTHERS = { running: "good", halting: "warn", halted: "held", ready: "held"
 const NAME = [/^(?:stop|pause|kill|start|resume|unpause|restart) (\S+)/, /^(\S+) (?:will be|is stopped|is paused|runs)/];
 
 export function lanes(told, end) {
-  const began = Date.parse(told.episode.began), bands = [], faults = new Map(), containers = new Map(), others = new Map(), resets = [];
-  const at = (note) => (Date.parse(note.at) - began) / 1000;
+  const bands = [], faults = new Map(), containers = new Map(), others = new Map(), resets = [];
   const cut = (rows, moment) => { const last = rows.at(-1); if (last && last.to === null) last.to = moment; };
   for (const note of told.notes) {
-    const x = Math.max(0, note.offset ?? at(note));
+    const x = Math.max(0, note.offset);
     const change = note.kind === "phase" && CHANGE.exec(note.text);
     if (change) {
       cut(bands, x); cut(resets, x);
@@ -48,7 +47,7 @@ export function lanes(told, end) {
       if (step) enters(lane, step[2]);
     }
   }
-  const whole = Math.max(end, ...told.notes.map((note) => note.offset ?? at(note)), 0.5);
+  const whole = Math.max(end, ...told.notes.map((note) => note.offset), 0.5);
   for (const rows of [bands, resets, ...[...containers.values(), ...others.values()].map((lane) => lane.spans)]) cut(rows, whole);
   for (const rows of faults.values()) for (const row of rows) if (row.to === null) row.last = true, row.to = whole;
   const named = (lanes) => [...lanes.values()].sort((a, b) => a.name.localeCompare(b.name));
@@ -59,11 +58,11 @@ const STEP_SECONDS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 180
 
 function picture(told, width) {
   const under = told.episode.ended === null;
-  const found = lanes(told, under ? (now() - Date.parse(told.episode.began)) / 1000 : 0);
+  const found = lanes(told, under ? passed(told.episode.began) : 0);
   const narrow = width < 560, left = narrow ? 76 : 128, right = 12, row = 30, top = 26;
   const x = (s) => left + (s / found.whole) * (width - left - right);
   const rows = [
-    { name: t("ring", { chips: told.ring || told.episode.ring }), bars: found.bands.map((b) => ({ ...b, text: t(b.state), tone: `p-${b.state}` })) },
+    { name: ringName(told.ring || [told.episode.ring]), bars: found.bands.map((b) => ({ ...b, text: t(b.state), tone: `p-${b.state}` })) },
     ...[...found.faults].sort(([a], [b]) => a - b).map(([chip, marks]) => ({ name: t("chip", { n: chip }), marks })),
     ...(found.resets.length ? [{ name: t("Resets"), bars: found.resets.map((r) => ({ ...r, tone: "p-resetting" })) }] : []),
     ...found.containers.map((lane) => ({ name: lane.name, bars: lane.spans.map((s) => ({ ...s, text: t(s.state), tone: `c-${s.state}` })) })),
@@ -85,7 +84,7 @@ function picture(told, width) {
         ${lane.marks?.map((mark) => fault(mark, x))}
       </g>`;
     })}
-    ${under ? svg`<line class="nowline" x1=${x(found.whole)} x2=${x(found.whole)} y1=${top - 6} y2=${height - 4}></line>` : nothing}
+    ${under ? svg`<line class="nowline" x1=${x(found.whole)} x2=${x(found.whole)} y1=${top - 6} y2=${height - 4}></line>` : ""}
   </svg>`;
 }
 
@@ -95,31 +94,27 @@ function block(bar, x) {
   const from = x(bar.from), width = Math.max(2, x(bar.to) - from);
   const room = width > (bar.text || "").length * 6.6 + 12;
   return svg`<g class="bar ${bar.tone}"><rect x=${from} y="5" width=${width} height="20" rx="4"></rect>
-    ${room ? svg`<text x=${from + 7} y="19">${bar.text}</text>` : nothing}<title>${bar.text}: ${span(bar.to - bar.from)}</title></g>`;
+    ${room ? svg`<text x=${from + 7} y="19">${bar.text}</text>` : ""}<title>${bar.text}: ${span(bar.to - bar.from)}</title></g>`;
 }
 
 function fault(mark, x) {
   const from = x(mark.from), to = x(mark.to), inside = to - from > 78;
   return svg`<g class="mark"><line x1=${from} x2=${to} y1="15" y2="15"></line>
     <path d="M${from} 8l6 11h-12z" class="comes"><title>${t("faultMark", { code: mark.code })}</title></path>
-    ${mark.last ? nothing : svg`<circle cx=${to} cy="15" r="4.5" class="goes"><title>${t("faultGone", { code: mark.code })}</title></circle>`}
-    ${inside ? svg`<text x=${from + 12} y="11">${mark.code}</text>` : nothing}</g>`;
+    ${mark.last ? "" : svg`<circle cx=${to} cy="15" r="4.5" class="goes"><title>${t("faultGone", { code: mark.code })}</title></circle>`}
+    ${inside ? svg`<text x=${from + 12} y="11">${mark.code}</text>` : ""}</g>`;
 }
 
 export function episodeView(state, number) {
   const told = state.timelines.get(number);
-  if (!told) return Object.is(state.missing, number) ? html`<h1>${t("episode", { n: number })}</h1><p>${t("There is no such episode.")}</p>` : html`<p class="quiet">${t("Looking…")}</p>`;
+  const title = t("episode", { n: number });
+  if (!told) return Object.is(state.missing, number) ? page(title, html`<p>${t("There is no such episode.")}</p>`) : html`<p class="quiet">${t("Looking…")}</p>`;
   const { episode } = told;
-  const chips = state.status?.rings.find((ring) => ring.id === episode.ring)?.chips;
-  if (chips) told.ring = chips.length > 1 ? `${Math.min(...chips)}–${Math.max(...chips)}` : `${chips[0]}`;
-  const length = episode.ended ? span(episode.seconds) : t("tookSoFar", { length: seconds((now() - Date.parse(episode.began)) / 1000) });
+  told.ring = state.status.rings.find((ring) => ring.id === episode.ring)?.chips ?? told.ring;
   return html`
-    <section class="title">
-      <h1>${t("episode", { n: episode.number })}</h1>
-      ${outcomeBadge(episode.outcome)}
-      <p><span class="cause">${said(episode.cause)}</span> <span class="quiet">${time(episode.began)} · ${length}</span></p>
-    </section>
-    ${card(t("Timeline"), html`<div class="lanesbox">${state.laneWidth ? picture(told, state.laneWidth) : nothing}</div>`)}
+    ${page(title, outcomeBadge(episode.outcome), html`
+      <p><span class="cause">${said(episode.cause)}</span> <span class="quiet">${time(episode.began)} · ${took(episode)}</span></p>`)}
+    ${card(t("Timeline"), html`<div class="lanesbox">${state.laneWidth ? picture(told, state.laneWidth) : ""}</div>`)}
     ${card(t("As a list"), html`<ol class="notes">${told.notes.map((note) => html`
       <li class=${note.kind}>
         <span class="offset">+${span(note.offset)}</span>

@@ -79,8 +79,8 @@ function frame(route, body) {
         <button class="quiet" @click=${async () => { await leave(); state.over(); }}>${t("Leave")}</button></div>
     </header>
     <main id="main" tabindex="-1" class=${state.away ? "stale" : ""}>${body}</main>
-    <footer>${own ? html`cmgr ${own.version} · ${own.driver} · ${own.runtimes.join(", ")} · ${own.strategy} · ${state.session.who}` : nothing}</footer>
-    <div class="toast" role="status">${state.toast ? html`<span>${sign("good")} ${state.toast}</span>` : nothing}</div>
+    <footer>${own && `cmgr ${own.version} · ${own.driver} · ${own.runtimes.join(", ")} · ${own.strategy} · ${state.session.who}`}</footer>
+    <div class="toast" role="status">${state.toast && html`<span>${sign("good")} ${state.toast}</span>`}</div>
     ${dialogView(state)}`;
 }
 
@@ -96,7 +96,7 @@ function gate() {
   return html`<main id="main" class="gate">
     <img src="/static/icon.svg" alt="" width="56" height="56">
     <h1>${t("Open the page with a link")}</h1>
-    ${state.entry ? html`<p role="status">${state.entry}</p>` : nothing}
+    ${state.entry && html`<p role="status">${state.entry}</p>`}
     <p>${t("enterText")}</p>
     <pre tabindex="0"><code>cmgr web</code></pre>
     <p class="quiet">${t("enterWhy")}</p></main>`;
@@ -114,11 +114,7 @@ async function refresh(name) {
   // One at a time of each: what changes meanwhile is asked for once more.
   if (asking.has(name)) { asking.set(name, true); return; }
   asking.set(name, false);
-  try {
-    const told = await read(PATHS[name] + (state.limits[name] ?? ""));
-    state[name] = told[name === "lines" ? "notes" : name] ?? told;
-    schedule();
-  } catch (refusal) { failed(refusal); }
+  await asked(PATHS[name] + (state.limits[name] ?? ""), (told) => { state[name] = told[name === "lines" ? "notes" : name] ?? told; });
   const again = asking.get(name);
   asking.delete(name);
   if (again) setTimeout(() => refresh(name), 250);
@@ -136,27 +132,26 @@ async function needed() {
   if (name === "chips" && id && !state.told) {
     state.told = true;
     // What was measured before this page was opened.
-    try { for (const point of (await read("series")).series) measured(point.at, point.chips); } catch (refusal) { failed(refusal); }
+    await asked("series", ({ series }) => series.forEach((point) => measured(point.at, point.chips)));
   }
   const code = name === "faults" && route.query.get("code");
-  if (code && !state.explained.has(code)) {
-    try { state.explained.set(code, await read(`explain/${encodeURIComponent(code)}`)); } catch (refusal) { failed(refusal); }
-  }
-  schedule();
+  if (code && !state.explained.has(code)) await asked(`explain/${encodeURIComponent(code)}`, (told) => state.explained.set(code, told));
 }
 
 async function timeline(number) {
-  try {
-    state.timelines.set(number, await read(`episodes/${number}`));
-    state.missing = null;
-  } catch (refusal) {
-    if ([400, 404].includes(refusal.status)) state.missing = number; else failed(refusal);
-  }
-  schedule();
+  state.missing = null;
+  const status = await asked(`episodes/${number}`, (told) => state.timelines.set(number, told));
+  if (status === 400 || status === 404) state.missing = number;
 }
 
-function failed(refusal) {
-  if (refusal.status === 401) state.over();
+// Reads, and hands over what is told; returns the status of a refusal.
+async function asked(path, taken) {
+  try {
+    taken(await read(path));
+  } catch (refusal) {
+    if (refusal.status === 401) state.over();
+    return refusal.status;
+  } finally { schedule(); }
 }
 
 function measured(at, chips) {

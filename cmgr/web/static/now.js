@@ -1,7 +1,7 @@
 // The view of what is: is all well, what is being done about it, and how every chip and service is.
 
-import { ago, advice, badge, card, chipState, empty, html, keyOf, nothing, now, outcomeBadge, ranges, readings, said, seconds,
-  sign, span, time, when } from "./parts.js";
+import { ago, badge, card, chipState, empty, html, keyOf, nothing, now, outcomeBadge, passed, ranges, readings, ringName, said,
+  seconds, sign, span, time, toDo, took, when } from "./parts.js";
 import { orderButtons } from "./orders.js";
 import { t } from "./texts.js";
 import { faultsPerDay, recoveryTimes } from "./plots.js";
@@ -48,7 +48,7 @@ export function nowView(state) {
       </div>
       <aside>
         ${latest(state)}
-        ${state.faults ? card(t("Faults per day, 90 days"), faultsPerDay(state.faults)) : nothing}
+        ${state.faults && card(t("Faults per day, 90 days"), faultsPerDay(state.faults))}
       </aside>
     </div>`;
 }
@@ -58,21 +58,21 @@ function hero(state) {
   const found = verdict(state);
   const own = status.service;
   const last = state.episodes?.find((episode) => episode.ended);
-  const rows = [...apart(status), ...status.warnings.map((w) => ({ severity: "warning", text: `${w.subject}: ${w.text}`, hint: w.hint }))];
+  const rows = [...apart(status), ...status.warnings.map(({ subject, text, hint }) => ({ text: `${subject}: ${text}`, hint }))];
   return html`
     <section class="hero ${found.tone}">
       <div class="mark">${sign(found.tone, 34)}</div>
       <div class="words">
         <div role="status"><h1>${found.title}</h1></div>
-        ${found.sub ? html`<p>${found.sub} ${found.tone === "good" && last
-          ? t("lastRecovery", { length: span(last.seconds), ago: ago(last.ended) }) : nothing}</p>` : nothing}
-        ${own.maintenance ? html`<p class="note">${badge("warn", t("maintenance", { at: own.maintenance_until ? when(own.maintenance_until) : "" }))} ${t("maintenanceSub")}</p>` : nothing}
-        ${state.session.orders ? nothing : html`<p class="note quiet">${t("ordersOff")}</p>`}
-        ${own.observe ? html`<p class="note">${t("observe")}</p>` : nothing}
+        ${found.sub && html`<p>${found.sub} ${found.tone === "good" && last
+          ? t("lastRecovery", { length: span(last.seconds), ago: ago(last.ended) }) : ""}</p>`}
+        ${own.maintenance ? html`<p>${badge("warn", t("maintenance", { at: own.maintenance_until ? when(own.maintenance_until) : "" }))} ${t("maintenanceSub")}</p>` : ""}
+        ${state.session.orders ? "" : html`<p class="quiet">${t("ordersOff")}</p>`}
+        ${own.observe ? html`<p>${t("observe")}</p>` : ""}
       </div>
-      <div class="acts">${orderButtons(state, own.maintenance ? [["maintenance", { on: false }]] : [["maintenance", { on: true }]], "quiet")}</div>
+      <div class="acts">${orderButtons(state, [["maintenance", { on: !own.maintenance }]], "quiet")}</div>
     </section>
-    ${rows.length ? html`<ul class="troubles">${rows.map((row) => troubleRow(row, state))}</ul>` : nothing}`;
+    ${rows.length ? html`<ul class="troubles">${rows.map((row) => troubleRow(row, state))}</ul>` : ""}`;
 }
 
 // The hints of the service are commands; those that are orders become buttons.
@@ -92,26 +92,24 @@ export function ordersOf(hint) {
 }
 
 function troubleRow(trouble, state) {
-  const grave = trouble.severity === "critical";
+  const { severity = "warning" } = trouble, tone = severity === "critical" ? "bad" : "warn";
   const orders = trouble.stays ? [["acknowledge", { trouble: trouble.id }]] : ordersOf(trouble.hint);
   return html`
-    <li class=${grave ? "bad" : "warn"}>
-      ${badge(grave ? "bad" : "warn", t(trouble.severity))}
+    <li class=${tone}>
+      ${badge(tone, t(severity))}
       <div>
         <strong>${said(trouble.text)}</strong>
-        ${trouble.why ? html`<span class="why">${said(trouble.why)}</span>` : nothing}
-        ${trouble.hint ? html`<span class="hint"><span class="label">${t("What to do")}</span> ${advice(trouble.hint)}</span>` : nothing}
+        <span class="why">${said(trouble.why)}</span>
+        ${trouble.hint && html`<span class="hint">${toDo(trouble.hint)}</span>`}
       </div>
-      <div class="acts">${trouble.since ? html`<span class="when">${time(trouble.since)}</span>` : nothing} ${orderButtons(state, orders)}</div>
+      <div class="acts"><span class="when">${time(trouble.since)}</span> ${orderButtons(state, orders)}</div>
     </li>`;
 }
 
 function underWay(ring, state) {
   const at = PHASES.indexOf(ring.phase);
-  const name = t("ring", { chips: ranges(ring.chips) });
-  const since = Date.parse(ring.since), until = ring.deadline ? Date.parse(ring.deadline) : null;
-  const left = until === null ? null : (until - now()) / 1000;
-  const share = until === null ? 0 : Math.min(1, Math.max(0, (now() - since) / Math.max(1, until - since)));
+  const name = ringName(ring.chips), gone = passed(ring.since), left = -passed(ring.deadline);
+  const share = Math.min(1, Math.max(0, gone / Math.max(0.001, gone + left)));
   return html`
     <section class="card working">
       <header>
@@ -120,20 +118,19 @@ function underWay(ring, state) {
       </header>
       <ol class="strip" aria-label=${t("phasesOf", { ring: name })}>
         ${PHASES.map((phase, index) => html`
-          <li class=${index < at ? "done" : index === at ? "current" : "next"} aria-current=${index === at ? "step" : nothing}>
-            <span class="dot">${index < at ? sign("good", 12) : nothing}</span>
-            <span class="name">${t(phase)}</span>
-            <span class="unseen">${t(index < at ? "done" : index === at ? "now" : "to come")}</span>
+          <li class=${index < at ? "done" : index === at ? "current" : ""} aria-current=${index === at ? "step" : nothing}>
+            <span class="dot">${index < at ? sign("good", 12) : ""}</span>
+            ${t(phase)} <span class="unseen">${t(index < at ? "done" : index === at ? "now" : "to come")}</span>
           </li>`)}
       </ol>
       <p class="reason">${said(ring.reason)}</p>
       <p class="countdown">
-        <span>${t("forLength", { length: seconds((now() - since) / 1000) })}</span>
-        ${left === null ? html`<span>${t("waits for an answer")}</span>` : html`
+        <span>${t("forLength", { length: seconds(gone) })}</span>
+        ${ring.deadline ? html`
           <span class="track" aria-hidden="true"><span .style=${`width:${(share * 100).toFixed(1)}%`}></span></span>
-          <span>${left >= 0 ? t("left", { length: seconds(left) }) : t("overdue", { length: seconds(left) })}</span>`}
+          <span>${t(left >= 0 ? "left" : "overdue", { length: seconds(left) })}</span>` : html`<span>${t("waits for an answer")}</span>`}
       </p>
-      ${ring.hint ? html`<p class="hint"><span class="label">${t("What to do")}</span> ${advice(ring.hint)} ${orderButtons(state, ordersOf(ring.hint))}</p>` : nothing}
+      ${ring.hint && html`<p class="hint">${toDo(ring.hint)} ${orderButtons(state, ordersOf(ring.hint))}</p>`}
     </section>`;
 }
 
@@ -143,7 +140,7 @@ function ringCard(ring, state) {
   const busy = ring.episode !== null;
   return html`
     <section class="ring ${busy ? "busy" : ""}">
-      <header><h3>${t("ring", { chips: ranges(ring.chips) })}</h3>
+      <header><h3>${ringName(ring.chips)}</h3>
         ${badge(busy ? "busy" : "good", t(ring.phase))}</header>
       <div class="tiles">${chips.map((chip) => tile(chip, ring, state))}</div>
       <p class="users">${names.length ? names.map((name) => html`<span class="pill">${name}</span>`) : html`<span class="quiet">${t("nobody uses it")}</span>`}</p>
@@ -158,8 +155,8 @@ function tile(chip, ring, state) {
     <a class="tile ${tone}" href="#/chips/${chip.id}">
       <span class="id"><span class="unseen">${t("Chip")} </span>${chip.id}${sign(tone, 14)}</span>
       <span class="word">${t(key)}</span>
-      <span class="reading">${code ? html`<span class="code">${code}</span>` : m.temperature === undefined ? nothing : html`${Math.round(m.temperature)} °C`}</span>
-      ${m.load === undefined ? nothing : html`<span class="load" title="${t("Load")} ${Math.round(m.load)} %"><span .style=${`width:${Math.max(2, m.load)}%`}></span></span>`}
+      <span class="reading">${code ? html`<span class="code">${code}</span>` : m.temperature === undefined ? "" : `${Math.round(m.temperature)} °C`}</span>
+      ${m.load === undefined ? "" : html`<span class="load" title="${t("Load")} ${Math.round(m.load)} %"><span .style=${`width:${Math.max(2, m.load)}%`}></span></span>`}
     </a>`;
 }
 
@@ -178,7 +175,7 @@ function services(status, state) {
   if (!status.containers.length) return card(t("Services"), empty(t("No service uses chips.")));
   const groups = gathered(status.containers);
   return card(t("Services"), groups.map(([title, rows]) => html`
-    ${groups.length > 1 ? html`<h3 class="group">${title || t("On their own")}</h3>` : nothing}
+    ${groups.length > 1 ? html`<h3 class="group">${title || t("On their own")}</h3>` : ""}
     <ul class="services">${rows.map((c) => serviceRow(c, state))}</ul>`));
 }
 
@@ -199,7 +196,7 @@ function serviceRow(c, state) {
     <li>
       <span class="who"><strong>${c.name}</strong><span class="quiet">${t("on_chips", { chips: ranges(c.chips) || "–" })}${c.namespace ? ` · ${c.namespace}` : ""}</span></span>
       ${containerBadge(c)}
-      <span class="why">${c.reason ? said(c.reason) : c.since ? html`<span class="quiet">${t("since", { at: when(c.since) })}</span>` : nothing}
+      <span class="why">${said(c.reason) || (c.since && html`<span class="quiet">${t("since", { at: when(c.since) })}</span>`)}
         ${c.warnings?.map((w) => html`<span class="warned">${sign("warn", 12)} ${said(w)}</span>`)}</span>
       <span class="acts">${orderButtons(state, held)}</span>
     </li>`;
@@ -207,7 +204,7 @@ function serviceRow(c, state) {
 
 function latest(state) {
   const rows = state.episodes;
-  if (!rows) return nothing;
+  if (!rows) return "";
   const body = rows.length ? html`
     ${recoveryTimes(rows)}
     <ul class="latest">${rows.slice(0, 6).map((episode) => html`
@@ -215,7 +212,7 @@ function latest(state) {
         <span class="n">${episode.number}</span>
         <span class="cause">${said(episode.cause)}</span>
         ${outcomeBadge(episode.outcome)}
-        <span class="when">${episode.ended ? span(episode.seconds) : t("tookSoFar", { length: seconds((now() - Date.parse(episode.began)) / 1000) })} · ${ago(episode.began)}</span>
+        <span class="when">${took(episode)} · ${ago(episode.began)}</span>
       </a></li>`)}</ul>` : empty(t("noEpisodes"));
   return card(t("Recoveries"), body, html`<a class="more" href="#/history">${t("All episodes")}</a>`);
 }

@@ -1,6 +1,6 @@
 // Orders: a button says which, a dialog says what will happen, and only its button gives the order.
 
-import { advice, html, nothing, said, sign, span } from "./parts.js";
+import { html, said, sign, span, toDo } from "./parts.js";
 import { order } from "./api.js";
 import { t } from "./texts.js";
 
@@ -19,7 +19,7 @@ const WORDS = {
 
 export function orderButtons(state, orders, kind = "") {
   // Without the service nothing can be ordered, and an order that is refused for that helps nobody.
-  if (!state.session?.orders || state.away) return nothing;
+  if (!state.session?.orders || state.away) return "";
   return orders.filter(([what]) => WORDS[what]).map(([what, args]) => html`
     <button type="button" class=${kind} @click=${() => open(state, what, args)}>${WORDS[what](args)[0]}</button>`);
 }
@@ -77,29 +77,29 @@ export function dialogView(state) {
       ${asked.what === "isolate" ? html`<label>${t("Reason")}
         <input name="reason" required maxlength="200" autocomplete="off" aria-describedby="help" .value=${asked.args.reason}
           @input=${(event) => { asked.args.reason = event.target.value; asked.refusal = null; }}>
-        <small id="help">${t("reasonHelp")}</small></label>` : nothing}
+        <small id="help">${t("reasonHelp")}</small></label>` : ""}
       ${asked.what === "maintenance" && asked.args.on ? html`<label>${t("It ends by itself after")}
         <select name="hours" @change=${(event) => { asked.args.seconds = Number(event.target.value) * 3600; preview(state, asked); }}>
           ${HOURS.map((n) => html`<option value=${n} ?selected=${asked.args.seconds === n * 3600}>${n < 1 ? t("min", { n: n * 60 }) : t("h", { n })}</option>`)}
-        </select></label>` : nothing}
+        </select></label>` : ""}
       <div class="buttons">
         <button type="button" class="quiet" @click=${close}>${t("Cancel")}</button>
         <button type="submit" class="do" ?disabled=${asked.busy || Boolean(asked.refusal) || !asked.does}>${t("Give the order")}</button>
       </div>
-    </form>` : nothing}</dialog>`;
+    </form>` : ""}</dialog>`;
 }
 
 const refused = (refusal) => html`
   <div class="refused">${sign("bad", 18)}<div><strong>${t("This cannot be done")}</strong>
     <p>${said(refusal.message)}</p>
-    ${refusal.hint ? html`<p><span class="label">${t("What to do")}</span> ${advice(refusal.hint)}</p>` : nothing}
+    ${refusal.hint && html`<p>${toDo(refusal.hint)}</p>`}
     ${refusal.mistakes.map((text) => html`<p>${said(text)}</p>`)}</div></div>`;
 
 // How long it may take is what it took before.
 function earlier(state, asked) {
-  if (asked.what !== "reset") return nothing;
+  if (asked.what !== "reset") return "";
   const ring = state.status.chips.find((chip) => chip.id === asked.args.chip)?.ring;
   const lengths = (state.episodes || []).filter((e) => e.ring === ring && e.outcome === "recovered").slice(0, 10).map((e) => e.seconds);
-  if (!lengths.length) return nothing;
+  if (!lengths.length) return "";
   return html`<p class="quiet">${t("earlier", { n: lengths.length, from: span(Math.min(...lengths)), to: span(Math.max(...lengths)) })}</p>`;
 }

@@ -37,10 +37,14 @@ export function span(seconds) {
 // Counts down and up in whole seconds: a text that changes ten times a second cannot be read.
 export const seconds = (n) => span(Math.abs(n) < 60 ? Math.ceil(Math.abs(n) - 0.5) || 1 : Math.abs(n));
 
+export const passed = (since) => (now() - Date.parse(since)) / 1000;
+
 export function ago(at) {
-  const length = (now() - Date.parse(at)) / 1000;
+  const length = passed(at);
   return length < 5 ? t("just now") : t("ago", { length: span(length < 60 ? Math.floor(length) : length) });
 }
+
+export const took = (episode) => (episode.ended ? span(episode.seconds) : t("tookSoFar", { length: seconds(passed(episode.began)) }));
 
 export const keyOf = (c) => `${c.runtime}/${c.namespace}/${c.id}`;
 
@@ -55,10 +59,11 @@ export function ranges(numbers) {
 }
 
 // What the service says, in its own language.
-export const said = (text) => (lang === "en" ? text : html`<span lang="en">${text}</span>`);
+export const said = (text) => (text && lang !== "en" ? html`<span lang="en">${text}</span>` : text);
 
 // A hint of the service's, with the commands in it set apart.
 export const advice = (hint) => html`<span lang="en">${hint.split(/((?:cmgr|systemctl|journalctl) [^;,:]+)/).map((part, n) => (n % 2 ? html`<code>${part}</code>` : part))}</span>`;
+export const toDo = (hint) => html`<span class="label">${t("What to do")}</span> ${advice(hint)}`;
 
 // Signs beside words: colour alone says nothing to many.
 const PATHS = {
@@ -75,11 +80,15 @@ export const sign = (name, size = 16) =>
 
 export const badge = (tone, text) => html`<span class="badge ${tone}">${sign(tone, 12)}${text}</span>`;
 
+export const ringName = (chips) => t("ring", { chips: ranges(chips) });
+
 export const card = (title, body, more = nothing) => html`
   <section class="card">
     <header><h2>${title}</h2>${more}</header>
     ${body}
   </section>`;
+
+export const page = (title, ...body) => html`<section class="title"><h1>${title}</h1>${body}</section>`;
 
 export const empty = (text) => html`<p class="empty">${text}</p>`;
 

@@ -45,7 +45,7 @@ const TEXTS = {
   recovered: "已恢复", cleared: "已消除", failed: ["given up", "已放弃"], observed: "仅观察", "under way": "进行中", tookSoFar: ["{length} so far", "已用 {length}"],
   "How long recoveries took": "恢复用时",
   recoveryTimesOf: ["How long the last {n} recoveries took: {median} in the middle, {longest} at most", "最近 {n} 次恢复的用时:中位数 {median},最长 {longest}"],
-  "Every line": "所有记录", Category: "类别", "What happened": "内容", "There are no such lines.": "没有符合条件的记录。", "Show more": "显示更多",
+  "Every line": "所有记录", Category: "类别", Text: ["What happened", "内容"], "There are no such lines.": "没有符合条件的记录。", "Show more": "显示更多",
   opened: ["begun", "开始"], fault: "故障", phase: "阶段", action: "动作", result: "结果", hold: "保留", isolation: "隔离", closed: ["over", "结束"],
   Timeline: "时间线", "As a list": "列表", reset: "复位", faultMark: ["{code} comes", "{code} 出现"], faultGone: ["{code} goes", "{code} 消除"],
   laneText: ["Swim lanes of episode {n}: {cause}, {outcome}, {length}. The same stands below as a list.", "事件 {n} 的泳道图:{cause},{outcome},{length}。下面有相同内容的列表。"],
