@@ -13,6 +13,9 @@ WAITING := -n $(shell expr 2 \* $$(nproc)) --dist worksteal -m alone $(NOT_HERE)
 
 .PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest
 
+# Each part of what CI runs says how long it took.
+check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
+
 help:
 	@echo "make demo    the whole cycle before your eyes, in under a minute"
 	@echo "make demo-web  the same on a page in a browser: it prints the link"
