@@ -9,9 +9,9 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from cmgr.errors import ConfigError
-from cmgr.frozen import dataclass
 
 MAX_SIZE = 1024 * 1024
 MAX_MODE = 0o640
@@ -22,8 +22,7 @@ _MOST_LINKS = 40
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-@dataclass(frozen=True, slots=True)
-class Weakness:
+class Weakness(NamedTuple):
     """The others who could have written a file or put another in its place, and the command that mends it."""
 
     reason: str

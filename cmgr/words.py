@@ -31,6 +31,17 @@ def span(length: timedelta) -> str:
     raise AssertionError("a span of two minutes or more has minutes")
 
 
+def runs(numbers: Iterable[int]) -> str:
+    """Return numbers with those that follow each other as one: `0-3,7`."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+
+
 def times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 

@@ -27,7 +27,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return _other(error)
 
 
-_FLAGS = {"--check": {"check": True}, "--json": {"json": True}}
+_FLAGS = {"--check": {"check": True}, "--json": {"as_json": True}}
 _PATHS = {"--config": "config", "--socket": "socket", "--state-dir": "state_dir"}
 
 
@@ -38,20 +38,22 @@ def _without_typer(args: Sequence[str]) -> int | None:
     time. In the service it would lie for good, in 3.5 MB.
     """
     if args[:1] == ["status"] and (given := _simple(args[1:], _FLAGS)) is not None:
-        from cmgr.cli.show import StatusOptions, status
+        from cmgr.cli.show import status
+        from cmgr.cli.source import Asked
 
-        return status(StatusOptions(**given))
+        return status(Asked(**given))
     if args[:1] == ["run"] and (given := _simple(args[1:], {})) is not None:
+        from pathlib import Path
+
         from cmgr.cli.act import RunOptions, run
 
-        return run(RunOptions(**given))
+        paths: dict[str, Any] = {name: Path(path) for name, path in given.items()}
+        return run(RunOptions(**paths))
     return None
 
 
 def _simple(words: Sequence[str], flags: Mapping[str, dict[str, bool]]) -> dict[str, Any] | None:
     """Return what these options give, or None where one is neither a path nor among the flags."""
-    from pathlib import Path
-
     given: dict[str, Any] = {}
     left = iter(words)
     for word in left:
@@ -60,7 +62,7 @@ def _simple(words: Sequence[str], flags: Mapping[str, dict[str, bool]]) -> dict[
         elif word == "-o" and "--json" in flags and next(left, "") == "json":
             given |= flags["--json"]
         elif word in _PATHS and not (path := next(left, "-")).startswith("-"):
-            given[_PATHS[word]] = Path(path)
+            given[_PATHS[word]] = path
         else:
             return None
     return given

@@ -8,7 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Annotated
 
 from cmgr.cli import source
-from cmgr.cli.options import Common, misused
+from cmgr.cli.options import Common
+from cmgr.cli.source import misused
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass

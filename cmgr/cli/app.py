@@ -8,6 +8,7 @@ import typer
 
 from cmgr import __version__
 from cmgr.cli import complete
+from cmgr.cli import options as own_options
 from cmgr.cli.options import Output, command
 from cmgr.cli.text import out
 
@@ -70,7 +71,7 @@ COMMANDS = {
     "demo": ("demo.demo", "demo", "DemoOptions"),
     "version": ("app", "version", "Output"),
 }
-"""Each command's module, function and options."""
+"""Each command's module, function and options; those that are not in its module are in `options`."""
 
 
 def app_of(words: Sequence[str] = ()) -> typer.Typer:
@@ -93,5 +94,6 @@ def app_of(words: Sequence[str] = ()) -> typer.Typer:
     for name in names:
         module, work, options = COMMANDS[name]
         loaded = import_module(f"cmgr.cli.{module}")
-        app.command(name)(command(getattr(loaded, work), getattr(loaded, options), {"complete": complete}))
+        kind = getattr(loaded, options, None) or getattr(own_options, options)
+        app.command(name)(command(getattr(loaded, work), kind, {"complete": complete}))
     return app

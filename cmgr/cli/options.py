@@ -62,6 +62,62 @@ class Showing(Common, Output):
     """Options of every command that shows something of the service."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusOptions(Showing):
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit with 4 when something is wrong: for scripts and monitors.")
+    ] = False
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Go on until Ctrl-C; in a pipe with a line for each change.")
+    ] = False
+
+
+class Choice(StrEnum):
+    RING = "ring"
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChipsOptions(Showing):
+    available: Annotated[
+        bool,
+        typer.Option(
+            "--available", help="Print the ids of healthy unused chips, as a container's environment has them."
+        ),
+    ] = False
+    count: Annotated[
+        int | None, typer.Option("--count", min=1, metavar="N", help="With --available: that many, or an error.")
+    ] = None
+    policy: Annotated[
+        Choice | None,
+        typer.Option("--policy", help="With --count: all of one ring, or which rings first."),
+    ] = None
+    model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="With --count: only of this model.")] = (
+        None
+    )
+    reserve: Annotated[
+        str | None,
+        typer.Option("--reserve", metavar="TIME", help="With --count: nobody else is told of them for so long: 60s."),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultsOptions(Showing):
+    all: Annotated[bool, typer.Option("--all", help="Those that have cleared too.")] = False
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="With cleared ones, from this long ago on: 24h, 30m.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainOptions(Showing):
+    code: Annotated[str, typer.Argument(metavar="CODE", help="A fault code, such as 80E24E00.")]
+    lang: Annotated[
+        str | None, typer.Option("--lang", metavar="LANG", help="Of meaning and advice: en or zh. Else as LANG has it.")
+    ] = None
+
+
 def command(work: Callable[[T], int], options: type[T], names: Mapping[str, object]) -> Callable[..., None]:
     """Return the function that typer reads a command from: one option for each field, `work`'s text as help.
 
@@ -89,10 +145,3 @@ def command(work: Callable[[T], int], options: type[T], names: Mapping[str, obje
         ]
     )
     return given
-
-
-def misused(text: str) -> Exception:
-    """Return the refusal of options that do not go together, or of a value, which typer shows with the usage."""
-    import typer
-
-    return typer.BadParameter(text)

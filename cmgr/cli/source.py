@@ -1,18 +1,21 @@
 """Where a showing command reads: from the service when it runs, else from the database."""
 
+# As in `show`: no dataclass is made for `cmgr status`.
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
-from cmgr.cli.options import Common, misused
 from cmgr.errors import CmgrError, ConfigError, ServiceDown
-from cmgr.frozen import dataclass
 from cmgr.service.door.client import GROUP_HINT, get
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cmgr.cli.options import Common
     from cmgr.config.settings import Config
     from cmgr.store.reader import Reader
     from cmgr.view import shapes
@@ -29,20 +32,30 @@ CONFIGURATION = "from the configuration: the service is not running"
 DATABASE = "from the database: the service is not running"
 
 
-@dataclass(frozen=True, slots=True)
-class Told(Generic[Document]):
+class Asked(NamedTuple):
+    """`StatusOptions` in plain types, for a line that is read without typer."""
+
+    config: str | None = None
+    state_dir: str | None = None
+    socket: str | None = None
+    check: bool = False
+    as_json: bool = False
+    watch: bool = False
+
+
+class Told(NamedTuple, Generic[Document]):
     """An answer, and in words who gave it."""
 
     value: Document
     origin: str
 
 
-def configuration(common: Common, overrides: Mapping[str, object] | None = None) -> "Config":
+def configuration(common: Common | Asked, overrides: Mapping[str, object] | None = None) -> Config:
     """Return the configuration that this command line means. Raises `ConfigError`."""
     from cmgr.config.load import load
 
     given = {"state_dir": common.state_dir, "socket": common.socket}
-    paths = {key: str(value.absolute()) for key, value in given.items() if value is not None}
+    paths = {key: _absolute(value) for key, value in given.items() if value is not None}
     return load(
         None if common.config is None else str(common.config),
         environ=os.environ,
@@ -50,13 +63,13 @@ def configuration(common: Common, overrides: Mapping[str, object] | None = None)
     )
 
 
-def socket_of(common: Common) -> str:
+def socket_of(common: Common | Asked) -> str:
     """Return the service's socket. Raises `ConfigError`.
 
     Nothing but that is read of the configuration: a mistake elsewhere in it keeps nobody from asking the service that
     runs, and reading all of it takes a fifth of the time of `cmgr status`.
     """
-    named: object = common.socket.absolute() if common.socket is not None else os.environ.get("CMGR_SOCKET")
+    named: object = _absolute(common.socket) if common.socket is not None else os.environ.get("CMGR_SOCKET")
     if named is None:
         from cmgr import trust
         from cmgr.config.spelling import parse_toml
@@ -74,6 +87,14 @@ def socket_of(common: Common) -> str:
     return str(named) if str(named).startswith("/") else configuration(common).socket
 
 
+def _absolute(path: str | Path) -> str:
+    if os.path.isabs(path):
+        return str(path)
+    from pathlib import Path
+
+    return str(Path(path).absolute())
+
+
 def _perhaps_there(path: str) -> bool:
     try:
         os.stat(path)
@@ -85,7 +106,7 @@ def _perhaps_there(path: str) -> bool:
 
 
 @contextmanager
-def opened(common: Common) -> "Iterator[Reader]":
+def opened(common: Common | Asked) -> Iterator[Reader]:
     """Give the database for reading. Raises `StoreError`."""
     from cmgr.store.reader import open_reader
 
@@ -103,19 +124,21 @@ def _there(path: Path) -> bool:
         raise CmgrError(f"cannot look into {path.parent}: permission denied", hint=GROUP_HINT) from None
 
 
-def database_of(config: "Config") -> Path:
+def database_of(config: Config) -> Path:
+    from pathlib import Path
+
     from cmgr.store.files import NAME
 
     return Path(config.state_dir) / NAME
 
 
 @overload
-def read(common: Common, do: Literal["status"]) -> "Told[shapes.Status]": ...
+def read(common: Common | Asked, do: Literal["status"]) -> Told[shapes.Status]: ...
 @overload
-def read(common: Common, do: Literal["chips"]) -> "Told[shapes.Chips]": ...
+def read(common: Common | Asked, do: Literal["chips"]) -> Told[shapes.Chips]: ...
 @overload
-def read(common: Common, do: Literal["faults"]) -> "Told[shapes.Faults]": ...
-def read(common: Common, do: str) -> Told[Any]:
+def read(common: Common | Asked, do: Literal["faults"]) -> Told[shapes.Faults]: ...
+def read(common: Common | Asked, do: str) -> Told[Any]:
     """Return the service's answer to this request, or what the database says in its stead when nobody answers."""
     try:
         return Told(get(socket_of(common), do), SERVICE)
@@ -142,3 +165,10 @@ def length(option: str, text: str) -> timedelta:
 
 def now() -> datetime:
     return datetime.now(UTC)
+
+
+def misused(text: str) -> Exception:
+    """Return the refusal of options that do not go together, or of a value, which typer shows with the usage."""
+    import typer
+
+    return typer.BadParameter(text)

@@ -1,6 +1,5 @@
 """How what is set is spelled: TOML and JSON that may be anything, durations, and the words of mistakes."""
 
-import difflib
 import json
 import re
 import tomllib
@@ -103,6 +102,8 @@ def either(words: Sequence[str]) -> str:
 
 def did_you_mean(word: str, words: Iterable[str]) -> str:
     """Return `; did you mean x?` for the likeliest word, or nothing."""
+    import difflib
+
     known = {w.lower(): w for w in words}
     close = difflib.get_close_matches(word[:_LONGEST].lower(), known, n=1, cutoff=0.7)
     return f"; did you mean {known[close[0]]}?" if close else ""

@@ -75,6 +75,7 @@ def test_the_service_has_typer_where_its_options_need_it(home: Home) -> None:
 def test_status_loads_nothing_heavy_when_the_service_answers(home: Home) -> None:
     names = loaded(["status", "--config", str(home.config)])
     assert names.isdisjoint({*HEAVY, "typer", "sqlite3", "tempfile"})
+    assert names.isdisjoint({"dataclasses", "inspect", "pathlib", "shutil", "difflib", "threading"})
 
 
 @pytest.mark.usefixtures("service")

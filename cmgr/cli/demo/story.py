@@ -6,7 +6,7 @@ from datetime import datetime
 
 from cmgr.cli import past, show, source
 from cmgr.cli.demo.service import Service
-from cmgr.cli.options import Common
+from cmgr.cli.options import Common, StatusOptions
 from cmgr.cli.text import out, timeline
 from cmgr.cli.text.render import wrapped
 from cmgr.errors import StoreError
@@ -66,7 +66,7 @@ class Story:
 
     def _status(self) -> None:
         self._typed("status")
-        show.status(show.StatusOptions(config=self._service.config))
+        show.status(StatusOptions(config=self._service.config))
 
     def _follow(self, done: Callable[[], bool], what: str) -> None:
         """Tell the timeline line by line until it is done."""

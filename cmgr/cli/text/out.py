@@ -6,7 +6,6 @@ Whatever a text is made of, no control character of it reaches a terminal.
 import json
 import os
 import select
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -90,9 +89,15 @@ def nobody_reads() -> bool:
 
 def width() -> int:
     """Return the columns of the terminal, and 80 where there is none."""
-    return max(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH) if sys.stdout.isatty() else WIDTH
+    if not sys.stdout.isatty():
+        return WIDTH
+    import shutil
+
+    return max(shutil.get_terminal_size((WIDTH, 24)).columns, WIDTH)
 
 
 def height() -> int:
     """Return the lines of the terminal."""
+    import shutil
+
     return shutil.get_terminal_size((WIDTH, 24)).lines

@@ -1,13 +1,11 @@
 """Rows and times as text for a terminal: pure functions of what they are given."""
 
 import re
-import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, tzinfo
+from typing import NamedTuple
 
-from cmgr.frozen import dataclass
-from cmgr.model.values.chips import ChipId, listed
-from cmgr.words import span
+from cmgr.words import runs, span
 
 WIDTH = 80
 GAP = "  "
@@ -17,8 +15,7 @@ LEAST = 16  # A last column narrower than this is hard to read.
 MOST = 32  # One name longer than this must not push the columns of all rows apart.
 
 
-@dataclass(frozen=True, slots=True)
-class Face:
+class Face(NamedTuple):
     """How times are shown: seen from `now`, in `zone` (None: this machine's own)."""
 
     now: datetime
@@ -95,6 +92,8 @@ def _in_columns(cells: Sequence[str], sizes: Sequence[int]) -> list[str]:
 
 def wrapped(text: str, width: int) -> list[str]:
     """Return the text in lines of at most this width; a longer word stays whole, it may be an id."""
+    import textwrap
+
     lines: list[str] = []
     for line in text.split("\n"):
         lines += textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
@@ -103,12 +102,14 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def paragraph(text: str, width: int = WIDTH, indent: str = "") -> list[str]:
     """Return the text wrapped, every line but the first indented."""
+    import textwrap
+
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def numbers(chips: Iterable[int]) -> str:
     """Return chip ids without the word: `0-3,7`."""
-    return listed(map(ChipId, chips)).partition(" ")[2]
+    return runs(chips)
 
 
 def aligned(pairs: Sequence[tuple[str, str]], width: int = WIDTH) -> list[str]:

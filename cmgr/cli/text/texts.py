@@ -1,20 +1,18 @@
 """The lines of the showing commands: pure functions of the documents that the views give."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cmgr.cli.text import render
 from cmgr.cli.text.reading import beside, counts, health, labels, tells, to_type, troubles
 from cmgr.cli.text.render import Face
-from cmgr.frozen import dataclass
 from cmgr.words import counted
 
 if TYPE_CHECKING:
     from cmgr.view import group_shapes, shapes, slot_shapes
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """How wide a text may be and how its times are shown."""
 
     face: Face

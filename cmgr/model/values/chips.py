@@ -6,6 +6,7 @@ from typing import NewType
 
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.life import ThisLife
+from cmgr.words import runs
 
 ChipId = NewType("ChipId", int)
 """The physical id: the number that users, containers and device nodes say."""
@@ -195,12 +196,6 @@ def _named(claim: str, chips: Mapping[ChipId, Chip]) -> set[ChipId]:
 
 def listed(chips: Iterable[ChipId]) -> str:
     """Return chip ids as a person reads them: `chip 3`, `chips 0-3,7`."""
-    numbers = sorted(chips)
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    text = ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+    numbers = list(chips)
+    text = runs(numbers)
     return f"chip {text}" if len(numbers) == 1 else f"chips {text}"
