@@ -7,7 +7,7 @@ cannot be cut while they wait for the first byte. They keep the answer in memory
 import math
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -20,9 +20,13 @@ LONGEST = 32 * 2**20
 """So many bytes may an answer have."""
 
 
+def _nothing() -> None:
+    pass
+
+
 class Line:
     """The limits of a client's connection: `until`, on the monotonic clock, when its call must have ended, and `room`,
-    how many bytes its answer may still bring.
+    how many bytes its answer may still bring. `after_sending` is called once, when the next request is out.
 
     One thread at a time may call through it; any thread may `cut` it, for good.
     """
@@ -31,6 +35,7 @@ class Line:
         self.path = path
         self.until = math.inf
         self.room = LONGEST
+        self.after_sending: Callable[[], None] = _nothing
         self.refused = ""
         """Why the last attempt to connect failed."""
         self._cut = False
@@ -96,6 +101,8 @@ class _Socket(socket.socket):
     def sendall(self, *args: Any, **kwargs: Any) -> None:
         self.settimeout(self.line.left())
         super().sendall(*args, **kwargs)
+        then, self.line.after_sending = self.line.after_sending, _nothing
+        then()
 
 
 class _Connection(urllib3.connection.HTTPConnection):

@@ -99,10 +99,17 @@ class DockerRuntime:
         what = f"stop container {self._known.name(key.id)}"
         # No look comes first: what counts is how soon the request is out.
         signal = last.stop_signal if last is not None else 0
-        deaf = ears.deaf(last.pid, key.id, signal) if last is not None else ""
+        deaf = ""
+
+        def look_at_ears() -> None:
+            # While Docker waits: a process that takes the signal may be gone by now, and one that does not is there.
+            nonlocal deaf
+            deaf = ears.deaf(last.pid, key.id, signal) if last is not None else ""
+
         began = time.monotonic()
         try:
             with self._clients.use(what, seconds + self._limits.after_grace) as client:
+                client.line.after_sending = look_at_ears
                 was_down = client.stop(key.id, seconds) == 304
         except RuntimeDown:
             raise

@@ -9,6 +9,7 @@ import pytest
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils, RuntimeDown
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
+from cmgr.runtimes import ears
 from cmgr.runtimes.docker.runtime import DockerRuntime
 from cmgr.runtimes.docker.wire import Limits
 from tests.runtimes.docker.fake_dockerd import Answer, FakeDockerd, Request, document, fake_dockerd
@@ -353,3 +354,20 @@ def test_a_pause_that_fails_is_no_try_of_a_start(daemon: FakeDockerd, runtime: D
     daemon.containers["c1"]["State"]["Paused"] = True
     assert runtime.start(KEY, NO_RESTART, frozen=True), "it is paused already"
     assert daemon.asked("POST /containers/c1/pause") == 1
+
+
+def test_nothing_is_looked_at_before_a_stop_is_asked_for(
+    daemon: FakeDockerd, runtime: DockerRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "POST /containers/c1/stop"
+
+    def deaf(*_: object) -> str:
+        eventually(lambda: daemon.asked(asked) == 1, why="the daemon has the request")
+        return ""
+
+    runtime.list()
+    with monkeypatch.context() as patch:
+        patch.setattr(ears, "deaf", deaf)  # Files of /proc, which no fake can make wait.
+        with pytest.raises(ContainerError, match="it runs still"):
+            runtime.stop(KEY, NOW)
+    assert daemon.asked(asked) == 1
