@@ -79,7 +79,7 @@ test-newest: $(STAMP)
 
 bench: $(STAMP)
 	@sh tests/support/install.sh
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(if $(REFERENCE),--reference $(REFERENCE))
 	$(BIN)/python -m bench --page
 
 pictures: $(STAMP)

@@ -6,8 +6,10 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
 
-from bench import floor
+from bench import floor, reference
 from bench.cases import alone, ascend, containerd, cycles, fleet, idle, moves, nvidia, page, scale, slow, storm
 from bench.report import figures, pictures
 from bench.report.figures import Figure
@@ -28,10 +30,32 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "alone": lambda site: alone.run(site.folder),
 }
 
+T = TypeVar("T")
+
+
+class Run:
+    """The figures of a run, and the parts that could not be measured."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.figures: list[Figure] = []
+        self.failed: list[str] = []
+
+    def do(self, name: str, measure: Callable[[], T]) -> T | None:
+        """Return what it measures; None where it fails. The others are measured all the same: a run takes long."""
+        print(f"{time.monotonic() - self.began:5.0f} s  measuring: {name}", file=sys.stderr)
+        try:
+            return measure()
+        except Exception:
+            traceback.print_exc()
+            self.failed.append(name)
+            return None
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--page", action="store_true", help="write the page and its pictures, measure nothing")
+    parser.add_argument("--reference", help="container-manager's program: measure it, too, and compare", metavar="PATH")
     parser.add_argument("--only", choices=PARTS, help="measure this part only, and save nothing")
     given = parser.parse_args()
     if given.page:
@@ -41,27 +65,22 @@ def main() -> int:
         return 0
     # As it is installed, it has its bytecode: to compile everything at each start takes time, and memory that stays.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    found, failed = [], []
-    began = time.monotonic()
+    run = Run()
     with Site() as site:
-        print(f"{time.monotonic() - began:5.0f} s  measuring: the floor", file=sys.stderr)
-        floors = floor.measured(site)
+        floors = run.do("the floor", lambda: floor.measured(site)) or {}
         for name in [given.only] if given.only else PARTS:
-            print(f"{time.monotonic() - began:5.0f} s  measuring: {name}", file=sys.stderr)
-            try:
-                found += PARTS[name](site)
-            except Exception:
-                # The others are measured all the same: a whole run takes half an hour.
-                traceback.print_exc()
-                failed.append(name)
-        found = floor.laid(found, floors)
-        machine = {**site.machine(), "took": f"{time.monotonic() - began:.0f} s"}
-        if failed:
-            machine["not measured"] = ", ".join(failed)
+            run.figures += run.do(name, partial(PARTS[name], site)) or []
+        found, machine = floor.laid(run.figures, floors), dict(site.machine())
+        machine["reference"] = "not measured in this run"
+        if given.reference and (theirs := run.do("the reference", lambda: reference.measured(site, given.reference))):
+            found, machine["reference"] = reference.beside(found, theirs), "measured in this run"
+        machine["took"] = f"{time.monotonic() - run.began:.0f} s"
+        if run.failed:
+            machine["not measured"] = ", ".join(run.failed)
     if not given.only:
         figures.save(machine, found)
     print(figures.table(machine, found))
-    return 1 if failed else 0
+    return 1 if run.failed else 0
 
 
 if __name__ == "__main__":

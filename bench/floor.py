@@ -63,7 +63,7 @@ def laid(figures: Sequence[Figure], floors: Mapping[str, float]) -> list[Figure]
 
 def _under(figure: Figure, floors: Mapping[str, float]) -> float | None:
     for pattern, unit, terms in RULES:
-        if figure.unit == unit and re.search(pattern, f"{figure.part}: {figure.what}"):
+        if floors and figure.unit == unit and re.search(pattern, f"{figure.part}: {figure.what}"):
             return sum(floors[term] for term in terms)
     return None
 

@@ -1,4 +1,4 @@
-"""A unix socket in front of dockerd's that notes when each stop and start was asked for and answered."""
+"""A unix socket in front of dockerd's that notes when each stop, start and list was asked for and answered."""
 
 import heapq
 import os
@@ -13,7 +13,7 @@ from itertools import count
 
 from bench.records import Call, Records
 
-_ASKED = re.compile(rb"POST \S*/containers/([0-9a-f]+)/(stop|start)\b")
+_ASKED = re.compile(rb"POST \S*/containers/([0-9a-f]+)/(stop|start)\b|GET \S*/containers/json\b")
 _STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})")
 _CHUNK = 256 * 1024
 
@@ -128,8 +128,8 @@ class Proxy:
     def _asked(self, pair: _Pair, data: bytes, at: float) -> None:
         found = _ASKED.match(data)
         if found:
-            id_ = found[1].decode()
-            pair.kind, pair.who, pair.begin = found[2].decode(), self._names.get(id_, id_), at
+            id_ = (found[1] or b"").decode()
+            pair.kind, pair.who, pair.begin = (found[2] or b"list").decode(), self._names.get(id_, id_), at
 
     def _answered(self, pair: _Pair, data: bytes, at: float) -> None:
         found = _STATUS.match(data)

@@ -12,7 +12,7 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Something that took from `begin` to `end`, in seconds: a stop, a start, a reset, or a fault, or the
+    """Something that took from `begin` to `end`, in seconds: a stop, a start, a list, a reset, or a fault, or the
     beginning of the driver's watch, which take none.
 
     `who`: the container's name, or the chip. `status`: what the runtime answered.

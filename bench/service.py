@@ -172,17 +172,15 @@ class Service:
 
     def cpu_seconds(self) -> float:
         """Return the processor time that the process has used since it began, all threads."""
-        # The id of another process's clock, as clock_getcpuclockid(3) makes it: to the nanosecond, unlike /proc.
-        return time.clock_gettime((~self.process.pid << 3) | 2)
+        return cpu_seconds(self.process.pid)
 
     def memory(self, what: str = "VmRSS") -> float:
         """Return a line of the process's status in MB (10^6 bytes)."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith(what + ":")) * 1024 / 1e6
+        return memory(self.process.pid, what)
 
     def forget_peak(self) -> None:
         """Let `VmHWM` begin anew."""
-        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        forget_peak(self.process.pid)
 
     def stored_bytes(self) -> int:
         """Return the size of the database with what SQLite keeps beside it."""
@@ -192,6 +190,20 @@ class Service:
         """Return what the process has written to files so far."""
         lines = Path(f"/proc/{self.process.pid}/io").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("wchar:"))
+
+
+def cpu_seconds(pid: int) -> float:
+    # The id of another process's clock, as clock_getcpuclockid(3) makes it: to the nanosecond, unlike /proc.
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def memory(pid: int, what: str = "VmRSS") -> float:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(what + ":")) * 1024 / 1e6
+
+
+def forget_peak(pid: int) -> None:
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def cmgr() -> list[str]:

@@ -2,10 +2,14 @@
 
 import json
 import math
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+_LEADING = re.compile(r"(?:about )?([\d,.]+) ([A-Za-z%]+)")
+_UNITS = {("ms", "ms"): 1.0, ("s", "ms"): 1000.0, ("s", "s"): 1.0, ("MB", "MB"): 1.0, ("%", "%"): 1.0}
 
 FILE = Path(__file__).parents[1] / "results.json"
 PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
@@ -15,7 +19,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
 class Figure:
     """One number. `most`: what it may be at most (design.md, section 10); None where nothing is asked for.
 
-    `reference`: the same on container-manager, measured on a machine of this size. `floor`: what the machine itself
+    `reference`: the same on container-manager, measured on a machine of this size, unless `bench.reference` has
+    measured it in this run. `floor`: what the machine itself
     needs, in the same run; None where it sets none.
     """
 
@@ -63,7 +68,8 @@ NOTES = (
     "stops and starts, alone, with the driver's reset and boot; one sync of a page appended to a file, before a stop "
     "may be asked for; the start of the interpreter, and a list of dockerd's containers; the memory of an interpreter "
     "that has imported docker, sqlalchemy, apscheduler, loguru and typer.",
-    "reference: MindCluster's container-manager of 2026-08, on 2 cores with Docker 20.10.24 and a simulated driver "
+    "reference: MindCluster's container-manager, and how many times as much as cmgr it needs. Unless the first line "
+    "says that it was measured in this run: the one of 2026-08, on 2 cores with Docker 20.10.24 and a simulated driver "
     "with the same times.",
 )
 
@@ -72,7 +78,7 @@ HEADS = ("", "measured", "must be", "", "floor", "n", "reference")
 
 def rows(figures: Sequence[Figure]) -> list[tuple[str, ...]]:
     """Return each figure as the texts of one line."""
-    return [(f.what, _said(f.value, f.unit), _asked(f), _verdict(f), _floor(f), str(f.n), f.reference) for f in figures]
+    return [(f.what, said(f.value, f.unit), _asked(f), _verdict(f), _floor(f), str(f.n), _beside(f)) for f in figures]
 
 
 def table(machine: Mapping[str, str], figures: Sequence[Figure]) -> str:
@@ -120,17 +126,27 @@ def _joined(row: Sequence[str], widths: Sequence[int]) -> str:
     return f"{right}  {reference}"
 
 
-def _said(value: float, unit: str) -> str:
+def said(value: float, unit: str) -> str:
     digits = 0 if value == int(value) or abs(value) >= 100 else 2 if abs(value) < 10 else 1
     return f"{value:,.{digits}f} {unit}".strip()
 
 
 def _asked(figure: Figure) -> str:
-    return "" if figure.most is None else f"≤ {_said(figure.most, figure.unit)}"
+    return "" if figure.most is None else f"≤ {said(figure.most, figure.unit)}"
 
 
 def _floor(figure: Figure) -> str:
-    return "" if figure.floor is None else _said(figure.floor, figure.unit)
+    return "" if figure.floor is None else said(figure.floor, figure.unit)
+
+
+def _beside(figure: Figure) -> str:
+    """Return what the reference needs, and how many times as much that is, where both are in units of one kind."""
+    found = _LEADING.match(figure.reference)
+    factor = _UNITS.get((found[2], figure.unit.partition(" ")[0])) if found else None
+    if found is None or factor is None or not figure.value:
+        return figure.reference
+    times = float(found[1].replace(",", "")) * factor / figure.value
+    return f"{figure.reference}, {times:.{1 if times < 10 else 0}f} times"
 
 
 def _verdict(figure: Figure) -> str:
