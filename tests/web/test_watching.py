@@ -1,10 +1,12 @@
 """A recovery watched in a browser, from the fault until all is well, and what goes wrong meanwhile."""
 
 import http.server
+import json
 import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from cmgr.words import stamp
 from tests.support.browser import Told
 from tests.support.page import Site
 from tests.support.waiting import PATIENCE, eventually
+from tests.web.scene import AT, Scene
+from tests.web.standing import standing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -66,6 +71,20 @@ def test_a_recovery_is_watched_from_the_fault_until_all_is_well(browser: "Browse
         page.get_by_role("link", name="Now", exact=True).click()
         headline(page, "All is well")
     over(running)
+
+
+def test_a_recovery_is_shown_by_its_first_line_and_no_older_picture_takes_that_back(browser: "Browser") -> None:
+    well, later = Scene("well").status(), stamp(AT + timedelta(seconds=1))
+    line = {"at": later, "kind": "opened", "text": "80E24E00 on chip 1", "chip": None, "container": None}
+    told = [("status", well), ("note", {**line, "ring": 0, "episode": 17}), ("status", well)]
+    body = "".join(f"event: {name}\ndata: {json.dumps(value)}\n\n" for name, value in told)
+    with standing("well") as web:
+        page = browser.new_page()
+        page.route("**/api/events", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+        page.goto(f"http://{web.address}/#t=any")
+        headline(page, "A recovery is under way")
+        expect(page.locator(".working .reason")).to_have_text("80E24E00 on chip 1")
+        page.context.close()
 
 
 def test_the_service_is_killed_and_comes_back_while_somebody_watches(browser: "Browser", running: Site) -> None:

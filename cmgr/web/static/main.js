@@ -165,8 +165,18 @@ function measured(at, chips) {
 
 // ---- The stream. What is heard is drawn, but for what says `false`: it changes nothing that is shown.
 
+// A recovery is shown by its first line: a service that stops many containers needs a moment for the picture. One that was
+// made before that line must not take it back; the clock of the service may be set back, too, hence the bound.
+let begun = {};
+function begins({ ring: id, episode, text: reason, at: since }) {
+  begun = { at: since, until: performance.now() + 2000 };
+  const ring = state.status?.rings.find((one) => one.id === id);
+  if (ring) Object.assign(ring, { phase: "listing", reason, episode, since, deadline: null, hint: "" });
+}
+
 const HEARD = {
   status(told) {
+    if (told.at < begun.at && performance.now() < begun.until) return false;
     const before = state.status;
     state.status = told;
     state.away = null;
@@ -180,12 +190,13 @@ const HEARD = {
     state.away = told;
   },
   note(line) {
+    if (line.kind === "opened") begins(line);
     if (line.kind === "opened" || line.kind === "closed") soon("episodes");
     if (line.kind === "fault") soon("faults");
     if (state.lines) state.lines = [...state.lines, line].slice(-state.limits.lines);
     const told = state.timelines.get(line.episode);
     // Where no lines are shown, the picture that comes behind them must not wait for a drawing of the old one.
-    if (!told) return Boolean(state.lines);
+    if (!told) return Boolean(state.lines) || line.kind === "opened";
     const offset = Math.max(told.notes.at(-1)?.offset ?? 0, (Date.parse(line.at) - Date.parse(told.episode.began)) / 1000);
     told.notes.push({ ...line, offset });
     // The end of an episode, and its outcome, stand in the history alone.

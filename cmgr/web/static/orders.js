@@ -6,16 +6,17 @@ import { t } from "./texts.js";
 
 const HOURS = [0.5, 1, 2, 4, 8, 24];
 
-// Of each order: the word on its button, and the title of its dialog.
+// Of each order: the word on its button, and the title of its dialog where that is another.
 const WORDS = {
   isolate: (a) => [t("Isolate"), t("isolateChip", { n: a.chip })],
   release: (a) => [t("Release"), t("releaseChip", { n: a.chip })],
   reset: (a) => [t("Reset"), t("resetChip", { n: a.chip })],
-  resume: (a) => (a.all ? [t("Resume all"), t("Resume all")] : [t("Resume"), t("resumeName", { name: a.container })]),
+  resume: (a) => (a.all ? [t("Resume all")] : [t("Resume"), t("resumeName", { name: a.container })]),
   forget: (a) => [t("Give back"), t("forgetName", { name: a.container })],
-  acknowledge: () => [t("Acknowledge"), t("Acknowledge")],
-  maintenance: (a) => (a.on ? [t("Begin maintenance"), t("Begin maintenance")] : [t("End maintenance"), t("End maintenance")]),
+  acknowledge: () => [t("Acknowledge")],
+  maintenance: (a) => [t(a.on ? "Begin maintenance" : "End maintenance")],
 };
+const titleOf = ({ what, args }) => WORDS[what](args).at(-1);
 
 export function orderButtons(state, orders, kind = "") {
   // Without the service nothing can be ordered, and an order that is refused for that helps nobody.
@@ -25,8 +26,8 @@ export function orderButtons(state, orders, kind = "") {
 }
 
 async function open(state, what, args) {
-  const asked = { what, args: what === "maintenance" && args.on ? { ...args, seconds: 4 * 3600 } : what === "isolate" ? { ...args, reason: "" } : args };
-  state.dialog = asked;
+  const more = what === "isolate" ? { reason: "" } : args.on ? { seconds: 4 * 3600 } : {};
+  const asked = state.dialog = { what, args: { ...args, ...more } };
   state.render();
   document.querySelector("dialog").showModal();
   await preview(state, asked);
@@ -52,7 +53,7 @@ async function give(state, event) {
   try {
     await order(asked.what, asked.args);
     document.querySelector("dialog").close();
-    state.tell(t("givenLine", { text: WORDS[asked.what](asked.args)[1] }));
+    state.tell(t("givenLine", { text: titleOf(asked) }));
   } catch (refusal) {
     asked.refusal = refusal;
     if (refusal.status === 401) state.over();
@@ -67,7 +68,7 @@ export function dialogView(state) {
   const closed = () => { state.dialog = null; state.render(); };
   return html`<dialog aria-labelledby="asked" @close=${closed}>${asked ? html`
     <form @submit=${(event) => give(state, event)}>
-      <h2 id="asked">${WORDS[asked.what](asked.args)[1]}</h2>
+      <h2 id="asked">${titleOf(asked)}</h2>
       <div aria-live="polite">
         ${asked.refusal ? refused(asked.refusal) : html`
           <h3>${t("What will happen")}</h3>

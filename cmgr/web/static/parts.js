@@ -99,7 +99,7 @@ export function chipState(chip, ring) {
   return ["good", "well"];
 }
 
-const OUTCOME = { recovered: "good", cleared: "good", isolated: "warn", failed: "bad", observed: "calm", "under way": "busy" };
+const OUTCOME = { recovered: "good", cleared: "good", isolated: "warn", failed: "bad", "under way": "busy" };
 export const outcomeBadge = (outcome) => badge(OUTCOME[outcome] || "calm", t(outcome));
 
 // Measurements have many names; the page shows these four where there are any.

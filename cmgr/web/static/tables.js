@@ -8,7 +8,7 @@ import { t } from "./texts.js";
 const chipLinks = (chips) => chips.map((id, n) => html`${n ? ", " : ""}<a href="#/chips/${id}">${id}</a>`);
 const value = (number, unit) => (number === undefined ? html`<span class="quiet">–</span>` : `${Math.round(number)} ${unit}`);
 const memory = (m) => (m.memory === undefined ? value() : `${(m.memory / 1024).toFixed(1)} ${t("of")} ${((m.memoryAll || 0) / 1024).toFixed(0)} GiB`);
-const LEVELS = { NotHandleFault: "calm", RestartRequest: "warn", RestartBusiness: "warn", FreeRestartNPU: "warn", RestartNPU: "bad", SeparateNPU: "bad" };
+const LEVELS = { RestartRequest: "warn", RestartBusiness: "warn", FreeRestartNPU: "warn", RestartNPU: "bad", SeparateNPU: "bad" };
 const level = (name) => badge(LEVELS[name] || "calm", name);
 const APPLIANCE = { running: "good", ready: "good", halting: "busy", halted: "held", degraded: "warn", away: "bad", failed: "bad" };
 const applianceBadge = ({ state }) => badge(APPLIANCE[state] || "calm", t(state));
