@@ -123,6 +123,7 @@ def _untold(site: Site, machine: Standin) -> list[Figure]:
 def _storm(site: Site, machine: Standin) -> list[Figure]:
     with ExitStack() as stack:
         service, records = _service(site, machine, "singleRecover", stack)
+        idle.settle(service)
         rss = service.memory()
         service.forget_peak()
         began = time.monotonic()

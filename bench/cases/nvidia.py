@@ -81,6 +81,7 @@ def _times(what: str, values: Sequence[float]) -> list[Figure]:
 def _storm(site: Site, machine: Standin) -> list[Figure]:
     with ExitStack() as stack:
         service, records = _service(site, machine, "singleRecover", stack)
+        idle.settle(service)
         rss = service.memory()
         service.forget_peak()
         began = time.monotonic()
