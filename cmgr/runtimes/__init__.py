@@ -87,6 +87,9 @@ def _sockets(config: Config) -> Mapping[str, Path]:
 
 
 def _docker(settings: Docker) -> "DockerRuntime":
+    from cmgr.runtimes.docker import small
+
+    small.load()
     from cmgr.runtimes.docker.runtime import DockerRuntime
     from cmgr.runtimes.docker.wire import Limits
 

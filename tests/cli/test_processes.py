@@ -78,6 +78,12 @@ def test_status_loads_nothing_heavy_when_the_service_answers(home: Home) -> None
     assert names.isdisjoint({"dataclasses", "inspect", "pathlib", "shutil", "difflib", "threading"})
 
 
+def test_containers_of_docker_are_described_without_its_sdk() -> None:
+    line = "import sys, cmgr.runtimes.docker.adopt, cmgr.runtimes.docker.cdi; print(*sys.modules)"
+    names = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=True).stdout.split()
+    assert {"docker", "requests"}.isdisjoint(names)
+
+
 @pytest.mark.usefixtures("service")
 @pytest.mark.parametrize("words", [(), ("--check",), ("--json",), ("-o", "json"), ("--json", "--check")])
 def test_status_says_without_typer_what_it_says_with_it(home: Home, words: tuple[str, ...]) -> None:
