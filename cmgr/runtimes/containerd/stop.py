@@ -84,11 +84,12 @@ class Stopper:
         # The wait has no limit of its own, and comes before the kill: so no end is missed.
         end = self._wire.begin(calls.WAIT, what, key.namespace, None, container_id=key.id)
         disarmed, number = time.monotonic(), seen.definition.stop_signal
-        deaf = ears.deaf(seen.task.pid, key.id, number) if seen.task is not None else ""
         try:
             if not self._kill(key, number, what):
                 known.blame(key, seen.run, None)
                 return None
+            # A process that takes the signal may be gone by now, and one that does not is there.
+            deaf = ears.deaf(seen.task.pid, key.id, number) if seen.task is not None else ""
             seen = self._thawed(seen, what)
             killed = self._await(seen, end, grace, what) and grace > 0
         finally:
