@@ -43,6 +43,7 @@ from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, backed_off
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import Note, NoteKind
+from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.words import span
 
@@ -54,6 +55,8 @@ LULL_MAX = timedelta(minutes=5)
 
 def advance(turn: Turn, ring: Ring) -> None:
     """Move the ring as far as the books allow."""
+    if _rests(turn.node, ring):
+        return
     steps = 0
     while True:
         steps += 1
@@ -63,6 +66,19 @@ def advance(turn: Turn, ring: Ring) -> None:
         ring = turn.ring(ring.id)
         if ring.phase is before.phase and ring.episode == before.episode:
             return
+
+
+def _rests(node: Node, ring: Ring) -> bool:
+    """Return whether the ring is well, and nothing is known of it that could let it do or say anything.
+
+    Every decision asks every ring, and of 64 most rest.
+    """
+    if ring.phase is not Phase.HEALTHY or ring.reason or ring.deadline is not None or ring.making is not None:
+        return False
+    if ring.id in node.reset_orders or ring.id in node.restraint.kept or any(map(node.faults.get, ring.chips)):
+        return False
+    chips = map(node.chips.get, ring.chips)
+    return node.isolations.keys().isdisjoint(ring.chips) and not any(chip and chip.shares for chip in chips)
 
 
 def _step(turn: Turn, ring: Ring) -> None:

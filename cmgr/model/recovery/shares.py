@@ -49,8 +49,6 @@ def bring_back(turn: Turn, ring: Ring) -> str:
 
     For a ring that is well.
     """
-    if ring.making is None and not any(turn.node.chips[c].shares for c in ring.chips if c in turn.node.chips):
-        return ""  # Most machines have none, and every decision asks every ring.
     wanted = {} if observing(turn.node) else shares_to_make(turn.node, ring)
     if not wanted and (unheard := _unheard(turn.node, ring)):
         return f"whether {listed(unheard)} has its shares is not known yet"
