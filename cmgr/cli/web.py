@@ -19,7 +19,7 @@ from cmgr.service.door.client import post
 from cmgr.words import counted
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import slot_shapes
 
 LISTEN = "127.0.0.1:9478"
 DOOR = "/run/cmgr-web/door.sock"
@@ -65,11 +65,11 @@ def web(options: WebOptions) -> int:
         place = Place(str(options.door), options.listen, tuple(options.name or ()), options.idle)
         return run(place, lambda at: out.error(f"the page is at {at}; cmgr web --listen {at} prints the link"))
     if options.end:
-        ended = cast("shapes.SessionsEnded", post(source.socket_of(options), "web/end"))
+        ended = cast("slot_shapes.SessionsEnded", post(source.socket_of(options), "web/end"))
         out.told([f"ended: {counted(ended['sessions'], 'session')} of the page"])
         return 0
     _look_who_listens(options.listen)
-    told = cast("shapes.Ticket", post(source.socket_of(options), "web/ticket"))
+    told = cast("slot_shapes.Ticket", post(source.socket_of(options), "web/ticket"))
     until, port = Face(source.now()).when(told["ends"]), options.listen.rpartition(":")[2]
     out.lines([f"http://{options.listen}/#t={told['ticket']}"])
     out.error(f"for you alone, once, until {until}; from another machine first:")

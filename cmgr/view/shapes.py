@@ -475,26 +475,3 @@ class Injected(TypedDict):
     part: Annotated[str, "the part of the machine"]
     code: Annotated[str, "the fault's code"]
     assertion: Annotated[str, "occurred, cleared or once"]
-
-
-class Ticket(TypedDict):
-    ticket: Annotated[str, "what opens the page once"]
-    ends: Annotated[Time, "until then"]
-
-
-class SessionsEnded(TypedDict):
-    sessions: Annotated[int, "how many there were"]
-
-
-class PageSession(TypedDict):
-    who: Annotated[str, "whose session it is"]
-    ends: Annotated[Time, "when it ends by itself"]
-    orders: Annotated[bool, "orders may be given"]
-
-
-class Entered(PageSession):
-    session: Annotated[str, "what every order is to be sent with"]
-
-
-class Left(TypedDict):
-    left: Annotated[bool, "the session is over"]

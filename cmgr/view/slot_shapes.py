@@ -1,4 +1,4 @@
-"""The documents about slots and CDI, as `shapes` has the others. For types only, too."""
+"""The documents about slots, CDI and the page's sessions, as `shapes` has the others. For types only, too."""
 
 from typing import Annotated, NotRequired, TypedDict
 
@@ -71,3 +71,26 @@ class Cdi(TypedDict):
     file: Annotated[str, "where it is kept, with `cdi.chips`"]
     kept: Annotated[bool, "whether it is"]
     specification: Annotated[CdiSpecification, "the chips, for the Container Device Interface; isolated ones refuse"]
+
+
+class Ticket(TypedDict):
+    ticket: Annotated[str, "what opens the page once"]
+    ends: Annotated[Time, "until then"]
+
+
+class SessionsEnded(TypedDict):
+    sessions: Annotated[int, "how many there were"]
+
+
+class PageSession(TypedDict):
+    who: Annotated[str, "whose session it is"]
+    ends: Annotated[Time, "when it ends by itself"]
+    orders: Annotated[bool, "orders may be given"]
+
+
+class Entered(PageSession):
+    session: Annotated[str, "what every order is to be sent with"]
+
+
+class Left(TypedDict):
+    left: Annotated[bool, "the session is over"]

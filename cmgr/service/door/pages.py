@@ -16,7 +16,7 @@ from cmgr.service.door.sessions import TICKET_SECONDS, Session, Sessions
 from cmgr.words import stamp
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import slot_shapes
 
 GROUP = "cmgr-web"
 
@@ -35,21 +35,21 @@ class Pages:
     orders: bool
     """Whether orders may be given on the page."""
 
-    def ticket(self, request: Request) -> "shapes.Ticket":
+    def ticket(self, request: Request) -> "slot_shapes.Ticket":
         until = self.now() + timedelta(seconds=TICKET_SECONDS)
         return {"ticket": self.sessions.ticket(request.uid), "ends": stamp(until)}
 
-    def end(self, _request: Request) -> "shapes.SessionsEnded":
+    def end(self, _request: Request) -> "slot_shapes.SessionsEnded":
         return {"sessions": self.sessions.end()}
 
-    def enter(self, request: Request) -> "shapes.Entered":
+    def enter(self, request: Request) -> "slot_shapes.Entered":
         secret, session = self.sessions.enter(text_of(request, "ticket"))
         return {"session": secret, **self._about(session)}
 
-    def session(self, request: Request) -> "shapes.PageSession":
+    def session(self, request: Request) -> "slot_shapes.PageSession":
         return self._about(self.sessions.seen(text_of(request, "session")))
 
-    def leave(self, request: Request) -> "shapes.Left":
+    def leave(self, request: Request) -> "slot_shapes.Left":
         self.sessions.leave(text_of(request, "session"))
         return {"left": True}
 
@@ -65,7 +65,7 @@ class Pages:
 
         return replace(route, answer=answer, args=(*(route.args or ()), _SECRET))
 
-    def _about(self, session: Session) -> "shapes.PageSession":
+    def _about(self, session: Session) -> "slot_shapes.PageSession":
         until = self.now() + timedelta(seconds=self.sessions.left(session))
         return {"who": named_user(session.uid), "ends": stamp(until), "orders": self.orders}
 
