@@ -324,9 +324,22 @@ class TimelineLine(Said):
     offset: Annotated[float, "seconds since the episode began; below zero for what came before"]
 
 
+class LaneSpan(TypedDict):
+    state: Annotated[str, "the phase, the fault's code, which reset, or how the container or the appliance is"]
+    start: Annotated[float, "seconds since the episode began"]
+    end: Annotated[float | None, "null: it is still so, or was when the episode was over"]
+
+
+class Lane(TypedDict):
+    kind: Annotated[str, "ring, chip, reset, container, appliance"]
+    name: Annotated[str, "the chip's id, the container's name, or the appliance's with its group; else nothing"]
+    spans: Annotated[list[LaneSpan], "the oldest first; those of a chip are its faults"]
+
+
 class Timeline(TypedDict):
     episode: Annotated[Episode, "the episode itself"]
     notes: Annotated[list[TimelineLine], "its timeline, the oldest first"]
+    lanes: Annotated[list[Lane], "the same as spans of time: the ring, its chips, resets, containers, other appliances"]
 
 
 class HistoryLine(Said):

@@ -121,6 +121,7 @@ EPISODE: shapes.Timeline = {
         ],
         T0,
     ),
+    "lanes": [],
 }
 
 LINES = [
@@ -154,7 +155,7 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = {
     "history": lambda: timeline.episodes(EPISODES, PAGE),
     "history-none": lambda: timeline.episodes({"episodes": []}, PAGE),
     "episode": lambda: timeline.episode(EPISODE, PAGE),
-    "episode-under-way": lambda: timeline.episode({"episode": EPISODES["episodes"][0], "notes": []}, PAGE),
+    "episode-under-way": lambda: timeline.episode({**EPISODE, "episode": EPISODES["episodes"][0], "notes": []}, PAGE),
     "history-all": lambda: timeline.all_notes({"notes": LINES}, PAGE),
     "history-all-none": lambda: timeline.all_notes({"notes": []}, PAGE),
     "explain-handled": lambda: explained(Level.RestartRequest, Policy(Strategy.RING)),

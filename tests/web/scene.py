@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cmgr.service.door.control import ControlServer
+from cmgr.service.door.lanes import lanes
 from cmgr.service.door.routes import LINES, Answer, Arg, Request, Route, Stream
 from cmgr.words import stamp
 
@@ -140,13 +141,15 @@ class Scene:
     def episode(self) -> Doc:
         began = {"number": 17, "ring": 0, "began": ago(seconds=6.2), "cause": "80E24E00 (RestartNPU) on chip 1"}
         ended = {"ended": None, "seconds": 6.2, "outcome": "under way"}
-        return {"episode": began | ended, "notes": [self._note(*line) for line in LINES_OF_17]}
+        notes: Any = [self._note(*line) for line in LINES_OF_17]
+        return {"episode": began | ended, "notes": notes, "lanes": lanes(notes)}
 
     @staticmethod
     def _note(offset: float, kind: str, text: str, chip: int | None = None, container: str = "") -> Doc:
         key = {"runtime": "docker", "namespace": "", "id": f"{container}-0123456789ab"} if container else None
         at = stamp(AT - timedelta(seconds=6.2) + timedelta(seconds=offset))
-        return {"at": at, "offset": offset, "kind": kind, "text": text, "chip": chip, "container": key}
+        return {"at": at, "offset": offset, "kind": kind, "text": text, "chip": chip, "container": key,
+                "code": None, "assertion": None}  # fmt: skip
 
     def slots(self) -> list[Doc]:
         def row(name: str, chips: list[int], home: list[int], reason: str) -> Doc:

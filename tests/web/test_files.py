@@ -9,13 +9,13 @@ import pytest
 import cmgr.web
 
 STATIC = Path(cmgr.web.__file__).parent / "static"
-LIMIT = 91_000
+LIMIT = 87_000
 """Bytes of all of them as files."""
 
 SENT_LIMIT = 40 * 1024
 """Of all of them, as browsers are sent them: packed."""
 
-OWN = sorted(path for path in STATIC.iterdir() if path.suffix in (".js", ".css", ".html", ".svg"))
+OWN = sorted(STATIC.iterdir())
 
 
 def test_all_of_them_are_small() -> None:
@@ -76,4 +76,4 @@ def test_the_library_is_the_one_that_was_published() -> None:
     text = (STATIC / "lit-html.js").read_text()
     assert "SPDX-License-Identifier: BSD-3-Clause" in text
     assert "eval(" not in text
-    assert "Redistribution and use" in (STATIC / "lit-html.LICENSE").read_text()
+    assert "Redistribution and use" in (STATIC.parent / "lit-html.LICENSE").read_text()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cmgr.errors import NotThere
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.node import Node
+from cmgr.service.door.lanes import lanes
 from cmgr.store.history import EpisodeRow, NoteRow
 from cmgr.store.reader import Reader
 from cmgr.view.machine import machine_faults
@@ -37,7 +38,8 @@ def episode(database: Reader, number: int, now: datetime) -> "shapes.Timeline":
     found = database.episode(number)
     if found is None:
         raise NotThere(f"cannot show episode {number}: there is none", hint="cmgr history lists those that are kept")
-    return {"episode": episode_row(found, now), "notes": timeline(database.notes(number, MOST_NOTES), found.began)}
+    notes = timeline(database.notes(number, MOST_NOTES), found.began)
+    return {"episode": episode_row(found, now), "notes": notes, "lanes": lanes(notes)}
 
 
 def lines(database: Reader, limit: int) -> "shapes.History":

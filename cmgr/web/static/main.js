@@ -11,9 +11,9 @@ import { chipsView, chipView, faultsView, groupsView, groupView, historyView, sl
 
 const HOUR_MS = 3600e3;
 
-// What was read stands in it under the names of PATHS, and what was heard under those of HEARD.
+// What was read stands in it under the names of PATHS or its own path, and what was heard under those of HEARD.
 const state = {
-  timelines: new Map(), explained: new Map(), series: {}, laneWidth: 0, limits: { episodes: 200, lines: 200 },
+  series: {}, laneWidth: 0, limits: { episodes: 200, lines: 200 },
   render: () => schedule(),
   tell(text) { state.toast = text; schedule(); setTimeout(() => { if (state.toast === text) state.tell(""); }, 6000); },
   over() { forget(); state.session = null; state.entry = t("The session is over."); schedule(); },
@@ -114,7 +114,8 @@ async function refresh(name) {
   // One at a time of each: what changes meanwhile is asked for once more.
   if (asking.has(name)) { asking.set(name, true); return; }
   asking.set(name, false);
-  await asked(PATHS[name] + (state.limits[name] ?? ""), (told) => { state[name] = told[name === "lines" ? "notes" : name] ?? told; });
+  const status = await asked((PATHS[name] ?? name) + (state.limits[name] ?? ""), (told) => { state[name] = told[name === "lines" ? "notes" : name] ?? told; });
+  if (status === 400 || status === 404) state[name] = null;
   const again = asking.get(name);
   asking.delete(name);
   if (again) setTimeout(() => refresh(name), 250);
@@ -124,24 +125,17 @@ async function refresh(name) {
 const soon = (name) => setTimeout(() => refresh(name), 500);
 
 async function needed() {
-  const route = routeOf();
-  const [name, id] = route.path.split("/");
-  if (name === "episodes" && id) await timeline(Number(id));
+  const { path, query } = routeOf();
+  const [name, id] = path.split("/");
+  if (name === "episodes" && id) refresh(`episodes/${Number(id)}`);
   own(name);
-  if (name === "history" && route.query.get("lines") === "all") refresh("lines");
+  if (name === "history" && query.get("lines") === "all") refresh("lines");
   if (name === "chips" && id && !state.told) {
     state.told = true;
     // What was measured before this page was opened.
     await asked("series", ({ series }) => series.forEach((point) => measured(point.at, point.chips)));
   }
-  const code = name === "faults" && route.query.get("code");
-  if (code && !state.explained.has(code)) await asked(`explain/${encodeURIComponent(code)}`, (told) => state.explained.set(code, told));
-}
-
-async function timeline(number) {
-  state.missing = null;
-  const status = await asked(`episodes/${number}`, (told) => state.timelines.set(number, told));
-  if (status === 400 || status === 404) state.missing = number;
+  if (name === "faults" && query.get("code")) refresh(`explain/${encodeURIComponent(query.get("code"))}`);
 }
 
 // Reads, and hands over what is told; returns the status of a refusal.
@@ -194,13 +188,9 @@ const HEARD = {
     if (line.kind === "opened" || line.kind === "closed") soon("episodes");
     if (line.kind === "fault") soon("faults");
     if (state.lines) state.lines = [...state.lines, line].slice(-state.limits.lines);
-    const told = state.timelines.get(line.episode);
+    if (routeOf().path === `episodes/${line.episode}`) refresh(routeOf().path);
     // Where no lines are shown, the picture that comes behind them must not wait for a drawing of the old one.
-    if (!told) return Boolean(state.lines) || line.kind === "opened";
-    const offset = Math.max(told.notes.at(-1)?.offset ?? 0, (Date.parse(line.at) - Date.parse(told.episode.began)) / 1000);
-    told.notes.push({ ...line, offset });
-    // The end of an episode, and its outcome, stand in the history alone.
-    if (line.kind === "closed") timeline(line.episode);
+    return Boolean(state.lines) || line.kind === "opened";
   },
   chips({ chips }) {
     state.measured = Object.fromEntries(chips.map((chip) => [chip.id, chip.measured || {}]));

@@ -86,7 +86,7 @@ export function faultsView(state, route) {
   const all = (state.faults || []).toSorted((a, b) => is(b) - is(a) || Date.parse(b.since) - Date.parse(a.since));
   return html`${page(t("Faults"))}
     ${state.faults && card(t("Faults per day, 90 days"), faultsPerDay(all))}
-    ${explained(code && state.explained.get(code))}
+    ${explained(state[`explain/${encodeURIComponent(code)}`])}
     ${filtered(route, t("Faults"), all, {
       all: ["State", () => t("cleared ones, too"), () => true, is], chip: ["Chip"], code: ["Code"], level: ["Level"],
     }, "State Chip Code Level Came Times Cleared Module", { State: (fault) => (is(fault) ? badge("bad", t("active")) : badge("calm", t("cleared"))) },
