@@ -103,6 +103,14 @@ class HandOver:
             return row["id"] if row and row["held"] is held else ""
         return ""
 
+    def _knows(self) -> bool:
+        """Return whether cmgr knows the heir, and holds it no more.
+
+        It may have been killed with its very last commit, which could be read a moment before.
+        """
+        self._go_on()
+        return self._id() not in ("", self._old)
+
     def _is_handed_over(self) -> bool:
         handed = self._id(held=True) not in ("", self._old) and not self.containers.is_running(self.name)
         return self._is_over() or handed
@@ -113,7 +121,7 @@ class HandOver:
         return bool(episodes) and all(e.ended for e in episodes) and not node.holds
 
     def _check(self) -> None:
-        eventually(lambda: self._id() not in ("", self._old), why="cmgr knows the heir, and holds it no more")
+        eventually(self._knows, why="cmgr knows the heir, and holds it no more")
         with open_reader(self.service.database) as reader:
             assert reader.commands() == ()
             assert not [e for e in reader.episodes(10) if e.outcome == "failed"]

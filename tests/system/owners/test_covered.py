@@ -160,6 +160,8 @@ def test_a_unit_whose_container_crashes_in_the_fault_is_started_again(
     knows(service)
     containers.crash("llm")
     eventually(lambda: not world.running(key(LLM)), why="the unit failed")
+    # By its code alone, 137, nobody could tell whether a person had killed it.
+    eventually(lambda: row(service, LLM).get("status") == "down", why="cmgr has heard of it")
     service.inject(0)
     service.until_said("is over: recovered")
     eventually(lambda: alive(containers), why="its container runs again")
