@@ -299,11 +299,11 @@ def _zone(text: str) -> bool:
     # Looked for first: of a name that is not there Python would make a module's name, and import that.
     if not re.fullmatch(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*", text):
         return False
-    if not any(Path(place, text).is_file() for place in TZPATH):
-        return False
     try:
+        if not any(Path(place, text).is_file() for place in TZPATH):
+            return False
         ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # It is a file, but of no zone.
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # It is a file, but of no zone; or too long for a name.
         return False
     return True
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cmgr.config.load import load
@@ -93,6 +93,7 @@ variables = st.sampled_from(sorted(s.variable for s in settings().values())) | t
 
 @tries(400)
 @given(environ=st.dictionaries(variables, texts | numbers.map(str) | json_values.map(json.dumps), max_size=6))
+@example({"CMGR_TIME_ZONE": 256 * "x"})
 def test_no_environment_does_more_than_being_read(watch: Watch, figures: Figures, environ: dict[str, str]) -> None:
     # It names the file to read: that is what it is for.
     environ.pop("CMGR_CONFIG", None)
