@@ -126,7 +126,7 @@ def test_status_check_ends_with_0_when_all_is_well(home: Home) -> None:
         (("faults",), {"faults", "machine"}),
         (("faults", "--all"), {"faults", "machine"}),
         (("history",), {"episodes"}),
-        (("history", "1"), {"episode", "notes"}),
+        (("history", "1"), {"episode", "notes", "lanes"}),
         (("history", "--all"), {"notes"}),
         (
             ("explain", "80E24E00"),

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cmgr import frozen
+
 _HARMLESS = ("object.__", "sys._getframe", "sys._current", "gc.", "time.", "code.__new__", "cpython.", "sys.unraisable")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -19,6 +21,8 @@ class Watch:
     def __init__(self) -> None:
         self._thread: int | None = None
         self._heard: list[tuple[str, tuple[object, ...]]] = []
+        # As the service does once it is ready: what is compiled then is cmgr's own, and of no data.
+        frozen.finish()
         # Python imports these when it first meets them; JSON may come in any of them.
         for encoding in ("utf-8-sig", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "utf-16", "utf-32"):
             "".encode(encoding)
