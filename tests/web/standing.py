@@ -25,8 +25,9 @@ SHOWN: tuple[tuple[str, str, str, int, Scheme, str], ...] = (
 """Each picture of docs/web.md: its file, scene, place, width, colours and language."""
 
 
-MARKS = {"": ".columns .plot", "episodes": "svg.lanes", "history": "tbody tr", "faults": ".plot", "chips": ".title",
-         "slots": "tbody tr", "groups": "tbody tr"}  # fmt: skip
+ROWS = ".title ~ .card tbody tr"
+MARKS = {"": ".columns .plot", "episodes": "svg.lanes", "history": ROWS, "faults": ".title ~ .card .plot",
+         "chips": ".title", "slots": ROWS, "groups": ROWS}  # fmt: skip
 """Found as soon as the view is there."""
 
 

@@ -94,7 +94,7 @@ def test_a_screen_reader_has_the_first_line_the_phases_and_the_timeline(browser:
         assert label is not None
         assert "Episode" not in label
         assert "episode 17: 80E24E00 (RestartNPU) on chip 1, under way" in label
-        assert page.locator("ol.notes > li").count() == 16
+        assert page.get_by_role("region", name="As a list").locator("tbody tr").count() == 16
         page.context.close()
 
 

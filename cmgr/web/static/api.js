@@ -4,31 +4,22 @@ const KEY = "cmgr";
 // This tab's own storage, for this address and port: a cookie would be sent to every port of this machine.
 let secret = sessionStorage.getItem(KEY) || "";
 
-export class Refusal extends Error {
-  constructor(status, told) {
-    super(told.error || `HTTP ${status}`);
-    this.status = status;
-    this.hint = told.hint || "";
-    this.mistakes = told.mistakes || [];
+class Refusal extends Error {
+  constructor(status, { error = `HTTP ${status}`, hint = "", mistakes = [] }) {
+    super(error);
+    Object.assign(this, { status, hint, mistakes });
   }
 }
 
-async function ask(method, path, body) {
-  let reply;
-  try {
-    reply = await fetch(`/api/${path}`, {
-      method,
-      headers: { Authorization: `Bearer ${secret}`, ...(body ? { "Content-Type": "application/json" } : {}) },
-      body: body ? JSON.stringify(body) : undefined,
-    });
-  } catch (error) {
-    throw new Refusal(0, { error: String(error.message || error) });
-  }
-  const told = await reply.json().catch(() => ({}));
-  if (!reply.ok) throw new Refusal(reply.status, told);
-  return told;
+async function send(method, path, body) {
+  const headers = { Authorization: `Bearer ${secret}`, ...(body && { "Content-Type": "application/json" }) };
+  const reply = await fetch(`/api/${path}`, { method, headers, body: body && JSON.stringify(body) })
+    .catch((error) => { throw new Refusal(0, { error: error.message }); });
+  if (!reply.ok) throw new Refusal(reply.status, await reply.json().catch(() => ({})));
+  return reply;
 }
 
+const ask = async (...what) => (await send(...what)).json();
 export const read = (path) => ask("GET", path);
 export const order = (what, args) => ask("POST", `orders/${what}`, args);
 
@@ -47,10 +38,7 @@ export async function enter() {
   return read("session");
 }
 
-export async function leave() {
-  await ask("POST", "leave", {}).catch(() => {});
-  forget();
-}
+export const leave = () => ask("POST", "leave", {}).catch(() => {});
 
 export function forget() {
   secret = "";
@@ -59,9 +47,7 @@ export function forget() {
 
 // EventSource cannot send a header. Calls heard(name, data) for each event; returns when the stream has ended.
 export async function follow(heard) {
-  const reply = await fetch("/api/events", { headers: { Authorization: `Bearer ${secret}` } });
-  if (!reply.ok) throw new Refusal(reply.status, await reply.json().catch(() => ({})));
-  const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = (await send("GET", "events")).body.pipeThrough(new TextDecoderStream()).getReader();
   let pending = "";
   for (;;) {
     const { value, done } = await reader.read();
@@ -69,9 +55,8 @@ export async function follow(heard) {
     const pieces = (pending + value).split("\n\n");
     pending = pieces.pop();
     for (const piece of pieces) {
-      const name = /^event: (.*)$/m.exec(piece);
-      const data = /^data: (.*)$/m.exec(piece);
-      if (name && data) heard(name[1], JSON.parse(data[1]));
+      const [, name, data] = /^event: (.*)\ndata: (.*)$/.exec(piece) || [];
+      if (name) heard(name, JSON.parse(data));
     }
   }
 }

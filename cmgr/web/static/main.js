@@ -4,16 +4,14 @@ import { render } from "./lit-html.js";
 import { enter, follow, forget, leave, read } from "./api.js";
 import { dialogView } from "./orders.js";
 import { episodeView } from "./episode.js";
-import { html, nothing, now, setClock, sign, when } from "./parts.js";
-import { lang, t } from "./texts.js";
+import { badge, html, nothing, now, setClock, sign, when } from "./parts.js";
+import { lang, locale, t } from "./texts.js";
 import { nowView, verdict } from "./now.js";
 import { chipsView, chipView, faultsView, groupsView, groupView, historyView, slotsView } from "./tables.js";
 
-const HOUR_MS = 3600e3;
-
-// What was read stands in it under the names of PATHS or its own path, and what was heard under those of HEARD.
+// What was read stands in it under the path that it was read by, and what was heard under the names of HEARD.
 const state = {
-  series: {}, laneWidth: 0, limits: { episodes: 200, lines: 200 },
+  laneWidth: 0, limits: { episodes: 200, history: 200 },
   render: () => schedule(),
   tell(text) { state.toast = text; schedule(); setTimeout(() => { if (state.toast === text) state.tell(""); }, 6000); },
   over() { forget(); state.session = null; state.entry = t("The session is over."); schedule(); },
@@ -21,22 +19,23 @@ const state = {
 };
 
 function routeOf() {
-  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { path, query: new URLSearchParams(query || "") };
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?"), [view, id] = path.split("/");
+  return { path, view, id, query: new URLSearchParams(query || "") };
 }
 
-const VIEWS = [["", "Now"], ["history", "History"], ["faults", "Faults"], ["chips", "Chips"], ["slots", "Slots"], ["groups", "Groups"]];
-
-const ALL = { __proto__: null, history: historyView, faults: faultsView, chips: chipsView, slots: slotsView, groups: groupsView };
+const ALL = {
+  __proto__: null, "": ["Now", nowView], history: ["History", historyView], faults: ["Faults", faultsView],
+  chips: ["Chips", chipsView], slots: ["Slots", slotsView], groups: ["Groups", groupsView],
+};
 const ONE = { __proto__: null, episodes: episodeView, chips: chipView, groups: groupView };
 
 // Anybody can type anything there.
 function decoded(text) { try { return decodeURIComponent(text); } catch { return text; } }
 
-function view(route) {
-  const [name, id] = route.path.split("/");
-  if (id && ONE[name]) return ONE[name](state, name === "groups" ? decoded(id) : Number(id));
-  return (ALL[name] || nowView)(state, route);
+function body(route) {
+  const { view, id } = route;
+  if (id && ONE[view]) return ONE[view](state, view === "groups" ? decoded(id) : Number(id));
+  return (ALL[view]?.[1] || nowView)(state, route);
 }
 
 // ---- Drawing. Many things happen at once in a storm: it is drawn once a frame.
@@ -52,42 +51,39 @@ const root = document.getElementById("page");
 
 function draw() {
   const route = routeOf();
-  document.documentElement.lang = lang === "zh" ? "zh-CN" : "en";
+  document.documentElement.lang = locale;
   if (!state.session) { render(gate(), root); return; }
   if (!state.status) { render(frame(route, html`<p class="quiet">${t("connecting")}…</p>`), root); return; }
   const found = verdict(state);
-  document.title = `${{ bad: "✕ ", warn: "! ", busy: "… ", good: "", calm: "" }[found.tone]}${found.title} · cmgr`;
-  render(frame(route, view(route)), root);
+  document.title = `${{ bad: "✕ ", warn: "! ", busy: "… " }[found.tone] || ""}${found.title} · cmgr`;
+  render(frame(route, body(route)), root);
   const box = document.querySelector(".lanesbox");
   if (box && Math.abs(box.clientWidth - state.laneWidth) > 1) { state.laneWidth = box.clientWidth; schedule(); }
 }
 
-function frame(route, body) {
-  const here = route.path.split("/")[0];
-  const current = here === "episodes" ? "history" : here;
+function frame({ view }, shown) {
+  const here = view === "episodes" ? "history" : view;
   const own = state.status?.service;
-  const other = new URL(location.href);
-  other.searchParams.set("lang", lang === "zh" ? "en" : "zh");
+  const [other, language] = lang === "zh" ? ["en", "English"] : ["zh", "中文"];
   return html`
     <a class="skip" href="#main" @click=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>${t("Skip to content")}</a>
     <header class="top">
       <a class="brand" href="#/"><img src="/static/icon.svg" alt="" width="22" height="22"><span>cmgr</span></a>
-      <nav aria-label=${t("Main")}>${VIEWS.map(([path, title]) => html`
-        <a href="#/${path}" aria-current=${current === path ? "page" : nothing}>${t(title)}</a>`)}</nav>
+      <nav aria-label=${t("Main")}>${Object.entries(ALL).map(([path, [title]]) => html`
+        <a href="#/${path}" aria-current=${here === path ? "page" : nothing}>${t(title)}</a>`)}</nav>
       <div class="right">${liveSign()}
-        <a class="lang" href="${other.search}${location.hash}" lang=${lang === "zh" ? "en" : "zh-CN"}>${lang === "zh" ? "English" : "中文"}</a>
-        <button class="quiet" @click=${async () => { await leave(); state.over(); }}>${t("Leave")}</button></div>
+        <a class="lang" href="?lang=${other}${location.hash}" lang=${other}>${language}</a>
+        <button class="quiet" @click=${() => leave().then(state.over)}>${t("Leave")}</button></div>
     </header>
-    <main id="main" tabindex="-1" class=${state.away ? "stale" : ""}>${body}</main>
+    <main id="main" tabindex="-1" class=${state.away ? "stale" : ""}>${shown}</main>
     <footer>${own && `cmgr ${own.version} · ${own.driver} · ${own.runtimes.join(", ")} · ${own.strategy} · ${state.session.who}`}</footer>
     <div class="toast" role="status">${state.toast && html`<span>${sign("good")} ${state.toast}</span>`}</div>
     ${dialogView(state)}`;
 }
 
 function liveSign() {
-  const [tone, text] = state.live && !state.away ? ["good", t("live")] : state.since
-    ? ["bad", t("notLive", { at: when(state.since) })] : ["calm", t("connecting")];
-  return html`<span class="live ${tone}"><span class="dot" aria-hidden="true"></span>${text}</span>`;
+  if (state.live && !state.away) return badge("good", t("live"));
+  return state.since ? badge("bad", t("notLive", { at: when(state.since) })) : badge("calm", t("connecting"));
 }
 
 function gate() {
@@ -104,63 +100,51 @@ function gate() {
 
 // ---- Readings. Each is asked for when something says that it has changed.
 
-const PATHS = { episodes: "episodes?limit=", lines: "history?limit=", faults: "faults?since=90d", slots: "slots", groups: "groups", fleet: "fleet" };
-// What stands on a view of its own is read while that is looked at.
-const OWN = { __proto__: null, slots: ["slots"], groups: ["groups", "fleet"] };
-const own = (view) => (OWN[view] || []).forEach(refresh);
 const asking = new Map();
 
-async function refresh(name) {
-  // One at a time of each: what changes meanwhile is asked for once more.
-  if (asking.has(name)) { asking.set(name, true); return; }
-  asking.set(name, false);
-  const status = await asked((PATHS[name] ?? name) + (state.limits[name] ?? ""), (told) => { state[name] = told[name === "lines" ? "notes" : name] ?? told; });
-  if (status === 400 || status === 404) state[name] = null;
-  const again = asking.get(name);
-  asking.delete(name);
-  if (again) setTimeout(() => refresh(name), 250);
+async function refresh(path) {
+  // One at a time of each: what changes meanwhile is asked for once more, the later the longer an answer takes.
+  if (asking.has(path)) { asking.set(path, true); return; }
+  asking.set(path, false);
+  const began = performance.now();
+  const limit = state.limits[path], query = limit ? `?limit=${limit}` : path === "faults" ? "?since=90d" : "";
+  try {
+    const told = await read(path + query);
+    state[path] = told[path === "history" ? "notes" : path] ?? told;
+  } catch (refusal) {
+    if (refusal.status === 401) state.over();
+    // There is none of that name.
+    if (refusal.status === 400 || refusal.status === 404) state[path] = null;
+  }
+  schedule();
+  setTimeout(() => {
+    const again = asking.get(path);
+    asking.delete(path);
+    if (again) refresh(path);
+  }, Math.max(250, 4 * (performance.now() - began)));
 }
 
 // After the picture that is on its way.
-const soon = (name) => setTimeout(() => refresh(name), 500);
+const soon = (path) => setTimeout(() => refresh(path), 500);
 
-async function needed() {
-  const { path, query } = routeOf();
-  const [name, id] = path.split("/");
-  if (name === "episodes" && id) refresh(`episodes/${Number(id)}`);
-  own(name);
-  if (name === "history" && query.get("lines") === "all") refresh("lines");
-  if (name === "chips" && id && !state.told) {
-    state.told = true;
-    // What was measured before this page was opened.
-    await asked("series", ({ series }) => series.forEach((point) => measured(point.at, point.chips)));
-  }
-  if (name === "faults" && query.get("code")) refresh(`explain/${encodeURIComponent(query.get("code"))}`);
-}
+// What stands on a view of its own is read while that is looked at.
+const OWN = { __proto__: null, slots: ["slots"], groups: ["groups", "fleet"] };
+const own = () => OWN[routeOf().view]?.forEach(refresh);
 
-// Reads, and hands over what is told; returns the status of a refusal.
-async function asked(path, taken) {
-  try {
-    taken(await read(path));
-  } catch (refusal) {
-    if (refusal.status === 401) state.over();
-    return refusal.status;
-  } finally { schedule(); }
-}
-
-function measured(at, chips) {
-  for (const [id, values] of Object.entries(chips)) {
-    const points = (state.series[id] ??= []);
-    points.push({ at, measured: values });
-    points.sort((a, b) => a.at - b.at);
-    while (points[0].at < at - HOUR_MS) points.shift();
-  }
+function needed() {
+  const { view, id, query } = routeOf(), code = query.get("code");
+  own();
+  if (view === "episodes" && id) refresh(`episodes/${Number(id)}`);
+  if (view === "history" && query.get("lines")) refresh("history");
+  // What was measured before this page was opened.
+  if (view === "chips" && id) refresh("series");
+  if (view === "faults" && code) refresh(`explain/${encodeURIComponent(code)}`);
 }
 
 // ---- The stream. What is heard is drawn, but for what says `false`: it changes nothing that is shown.
 
-// A recovery is shown by its first line: a service that stops many containers needs a moment for the picture. One that was
-// made before that line must not take it back; the clock of the service may be set back, too, hence the bound.
+// A recovery is shown by its first line: the picture takes a moment where many containers are stopped. One that was made before
+// that line must not take it back, for so long: the clock of the service may be set back, too.
 let begun = {};
 function begins({ ring: id, episode, text: reason, at: since }) {
   begun = { at: since, until: performance.now() + 2000 };
@@ -176,8 +160,8 @@ const HEARD = {
     state.away = null;
     state.live = true;
     setClock(told.at);
-    if (!before || before.service.since !== told.service.since) for (const name of ["episodes", "faults"]) refresh(name);
-    if (before) own(routeOf().path.split("/")[0]);
+    if (before?.service.since !== told.service.since) ["episodes", "faults"].forEach(refresh);
+    if (before) own();
   },
   away(told) {
     if (!state.away) state.since = new Date().toISOString();
@@ -187,14 +171,15 @@ const HEARD = {
     if (line.kind === "opened") begins(line);
     if (line.kind === "opened" || line.kind === "closed") soon("episodes");
     if (line.kind === "fault") soon("faults");
-    if (state.lines) state.lines = [...state.lines, line].slice(-state.limits.lines);
-    if (routeOf().path === `episodes/${line.episode}`) refresh(routeOf().path);
+    const { path } = routeOf();
+    if (path === `episodes/${line.episode}`) refresh(path);
+    if (state.history) state.history = [...state.history, line].slice(-state.limits.history);
     // Where no lines are shown, the picture that comes behind them must not wait for a drawing of the old one.
-    return Boolean(state.lines) || line.kind === "opened";
+    return Boolean(state.history) || line.kind === "opened";
   },
   chips({ chips }) {
     state.measured = Object.fromEntries(chips.map((chip) => [chip.id, chip.measured || {}]));
-    measured(now(), state.measured);
+    state.series = [...(state.series || []), { at: now(), chips: state.measured }].filter(({ at }) => at > now() - 3600e3);
   },
   over: () => state.over(),
 };

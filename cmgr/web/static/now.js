@@ -1,8 +1,9 @@
 // The view of what is: is all well, what is being done about it, and how every chip and service is.
 
-import { ago, badge, card, chipState, empty, html, keyOf, nothing, now, outcomeBadge, passed, ranges, readings, ringName, said,
-  seconds, sign, span, time, toDo, took, when } from "./parts.js";
+import { ago, badge, card, chipState, empty, html, keyOf, nothing, passed, readings, ringName, said, seconds, sign, span, time, toDo,
+  toneOf, took, when, word } from "./parts.js";
 import { orderButtons } from "./orders.js";
+import { table } from "./tables.js";
 import { t } from "./texts.js";
 import { faultsPerDay, recoveryTimes } from "./plots.js";
 
@@ -20,19 +21,16 @@ function apart(status) {
 
 export function verdict(state) {
   const { status, away } = state;
-  if (away) return { tone: "calm", title: t("The service does not answer"), sub: status ? t("awaySub", { ago: ago(status.at) }) : "" };
-  const real = apart(status);
-  const grave = real.filter((trouble) => trouble.severity === "critical");
-  if (grave.length) return { tone: "bad", title: grave.length > 1 ? t("wrongs", { n: grave.length }) : t("Something is wrong") };
+  if (away) return { tone: "calm", title: t("The service does not answer"), sub: t("awaySub", { ago: ago(status.at) }) };
+  const real = apart(status), grave = real.filter((trouble) => trouble.severity === "critical");
+  if (grave.length) return { tone: "bad", title: t(grave.length > 1 ? "wrongs" : "Something is wrong", { n: grave.length }) };
   if (inEpisode(status).length) {
-    const waiting = heldBack(status).map((c) => c.name);
-    const sub = waiting.length ? `${t("recoveringSub")} ${t("downUntil", { names: waiting.join(", ") })}` : t("recoveringSub");
-    return { tone: "busy", title: t("A recovery is under way"), sub };
+    const names = heldBack(status).map((c) => c.name).join(", ");
+    return { tone: "busy", title: t("A recovery is under way"), sub: `${t("recoveringSub")} ${names && t("downUntil", { names })}` };
   }
   if (status.service.state === "starting") return { tone: "busy", title: t("cmgr is starting"), sub: t("startingSub") };
-  if (real.length) return { tone: "warn", title: real.length > 1 ? t("watchOuts", { n: real.length }) : t("Something needs a look") };
-  const counts = { chips: status.chips.length, services: status.containers.length };
-  return { tone: "good", title: t("All is well"), sub: t("wellSub", counts) };
+  if (real.length) return { tone: "warn", title: t(real.length > 1 ? "watchOuts" : "Something needs a look", { n: real.length }) };
+  return { tone: "good", title: t("All is well"), sub: t("wellSub", { chips: status.chips.length, services: status.containers.length }) };
 }
 
 export function nowView(state) {
@@ -61,7 +59,7 @@ function hero(state) {
   const rows = [...apart(status), ...status.warnings.map(({ subject, text, hint }) => ({ text: `${subject}: ${text}`, hint }))];
   return html`
     <section class="hero ${found.tone}">
-      <div class="mark">${sign(found.tone, 34)}</div>
+      <div class="mark">${sign(found.tone, 28)}</div>
       <div class="words">
         <div role="status"><h1>${found.title}</h1></div>
         ${found.sub && html`<p>${found.sub} ${found.tone === "good" && last
@@ -72,39 +70,25 @@ function hero(state) {
       </div>
       <div class="acts">${orderButtons(state, [["maintenance", { on: !own.maintenance }]], "quiet")}</div>
     </section>
-    ${rows.length ? html`<ul class="troubles">${rows.map((row) => troubleRow(row, state))}</ul>` : ""}`;
+    ${rows.length ? troubles(rows, state) : ""}`;
 }
 
 // The hints of the service are commands; those that are orders become buttons.
-const HINT = /cmgr (release|reset|resume|forget|acknowledge|maintenance off)\b(?: ([^\s,;]+|"[^"]*"|'[^']*'))?( --stop)?/g;
+const HINT = /cmgr (release|reset|resume|forget|acknowledge|maintenance off)\b(?: ([^\s,;]+))?( --stop)?/g;
 
-export function ordersOf(hint) {
-  const found = [];
-  for (const [, what, about, stop] of (hint || "").matchAll(HINT)) {
-    const plain = (about || "").replace(/^["']|["']$/g, "");
-    if (what === "maintenance off") found.push(["maintenance", { on: false }]);
-    else if (what === "release" || what === "reset") {
-      if (/^\d+$/.test(plain)) found.push([what, what === "reset" ? { chip: Number(plain), stop: Boolean(stop) } : { chip: Number(plain) }]);
-    } else if (plain === "--all") found.push([what, { all: true }]);
-    else if (plain && !/^[A-Z-]/.test(plain)) found.push([what, what === "acknowledge" ? { trouble: plain } : { container: plain }]);
-  }
-  return found;
-}
+const ordersOf = (hint) => [...(hint || "").matchAll(HINT)].flatMap(([, what, quoted = "", stop]) => {
+  const about = quoted.replace(/^["']|["']$/g, "");
+  if (what === "maintenance off") return [["maintenance", { on: false }]];
+  if (/^re(lease|set)$/.test(what)) return /^\d+$/.test(about) ? [[what, { chip: Number(about), ...(what === "reset" && { stop: Boolean(stop) }) }]] : [];
+  if (!/^(--all$|[^A-Z-])/.test(about)) return [];
+  return [[what, about === "--all" ? { all: true } : { [what === "acknowledge" ? "trouble" : "container"]: about }]];
+});
 
-function troubleRow(trouble, state) {
-  const { severity = "warning" } = trouble, tone = severity === "critical" ? "bad" : "warn";
-  const orders = trouble.stays ? [["acknowledge", { trouble: trouble.id }]] : ordersOf(trouble.hint);
-  return html`
-    <li class=${tone}>
-      ${badge(tone, t(severity))}
-      <div>
-        <strong>${said(trouble.text)}</strong>
-        <span class="why">${said(trouble.why)}</span>
-        ${trouble.hint && html`<span class="hint">${toDo(trouble.hint)}</span>`}
-      </div>
-      <div class="acts"><span class="when">${time(trouble.since)}</span> ${orderButtons(state, orders)}</div>
-    </li>`;
-}
+const troubles = (rows, state) => html`<section class="card">${table(t("What to do"), rows, "Level Text Since", {
+  Level: ({ severity = "warning" }) => word(severity),
+  Text: ({ text, why, hint }) => html`<strong>${said(text)}</strong> <div class="quiet">${said(why)}</div> ${hint && html`<div>${toDo(hint)}</div>`}`,
+  Since: (row) => html`${time(row.since)} ${orderButtons(state, row.stays ? [["acknowledge", { trouble: row.id }]] : ordersOf(row.hint))}`,
+})}</section>`;
 
 function underWay(ring, state) {
   const at = PHASES.indexOf(ring.phase);
@@ -118,9 +102,9 @@ function underWay(ring, state) {
       </header>
       <ol class="strip" aria-label=${t("phasesOf", { ring: name })}>
         ${PHASES.map((phase, index) => html`
-          <li class=${index < at ? "done" : index === at ? "current" : ""} aria-current=${index === at ? "step" : nothing}>
-            <span class="dot">${index < at ? sign("good", 12) : ""}</span>
-            ${t(phase)} <span class="unseen">${t(index < at ? "done" : index === at ? "now" : "to come")}</span>
+          <li class=${index < at ? "good" : index === at ? "busy" : ""} aria-current=${index === at ? "step" : nothing}>
+            ${index < at ? sign("good", 12) : ""} ${t(phase)}
+            <span class="unseen">${t(index < at ? "done" : index === at ? "now" : "to come")}</span>
           </li>`)}
       </ol>
       <p class="reason">${said(ring.reason)}</p>
@@ -130,31 +114,30 @@ function underWay(ring, state) {
           <span class="track" aria-hidden="true"><span .style=${`width:${(share * 100).toFixed(1)}%`}></span></span>
           <span>${t(left >= 0 ? "left" : "overdue", { length: seconds(left) })}</span>` : html`<span>${t("waits for an answer")}</span>`}
       </p>
-      ${ring.hint && html`<p class="hint">${toDo(ring.hint)} ${orderButtons(state, ordersOf(ring.hint))}</p>`}
+      ${ring.hint && html`<p>${toDo(ring.hint)} ${orderButtons(state, ordersOf(ring.hint))}</p>`}
     </section>`;
 }
 
 function ringCard(ring, state) {
   const chips = state.status.chips.filter((chip) => chip.ring === ring.id);
   const names = [...new Set(chips.flatMap((chip) => chip.containers))];
-  const busy = ring.episode !== null;
+  const tone = ring.episode !== null ? "busy" : "good";
   return html`
-    <section class="ring ${busy ? "busy" : ""}">
-      <header><h3>${ringName(ring.chips)}</h3>
-        ${badge(busy ? "busy" : "good", t(ring.phase))}</header>
+    <section class="ring ${tone}">
+      <header><h3>${ringName(ring.chips)}</h3>${badge(tone, t(ring.phase))}</header>
       <div class="tiles">${chips.map((chip) => tile(chip, ring, state))}</div>
       <p class="users">${names.length ? names.map((name) => html`<span class="pill">${name}</span>`) : html`<span class="quiet">${t("nobody uses it")}</span>`}</p>
     </section>`;
 }
 
 function tile(chip, ring, state) {
-  const [tone, key] = chipState(chip, ring);
+  const how = chipState(chip, ring), tone = toneOf(how);
   const m = readings(state.measured?.[chip.id]);
   const code = chip.faults[0]?.code;
   return html`
     <a class="tile ${tone}" href="#/chips/${chip.id}">
       <span class="id"><span class="unseen">${t("Chip")} </span>${chip.id}${sign(tone, 14)}</span>
-      <span class="word">${t(key)}</span>
+      <span class="word">${t(how)}</span>
       <span class="reading">${code ? html`<span class="code">${code}</span>` : m.temperature === undefined ? "" : `${Math.round(m.temperature)} °C`}</span>
       ${m.load === undefined ? "" : html`<span class="load" title="${t("Load")} ${Math.round(m.load)} %"><span .style=${`width:${Math.max(2, m.load)}%`}></span></span>`}
     </a>`;
@@ -162,13 +145,8 @@ function tile(chip, ring, state) {
 
 // By group, project or unit; those on their own come last.
 function gathered(containers) {
-  const found = new Map();
-  for (const c of containers) {
-    const key = ["group", "project", "unit"].find((name) => c[name]);
-    const title = key ? t(key, { name: c[key] }) : "";
-    found.set(title, [...(found.get(title) || []), c]);
-  }
-  return [...found].sort(([a], [b]) => !a - !b || a.localeCompare(b));
+  const title = (c) => ["group", "project", "unit"].filter((name) => c[name]).map((name) => t(name, { name: c[name] }))[0] || "";
+  return Object.entries(Object.groupBy(containers, title)).sort(([a], [b]) => !a - !b || a.localeCompare(b));
 }
 
 function services(status, state) {
@@ -176,30 +154,21 @@ function services(status, state) {
   const groups = gathered(status.containers);
   return card(t("Services"), groups.map(([title, rows]) => html`
     ${groups.length > 1 ? html`<h3 class="group">${title || t("On their own")}</h3>` : ""}
-    <ul class="services">${rows.map((c) => serviceRow(c, state))}</ul>`));
+    ${table(title || t("Services"), rows, "Name Chips State Reason", {
+      Name: (c) => html`<strong>${c.name}</strong>${c.namespace ? ` · ${c.namespace}` : ""}`,
+      State: (c) => html`${serviceState(c)} ${orderButtons(state, ordersOfService(c))}`, Reason: serviceReason,
+    })}`));
 }
 
-const CONTAINER = {
-  running: ["good", "running"], pausing: ["busy", "stopping"], paused: ["held", "held"], resuming: ["busy", "starting"],
-  settling: ["busy", "settling"], failed: ["bad", "failed"], down: ["bad", "down"],
-};
-function containerBadge({ status, health }) {
-  const ailing = { unhealthy: ["warn", health], starting: ["busy", health] };
-  const [tone, key] = (status === "running" && ailing[health]) || CONTAINER[status] || ["calm", status];
-  return badge(tone, t(key));
-}
+const STATUS = { pausing: "stopping", paused: "held", resuming: "starting" };
+const serviceState = ({ status, health }) => word(status === "running" && /^(unhealthy|starting)$/.test(health) ? health : STATUS[status] || status);
 
-function serviceRow(c, state) {
+const serviceReason = (c) => html`${said(c.reason) || (c.since && html`<span class="quiet">${t("since", { at: when(c.since) })}</span>`)}
+  ${c.warnings?.map((w) => html`<div class="warn">${sign("warn", 12)} ${said(w)}</div>`)}`;
+
+function ordersOfService(c) {
   const orders = ordersOf(c.hint);
-  const held = c.status === "failed" && !orders.length ? [["resume", { container: c.called }]] : orders;
-  return html`
-    <li>
-      <span class="who"><strong>${c.name}</strong><span class="quiet">${t("on_chips", { chips: ranges(c.chips) || "–" })}${c.namespace ? ` · ${c.namespace}` : ""}</span></span>
-      ${containerBadge(c)}
-      <span class="why">${said(c.reason) || (c.since && html`<span class="quiet">${t("since", { at: when(c.since) })}</span>`)}
-        ${c.warnings?.map((w) => html`<span class="warned">${sign("warn", 12)} ${said(w)}</span>`)}</span>
-      <span class="acts">${orderButtons(state, held)}</span>
-    </li>`;
+  return c.status === "failed" && !orders.length ? [["resume", { container: c.called }]] : orders;
 }
 
 function latest(state) {
@@ -207,12 +176,8 @@ function latest(state) {
   if (!rows) return "";
   const body = rows.length ? html`
     ${recoveryTimes(rows)}
-    <ul class="latest">${rows.slice(0, 6).map((episode) => html`
-      <li><a href="#/episodes/${episode.number}">
-        <span class="n">${episode.number}</span>
-        <span class="cause">${said(episode.cause)}</span>
-        ${outcomeBadge(episode.outcome)}
-        <span class="when">${took(episode)} · ${ago(episode.began)}</span>
-      </a></li>`)}</ul>` : empty(t("noEpisodes"));
+    ${table(t("Recoveries"), rows.slice(0, 6), "Number Cause", {
+      Cause: (e) => html`${said(e.cause)}<div class="when">${word(e.outcome)} ${took(e)} · ${ago(e.began)}</div>`,
+    })}` : empty(t("noEpisodes"));
   return card(t("Recoveries"), body, html`<a class="more" href="#/history">${t("All episodes")}</a>`);
 }

@@ -4,56 +4,38 @@ import { html, said, sign, span, toDo } from "./parts.js";
 import { order } from "./api.js";
 import { t } from "./texts.js";
 
-const HOURS = [0.5, 1, 2, 4, 8, 24];
-
 // Of each order: the word on its button, and the title of its dialog where that is another.
 const WORDS = {
-  isolate: (a) => [t("Isolate"), t("isolateChip", { n: a.chip })],
-  release: (a) => [t("Release"), t("releaseChip", { n: a.chip })],
-  reset: (a) => [t("Reset"), t("resetChip", { n: a.chip })],
-  resume: (a) => (a.all ? [t("Resume all")] : [t("Resume"), t("resumeName", { name: a.container })]),
-  forget: (a) => [t("Give back"), t("forgetName", { name: a.container })],
-  acknowledge: () => [t("Acknowledge")],
-  maintenance: (a) => [t(a.on ? "Begin maintenance" : "End maintenance")],
+  isolate: ["Isolate", "isolateChip"], release: ["Release", "releaseChip"], reset: ["Reset", "resetChip"],
+  resume: ["Resume", "resumeName"], forget: ["Give back", "forgetName"], acknowledge: ["Acknowledge"],
 };
-const titleOf = ({ what, args }) => WORDS[what](args).at(-1);
+function wordsOf({ what, args }) {
+  if (what === "maintenance") return [args.on ? "Begin maintenance" : "End maintenance"];
+  return what === "resume" && args.all ? ["Resume all"] : WORDS[what];
+}
+const titleOf = (asked) => t(wordsOf(asked).at(-1), asked.args);
 
 export function orderButtons(state, orders, kind = "") {
   // Without the service nothing can be ordered, and an order that is refused for that helps nobody.
   if (!state.session?.orders || state.away) return "";
-  return orders.filter(([what]) => WORDS[what]).map(([what, args]) => html`
-    <button type="button" class=${kind} @click=${() => open(state, what, args)}>${WORDS[what](args)[0]}</button>`);
+  return orders.map(([what, args]) => html`
+    <button type="button" class=${kind} @click=${() => open(state, what, args)}>${t(wordsOf({ what, args })[0])}</button>`);
 }
 
-async function open(state, what, args) {
+const box = () => document.querySelector("dialog");
+
+function open(state, what, args) {
   const more = what === "isolate" ? { reason: "" } : args.on ? { seconds: 4 * 3600 } : {};
-  const asked = state.dialog = { what, args: { ...args, ...more } };
+  state.dialog = { what, args: { ...args, ...more } };
   state.render();
-  document.querySelector("dialog").showModal();
-  await preview(state, asked);
+  box().showModal();
+  preview(state, state.dialog);
 }
 
-async function preview(state, asked) {
+async function sent(state, asked, args, taken) {
   try {
-    // The reason changes nothing of it, and is not there yet.
-    const args = asked.what === "isolate" ? { ...asked.args, reason: "preview" } : asked.args;
-    asked.does = (await order(asked.what, { ...args, preview: true })).does;
+    taken(await order(asked.what, args));
     asked.refusal = null;
-  } catch (refusal) {
-    asked.refusal = refusal;
-  }
-  state.render();
-}
-
-async function give(state, event) {
-  event.preventDefault();
-  const asked = state.dialog;
-  asked.busy = true;
-  state.render();
-  try {
-    await order(asked.what, asked.args);
-    document.querySelector("dialog").close();
-    state.tell(t("givenLine", { text: titleOf(asked) }));
   } catch (refusal) {
     asked.refusal = refusal;
     if (refusal.status === 401) state.over();
@@ -62,9 +44,22 @@ async function give(state, event) {
   state.render();
 }
 
+function preview(state, asked) {
+  // The reason changes nothing of it, and is not there yet.
+  const reason = asked.what === "isolate" ? { reason: "preview" } : {};
+  sent(state, asked, { ...asked.args, ...reason, preview: true }, ({ does }) => { asked.does = does; });
+}
+
+function give(state, event) {
+  event.preventDefault();
+  const asked = state.dialog;
+  asked.busy = true;
+  state.render();
+  sent(state, asked, asked.args, () => { box().close(); state.tell(t("givenLine", { text: titleOf(asked) })); });
+}
+
 export function dialogView(state) {
   const asked = state.dialog;
-  const close = () => document.querySelector("dialog").close();
   const closed = () => { state.dialog = null; state.render(); };
   return html`<dialog aria-labelledby="asked" @close=${closed}>${asked ? html`
     <form @submit=${(event) => give(state, event)}>
@@ -81,17 +76,17 @@ export function dialogView(state) {
         <small id="help">${t("reasonHelp")}</small></label>` : ""}
       ${asked.what === "maintenance" && asked.args.on ? html`<label>${t("It ends by itself after")}
         <select name="hours" @change=${(event) => { asked.args.seconds = Number(event.target.value) * 3600; preview(state, asked); }}>
-          ${HOURS.map((n) => html`<option value=${n} ?selected=${asked.args.seconds === n * 3600}>${n < 1 ? t("min", { n: n * 60 }) : t("h", { n })}</option>`)}
+          ${[0.5, 1, 2, 4, 8, 24].map((n) => html`<option value=${n} ?selected=${asked.args.seconds === n * 3600}>${n < 1 ? t("min", { n: n * 60 }) : t("h", { n })}</option>`)}
         </select></label>` : ""}
       <div class="buttons">
-        <button type="button" class="quiet" @click=${close}>${t("Cancel")}</button>
+        <button type="button" class="quiet" @click=${() => box().close()}>${t("Cancel")}</button>
         <button type="submit" class="do" ?disabled=${asked.busy || Boolean(asked.refusal) || !asked.does}>${t("Give the order")}</button>
       </div>
     </form>` : ""}</dialog>`;
 }
 
 const refused = (refusal) => html`
-  <div class="refused">${sign("bad", 18)}<div><strong>${t("This cannot be done")}</strong>
+  <div class="refused bad">${sign("bad", 18)}<div><strong>${t("This cannot be done")}</strong>
     <p>${said(refusal.message)}</p>
     ${refusal.hint && html`<p>${toDo(refusal.hint)}</p>`}
     ${refusal.mistakes.map((text) => html`<p>${said(text)}</p>`)}</div></div>`;

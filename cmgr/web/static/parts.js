@@ -22,16 +22,14 @@ export function when(at) {
 
 export const time = (at) => (at ? html`<time datetime=${at} title=${whole.format(new Date(at))}>${when(at)}</time>` : nothing);
 
+const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 export function span(seconds) {
-  const s = Math.max(0, seconds);
-  if (s < 1) return t("ms", { n: Math.round(s * 1000) });
-  if (s < 10) return t("s", { n: s.toFixed(1) });
-  if (s < 60) return t("s", { n: Math.round(s) });
-  const pair = (n, big, rest, small) => t(big, { n }) + (rest ? ` ${t(small, { n: rest })}` : "");
-  const minutes = Math.floor(s / 60), hours = Math.floor(s / 3600);
-  if (hours < 1) return pair(minutes, "min", minutes < 10 ? Math.round(s - minutes * 60) % 60 : 0, "s");
-  if (hours < 24) return pair(hours, "h", minutes - hours * 60, "min");
-  return pair(Math.floor(hours / 24), "d", hours % 24, "h");
+  if (seconds < 1) return t("ms", { n: Math.round(Math.max(0, seconds) * 1000) });
+  if (seconds < 10) return t("s", { n: seconds.toFixed(1) });
+  const s = Math.round(seconds) || 0, at = UNITS.findIndex(([, length]) => s >= length);
+  const [unit, length] = UNITS.at(at), [small, part] = UNITS[at + 1] || ["s", Infinity], n = Math.floor(s / length);
+  const rest = small === "s" && n >= 10 ? 0 : Math.floor((s % length) / part);
+  return t(unit, { n }) + (rest ? ` ${t(small, { n: rest })}` : "");
 }
 
 // Counts down and up in whole seconds: a text that changes ten times a second cannot be read.
@@ -55,7 +53,7 @@ export function ranges(numbers) {
     if (last && last[1] === n - 1) last[1] = n;
     else found.push([n, n]);
   }
-  return found.map(([a, b]) => (a === b ? `${a}` : `${a}–${b}`)).join(", ");
+  return found.map(([a, b]) => (a === b ? a : `${a}–${b}`)).join(", ");
 }
 
 // What the service says, in its own language.
@@ -92,24 +90,32 @@ export const page = (title, ...body) => html`<section class="title"><h1>${title}
 
 export const empty = (text) => html`<p class="empty">${text}</p>`;
 
+// The tone of each word, whatever it tells of: a phase, chip, container, appliance, fault, line or outcome.
+const TONES = {
+  well: "good", healthy: "good", running: "good", ready: "good", resuming: "good", recovered: "good", cleared: "good", closed: "good", result: "good", "at home": "good",
+  draining: "warn", unhealthy: "warn", degraded: "warn", isolated: "warn", isolation: "warn", warning: "warn",
+  RestartRequest: "warn", RestartBusiness: "warn", FreeRestartNPU: "warn",
+  resetting: "bad", reset: "bad", faulty: "bad", "not well": "bad", failed: "bad", down: "bad", away: "bad", active: "bad", fault: "bad", critical: "bad",
+  "lost in the reset": "bad", RestartNPU: "bad", SeparateNPU: "bad",
+  verifying: "busy", "in a reset": "busy", stopping: "busy", starting: "busy", settling: "busy", halting: "busy", opened: "busy", action: "busy", "under way": "busy",
+  waiting: "held", held: "held", halted: "held", hold: "held", phase: "info",
+};
+export const toneOf = (name) => TONES[name] || "calm";
+export const word = (name) => badge(toneOf(name), t(name));
+
 export function chipState(chip, ring) {
-  if (chip.isolated) return ["warn", "isolated"];
-  if (["resetting", "verifying"].includes(ring?.phase)) return ["busy", "in a reset"];
-  if (!chip.healthy) return ["bad", chip.faults.length ? "faulty" : "not well"];
-  return ["good", "well"];
+  if (chip.isolated) return "isolated";
+  if (["resetting", "verifying"].includes(ring?.phase)) return "in a reset";
+  return chip.healthy ? "well" : chip.faults.length ? "faulty" : "not well";
 }
 
-const OUTCOME = { recovered: "good", cleared: "good", isolated: "warn", failed: "bad", "under way": "busy" };
-export const outcomeBadge = (outcome) => badge(OUTCOME[outcome] || "calm", t(outcome));
-
-// Measurements have many names; the page shows these four where there are any.
-const first = (m, names) => names.map((name) => m?.[name]).find((value) => typeof value === "number");
-export function readings(m) {
-  return {
-    temperature: first(m, ["temperature_celsius", "chip_celsius"]),
-    load: first(m, ["aicore_percent", "ai_core_percent", "gpu_percent", "npu_percent", "utilisation_percent"]),
-    memory: first(m, ["hbm_used_megabytes", "memory_used_megabytes", "ddr_used_megabytes"]),
-    memoryAll: first(m, ["hbm_megabytes", "memory_megabytes", "ddr_megabytes"]),
-    power: first(m, ["power_watts"]),
-  };
-}
+// Measurements have many names; the page shows these where there are any.
+const MEASURED = {
+  temperature: ["temperature_celsius", "chip_celsius"],
+  load: ["aicore_percent", "ai_core_percent", "gpu_percent", "npu_percent", "utilisation_percent"],
+  memory: ["hbm_used_megabytes", "memory_used_megabytes", "ddr_used_megabytes"],
+  memoryAll: ["hbm_megabytes", "memory_megabytes", "ddr_megabytes"],
+  power: ["power_watts"],
+};
+export const readings = (m = {}) => Object.fromEntries(Object.entries(MEASURED).map(([name, keys]) =>
+  [name, keys.map((key) => m[key]).find((value) => typeof value === "number")]));
