@@ -35,6 +35,8 @@ class Jobs:
         self._put = put
         self._resync, self._tick = resync, tick
         self._drift = drift
+        # Now, and not when they begin: a clock that is set in between is set for them, too.
+        self._known = drift()
         self._lock = threading.Lock()
         """Held to begin and to end, which may come at once."""
         self._closed = threading.Event()
@@ -67,7 +69,7 @@ class Jobs:
             self._scheduler.shutdown(wait=False)
 
     def _mind_the_clock(self) -> None:
-        known = self._drift()
+        known = self._known
         while not self._closed.wait(LOOK_SECONDS):
             now = self._drift()
             if abs(now - known) > STEP:
