@@ -37,7 +37,7 @@ def world(systemd: Systemd) -> Iterator[SystemdWorld]:
 
 
 @pytest.fixture
-def serve(on_docker: Install, containers: Containers, world: SystemdWorld) -> Serve:
+def serve(on_docker: Install, containers: Containers, world: SystemdWorld) -> Iterator[Serve]:
     """Install a service, and an instance of a template unit that runs a container on chip 0.
 
     `more`: options of `docker run` beside its name; `unit`: settings of the unit.
@@ -50,7 +50,9 @@ def serve(on_docker: Install, containers: Containers, world: SystemdWorld) -> Se
         eventually(lambda: alive(containers), why="its container runs")
         return service
 
-    return made
+    yield made
+    # One that systemd starts again and again would be found by the next test.
+    world.stop(key(LLM))
 
 
 def run(containers: Containers, more: str) -> str:
