@@ -51,7 +51,7 @@ def serve(on_docker: Install, containers: Containers, world: SystemdWorld) -> It
         return service
 
     yield made
-    # One that systemd starts again and again would be found by the next test.
+    # A unit that systemd starts again and again would be found by the next test.
     world.stop(key(LLM))
 
 
