@@ -5,7 +5,6 @@ it has subscribed. After a reset it resets nothing for 30 s, so that each recove
 """
 
 import os
-import signal
 import subprocess
 import threading
 import time
@@ -23,7 +22,7 @@ from bench.cases.storm import PART as STORM
 from bench.records import PATIENCE, Records, of
 from bench.report.figures import Figure, quantile, said
 from bench.report.pictures import FIRST_STOP, RECOVERY
-from bench.service import BOOT_SECONDS, RESET_SECONDS, cpu_seconds, forget_peak, memory
+from bench.service import BOOT_SECONDS, RESET_SECONDS, cpu_seconds, end, forget_peak, memory
 from bench.site import Site
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.build import Workshop
@@ -70,7 +69,7 @@ class Rival:
             self.process = subprocess.Popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, cwd=self._folder
             )
-        self._stack.callback(self._end)
+        self._stack.callback(end, self.process)
         try:
             self._wait_until_it_knows(subscriptions, began)
         except BaseException:
@@ -94,14 +93,6 @@ class Rival:
         self._stack.close()
         if error is not None:
             error.add_note(f"the reference's output ends: {self._said()}")
-
-    def _end(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(10)
 
     def _said(self) -> str:
         return (self._folder / "output").read_text(errors="replace")[-2000:]
@@ -206,9 +197,7 @@ def _idle(site: Site, program: str, machine: Standin) -> Theirs:
     with Rival(site, program, machine, "ringRecover") as rival:
         threading.Event().wait(idle.SETTLE)
         pid = rival.process.pid
-        began, cpu = time.monotonic(), cpu_seconds(pid)
-        threading.Event().wait(idle.SECONDS)
-        share = (cpu_seconds(pid) - cpu) / (time.monotonic() - began) * 100
+        share = idle.processor(pid, idle.SECONDS)
         return {
             f"{idle.PART_IDLE}: processor": share,
             f"{idle.PART_IDLE}: memory (RSS)": memory(pid),

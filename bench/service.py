@@ -133,12 +133,7 @@ class Service:
         return [sys.executable, "-m", "bench.child", str(self.config), str(writing)], (writing,)
 
     def _end(self) -> None:
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(10)
+        end(self.process)
         assert self.process.stdin is not None
         self.process.stdin.close()
 
@@ -190,6 +185,16 @@ class Service:
         """Return what the process has written to files so far."""
         lines = Path(f"/proc/{self.process.pid}/io").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("wchar:"))
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Tell the process to end, and end it where it does not."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(10)
 
 
 def cpu_seconds(pid: int) -> float:

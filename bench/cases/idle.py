@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.records import of
 from bench.report.figures import Figure, quantile
-from bench.service import Service, cmgr
+from bench.service import Service, cmgr, cpu_seconds
 from bench.site import Site
 
 CHIPS, CONTAINERS = 16, 64
@@ -30,7 +30,7 @@ def run(site: Site) -> list[Figure]:
     with service:
         settle(service)
         written = service.written_bytes()
-        share = processor(service, SECONDS)
+        share = processor(service.process.pid, SECONDS)
         idle = [
             Figure(PART_IDLE, "processor", share, "% of a core", 0.5, 1, "0.37 % (8 containers)"),
             Figure(PART_IDLE, "memory (RSS)", service.memory(), "MB", 40, 1, "26.3 MB (8 containers)"),
@@ -46,11 +46,11 @@ def settle(*services: Service) -> None:
     threading.Event().wait(SETTLE)
 
 
-def processor(service: Service, seconds: float) -> float:
+def processor(pid: int, seconds: float) -> float:
     """Return what share of a core, in %, it uses for so many seconds."""
-    began, cpu = time.monotonic(), service.cpu_seconds()
+    began, cpu = time.monotonic(), cpu_seconds(pid)
     threading.Event().wait(seconds)
-    return (service.cpu_seconds() - cpu) / (time.monotonic() - began) * 100
+    return (cpu_seconds(pid) - cpu) / (time.monotonic() - began) * 100
 
 
 def on_library(site: Site, library: Path, part: str, chips: str, most: float) -> list[Figure]:
@@ -58,7 +58,7 @@ def on_library(site: Site, library: Path, part: str, chips: str, most: float) ->
     plan = site.plan(CHIPS, CHIPS, "ringRecover", CONTAINERS, library=str(library))
     with site.service(plan) as service:
         settle(service)
-        share = processor(service, SECONDS)
+        share = processor(service.process.pid, SECONDS)
         return [
             Figure(part, "start to READY", service.ready_after * 1000, "ms", 1500),
             Figure(part, f"idle, {CHIPS} {chips}: processor", share, "% of a core", most),

@@ -87,7 +87,7 @@ def _measured(site: Site, chips: int, containers: int, notes: int = 0) -> Size:
     with Service(folder, plan) as service:
         status = quantile(_status(service), 0.5)
         settle(service)
-        idle = processor(service, IDLE_SECONDS)
+        idle = processor(service.process.pid, IDLE_SECONDS)
         first = quantile([cycle.first_stop * 1000 for cycle in cycles], 0.5)
         return Size(first, status, service.ready_after * 1000, idle, service.memory())
 
