@@ -21,7 +21,8 @@ from bench.weather import REAL
 from cmgr.service.door.client import order
 from tests.fakes.dcmi import build, hosts
 from tests.fakes.dcmi.standin import Standin
-from tests.fakes.disk.slow_disk import CannotBuild, SlowDisk
+from tests.fakes.disk.slow_disk import SlowDisk
+from tests.fakes.workshop import CannotBuild
 
 CALL_SECONDS, SYNC_SECONDS, READ_SECONDS = 5.0, 0.5, 2.0
 PART = "Slow worlds: 8 chips, 8 containers"
@@ -88,7 +89,7 @@ def _slow_driver(site: Site) -> list[Figure]:
     """Return nothing where there is no compiler."""
     try:
         workshop = build.Workshop()
-    except build.CannotBuild:
+    except CannotBuild:
         return []
     with closing(workshop), ExitStack() as stack:
         machine = Standin(workshop.place("one")).create(hosts.host_910b_infer(CHIPS))

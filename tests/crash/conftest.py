@@ -11,9 +11,10 @@ import pytest
 from tests.crash.matrix import Matrix
 from tests.crash.trial import Trial
 from tests.crash.worlds import PLACES, Chips, Layout, Place, Simulated, Stock
-from tests.fakes.clock.wallclock import CannotBuild, WallClock
+from tests.fakes.clock.wallclock import WallClock
 from tests.fakes.dcmi.fixtures import ascend, workshop
 from tests.fakes.nvml.fixtures import gpu_workshop, nvidia
+from tests.fakes.workshop import CannotBuild
 
 __all__ = ["ascend", "gpu_workshop", "nvidia", "workshop"]
 

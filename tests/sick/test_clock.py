@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.fakes.clock.wallclock import CannotBuild, WallClock
+from tests.fakes.clock.wallclock import WallClock
+from tests.fakes.workshop import CannotBuild
 from tests.sick.lively_dockerd import LivelyDockerd
 from tests.sick.wellbeing import recovered, survived
 from tests.support.figures import Figures

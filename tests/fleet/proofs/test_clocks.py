@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.clock.wallclock import CannotBuild, WallClock
+from tests.fakes.clock.wallclock import WallClock
+from tests.fakes.workshop import CannotBuild
 from tests.fleet.proofs.trio import Mortal, Trio, trio
 from tests.support.daemons.etcd import Cluster
 from tests.support.figures import Figures
