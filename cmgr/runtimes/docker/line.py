@@ -124,7 +124,7 @@ class Adapter(HTTPAdapter):
     def __init__(self, line: Line) -> None:
         super().__init__()
         # The pool hands options that it does not know on to its connections.
-        self._pool = _Pool("localhost", maxsize=1, line=line)
+        self.pool = _Pool("localhost", maxsize=1, line=line)
 
     def get_connection_with_tls_context(
         self,
@@ -133,15 +133,15 @@ class Adapter(HTTPAdapter):
         proxies: Mapping[str, str] | None = None,
         cert: tuple[str, str] | str | None = None,
     ) -> ConnectionPool:
-        return self._pool
+        return self.pool
 
     def get_connection(self, url: str | bytes, proxies: Mapping[str, str] | None = None) -> ConnectionPool:
         """Serve requests older than 2.32."""
-        return self._pool
+        return self.pool
 
     def request_url(self, request: requests.PreparedRequest, proxies: Mapping[str, str] | None) -> str:
         return request.path_url
 
     def close(self) -> None:
-        self._pool.close()
+        self.pool.close()
         super().close()
