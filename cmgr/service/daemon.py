@@ -96,6 +96,9 @@ def run(config: Config, reload: Reload | None = None, look: "Callable[[], shapes
     """
     # Before the first file or directory is made.
     os.umask(0o027)
+    # A thread that waits for its turn has it after so many seconds. As Python has it, 0.005, a stop that could go out
+    # waits for the end of the step that ordered it.
+    sys.setswitchinterval(0.0005)
     try:
         log = logs.set_up(config.log.level, config.log.file)
     except OSError as error:
