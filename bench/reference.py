@@ -22,7 +22,7 @@ from bench.cases.storm import PART as STORM
 from bench.records import PATIENCE, Records, of
 from bench.report.figures import Figure, quantile, said
 from bench.report.pictures import FIRST_STOP, RECOVERY
-from bench.service import BOOT_SECONDS, RESET_SECONDS, cpu_seconds, end, forget_peak, memory
+from bench.service import BOOT_SECONDS, RESET_SECONDS, SETTLE, cpu_seconds, end, forget_peak, memory
 from bench.site import Site
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.build import Workshop
@@ -195,7 +195,7 @@ def _idle(site: Site, program: str, machine: Standin) -> Theirs:
             subscribed.append(rival.subscribed_after)
             known.append(rival.known_after)
     with Rival(site, program, machine, "ringRecover") as rival:
-        threading.Event().wait(idle.SETTLE)
+        threading.Event().wait(SETTLE)
         pid = rival.process.pid
         share = idle.processor(pid, idle.SECONDS)
         return {

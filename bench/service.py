@@ -21,6 +21,7 @@ from cmgr.service.door.client import get
 RESET_SECONDS = 0.2
 BOOT_SECONDS = 0.3
 PRETENDED_STOP, PRETENDED_START = "100ms", "240ms"
+SETTLE = 2.0
 GROUP = "tp"
 """The group of pretended containers over a fleet."""
 
@@ -153,6 +154,11 @@ class Service:
     def phases(self) -> Counter[str]:
         """Return how many rings are in each phase."""
         return Counter(ring["phase"] for ring in self.status()["rings"])
+
+    def settle(self) -> None:
+        """Wait until nothing happens any more, and nothing is left to do of its start."""
+        self.until(self.all_well, "be idle")
+        time.sleep(SETTLE)
 
     def until(self, true: Callable[[], bool], why: str, within: float = 60.0) -> None:
         """Return when it is true. Raises `TimeoutError`."""

@@ -58,7 +58,7 @@ def _cycles(site: Site, machine: Standin, strategy: str, stopped: int) -> list[C
 def _service(site: Site, machine: Standin, strategy: str, stack: ExitStack) -> tuple[Service, Records]:
     plan = site.plan(CHIPS, CHIPS, strategy, CHIPS, library=str(machine.library))
     service, records = site.timed(plan, stack)
-    stack.enter_context(service)
+    stack.enter_context(service).settle()
     return service, records
 
 
@@ -123,7 +123,6 @@ def _untold(site: Site, machine: Standin) -> list[Figure]:
 def _storm(site: Site, machine: Standin) -> list[Figure]:
     with ExitStack() as stack:
         service, records = _service(site, machine, "singleRecover", stack)
-        idle.settle(service)
         rss = service.memory()
         service.forget_peak()
         began = time.monotonic()

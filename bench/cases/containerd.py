@@ -39,6 +39,7 @@ def _cycles(site: Site, plan: Plan, stopped: int) -> list[Cycle]:
     with ExitStack() as stack:
         records = Records()
         service = stack.enter_context(Service(site.new_folder(), plan, records))
+        service.settle()
         return [recovery(service, records, n % CHIPS, stopped) for n in range(COUNT)]
 
 

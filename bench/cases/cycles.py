@@ -45,7 +45,7 @@ def run(site: Site) -> list[Figure]:
 def _cycles(site: Site, strategy: str, ring: int, stopped: int) -> list[Cycle]:
     with ExitStack() as stack:
         service, records = site.timed(site.plan(CHIPS, ring, strategy, CHIPS), stack)
-        stack.enter_context(service)
+        stack.enter_context(service).settle()
         return [recovery(service, records, n % CHIPS, stopped) for n in range(COUNT)]
 
 

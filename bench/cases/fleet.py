@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.cases.idle import CHIPS as IDLE_CHIPS
-from bench.cases.idle import CONTAINERS, SECONDS, settle
+from bench.cases.idle import CONTAINERS, SECONDS
 from bench.records import Call, Records, of
 from bench.report.figures import Figure, quantile
 from bench.service import GROUP, Plan, Seat, Service
@@ -147,10 +147,12 @@ def _cost(site: Site, cluster: Cluster) -> list[Figure]:
     more = []
     for _ in range(PAIRS):
         with site.service(plan) as alone, site.service(seated) as member:
-            settle(alone, member)
+            alone.settle()
+            member.settle()
             more.append(member.memory() - alone.memory())
     with site.service(plan) as alone, site.service(seated) as member:
-        settle(alone, member)
+        alone.settle()
+        member.settle()
         before, used = alone.cpu_seconds(), member.cpu_seconds()
         threading.Event().wait(SECONDS)
         share = (member.cpu_seconds() - used - (alone.cpu_seconds() - before)) / SECONDS * 100

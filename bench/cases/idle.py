@@ -16,7 +16,6 @@ CHIPS, CONTAINERS = 16, 64
 SECONDS = 61.0
 """Longer than a resync's period, so that there is one in it wherever it falls."""
 
-SETTLE = 2.0
 STARTS, COMMANDS = 10, 20
 PART_IDLE = f"Idle: {CHIPS} chips, {CONTAINERS} containers"
 PART_TIMES = "Times that people wait"
@@ -28,7 +27,7 @@ def run(site: Site) -> list[Figure]:
     with service:
         pass  # Only a life that makes the database needs what makes it, and its memory.
     with service:
-        settle(service)
+        service.settle()
         written = service.written_bytes()
         share = processor(service.process.pid, SECONDS)
         idle = [
@@ -37,13 +36,6 @@ def run(site: Site) -> list[Figure]:
             Figure(PART_IDLE, "written to disk", service.written_bytes() - written, "bytes", 0, 1),
         ]
         return [*idle, *_commands(service), *_starts(site)]
-
-
-def settle(*services: Service) -> None:
-    """Wait until nothing happens in them any more."""
-    for service in services:
-        service.until(service.all_well, "be idle")
-    threading.Event().wait(SETTLE)
 
 
 def processor(pid: int, seconds: float) -> float:
@@ -57,7 +49,7 @@ def on_library(site: Site, library: Path, part: str, chips: str, most: float) ->
     """Measure a service on the chips of this library. `chips`: what they are called; `most`: % of a core."""
     plan = site.plan(CHIPS, CHIPS, "ringRecover", CONTAINERS, library=str(library))
     with site.service(plan) as service:
-        settle(service)
+        service.settle()
         share = processor(service.process.pid, SECONDS)
         return [
             Figure(part, "start to READY", service.ready_after * 1000, "ms", 1500),

@@ -51,7 +51,7 @@ def _machine(workshop: Workshop, gpus: tuple[FakeGpu, ...], release: int) -> Sta
 def _service(site: Site, machine: Standin, strategy: str, stack: ExitStack) -> tuple[Service, Records]:
     plan = site.plan(CHIPS, CHIPS, strategy, CHIPS, library=str(machine.library))
     service, records = site.timed(plan, stack)
-    stack.enter_context(service)
+    stack.enter_context(service).settle()
     return service, records
 
 
@@ -81,7 +81,6 @@ def _times(what: str, values: Sequence[float]) -> list[Figure]:
 def _storm(site: Site, machine: Standin) -> list[Figure]:
     with ExitStack() as stack:
         service, records = _service(site, machine, "singleRecover", stack)
-        idle.settle(service)
         rss = service.memory()
         service.forget_peak()
         began = time.monotonic()

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from bench.cases.cycles import recovery
-from bench.cases.idle import processor, settle, wall
+from bench.cases.idle import processor, wall
 from bench.records import Records
 from bench.report.figures import Figure, quantile
 from bench.service import Plan, Service, cmgr
@@ -86,7 +86,7 @@ def _measured(site: Site, chips: int, containers: int, notes: int = 0) -> Size:
         cycles = [recovery(service, records, n % chips, containers // chips) for n in range(EPISODES)]
     with Service(folder, plan) as service:
         status = quantile(_status(service), 0.5)
-        settle(service)
+        service.settle()
         idle = processor(service.process.pid, IDLE_SECONDS)
         first = quantile([cycle.first_stop * 1000 for cycle in cycles], 0.5)
         return Size(first, status, service.ready_after * 1000, idle, service.memory())

@@ -4,7 +4,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench import weather
-from bench.cases.idle import settle
 from bench.records import Records, of
 from bench.report.figures import Figure
 from bench.service import Service
@@ -19,7 +18,7 @@ def run(site: Site) -> list[Figure]:
     with ExitStack() as stack:
         service, records = site.timed(site.plan(CHIPS, 1, "singleRecover", CHIPS), stack)
         stack.enter_context(service)
-        settle(service)
+        service.settle()
         rss, cpu, stored = service.memory(), service.cpu_seconds(), service.stored_bytes()
         service.forget_peak()
         service.order("storm")
