@@ -229,9 +229,8 @@ class Service:
             self._inbox.put(RuntimeFound(runtime.name))
             runtime.watch(self._take)
 
-    def _put_job(self, fact: Fact) -> None:
-        if isinstance(fact, Resync):
-            self._find_runtimes()
+    def _resync(self, fact: Resync) -> None:
+        self._find_runtimes()
         self._inbox.put(fact)
 
     def _open_metrics(self) -> MetricsServer | None:
@@ -263,7 +262,7 @@ class Service:
         table = self._routes(reloader, look)
         control = ControlServer(self._config.socket, table, self._log.bug)
         self._loop.observers.append(lambda step: control.tell(step.notes))
-        jobs = Jobs(self._put_job, self._config.resync, self._tick(), self._clock.drift)
+        jobs = Jobs(self._resync, self._config.resync, self._clock.drift)
         self._signals(reloader)
         opened = tuple(self._runtimes.values())
         # Before any event can come: everything else is decided against what this sets up.
@@ -292,7 +291,7 @@ class Service:
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
         Thread(target=_settle, args=(jobs,), name="settle", daemon=True).start()
-        self._loop.run(self._clock, lambda: self._after_each(reloader), self._prune)
+        self._loop.run(self._clock, self._tick(), lambda: self._after_each(reloader, jobs), self._prune)
 
     def _look_for_hangs(self) -> None:
         hangs = Hangs(lambda: self._loop.node, Measuring(self._driver), self._inbox.put, self._clock.now)
@@ -376,8 +375,9 @@ class Service:
     def _fleet_told(self, nodes: bool) -> "group_shapes.Fleet":
         return picture(self._fleet, self._loop.node, self._presence(), self._fleet_seen(), nodes=nodes)
 
-    def _after_each(self, reloader: Reloader) -> None:
+    def _after_each(self, reloader: Reloader, jobs: Jobs) -> None:
         self._notifier.tell("WATCHDOG=1")
+        jobs.look()
         self._tell_ails()
         if self._store.damage != self._damage:
             self._damage = self._store.damage

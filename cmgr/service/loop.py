@@ -55,11 +55,15 @@ class Loop:
         self._send = send
         self._log = log
 
-    def run(self, clock: Clock, after_each: Callable[[], None], prune: Callable[[], None]) -> None:
-        """Serve. `after_each` is called after every batch, `prune` once in a while when nothing else is to do."""
+    def run(self, clock: Clock, tick: timedelta, after_each: Callable[[], None], prune: Callable[[], None]) -> None:
+        """Serve. `after_each` is called after every batch, every `tick` at the least; `prune` once in a while when
+        nothing else is to do.
+        """
         pruned = clock.now()
         while not self._inbox.is_stopped():
-            events = self._inbox.take(next_deadline(self.node, self._at or clock.now()))
+            now = clock.now()
+            due = next_deadline(self.node, self._at or now)
+            events = self._inbox.take(min(due or now + tick, now + tick))
             if self._inbox.is_stopped():
                 self.step(events, send=False)
                 return

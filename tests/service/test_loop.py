@@ -62,7 +62,7 @@ class Site:
         guard = threading.Timer(PATIENCE, self.inbox.stop)
         guard.start()
         try:
-            self.loop.run(self.clock, after_each, lambda: None)
+            self.loop.run(self.clock, timedelta(hours=1), after_each, lambda: None)
         except Done:
             return
         finally:

@@ -75,6 +75,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     made.store.close()
 
 
+HOUR = timedelta(hours=1)
 STRANGER = ContainerKey("sim", "", "stranger")
 STOP = StopContainer(CommandId("stop-1"), "a fault", STRANGER, "stranger", timedelta(seconds=1))
 
@@ -166,7 +167,7 @@ def test_after_the_stop_what_came_is_booked_and_nothing_is_sent(desk: Desk) -> N
     desk.sent.clear()
     desk.inbox.put(FaultReported(ChipId(0), CODE, Assertion.OCCURRED))
     desk.inbox.stop()
-    desk.loop.run(desk.clock, lambda: None, lambda: None)
+    desk.loop.run(desk.clock, HOUR, lambda: None, lambda: None)
     desk.loop.drain()
     assert desk.sent == []
     with open_reader(desk.store.path) as reader:
@@ -179,14 +180,28 @@ def test_deadlines_are_met_without_any_event(desk: Desk) -> None:
     desk.sent.clear()
     desk.step(ContainersListed(asked.id, "sim", error="cannot list: no"))
     assert desk.sent == []
-    desk.clock.at += timedelta(hours=1)
+    desk.clock.at += HOUR
 
     def after_each() -> None:
         raise Done
 
     with suppress(Done):
-        desk.loop.run(desk.clock, after_each, lambda: None)
+        desk.loop.run(desk.clock, HOUR, after_each, lambda: None)
     assert [action for action in desk.sent if isinstance(action, ListContainers)], "it is asked again"
+
+
+def test_it_is_shown_that_the_deciding_thread_lives_though_nothing_happens(desk: Desk) -> None:
+    lived = 0
+
+    def after_each() -> None:
+        nonlocal lived
+        lived += 1
+        if lived == 3:
+            raise Done
+
+    with suppress(Done):
+        desk.loop.run(desk.clock, timedelta(), after_each, lambda: None)
+    assert (lived, desk.sent) == (3, [])
 
 
 def test_old_history_is_pruned_once_in_an_hour_and_only_when_nothing_is_to_do(desk: Desk) -> None:
@@ -207,7 +222,7 @@ def test_old_history_is_pruned_once_in_an_hour_and_only_when_nothing_is_to_do(de
 
     began = desk.clock.at
     desk.inbox.put(Resync())
-    desk.loop.run(desk.clock, after_each, prune)
+    desk.loop.run(desk.clock, HOUR, after_each, prune)
     assert pruned
     assert all(later - earlier > PRUNE_EVERY for earlier, later in zip([began, *pruned], pruned, strict=False))
 

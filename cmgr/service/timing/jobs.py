@@ -1,4 +1,4 @@
-"""The periodic jobs, and the times of the calendar. A job does nothing but put a fact.
+"""The periodic job, and the times of the calendar.
 
 APScheduler is loaded where it is used: it looks through whatever is installed for parts of it.
 """
@@ -10,38 +10,32 @@ from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError
 from cmgr.model.values.handling.calendar import Moments, shows
-from cmgr.model.values.messages.facts import Fact, Resync, Tick
+from cmgr.model.values.messages.facts import Resync
 
 if TYPE_CHECKING:
     from apscheduler.schedulers.background import BackgroundScheduler
     from apscheduler.triggers.cron import CronTrigger
 
-LOOK_SECONDS = 5.0
-"""How often the system's clock is looked at; a job that it holds up is late by that at most."""
-
 STEP = timedelta(seconds=1)
 
 
 class Jobs:
-    """Puts `Resync` and `Tick` at their intervals, from `start` to `close`.
+    """Puts `Resync` at its interval, from `start` to `close`.
 
     `drift` returns how far the system's clock is ahead of one that nobody sets: APScheduler goes by the system's, and
-    would wait for a day where that was set back by one.
+    would wait for a day where that was set back by one. So somebody has to call `look` once in a while.
     """
 
-    def __init__(
-        self, put: Callable[[Fact], None], resync: timedelta, tick: timedelta, drift: Callable[[], timedelta]
-    ) -> None:
+    def __init__(self, put: Callable[[Resync], None], resync: timedelta, drift: Callable[[], timedelta]) -> None:
         self._put = put
-        self._resync, self._tick = resync, tick
+        self._resync = resync
         self._drift = drift
         # Now, and not when they begin: a clock that is set in between is set for them, too.
         self._known = drift()
         self._lock = threading.Lock()
         """Held to begin and to end, which may come at once."""
-        self._closed = threading.Event()
+        self._closed = False
         self._scheduler: BackgroundScheduler | None = None
-        self._minder = threading.Thread(target=self._mind_the_clock, name="clock", daemon=True)
 
     def start(self) -> None:
         """Begin. Any thread; it takes a while the first time. After `close` it does nothing."""
@@ -52,30 +46,25 @@ class Jobs:
             timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
         )
         scheduler.add_job(self._put, "interval", (Resync(),), seconds=self._resync.total_seconds())
-        scheduler.add_job(self._put, "interval", (Tick(),), seconds=self._tick.total_seconds())
         with self._lock:
-            if not self._closed.is_set():
+            if not self._closed:
                 self._scheduler = scheduler
                 scheduler.start()
-                self._minder.start()
 
     def close(self) -> None:
         """Stop. Safe to repeat."""
         with self._lock:
-            self._closed.set()
-        if self._minder.is_alive():
-            self._minder.join(LOOK_SECONDS)
+            self._closed = True
         if self._scheduler is not None and self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
-    def _mind_the_clock(self) -> None:
-        known = self._known
-        while not self._closed.wait(LOOK_SECONDS):
-            now = self._drift()
-            if abs(now - known) > STEP:
-                known = now
-                for job in self._scheduler.get_jobs() if self._scheduler is not None else ():
-                    job.modify(next_run_time=datetime.now(UTC))
+    def look(self) -> None:
+        """Do the job at once where the system's clock was set. One thread only; a job held up is late until then."""
+        now = self._drift()
+        if abs(now - self._known) > STEP and self._scheduler is not None:
+            self._known = now
+            for job in self._scheduler.get_jobs():
+                job.modify(next_run_time=datetime.now(UTC))
 
 
 def machine_zone() -> tzinfo:

@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 from queue import SimpleQueue
 
+import pytest
+
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.facts import (
     ContainerRemoved,
@@ -51,12 +53,17 @@ def test_a_clock_that_nobody_set_does_not_drift() -> None:
     assert abs(SteadyClock().drift()) < timedelta(seconds=1)
 
 
-def test_when_the_system_clock_was_set_each_job_is_done_at_once() -> None:
+@pytest.mark.parametrize("early", [False, True], ids=["set later", "set while it starts"])
+def test_when_the_system_clock_was_set_the_job_is_done_at_once(*, early: bool) -> None:
     put: SimpleQueue[Fact] = SimpleQueue()
     drifts = iter([timedelta(), -DAY])
-    jobs = Jobs(put.put, HOUR, HOUR, lambda: next(drifts, -DAY))
+    jobs = Jobs(put.put, HOUR, lambda: next(drifts, -DAY))
+    if early:
+        jobs.look()
     jobs.start()
-    assert {type(put.get(timeout=PATIENCE)), type(put.get(timeout=PATIENCE))} == {Resync, Tick}
+    jobs.look()
+    assert put.get(timeout=PATIENCE) == Resync()
+    jobs.look()
     jobs.close()
     jobs.close()
     assert put.empty()
@@ -64,7 +71,7 @@ def test_when_the_system_clock_was_set_each_job_is_done_at_once() -> None:
 
 def test_jobs_that_were_ended_before_they_began_do_nothing() -> None:
     before = set(threading.enumerate())
-    jobs = Jobs(print, HOUR, HOUR, timedelta)
+    jobs = Jobs(print, HOUR, timedelta)
     jobs.close()
     jobs.start()
     assert set(threading.enumerate()) <= before
