@@ -83,13 +83,10 @@ def _sockets(config: Config) -> Mapping[str, Path]:
     return {"docker": Path(config.docker.socket), "containerd": Path(config.containerd.address)}
 
 
-# Imported where they are wanted: Docker's SDK takes 100 ms and 20 MB, containerd's gRPC as much again.
+# Imported where they are wanted: containerd's gRPC takes 100 ms and 20 MB.
 
 
 def _docker(settings: Docker) -> "DockerRuntime":
-    from cmgr.runtimes.docker import small
-
-    small.load()
     from cmgr.runtimes.docker.runtime import DockerRuntime
     from cmgr.runtimes.docker.wire import Limits
 

@@ -7,14 +7,9 @@ cannot be cut while they wait for the first byte. They keep the answer in memory
 import math
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
-
-import requests
-import urllib3
-from requests.adapters import HTTPAdapter
-from urllib3.connectionpool import ConnectionPool
 
 LONGEST = 32 * 2**20
 """So many bytes may an answer have."""
@@ -103,45 +98,3 @@ class _Socket(socket.socket):
         super().sendall(*args, **kwargs)
         then, self.line.after_sending = self.line.after_sending, _nothing
         then()
-
-
-class _Connection(urllib3.connection.HTTPConnection):
-    def __init__(self, *args: Any, line: Line, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._line = line
-
-    def _new_conn(self) -> socket.socket:
-        return self._line.connect()
-
-
-class _Pool(urllib3.HTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class Adapter(HTTPAdapter):
-    """Carries a session's requests, whatever their address, over one line."""
-
-    def __init__(self, line: Line) -> None:
-        super().__init__()
-        # The pool hands options that it does not know on to its connections.
-        self.pool = _Pool("localhost", maxsize=1, line=line)
-
-    def get_connection_with_tls_context(
-        self,
-        request: requests.PreparedRequest,
-        verify: bool | str | None,
-        proxies: Mapping[str, str] | None = None,
-        cert: tuple[str, str] | str | None = None,
-    ) -> ConnectionPool:
-        return self.pool
-
-    def get_connection(self, url: str | bytes, proxies: Mapping[str, str] | None = None) -> ConnectionPool:
-        """Serve requests older than 2.32."""
-        return self.pool
-
-    def request_url(self, request: requests.PreparedRequest, proxies: Mapping[str, str] | None) -> str:
-        return request.path_url
-
-    def close(self) -> None:
-        self.pool.close()
-        super().close()

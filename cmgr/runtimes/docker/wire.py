@@ -1,41 +1,22 @@
 """Docker clients that are ready before they are needed, answer in time, and raise only cmgr's errors."""
 
-import http.client
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import ClassVar
-from urllib.parse import quote
-
-import requests
-import urllib3
-from docker import APIClient
-from docker.errors import APIError, DockerException, NotFound, create_api_error_from_http_exception
 
 from cmgr import listener
-from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown
 from cmgr.frozen import dataclass
 from cmgr.runtimes import following
-from cmgr.runtimes.docker.line import LONGEST, Adapter, Line
+from cmgr.runtimes.docker.line import LONGEST, Line
+from cmgr.runtimes.docker.sdk import APIError, Client, translated
 
 _SPARE = 32
 """So many clients are kept when they come back; more are closed."""
 
 _OLDEST = "1.24"
 """The oldest version of Docker's interface that the SDK speaks."""
-
-_UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
-"""Errors of the SDK when an answer is no JSON, or of another shape than it knows."""
-
-_FOREIGN = (
-    requests.RequestException,
-    urllib3.exceptions.HTTPError,
-    http.client.HTTPException,
-    DockerException,
-    OSError,
-    *_UNREADABLE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,62 +38,6 @@ class Limits(following.Limits):
     longest_delay: float = 5.0
 
     IN_PROPORTION: ClassVar = ("look", "list", "update", "start", "leftover", "after_grace", "opens", "silence")
-
-
-class Client:
-    """The SDK's client on a line of its own. One thread at a time."""
-
-    def __init__(self, line: Line, version: str) -> None:
-        self.line = line
-        self.version = version
-        # The line keeps the time; the SDK's own is for each read, and here past any call's.
-        self.api = APIClient(base_url=f"unix://{line.path}", version=version, timeout=1_000_000)
-        self.api.trust_env = False  # It would look for a proxy and a netrc file at each request.
-        self._adapter = Adapter(line)
-        self.api.mount("http+docker://", self._adapter)
-
-    def stop(self, id_: str, seconds: int) -> int:
-        """Ask Docker to stop the container and return the status: 304 when it was down. Raises what the SDK does."""
-        # The SDK's own stop() does not tell 304 from 204, and requests needs five times as long to send it as urllib3:
-        # of eight stops that was what the last one waited for.
-        path = f"/v{self.version}/containers/{quote(id_, safe='')}/stop?t={seconds}"
-        answer = self._adapter.pool.urlopen("POST", path, retries=False, redirect=False, preload_content=False)
-        if answer.status >= http.HTTPStatus.BAD_REQUEST:
-            asked = requests.Request("POST", self._address(path)).prepare()
-            _checked(self._adapter.build_response(asked, answer))
-        answer.read()
-        answer.release_conn()
-        return answer.status
-
-    def exec_start(self, exec_id: str) -> requests.Response:
-        """Begin a command inside of a container and return the stream of its output. Raises what the SDK does."""
-        # The SDK's own exec_start() waits for the output without an end.
-        address = self._address(f"/v{self.version}/exec/{quote(exec_id, safe='')}/start")
-        return _checked(self.api.post(address, json={"Detach": False, "Tty": False}, stream=True))
-
-    def events(self, since: str, until: str = "") -> requests.Response:
-        """Open Docker's stream of container events. Raises what the SDK does."""
-        # The SDK's own events() gives up at the first malformed event.
-        params = {"since": since, "until": until, "filters": _FILTERS}
-        return _checked(self.api.get(self._address(f"/v{self.version}/events"), params=params, stream=True))
-
-    def _address(self, path: str) -> str:
-        return f"{self.api.base_url}{path}"
-
-
-# Podman filters by its own words for what it then tells in Docker's: died, cleanup, remove.
-_FILTERS = (
-    '{"type":["container"],"event":["create","start","kill","die","stop","pause","unpause","update","rename","destroy",'
-    '"health_status","died","cleanup","remove"]}'
-)
-
-
-def _checked(response: requests.Response) -> requests.Response:
-    try:
-        response.raise_for_status()
-    except requests.HTTPError as exc:
-        create_api_error_from_http_exception(exc)
-    return response
 
 
 class Clients:
@@ -193,41 +118,3 @@ class Clients:
             self._free.append(client)
         else:
             client.api.close()
-
-
-@contextmanager
-def translated(what: str, seconds: float, line: Line) -> Iterator[None]:
-    """Turn what the SDK and the libraries under it raise into cmgr's errors.
-
-    Their own texts are left out of the cause: they say the address and little else.
-    """
-    try:
-        yield
-    except NotFound as exc:
-        # Podman says the same of a request that it does not know: to change a restart policy, in podman 4.3.
-        gone = "no such" in _said(exc).lower()
-        raise (ContainerGone if gone else ContainerError)(f"cannot {what}: {_said(exc)}") from None
-    except APIError as exc:
-        raise ContainerError(f"cannot {what}: {_said(exc)}") from None
-    except _FOREIGN as exc:
-        raise _meaning(f"cannot {what}", exc, seconds, line) from None
-
-
-def _said(error: APIError) -> str:
-    text = error.explanation or f"Docker answered with status {error.status_code}"
-    return str(text)[:500]
-
-
-def _meaning(what: str, error: Exception, seconds: float, line: Line) -> ContainerError:
-    if line.over():
-        return RuntimeAils(f"{what}: Docker did not answer within {round(seconds, 1):g} s")
-    if line.room < 0:
-        return ContainerError(f"{what}: Docker's answer is longer than cmgr takes")
-    if line.refused:
-        hint = "see `systemctl status docker`, and [docker] socket in the configuration"
-        return RuntimeDown(f"{what}: nothing answers at {line.path}: {line.refused}", hint=hint)
-    if isinstance(error, _UNREADABLE):
-        return ContainerError(f"{what}: Docker's answer cannot be read")
-    if isinstance(error, DockerException):
-        return ContainerError(f"{what}: {error}")
-    return following.Broken(f"{what}: Docker closed the connection")
