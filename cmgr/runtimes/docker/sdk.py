@@ -1,4 +1,7 @@
-"""Docker's SDK, on a line of cmgr's: requests that end in time, and errors in cmgr's words."""
+"""Docker's SDK, on a line of cmgr's: requests that end in time, and errors in cmgr's words.
+
+Loaded by the first request and not before: it takes 100 ms, and nobody has to wait for it to hear of faults.
+"""
 
 # ruff: noqa: E402 - what the SDK calls through is loaded small before it, see `_load`.
 

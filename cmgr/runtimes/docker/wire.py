@@ -4,13 +4,15 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cmgr import listener
 from cmgr.frozen import dataclass
 from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import LONGEST, Line
-from cmgr.runtimes.docker.sdk import APIError, Client, translated
+
+if TYPE_CHECKING:
+    from cmgr.runtimes.docker.sdk import Client
 
 _SPARE = 32
 """So many clients are kept when they come back; more are closed."""
@@ -51,11 +53,13 @@ class Clients:
         self._closed = False
 
     @contextmanager
-    def use(self, what: str, seconds: float, line: Line | None = None) -> Iterator[Client]:
+    def use(self, what: str, seconds: float, line: Line | None = None) -> "Iterator[Client]":
         """Lend a client for calls that take so many seconds in all; on a `line` of the caller's, a new one.
 
         Their errors come out as `ContainerGone`, `RuntimeDown` or `ContainerError`: "cannot `what`: …".
         """
+        from cmgr.runtimes.docker.sdk import APIError, translated
+
         client = self._pop() if line is None else None
         own = line is None
         line = client.line if client is not None else line or Line(self.path)
@@ -98,13 +102,15 @@ class Clients:
         self._closed = True
         self.forget()
 
-    def _pop(self) -> Client | None:
+    def _pop(self) -> "Client | None":
         try:
             return self._free.pop()
         except IndexError:
             return None
 
-    def _fresh(self, line: Line) -> Client:
+    def _fresh(self, line: Line) -> "Client":
+        from cmgr.runtimes.docker.sdk import Client
+
         if not self._version:
             probe = Client(line, _OLDEST)
             try:
@@ -113,7 +119,7 @@ class Clients:
                 probe.api.close()
         return Client(line, self._version)
 
-    def _give_back(self, client: Client, keep: bool) -> None:
+    def _give_back(self, client: "Client", keep: bool) -> None:
         if keep and not self._closed and client.version == self._version and len(self._free) < _SPARE:
             self._free.append(client)
         else:
