@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def open_store(path: Path) -> "SqliteStore":
     """Open the database to write, made anew where there is none; the caller's thread owns it from now on.
 
-    A damaged file is set aside, which `damage` of the store tells. Blocks up to a second. Raises `StoreBusy`,
+    A damaged file is set aside, which `damage` of the store tells; whether its history is whole, `examine` finds later.
+    Blocks up to a second. Raises `StoreBusy`,
     `StoreTooNew`, `StoreError`.
     """
     # Whoever imports this package for its files only does without the rest: `cmgr status` has no time to lose.
@@ -24,7 +25,7 @@ def open_store(path: Path) -> "SqliteStore":
     lock = files.Lock(path)
     try:
         try:
-            files.examine(path)
+            files.examine(path, but=(files.HISTORY,))
             files.make(path)
             return SqliteStore(path, lock)
         except files.Damaged as exc:

@@ -9,6 +9,7 @@ import fcntl
 import os
 import shlex
 import sqlite3
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -21,6 +22,9 @@ NAME = "cmgr.db"
 
 LEVEL = 3
 """The schema's level that this cmgr writes."""
+
+HISTORY = "notes"
+"""The table that grows to millions of lines: whoever starts has not the time to look at all of it."""
 
 APPLICATION_ID = int.from_bytes(b"cmgr", "big")
 """Stands in the header of every database of cmgr."""
@@ -175,17 +179,38 @@ def level_of(connection: sqlite3.Connection, path: Path) -> int | None:
     return level
 
 
-def examine(path: Path) -> None:
-    """Look at the file without changing it. Raises `Damaged`, `StoreTooNew`, `StoreError`."""
-    try:
+def examine(path: Path, but: Collection[str] = ()) -> None:
+    """Look at the file, but at these tables, without changing it. Raises `Damaged`, `StoreTooNew`, `StoreError`."""
+    with _told_apart(path):
         _refuse_all_but_a_file(path)
         if not path.exists() or path.stat().st_size == 0:
             return
         with contextlib.closing(connect_readonly(path)) as connection:
-            found = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
-            if found != ["ok"]:
-                raise Damaged(f"cannot use {path}: {found[0].splitlines()[-1]}")
+            tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            for what in [f'"{name}"' for name in tables if name not in but] if but else ["1"]:
+                _check(connection, path, what)
             level_of(connection, path)
+
+
+def examine_beside(path: Path) -> None:
+    """Look at all of a file that this process has open to write. Any thread; of a million lines it takes seconds.
+
+    Raises `Damaged`, `StoreError`.
+    """
+    with _told_apart(path), contextlib.closing(_connected(path, "mode=ro")) as connection:
+        _check(connection, path, "1")
+
+
+def _check(connection: sqlite3.Connection, path: Path, what: str) -> None:
+    found = [row[0] for row in connection.execute(f"PRAGMA quick_check({what})")]
+    if found != ["ok"]:
+        raise Damaged(f"cannot use {path}: {found[0].splitlines()[-1]}")
+
+
+@contextlib.contextmanager
+def _told_apart(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (sqlite3.Error, OSError) as exc:
         if is_damage(exc):
             raise Damaged(f"cannot use {path}") from exc

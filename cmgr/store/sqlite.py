@@ -60,13 +60,13 @@ class SqliteStore:
         self._orders: dict[CommandId, history.Order] = {}
         self._ahead = timedelta()
         self._closed = False
+        self._found: files.Damaged | None = None
         self.connection = _connected(path)
         """For who looks at what is done: the one connection there is."""
         try:
             self._make_current(upgrades)
             self._saved, self._sent = self._read()
-            with self._transaction("read") as connection:
-                self._last, self.noted = history.newest(connection)
+            self._last, self.noted = self._newest()
         except BaseException:
             self._disconnect()
             raise
@@ -119,6 +119,9 @@ class SqliteStore:
         try:
             if self._closed:
                 raise files.Damaged(f"cannot save to {self.path}: it could not be begun anew")
+            found, self._found = self._found, None
+            if found is not None:
+                raise found
             self._write_all(node, due, answered)
         except files.Damaged as damaged:
             # The node has all that is held: that must not end with this life because a page of the file is bad.
@@ -145,6 +148,21 @@ class SqliteStore:
         self._saved, self._sent = Node(), frozenset()
         self._last = 0
         self._make_current({})
+
+    def examine(self) -> str:
+        """Look at all of the file, which takes seconds where its history is long. Return what is damaged, if anything.
+
+        The next save sets such a file aside, as if it had met the damage. Any thread. Does not raise: what cannot be
+        read now is met by whoever reads it.
+        """
+        try:
+            files.examine_beside(self.path)
+        except files.Damaged as damaged:
+            self._found = damaged
+            return chain(damaged)
+        except StoreError:
+            pass
+        return ""
 
     def correct(self, ahead: timedelta) -> None:
         """Stamp history by a clock that is so far ahead of the one in `Note.at`, what this life has noted included.
@@ -201,6 +219,13 @@ class SqliteStore:
             if files.kind_of(exc.__cause__) == sqlite3.SQLITE_ERROR:  # A table or a column is not there.
                 raise files.Damaged(exc.message) from exc.__cause__
             raise
+
+    def _newest(self) -> tuple[int, datetime | None]:
+        try:
+            with self._transaction("read") as connection:
+                return history.newest(connection)
+        except (ValueError, TypeError, LookupError) as exc:
+            raise files.Damaged(f"cannot read {self.path}") from exc
 
     def _write(self, connection: sqlite3.Connection, due: Iterable[Change]) -> None:
         for change in due:

@@ -5,7 +5,8 @@ import random
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -74,8 +75,10 @@ def copy(whole: Path, to: Path) -> Path:
 def opened(path: Path) -> tuple[Node, str]:
     """Return what the store says is there and what was damaged, and see that it can be written."""
     with closing(open_store(path)) as store:
-        node, damage = store.load(), store.damage
+        node = store.load()
+        store.examine()
         store.save(Node(), [], [])
+        damage = store.damage
         store.save(SAVED, [], [values.note("after")])
     with closing(open_store(path)) as again:
         assert (again.load(), again.damage) == (SAVED, "")
@@ -106,6 +109,64 @@ def test_a_database_that_is_damaged_or_cut_in_any_page_opens_as_it_was_or_is_set
         aside += bool(damage)
     assert aside > len(hurts) // 2
     figures.add(SECTION, "damages of a database and its log survived", len(hurts))
+
+
+def of_history_only(whole: Path, folder: Path) -> Iterator[Path]:
+    """Yield copies that are damaged in one page each, of no table but the history, and open all the same."""
+    for page in range(whole.stat().st_size // PAGE):
+        path = copy(whole, folder / str(page))
+        zeroed(page * PAGE, PAGE)(path)
+        try:
+            files.examine(path, but=(files.HISTORY,))
+        except files.Damaged:
+            continue
+        with suppress(files.Damaged):
+            files.examine(path)
+            continue
+        with closing(open_store(path)) as store:
+            opens = not store.damage  # The newest line is read at the start.
+        if opens:
+            yield path
+
+
+def test_a_history_that_is_damaged_is_found_behind_the_start(whole: Path, tmp_path: Path, figures: Figures) -> None:
+    damaged = list(of_history_only(whole, tmp_path))
+    assert damaged
+    for path in damaged:
+        with closing(open_store(path)) as store:
+            assert store.load() == SAVED
+            assert "cannot use" in store.examine()
+            store.save(replace(SAVED, serial=SAVED.serial + 1), [], [values.note("after")])
+            assert "was written anew" in store.damage
+            assert not store.examine()
+        with closing(open_store(path)) as again:
+            assert again.load().holds == SAVED.holds
+    figures.add(SECTION, "damages of a database and its log survived", len(damaged))
+
+
+def test_a_service_on_a_damaged_history_says_so_and_holds_what_it_held(
+    install: Install, tmp_path: Path, figures: Figures
+) -> None:
+    service = _with_a_hold(install)
+    service.kill9()
+    with closing(sqlite3.connect(service.database, isolation_level=None)) as stranger:
+        for _ in range(6):
+            columns = "at, kind, episode, outcome, text"
+            stranger.execute(f"INSERT INTO notes ({columns}) SELECT {columns} FROM notes")
+        stranger.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    damaged = next(of_history_only(service.database, pages))
+    shutil.copy(damaged, service.database)
+    service.start()
+    until_told(service, "was damaged, is kept as", "was written anew", "degraded")
+    service.inject(0, LATER, "cleared")
+    service.until_over()
+    found = service.container("one")
+    assert found is not None
+    assert found["status"] == "running"
+    service.terminate()
+    survived(figures, SECTION)
 
 
 @pytest.fixture(scope="module")
