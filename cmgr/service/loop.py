@@ -67,7 +67,11 @@ class Loop:
             if self._inbox.is_stopped():
                 self.step(events, send=False)
                 return
-            self.step(events or [Event(clock.now(), Tick())])
+            # A save that failed is tried again.
+            if not events and (self.trouble or (due is not None and due <= clock.now())):
+                events = [Event(clock.now(), Tick())]
+            if events:
+                self.step(events)
             after_each()
             idle = not len(self._inbox) and any(isinstance(e.fact, Resync) for e in events)
             if idle and clock.now() - pruned > PRUNE_EVERY:

@@ -199,9 +199,28 @@ def test_it_is_shown_that_the_deciding_thread_lives_though_nothing_happens(desk:
         if lived == 3:
             raise Done
 
+    steps: list[Step] = []
+    desk.loop.observers.append(steps.append)
     with suppress(Done):
         desk.loop.run(desk.clock, timedelta(), after_each, lambda: None)
-    assert (lived, desk.sent) == (3, [])
+    assert (lived, desk.sent, steps) == (3, [], [])
+
+
+def test_what_could_not_be_written_is_tried_again_though_nothing_happens(desk: Desk) -> None:
+    desk.store.connection.execute("PRAGMA query_only = ON")
+    desk.step(Restarted(desk.chips, ("sim",)))
+    troubles = [desk.loop.trouble]
+
+    def after_each() -> None:
+        troubles.append(desk.loop.trouble)
+        if not desk.loop.trouble:
+            raise Done
+        desk.store.connection.execute("PRAGMA query_only = OFF")
+
+    with suppress(Done):
+        desk.loop.run(desk.clock, timedelta(), after_each, lambda: None)
+    assert troubles[0]
+    assert troubles[-1] == ""
 
 
 def test_old_history_is_pruned_once_in_an_hour_and_only_when_nothing_is_to_do(desk: Desk) -> None:
