@@ -25,6 +25,9 @@ class SystemdWorld:
     def close(self) -> None:
         self.runtime.close()
         for unit in tuple(self._made):
+            if "@." not in unit:
+                # What has Restart= lives on beyond its file, and becomes an instance of a template of its name.
+                self.stop(key(unit))
             self.remove(key(unit))
 
     def define(self, unit: str, chips: tuple[int, ...] = (0,), **settings: str) -> ContainerKey:

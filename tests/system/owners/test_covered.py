@@ -43,15 +43,20 @@ def serve(on_docker: Install, containers: Containers, world: SystemdWorld) -> It
     `more`: options of `docker run` beside its name; `unit`: settings of the unit.
     """
 
+    services: list[Service] = []
+
     def made(more: str = "--label cmgr.unit=%n", *, unit: dict[str, str] | None = None, **settings: Setting) -> Service:
         service = on_docker({"systemd.bus": world.systemd.socket, **settings})
+        services.append(service)
         world.systemd.define("llm@.service", ExecStart=run(containers, more), **(unit or {}))
         world.start(key(LLM))
         eventually(lambda: alive(containers), why="its container runs")
         return service
 
     yield made
-    # A unit that systemd starts again and again would be found by the next test.
+    # A unit that systemd starts again and again, or that cmgr does, would be found by the next test.
+    for service in services:
+        service.close()
     world.stop(key(LLM))
 
 
