@@ -16,7 +16,7 @@ from tests.support.figures import Figures
 EVERY = os.environ.get("CMGR_CRASH_EVERY") == "1"
 """Whether every point is tried everywhere, and not a sample."""
 
-MOST = 8
+MOST = 4
 """Deaths tried in one world where not all are: each is an episode of a service of its own."""
 
 Ends = tuple[Point, ...]
@@ -96,7 +96,7 @@ def singles(points: Sequence[str]) -> list[Ends]:
 def doubles(points: Sequence[str], count: int, seed: int) -> list[Ends]:
     """Return so many pairs: a death at a point, and another after some of those that the next life passes."""
     draw = random.Random(seed)  # noqa: S311
-    count = count if EVERY else min(count, MOST // 3)
+    count = count if EVERY else min(count, MOST // 2)
     return [(draw.choice(points), draw.randint(1, len(points) // 2)) for _ in range(count)]
 
 

@@ -21,7 +21,7 @@ from tests.support.figures import Figures
 
 pytestmark = pytest.mark.alone
 
-EPISODES = int(os.environ.get("CMGR_SOAK", "250"))
+EPISODES = int(os.environ.get("CMGR_SOAK", "100"))
 SEED = int(os.environ.get("CMGR_SOAK_SEED", "1"))
 PLAN = Plan(chips=16, containers=64, ring=2, runtimes=("docker", "containerd"), faulty=16, labels=True)
 
