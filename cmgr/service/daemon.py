@@ -290,7 +290,7 @@ class Service:
         chips, names = len(self._loop.node.chips), ", ".join(self._runtimes)
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
-        Thread(target=_settle, args=(jobs, self._store, self._inbox.put), name="settle", daemon=True).start()
+        Thread(target=_settle, args=(jobs, self._store, self._inbox.put, self._log), name="settle", daemon=True).start()
         self._loop.run(self._clock, self._tick(), lambda: self._after_each(reloader, jobs), self._prune)
 
     def _look_for_hangs(self) -> None:
@@ -481,9 +481,9 @@ class Service:
         return tuple({"name": each.name, "on": not each.off, "why": each.off or each.deaf} for each in states)
 
 
-def _settle(jobs: Jobs, store: "SqliteStore", put: Callable[[TroubleMet], None]) -> None:
+def _settle(jobs: Jobs, store: "SqliteStore", put: Callable[[TroubleMet], None], log: logs.Log) -> None:
     """Do what nobody has to wait for when the service begins."""
-    jobs.start()
+    jobs.start(log.warn)
     # The first fault has to wait for no compiler.
     frozen.finish()
     # Objects that live now live to the end: the collector need not look at them again and again.

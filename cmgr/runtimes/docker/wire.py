@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from cmgr import listener
+from cmgr.errors import RuntimeDown
 from cmgr.frozen import dataclass
 from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import LONGEST, Line
@@ -58,8 +59,10 @@ class Clients:
 
         Their errors come out as `ContainerGone`, `RuntimeDown` or `ContainerError`: "cannot `what`: …".
         """
-        from cmgr.runtimes.docker.sdk import APIError, translated
-
+        try:
+            from cmgr.runtimes.docker.sdk import APIError, translated
+        except (ImportError, OSError) as exc:  # There may be no file descriptor left.
+            raise RuntimeDown(f"cannot {what}: Docker's SDK cannot be loaded: {exc}") from exc
         client = self._pop() if line is None else None
         own = line is None
         line = client.line if client is not None else line or Line(self.path)

@@ -4,6 +4,7 @@ APScheduler is loaded where it is used: it looks through whatever is installed f
 """
 
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from apscheduler.triggers.cron import CronTrigger
 
 STEP = timedelta(seconds=1)
+
+AGAIN = 1.0
+"""Seconds after which it is tried again to load APScheduler."""
 
 
 class Jobs:
@@ -37,19 +41,29 @@ class Jobs:
         self._closed = False
         self._scheduler: BackgroundScheduler | None = None
 
-    def start(self) -> None:
-        """Begin. Any thread; it takes a while the first time. After `close` it does nothing."""
-        from apscheduler.schedulers.background import BackgroundScheduler
+    def start(self, warn: Callable[[str], None]) -> None:
+        """Begin. Any thread; it takes a while, until a file can be opened. After `close` it does nothing."""
+        while not self._begun(warn):
+            time.sleep(AGAIN)
 
-        # misfire_grace_time: APScheduler would skip a run that is more than a second late.
-        scheduler = BackgroundScheduler(
-            timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
-        )
-        scheduler.add_job(self._put, "interval", (Resync(),), seconds=self._resync.total_seconds())
-        with self._lock:
-            if not self._closed:
-                self._scheduler = scheduler
-                scheduler.start()
+    def _begun(self, warn: Callable[[str], None]) -> bool:
+        try:
+            from apscheduler.schedulers.background import BackgroundScheduler
+
+            # misfire_grace_time: APScheduler would skip a run that is more than a second late.
+            scheduler = BackgroundScheduler(
+                timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
+            )
+            # APScheduler loads more of itself for it.
+            scheduler.add_job(self._put, "interval", (Resync(),), seconds=self._resync.total_seconds())
+            with self._lock:
+                if not self._closed:
+                    scheduler.start()
+                    self._scheduler = scheduler
+        except (ImportError, OSError, LookupError) as error:
+            warn(f"cannot begin to look regularly how everything is: {error}")
+            return self._closed
+        return True
 
     def close(self) -> None:
         """Stop. Safe to repeat."""

@@ -1,5 +1,6 @@
 """A system clock that was set: moments that runtimes tell by it, and jobs that wait by it."""
 
+import sys
 import threading
 from dataclasses import replace
 from datetime import timedelta
@@ -18,6 +19,7 @@ from cmgr.model.values.messages.facts import (
     Tick,
 )
 from cmgr.model.values.services.containers import Exit
+from cmgr.service.timing import jobs as timing
 from cmgr.service.timing.clock import SteadyClock, history_ends, steadied
 from cmgr.service.timing.jobs import Jobs
 from tests.model.builders import T0, container
@@ -60,7 +62,7 @@ def test_when_the_system_clock_was_set_the_job_is_done_at_once(*, early: bool) -
     jobs = Jobs(put.put, HOUR, lambda: next(drifts, -DAY))
     if early:
         jobs.look()
-    jobs.start()
+    jobs.start(print)
     jobs.look()
     assert put.get(timeout=PATIENCE) == Resync()
     jobs.look()
@@ -69,11 +71,29 @@ def test_when_the_system_clock_was_set_the_job_is_done_at_once(*, early: bool) -
     assert put.empty()
 
 
+def test_jobs_begin_when_what_they_need_can_be_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "AGAIN", 0.01)
+    monkeypatch.setitem(sys.modules, "apscheduler.schedulers.background", None)
+    put: SimpleQueue[Fact] = SimpleQueue()
+    said: list[str] = []
+
+    def warn(text: str) -> None:
+        said.append(text)
+        if len(said) == 2:
+            monkeypatch.delitem(sys.modules, "apscheduler.schedulers.background")
+
+    jobs = Jobs(put.put, timedelta(milliseconds=10), timedelta)
+    jobs.start(warn)
+    assert put.get(timeout=PATIENCE) == Resync()
+    jobs.close()
+    assert len(said) == 2
+
+
 def test_jobs_that_were_ended_before_they_began_do_nothing() -> None:
     before = set(threading.enumerate())
     jobs = Jobs(print, HOUR, timedelta)
     jobs.close()
-    jobs.start()
+    jobs.start(print)
     assert set(threading.enumerate()) <= before
 
 
