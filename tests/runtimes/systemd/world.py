@@ -26,7 +26,7 @@ class SystemdWorld:
         self.runtime.close()
         for unit in tuple(self._made):
             if "@." not in unit:
-                # What has Restart= lives on beyond its file, and becomes an instance of a template of its name.
+                # One with Restart= lives on beyond its file, and becomes an instance of a template of its name.
                 self.stop(key(unit))
             self.remove(key(unit))
 
