@@ -61,7 +61,7 @@ def loaded_when_ready(home: Home, runtime: str, *words: str) -> set[str]:
 def test_the_service_is_ready_without_what_it_needs_later_or_never(home: Home) -> None:
     home.configure(f'docker.socket = "{home.folder}/nobody.sock"')
     names = loaded_when_ready(home, "docker")
-    assert {"docker", "requests", "loguru", "cmgr.service"} <= names
+    assert {"loguru", "cmgr.service"} <= names
     later = {"apscheduler"}
     never = {"typer", "sqlalchemy", "grpc", "prometheus_client", "charset_normalizer", "starlette", "uvicorn"}
     assert names.isdisjoint(later | never)
