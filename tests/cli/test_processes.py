@@ -40,7 +40,9 @@ import os, sys
 from cmgr.service.systemd import Notifier
 def tell(self, *words):
     if "READY=1" in words:
-        print(*{".".join(name.split(".")[:depth]) for name in sys.modules for depth in (1, 2)})
+        # Docker's SDK may just be loaded, which marks what is to be left out with None.
+        names = [name for name, module in tuple(sys.modules.items()) if module is not None]
+        print(*{".".join(name.split(".")[:depth]) for name in names for depth in (1, 2)})
         sys.stdout.flush()
         os._exit(0)
 Notifier.tell = tell
