@@ -66,7 +66,8 @@ class SqliteStore:
         try:
             self._make_current(upgrades)
             self._saved, self._sent = self._read()
-            self._last, self.noted = self._newest()
+            with self._reading() as connection:
+                self._last, self.noted = history.newest(connection)
         except BaseException:
             self._disconnect()
             raise
@@ -208,22 +209,22 @@ class SqliteStore:
 
     def _read(self) -> tuple[Node, frozenset[CommandId]]:
         try:
-            with self._transaction("read") as connection:
+            with self._reading() as connection:
                 # Read whole: a cursor that met a bad row and lives on in the error would keep the file open.
                 node = rows.node_of(lambda query: connection.execute(query).fetchall())
                 sent = connection.execute("SELECT id FROM commands").fetchall()
                 return node, frozenset(CommandId(row["id"]) for row in sent)
-        except (ValueError, TypeError, LookupError) as exc:
-            raise files.Damaged(f"cannot read {self.path}") from exc
         except StoreError as exc:
             if files.kind_of(exc.__cause__) == sqlite3.SQLITE_ERROR:  # A table or a column is not there.
                 raise files.Damaged(exc.message) from exc.__cause__
             raise
 
-    def _newest(self) -> tuple[int, datetime | None]:
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """Let rows be read; one that is none of ours is damage."""
         try:
             with self._transaction("read") as connection:
-                return history.newest(connection)
+                yield connection
         except (ValueError, TypeError, LookupError) as exc:
             raise files.Damaged(f"cannot read {self.path}") from exc
 
