@@ -161,10 +161,7 @@ def test_a_service_on_a_damaged_history_says_so_and_holds_what_it_held(
     service.start()
     until_told(service, "was damaged, is kept as", "was written anew", "degraded")
     service.inject(0, LATER, "cleared")
-    service.until_over()
-    found = service.container("one")
-    assert found is not None
-    assert found["status"] == "running"
+    _starts_what_it_held(service)
     service.terminate()
     survived(figures, SECTION)
 
@@ -221,6 +218,13 @@ def _with_a_hold(install: Install) -> Service:
     return service
 
 
+def _starts_what_it_held(service: Service) -> None:
+    service.until_over()
+    found = service.container("one")
+    assert found is not None
+    assert found["status"] == "running"
+
+
 @pytest.mark.parametrize("after", [1.0, 0.9])
 def test_a_service_goes_on_from_what_a_cut_log_still_tells(install: Install, after: float, figures: Figures) -> None:
     service = _with_a_hold(install)
@@ -231,10 +235,7 @@ def test_a_service_goes_on_from_what_a_cut_log_still_tells(install: Install, aft
     service.until_phase("waiting")
     service.inject(0, LATER, "cleared")
     service.until_said("is over: cleared")
-    service.until_over()
-    found = service.container("one")
-    assert found is not None
-    assert found["status"] == "running"
+    _starts_what_it_held(service)
     service.terminate()
     survived(figures, SECTION)
 
@@ -254,10 +255,7 @@ def test_a_database_that_is_damaged_under_a_running_service_is_written_anew_and_
     service.start()
     for chip in (0, 4):
         service.inject(chip, LATER, "cleared")
-    service.until_over()
-    found = service.container("one")
-    assert found is not None
-    assert found["status"] == "running"
+    _starts_what_it_held(service)
     assert service.status()["service"]["state"] == "degraded", "the damage is told until somebody has seen to it"
     assert service.cmgr("acknowledge", "--all").code == 0
     assert service.status()["service"]["state"] == "ready"
