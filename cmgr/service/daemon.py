@@ -262,7 +262,7 @@ class Service:
         table = self._routes(reloader, look)
         control = ControlServer(self._config.socket, table, self._log.bug)
         self._loop.observers.append(lambda step: control.tell(step.notes))
-        jobs = Jobs(self._resync, self._config.resync, self._clock.drift)
+        jobs = Jobs(self._resync, self._config.resync, self._clock.drift())
         self._signals(reloader)
         opened = tuple(self._runtimes.values())
         # Before any event can come: everything else is decided against what this sets up.
@@ -377,20 +377,21 @@ class Service:
 
     def _after_each(self, reloader: Reloader, jobs: Jobs) -> None:
         self._notifier.tell("WATCHDOG=1")
-        jobs.look()
+        drift = self._clock.drift()
+        jobs.look(drift)
         self._tell_ails()
         if self._store.damage != self._damage:
             self._damage = self._store.damage
             self._inbox.put(_damaged(self._damage))
         self._around.look(self._loop.node, self._troubles(), self._clock.now())
-        self._correct_history()
+        self._correct_history(drift)
         if (openings := self._timetable.changed()) is not None:
             self._inbox.put(CalendarRead(openings))
         reloader.serve()
 
-    def _correct_history(self) -> None:
+    def _correct_history(self, drift: timedelta) -> None:
         try:
-            self._store.correct(self._clock.drift())
+            self._store.correct(drift)
         except StoreError as error:
             self._log.warn(chain(error))
 

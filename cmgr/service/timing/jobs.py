@@ -26,16 +26,15 @@ AGAIN = 1.0
 class Jobs:
     """Puts `Resync` at its interval, from `start` to `close`.
 
-    `drift` returns how far the system's clock is ahead of one that nobody sets: APScheduler goes by the system's, and
-    would wait for a day where that was set back by one. So somebody has to call `look` once in a while.
+    `drift`: how far the system's clock is ahead of one that nobody sets. APScheduler goes by the system's, and would
+    wait for a day where that was set back by one. So somebody has to call `look` once in a while.
     """
 
-    def __init__(self, put: Callable[[Resync], None], resync: timedelta, drift: Callable[[], timedelta]) -> None:
+    def __init__(self, put: Callable[[Resync], None], resync: timedelta, drift: timedelta) -> None:
         self._put = put
         self._resync = resync
-        self._drift = drift
         # Now, and not when they begin: a clock that is set in between is set for them, too.
-        self._known = drift()
+        self._known = drift
         self._lock = threading.Lock()
         """Held to begin and to end, which may come at once."""
         self._closed = False
@@ -72,11 +71,10 @@ class Jobs:
         if self._scheduler is not None and self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
-    def look(self) -> None:
+    def look(self, drift: timedelta) -> None:
         """Do the job at once where the system's clock was set. One thread only; a job held up is late until then."""
-        now = self._drift()
-        if abs(now - self._known) > STEP and self._scheduler is not None:
-            self._known = now
+        if abs(drift - self._known) > STEP and self._scheduler is not None:
+            self._known = drift
             for job in self._scheduler.get_jobs():
                 job.modify(next_run_time=datetime.now(UTC))
 

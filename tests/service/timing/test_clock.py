@@ -58,14 +58,13 @@ def test_a_clock_that_nobody_set_does_not_drift() -> None:
 @pytest.mark.parametrize("early", [False, True], ids=["set later", "set while it starts"])
 def test_when_the_system_clock_was_set_the_job_is_done_at_once(*, early: bool) -> None:
     put: SimpleQueue[Fact] = SimpleQueue()
-    drifts = iter([timedelta(), -DAY])
-    jobs = Jobs(put.put, HOUR, lambda: next(drifts, -DAY))
+    jobs = Jobs(put.put, HOUR, timedelta())
     if early:
-        jobs.look()
+        jobs.look(-DAY)
     jobs.start(print)
-    jobs.look()
+    jobs.look(-DAY)
     assert put.get(timeout=PATIENCE) == Resync()
-    jobs.look()
+    jobs.look(-DAY)
     jobs.close()
     jobs.close()
     assert put.empty()
@@ -82,7 +81,7 @@ def test_jobs_begin_when_what_they_need_can_be_loaded_again(monkeypatch: pytest.
         if len(said) == 2:
             monkeypatch.delitem(sys.modules, "apscheduler.schedulers.background")
 
-    jobs = Jobs(put.put, timedelta(milliseconds=10), timedelta)
+    jobs = Jobs(put.put, timedelta(milliseconds=10), timedelta())
     jobs.start(warn)
     assert put.get(timeout=PATIENCE) == Resync()
     jobs.close()
@@ -91,7 +90,7 @@ def test_jobs_begin_when_what_they_need_can_be_loaded_again(monkeypatch: pytest.
 
 def test_jobs_that_were_ended_before_they_began_do_nothing() -> None:
     before = set(threading.enumerate())
-    jobs = Jobs(print, HOUR, timedelta)
+    jobs = Jobs(print, HOUR, timedelta())
     jobs.close()
     jobs.start(print)
     assert set(threading.enumerate()) <= before
