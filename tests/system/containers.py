@@ -72,8 +72,6 @@ class Containers:
         self.dockerd = dockerd
         self.names: list[str] = []
         self._client = dockerd.client()
-        # A daemon goes on making a container whose client was killed. It would be in the way of this test's resets.
-        self._clear()
         self._since = 0.0
         self._began: dict[str, str] = {}
 
@@ -198,12 +196,9 @@ class Containers:
     def close(self) -> None:
         if not self.dockerd.running():
             self.dockerd.start()
-        self._clear()
-        self._client.close()
-
-    def _clear(self) -> None:
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(self._remove, [row["Id"] for row in self._client.containers(all=True)]))
+        self._client.close()
 
     def _remove(self, id_: str) -> None:
         with closing(self.dockerd.client()) as client, suppress(NotFound):
