@@ -79,6 +79,9 @@ class Inbox:
 
     def _key(self, fact: Fact) -> Hashable:
         match fact:
+            case ContainerSeen() if fact.container.exit is not None:
+                # It is not told once more by a container that is gone, or lives again: no later word takes its place.
+                return ("end", fact.container.key)
             case ContainerSeen():
                 return ("container", fact.container.key)
             case ContainerRemoved():

@@ -25,7 +25,7 @@ from cmgr.model.values.messages.facts import (
     Resync,
     Tick,
 )
-from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.service.inbox import BATCH, Inbox
 from cmgr.service.timing.clock import SteadyClock
 from tests.support.waiting import PATIENCE
@@ -54,8 +54,8 @@ def fault(chip: int, number: int = 0, assertion: Assertion = OCCURRED, module: s
     return FaultReported(ChipId(chip), f"{0x80000000 + number:08X}", assertion, module)
 
 
-def seen(name: str, run: str) -> ContainerSeen:
-    return ContainerSeen(Container(ContainerKey("docker", "", name), name, run=run))
+def seen(name: str, run: str, end: Exit | None = None) -> ContainerSeen:
+    return ContainerSeen(Container(ContainerKey("docker", "", name), name, run=run, running=end is None, exit=end))
 
 
 def taken(inbox: Inbox) -> list[Fact]:
@@ -115,6 +115,21 @@ def test_only_the_newest_word_about_a_container_is_kept_in_its_own_place(inbox: 
     for fact in (seen("a", "1"), seen("b", "1"), Tick(), seen("a", "2"), gone):
         inbox.put(fact)
     assert taken(inbox) == [Tick(), seen("a", "2"), gone]
+
+
+def test_how_a_container_ended_is_not_lost_when_it_is_gone_or_lives_again_by_then(inbox: Inbox) -> None:
+    crash = Exit(1, T0, asked=False)
+    gone = ContainerRemoved(ContainerKey("docker", "", "b"))
+    for fact in (seen("a", "1"), seen("a", "1", crash), seen("a", "2"), seen("b", "1"), seen("b", "1", crash), gone):
+        inbox.put(fact)
+    assert taken(inbox) == [seen("a", "1", crash), seen("a", "2"), seen("b", "1", crash), gone]
+
+
+def test_of_many_lives_the_last_end_is_kept(inbox: Inbox) -> None:
+    for life in range(100):
+        inbox.put(seen("a", str(life)))
+        inbox.put(seen("a", str(life), Exit(1, T0 + timedelta(seconds=life), asked=False)))
+    assert taken(inbox) == [seen("a", "99"), seen("a", "99", Exit(1, T0 + timedelta(seconds=99), asked=False))]
 
 
 def test_ticks_resyncs_and_readings_are_asked_for_once(inbox: Inbox) -> None:
