@@ -19,6 +19,14 @@ KERNEL = "linux.uml"
 INIT = Path(__file__).with_name("init.sh")
 
 
+_REGISTERS_PANIC = "put_fp_registers"
+"""Where Linux before 6.13 dies in user mode with its first program: it restores fewer registers than AMX has."""
+
+
+class UnfitProcessor(CannotRun):
+    """This processor has registers of which this user-mode Linux does not know. No setup of the machine helps."""
+
+
 class Machine:
     """Boots from one disk as often as it is told to. Commands run one after the other, as root."""
 
@@ -40,15 +48,16 @@ class Machine:
             subprocess.run(["mke2fs", "-q", "-t", "ext4", "-F", str(folder / name)], check=True, timeout=PATIENCE)
 
     def boot(self) -> None:
-        """Switch it on, and wait until it takes commands. Raises `CannotRun`."""
-        (self.share / "up").unlink(missing_ok=True)
+        """Switch it on, and wait until it takes commands. Raises `CannotRun`, and `UnfitProcessor` of that."""
+        up = self.share / "up"
+        up.unlink(missing_ok=True)
         words = [
             KERNEL, "mem=512M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
             f"ubd0={self._folder / 'disk'}", f"ubd1={self._folder / 'chips'}",
             "con=null", "con0=fd:0,fd:1", f"init={INIT}", f"share={self.share}",
         ]  # fmt: skip
         with (self._folder / "console").open("ab") as console:
-            self._process = subprocess.Popen(
+            process = self._process = subprocess.Popen(
                 words,
                 stdin=subprocess.PIPE,
                 stdout=console,
@@ -56,11 +65,14 @@ class Machine:
                 start_new_session=True,
                 env={**os.environ, "TMPDIR": str(self._folder)},
             )
-        try:
-            eventually((self.share / "up").exists, why="it is up")
-        except AssertionError as exc:
+        with suppress(AssertionError):
+            eventually(lambda: up.exists() or process.poll() is not None, why="it is up")
+        if not up.exists():
             self.cut()
-            raise CannotRun(f"user-mode Linux does not boot here: {self.console()[-600:]}") from exc
+            said = self.console()
+            if _REGISTERS_PANIC in said:
+                raise UnfitProcessor("user-mode Linux of this release does not know this processor's AMX registers")
+            raise CannotRun(f"user-mode Linux does not boot here: {said[-600:]}")
 
     def console(self) -> str:
         """Return what its lives have said so far."""
