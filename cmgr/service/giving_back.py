@@ -19,7 +19,7 @@ from cmgr.drivers import open_driver
 from cmgr.errors import CmgrError, ContainerGone, chain
 from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId, ChipReport
-from cmgr.model.values.faults import FaultCode, Level, Severity
+from cmgr.model.values.faults import FaultCode, Level, severity_of
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node, known_runtimes, units_known
@@ -122,8 +122,7 @@ def _ill(node: Node, report: ChipReport) -> str:
     if not report.booted:
         return f"chip {chip} has not booted"
     for fault in report.faults:
-        severity = Severity(fault.severity) if fault.severity in set(Severity) else None
-        level = node.catalog.judge(FaultCode(fault.code), severity).level
+        level = node.catalog.judge(FaultCode(fault.code), severity_of(fault.severity)).level
         if level >= Level.RestartRequest and not node.policy.levels[level].observe:
             return f"chip {chip} reports {fault.code} ({level.name})"
     return ""

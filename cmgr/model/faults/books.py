@@ -18,6 +18,7 @@ from cmgr.model.values.faults import (
     Handling,
     Level,
     Severity,
+    severity_of,
 )
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.commands import NoteKind
@@ -42,7 +43,7 @@ def fault_reported(turn: Turn, fact: FaultReported) -> None:
         return
     if code is None:
         return  # A driver may tell of events that are no faults.
-    severity = Severity(fact.severity) if fact.severity in set(Severity) else None
+    severity = severity_of(fact.severity)
     key, over = FaultKey(code, fact.module), fact.assertion is Assertion.CLEARED
     lasting = any(f.active and not f.momentary for f in _known(turn, fact.chip, key))
     if times := fact.earlier if over else 1 + fact.earlier:

@@ -8,7 +8,7 @@ from cmgr.model.faults.isolation import track_clean
 from cmgr.model.scope import used_chips
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipReport
-from cmgr.model.values.faults import UNKNOWN_MODULE, FaultClass, FaultCode, FaultKey, Severity
+from cmgr.model.values.faults import UNKNOWN_MODULE, FaultClass, FaultCode, FaultKey, Severity, severity_of
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.handling.policy import look_again_after
 from cmgr.model.values.messages.facts import ReadNeeded, RingRead
@@ -62,7 +62,7 @@ def _reconcile(turn: Turn, report: ChipReport, issued: datetime) -> None:
     for reported in report.faults:
         code = normal_code(reported.code)
         if code is not None:
-            told[code] = Severity(reported.severity) if reported.severity in set(Severity) else None
+            told[code] = severity_of(reported.severity)
     known = list(known_faults(turn.node, report.chip))
     for fault in known:
         listed = fault.fault_class is not FaultClass.REPORTED and not fault.momentary

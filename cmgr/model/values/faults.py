@@ -93,6 +93,14 @@ class Severity(IntEnum):
     critical = 3
 
 
+_SEVERITIES = frozenset(Severity)
+
+
+def severity_of(told: int | None) -> Severity | None:
+    """Return what the driver's number means; None where it gives none, or one that means nothing."""
+    return Severity(told) if told in _SEVERITIES else None
+
+
 class Assertion(StrEnum):
     """Whether an event says that its fault came, went, or happened in a moment."""
 
