@@ -376,7 +376,7 @@ class Service:
         return picture(self._fleet, self._loop.node, self._presence(), self._fleet_seen(), nodes=nodes)
 
     def _after_each(self, reloader: Reloader, jobs: Jobs) -> None:
-        self._notifier.tell("WATCHDOG=1")
+        self._notifier.alive()
         drift = self._clock.drift()
         jobs.look(drift)
         self._tell_ails()

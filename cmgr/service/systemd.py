@@ -1,8 +1,10 @@
 """sd_notify(3): one datagram to the socket that systemd names, no library needed."""
 
 import contextlib
+import math
 import os
 import socket
+import time
 from collections.abc import Mapping
 
 
@@ -15,7 +17,15 @@ class Notifier:
         self._address = "\0" + address[1:] if address.startswith("@") else address
         mine = environ.get("WATCHDOG_PID") in (None, "", str(os.getpid()))
         usec = environ.get("WATCHDOG_USEC", "")
+        self._alive = -math.inf
         self.watchdog_seconds = int(usec) / 1e6 if mine and usec.isdigit() else 0.0
+
+    def alive(self) -> None:
+        """Tell the watchdog, where there is one, as often as it needs that."""
+        now = time.monotonic()
+        if self.watchdog_seconds and now - self._alive >= self.watchdog_seconds / 8:
+            self._alive = now
+            self.tell("WATCHDOG=1")
 
     def tell(self, *words: str) -> None:
         """Send words such as `READY=1`. Never blocks for long, never raises: systemd may be restarting itself."""

@@ -53,7 +53,7 @@ def until_told(systemd: socket.socket, word: str) -> list[str]:
 
 
 def test_systemd_hears_of_the_whole_life(service: Service, systemd: socket.socket) -> None:
-    service.launch({"NOTIFY_SOCKET": str(service.folder / "notify")})
+    service.launch({"NOTIFY_SOCKET": str(service.folder / "notify"), "WATCHDOG_USEC": "30000000"})
     assert until_told(systemd, "READY=1") == [], "nothing comes before READY"
     eventually(lambda: service.status()["service"]["state"] == "ready")
     until_told(systemd, "WATCHDOG=1")

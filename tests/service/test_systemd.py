@@ -48,6 +48,25 @@ def test_a_systemd_that_reads_nothing_holds_nobody_up(systemd: socket.socket) ->
     assert systemd.recv(4096) == b"WATCHDOG=1"
 
 
+def test_the_watchdog_is_fed_as_often_as_it_needs_and_not_at_each_decision(systemd: socket.socket) -> None:
+    name = f"cmgr-test-fed-{os.getpid()}"
+    systemd.bind(f"\0{name}")
+    notifier = Notifier({"NOTIFY_SOCKET": f"@{name}", "WATCHDOG_USEC": "3600000000"})
+    for _ in range(100):
+        notifier.alive()
+    notifier.tell("STATUS=well")
+    assert [systemd.recv(4096), systemd.recv(4096)] == [b"WATCHDOG=1", b"STATUS=well"]
+
+
+def test_no_watchdog_is_fed_where_there_is_none(systemd: socket.socket) -> None:
+    name = f"cmgr-test-unfed-{os.getpid()}"
+    systemd.bind(f"\0{name}")
+    notifier = Notifier({"NOTIFY_SOCKET": f"@{name}"})
+    notifier.alive()
+    notifier.tell("STATUS=well")
+    assert systemd.recv(4096) == b"STATUS=well"
+
+
 @pytest.mark.parametrize(
     ("environment", "seconds"),
     [
