@@ -4,13 +4,16 @@ Rules:
 1. Memory is bounded: facts that say again what is queued already are merged, and beyond a limit per chip its events are
    dropped and a reading of that chip is asked for instead, which finds whatever is still true.
 2. No chip's events delay another's by more than one batch.
-3. A signal handler may call `stop` and `nudge`, and nothing else.
+3. A chip that storms is heard every 10 ms: each step and each save has a price of its own, however much is in it.
+   Everything else is heard at once, with what the storm has brought by then.
+4. A signal handler may call `stop` and `nudge`, and nothing else.
 """
 
 import threading
+from collections import deque
 from collections.abc import Hashable
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 
 from cmgr.frozen import replace
@@ -32,6 +35,12 @@ from cmgr.ports import Clock
 CHIP_LIMIT = 512
 BATCH = 64
 
+STORM = 64
+"""A chip that tells of more faults than these within `_STORM_TIME` storms."""
+
+_STORM_TIME = timedelta(seconds=1)
+_STORM_PAUSE = timedelta(milliseconds=10)
+
 
 class Inbox:
     """Facts go in from any thread, stamped as they come; events come out on one thread."""
@@ -42,6 +51,8 @@ class Inbox:
         self._lock = threading.Lock()
         self._queued: dict[Hashable, Event] = {}
         self._per_chip: dict[ChipId, int] = {}
+        self._told: dict[ChipId, deque[datetime]] = {}
+        self._ripe: datetime | None = None
         self._serial = 0
         # Reentrant, unlike the lock: a signal may come while the same thread is in `put`.
         self._bell: SimpleQueue[None] = SimpleQueue()
@@ -53,17 +64,27 @@ class Inbox:
     def put(self, fact: Fact) -> None:
         """Take the fact in. Never blocks for long, never raises."""
         with self._lock:
-            ring = not self._queued
+            at, first = self._clock.now(), not self._queued
+            waits = isinstance(fact, FaultReported) and self._storms(fact.chip, at)
+            ring = first or (self._ripe is not None and not waits)
+            if ring:
+                self._ripe = at + _STORM_PAUSE if waits else None
             if isinstance(fact, FaultReported):
-                self._put_fault(fact)
+                self._put_fault(fact, at)
             else:
                 key = self._key(fact)
                 self._queued.pop(key, None)
-                self._queued[key] = Event(self._clock.now(), fact)
+                self._queued[key] = Event(at, fact)
         if ring:
             self._bell.put(None)
 
-    def _put_fault(self, fact: FaultReported) -> None:
+    def _storms(self, chip: ChipId, at: datetime) -> bool:
+        told = self._told.setdefault(chip, deque(maxlen=STORM))
+        storms = len(told) == STORM and timedelta() <= at - told[0] < _STORM_TIME
+        told.append(at)
+        return storms
+
+    def _put_fault(self, fact: FaultReported, at: datetime) -> None:
         key = (fact.chip, fact.code, fact.module)
         queued = self._queued.get(key)
         if queued is not None:
@@ -71,11 +92,11 @@ class Inbox:
             self._queued[key] = Event(queued.at, _merged(queued.fact, fact))
         elif self._per_chip.get(fact.chip, 0) < self._chip_limit:
             self._per_chip[fact.chip] = self._per_chip.get(fact.chip, 0) + 1
-            self._queued[key] = Event(self._clock.now(), fact)
+            self._queued[key] = Event(at, fact)
         else:
             self.dropped += 1
             needed = ReadNeeded(fact.chip)
-            self._queued.setdefault(self._key(needed), Event(self._clock.now(), needed))
+            self._queued.setdefault(self._key(needed), Event(at, needed))
 
     def _key(self, fact: Fact) -> Hashable:
         match fact:
@@ -101,14 +122,15 @@ class Inbox:
         """
         while True:
             self._hush()
-            events = self._batch()
+            now, ripe = self._clock.now(), self._ripe
+            events = self._batch() if ripe is None or ripe <= now or self._stopped else []
             if events or self._stopped or self._was_nudged():
                 return events
-            wait = None if until is None else (until - self._clock.now()).total_seconds()
-            if wait is not None and wait <= 0:
+            if until is not None and until <= now:
                 return []
+            wakes = [moment for moment in (until, ripe) if moment is not None]
             with suppress(Empty):
-                self._bell.get(timeout=wait)
+                self._bell.get(timeout=(min(wakes) - now).total_seconds() if wakes else None)
 
     def _hush(self) -> None:
         """Forget what rang so far: the look that follows sees what it rang for."""
@@ -125,6 +147,7 @@ class Inbox:
 
     def _batch(self) -> list[Event]:
         with self._lock:
+            self._ripe = None
             if len(self._queued) <= BATCH:
                 events = list(self._queued.values())
                 self._queued = {}

@@ -26,7 +26,7 @@ from cmgr.model.values.messages.facts import (
     Tick,
 )
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
-from cmgr.service.inbox import BATCH, Inbox
+from cmgr.service.inbox import BATCH, STORM, Inbox
 from cmgr.service.timing.clock import SteadyClock
 from tests.support.waiting import PATIENCE
 
@@ -43,6 +43,16 @@ class Clock:
     def now(self) -> datetime:
         self.looks += 1
         return T0 + timedelta(seconds=self.looks)
+
+
+class Stopwatch:
+    """Time stands still until the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.at = T0
+
+    def now(self) -> datetime:
+        return self.at
 
 
 @pytest.fixture
@@ -169,6 +179,58 @@ def test_one_chip_delays_the_others_by_no_more_than_a_batch() -> None:
     rest = all_taken(inbox)
     numbers = [f.code for f in [*first[:-2], *rest] if isinstance(f, FaultReported)]
     assert numbers == [fault(0, n).code for n in range(4 * BATCH)], "in order, and none lost"
+
+
+@pytest.fixture
+def watch() -> Stopwatch:
+    return Stopwatch()
+
+
+@pytest.fixture
+def stormy(watch: Stopwatch) -> Inbox:
+    """A queue that is empty, in front of which chip 0 has begun to storm."""
+    inbox = Inbox(watch)
+    for number in range(STORM):
+        inbox.put(fault(0, number))
+    assert len(taken(inbox)) == STORM, "what comes before it is a storm is heard at once"
+    return inbox
+
+
+def test_a_chip_that_storms_is_heard_all_at_once_after_a_little_while(stormy: Inbox, watch: Stopwatch) -> None:
+    stormy.put(fault(0, 1001))
+    stormy.put(fault(0, 1002))
+    assert stormy.take(watch.at) == []
+    watch.at += timedelta(milliseconds=10)
+    assert [event.fact for event in stormy.take(watch.at)] == [fault(0, 1001), fault(0, 1002)]
+
+
+@pytest.mark.parametrize("other", [fault(1), Tick(), seen("a", "1")], ids=lambda fact: type(fact).__name__)
+@pytest.mark.parametrize("first", [True, False])
+def test_no_other_word_waits_for_a_storm(stormy: Inbox, watch: Stopwatch, other: Fact, first: bool) -> None:
+    facts = [other, fault(0, 1001)] if first else [fault(0, 1001), other]
+    for fact in facts:
+        stormy.put(fact)
+    assert [event.fact for event in stormy.take(watch.at)] == facts
+
+
+def test_who_waits_for_a_storm_is_woken_by_another_word(stormy: Inbox) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        stormy.put(fault(0, 1001))
+        waiting = pool.submit(stormy.take, None)
+        stormy.put(fault(1))
+        assert [event.fact for event in waiting.result(PATIENCE)] == [fault(0, 1001), fault(1)]
+
+
+def test_a_chip_that_has_calmed_down_is_heard_at_once_again(stormy: Inbox, watch: Stopwatch) -> None:
+    watch.at += timedelta(seconds=1)
+    stormy.put(fault(0, 1001))
+    assert [event.fact for event in stormy.take(watch.at)] == [fault(0, 1001)]
+
+
+def test_what_a_storm_has_brought_is_there_at_the_end(stormy: Inbox) -> None:
+    stormy.put(fault(0, 1001))
+    stormy.stop()
+    assert [event.fact for event in stormy.take(None)] == [fault(0, 1001)]
 
 
 def test_room_is_counted_right_when_only_a_part_is_taken() -> None:
