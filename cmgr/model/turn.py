@@ -36,7 +36,7 @@ LIST_BACKOFF_MAX = timedelta(seconds=10)
 
 
 class Turn:
-    """The node and the commands so far. `at` is the event's time, and the only time there is.
+    """The node and the commands so far. `at` is the time of the event that is taken in, and the only time there is.
 
     `raised`: the codes, by chip, that rules have raised or no longer raise since the turn began.
     """

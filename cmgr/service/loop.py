@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
 from cmgr.frozen import dataclass
 from cmgr.model.invariants import unsafe
-from cmgr.model.reduce import next_deadline, reduce
+from cmgr.model.reduce import decided_together, next_deadline, reduce
 from cmgr.model.values.messages.commands import (
     Action,
+    Command,
     Note,
     PretendFault,
     ResetRing,
@@ -85,15 +86,9 @@ class Loop:
     def step(self, events: Sequence[Event], *, send: bool = True) -> None:
         """Decide on these events, write that down, then act on it."""
         node, actions, notes = self.node, list[Action](), list[Note]()
-        for event in events:
-            self._at = event.at
-            try:
-                node, commands = reduce(node, event)
-            except Exception as error:
-                # A bug in a decision: that event is lost, the resync will find what it meant.
-                self.bugs += 1
-                self._log.bug(f"cannot decide on {type(event.fact).__name__}: please report it", error)
-                continue
+        for together in decided_together(events):
+            self._at = together[-1].at
+            node, commands = self._decide(node, together)
             notes += [c for c in commands if isinstance(c, Note)]
             actions += [c for c in commands if not isinstance(c, Note)]
         written = self._save(node, actions, notes)
@@ -105,6 +100,22 @@ class Loop:
         for note in notes:
             self._log.note(note)
         self._observe(Step(events, before, node, actions, notes))
+
+    def _decide(self, node: Node, events: Sequence[Event]) -> tuple[Node, Sequence[Command]]:
+        try:
+            return reduce(node, *events)
+        except Exception as error:
+            if len(events) == 1:
+                # A bug in a decision: that event is lost, the resync will find what it meant.
+                self.bugs += 1
+                self._log.bug(f"cannot decide on {type(events[0].fact).__name__}: please report it", error)
+                return node, ()
+        # The others of them can be decided on.
+        commands: list[Command] = []
+        for event in events:
+            node, more = self._decide(node, [event])
+            commands += more
+        return node, commands
 
     def _observe(self, step: Step) -> None:
         for observer in [*self.observers]:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from cmgr.errors import ResetRefused, RuntimeDown
 from cmgr.model.faults.escalation import separating
 from cmgr.model.invariants import doubled, stuck, unsafe
-from cmgr.model.reduce import next_deadline, reduce
+from cmgr.model.reduce import decided_together, next_deadline, reduce
 from cmgr.model.scope import handled_faults
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level
@@ -147,11 +147,10 @@ class World:
 
     def _decide(self, batch: Sequence[facts.Fact]) -> tuple[list[Action], list[Note]]:
         commands, notes = list[Action](), list[Note]()
-        for fact in batch:
-            self.machine.now += timedelta(microseconds=100)
+        for together in decided_together([self._event(fact) for fact in batch]):
             before = self.node
-            self.node, decided = reduce(before, facts.Event(self.machine.clock(), fact))
-            self._check_ended_holds(before, fact)
+            self.node, decided = reduce(before, *together)
+            self._check_ended_holds(before, together[-1].fact)
             self._check_reset_first(before)
             self._check_windows(before)
             actions = [c for c in decided if not isinstance(c, Note)]
@@ -173,6 +172,10 @@ class World:
             self.closed += 1
             self._check_nothing_is_lost()
         return commands, notes
+
+    def _event(self, fact: facts.Fact) -> facts.Event:
+        self.machine.now += timedelta(microseconds=100)
+        return facts.Event(self.machine.clock(), fact)
 
     def _check_network(self, action: Action) -> None:
         """Nothing that needs the network is started where cmgr knows that the link is down."""

@@ -129,6 +129,31 @@ def test_a_decision_that_meets_a_bug_costs_that_event_alone(desk: Desk) -> None:
     assert [ring.phase for ring in desk.loop.node.rings.values()] == [Phase.LISTING]
 
 
+def test_faults_that_come_together_are_decided_on_together(desk: Desk) -> None:
+    desk.step(Restarted(desk.chips, ("sim",)))
+    began = desk.clock.at
+    minor, grave = (
+        FaultReported(ChipId(0), "9A000001", Assertion.ONCE, severity=1),
+        FaultReported(ChipId(0), CODE, Assertion.OCCURRED),
+    )
+    soon = timedelta(milliseconds=1)
+    desk.loop.step([Event(began, minor), Event(began + soon, grave), Event(began + 2 * soon, minor)])
+    (ring,) = desk.loop.node.rings.values()
+    (fault,) = desk.loop.node.faults[ChipId(0)].values()
+    assert (ring.phase, ring.began) == (Phase.LISTING, began + 2 * soon)
+    assert (fault.since, fault.count) == (began + soon, 1), "each is booked for its own time"
+
+
+def test_of_faults_that_come_together_a_bug_costs_its_own_alone(desk: Desk) -> None:
+    desk.step(Restarted(desk.chips, ("sim",)))
+    nonsense = FaultReported(cast("ChipId", []), CODE, Assertion.OCCURRED)
+    desk.step(
+        FaultReported(ChipId(0), CODE, Assertion.OCCURRED), nonsense, FaultReported(ChipId(1), CODE, Assertion.OCCURRED)
+    )
+    assert [text.partition(":")[0] for text in desk.log.bugs] == ["cannot decide on FaultReported"]
+    assert {chip: len(faults) for chip, faults in desk.loop.node.faults.items()} == {0: 1, 1: 1}
+
+
 def test_everything_is_written_before_anything_is_sent(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     episodes: list[int] = []
