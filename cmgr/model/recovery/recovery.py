@@ -10,7 +10,7 @@ Rules:
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
 from cmgr.model.containers.holding import hold_in_scope
@@ -216,8 +216,7 @@ def _lull(turn: Turn, ring: Ring) -> None:
     """No handled fault is left. Believe it: at once the first time, later the more often it came back."""
     cured = ring.failures > 0 or any(i.since >= ring.began for i in _isolations(turn, ring) if ring.began)
     lulls = tuple(t for t in ring.lulls if turn.at - t < LULL_WINDOW)
-    past = (f for c in ring.chips for f in turn.node.past_faults.get(c, {}).values())
-    cleared = [f.cleared for f in past if f.cleared and f.level.handled] if lulls and not cured else []
+    cleared = _last_cleared(turn.node, ring) if lulls and not cured else []
     if cleared:
         quiet = max(cleared) + backed_off(LULL_FIRST, LULL_MAX, len(lulls))
         if turn.at < quiet:
@@ -226,6 +225,13 @@ def _lull(turn: Turn, ring: Ring) -> None:
             return
     ring = turn.put_ring(replace(ring, lulls=lulls if cured else (*lulls, turn.at), look=None, blocked=None))
     turn.enter(ring, Phase.RESUMING, "no handled fault is left")
+
+
+def _last_cleared(node: Node, ring: Ring) -> list[datetime]:
+    """Return when the latest handled fault of each chip that had one was over; in a storm it has hundreds of others."""
+    past = (reversed([*node.past_faults.get(chip, {}).values()]) for chip in ring.chips)
+    last = (next((f.cleared for f in faults if f.level.handled), None) for faults in past)
+    return [cleared for cleared in last if cleared is not None]
 
 
 def _isolations(turn: Turn, ring: Ring) -> list[Isolation]:
