@@ -109,9 +109,10 @@ class Turn:
             active.pop(key, None)
         if not fault.active or key in past:
             past = dict(past)
-            past.pop(key, None)
+            if past.get(key, fault).cleared != fault.cleared:
+                past.pop(key)  # Of those that are over the last stand last; one that only is spoken of keeps its place.
             if not fault.active:
-                past[key] = fault  # The last one now.
+                past[key] = fault
         self._put_faults(fault.chip, active, past)
 
     def drop_fault(self, fault: Fault) -> None:

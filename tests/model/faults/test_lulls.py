@@ -50,6 +50,22 @@ def test_the_first_time_it_is_believed_at_once_and_later_the_longer_the_more_oft
         assert (cmgr.phase(), cmgr.booked("a").running) == (Phase.HEALTHY, True)
 
 
+def test_the_latest_end_counts_though_an_earlier_one_is_told_of_once_more() -> None:
+    cmgr = Cmgr(container("a", 0))
+    flap(cmgr, 1)
+    cmgr.fault(0, REQUEST, "1")
+    cmgr.fault(0, REQUEST, "2")
+    cmgr.run()
+    cmgr.clears(0, REQUEST, "1")
+    cmgr.wait(0.5)
+    cmgr.clears(0, REQUEST, "2")
+    over = cmgr.now
+    cmgr.wait(0.1)
+    cmgr.clears(0, REQUEST, "1")
+    cmgr.run()
+    assert cmgr.ring().deadline == over + seconds(1)
+
+
 def test_a_fault_that_comes_back_while_it_is_doubted_is_waited_for_again() -> None:
     cmgr = Cmgr(container("a", 0))
     flap(cmgr, 4, pause=5)

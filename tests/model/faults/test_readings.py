@@ -173,8 +173,9 @@ def test_a_storm_of_different_faults_does_not_fill_the_memory() -> None:
     cmgr = Cmgr()
     for number in range(1, books.MOST_REMEMBERED + 100):
         cmgr.tell(facts.FaultReported(ChipId(0), f"{number:X}", Assertion.ONCE, severity=0))
-    assert len(cmgr.node.faults[ChipId(0)]) <= books.MOST_REMEMBERED + 1
-    assert FaultKey(FaultCode("00000001"), "") not in cmgr.node.faults[ChipId(0)]
+    past = cmgr.node.past_faults[ChipId(0)]
+    assert len(past) <= books.MOST_REMEMBERED + 1
+    assert FaultKey(FaultCode("00000001"), "") not in past
 
 
 def test_no_active_fault_is_forgotten_in_a_storm() -> None:
