@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := cmgr tests bench
+# Where Python writes no bytecode (PYTHONDONTWRITEBYTECODE), each service and command of a test would compile all anew.
+COMPILED = $(BIN)/python -m compileall -q -j 0 $(CODE)
 
 NOT_HERE := --ignore=tests/packages --ignore=tests/power
 SIDE_BY_SIDE := -n auto --dist worksteal -m "not alone" $(NOT_HERE)
@@ -43,10 +45,12 @@ check: $(STAMP)
 	$(BIN)/lint-imports
 
 quick: $(STAMP)
+	@$(COMPILED)
 	CMGR_WALKS=$${CMGR_WALKS:-20} CMGR_FUZZ=$${CMGR_FUZZ:-0.2} $(BIN)/pytest $(SIDE_BY_SIDE)
 
 test: $(STAMP)
 	@sh tests/support/install.sh
+	@$(COMPILED)
 	@sh tests/support/again.sh $(BIN)/pytest $(SIDE_BY_SIDE)
 	@sh tests/support/again.sh $(BIN)/pytest $(WAITING)
 
@@ -66,6 +70,7 @@ test-shipped: $(STAMP)
 # What cmgr asks of a daemon, and whole episodes. They are unpacked, not installed.
 test-newest: $(STAMP)
 	@sh tests/support/install.sh
+	@$(COMPILED)
 	@sh tests/support/newest.sh build/newest
 	@PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" sh tests/support/again.sh \
 		$(BIN)/pytest -m "docker or containerd or etcd" tests/runtimes \
