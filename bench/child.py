@@ -12,18 +12,24 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from bench import weather
 from bench.records import Call
 from cmgr.config.load import load
+from cmgr.config.settings import Config
+from cmgr.drivers import open_driver
 from cmgr.drivers.sim.driver import SimDriver
+from cmgr.errors import ConfigError
 from cmgr.model.values.chips import Chip, ChipId, ChipReport
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.ports import ChipDriver, DriverFact, Halt, Injector, Runtime, RuntimeFact
-from cmgr.service.daemon import Service
-from cmgr.service.log import setup as logs
+from cmgr.service.listening import Listening, listen
+
+if TYPE_CHECKING:
+    from cmgr.view import shapes
 
 Note = Callable[[Call], None]
 
@@ -115,22 +121,36 @@ def main() -> int:
     def note(call: Call) -> None:
         os.write(pipe, call.written())
 
-    class Timed(Service):
-        def _open_driver(self) -> ChipDriver:
-            chips = super()._open_driver()
-            timed = TimedDriver(chips, note)
-            if isinstance(chips, SimDriver):
-                threading.Thread(target=_weather, args=(chips, timed, note), name="weather", daemon=True).start()
-            return timed
+    def opened(config: Config, units: Callable[[Collection[str]], Runtime]) -> ChipDriver:
+        chips = open_driver(config, units)
+        timed = TimedDriver(chips, note)
+        if isinstance(chips, SimDriver):
+            threading.Thread(target=_weather, args=(chips, timed, note), name="weather", daemon=True).start()
+        return timed
 
+    with ExitStack() as stack:
+        heard = listen(config, stack, opened)
+        _serve(config, heard, stack, note)
+    return 0
+
+
+def _serve(config: Config, heard: Listening, stack: ExitStack, note: Note) -> None:
+    # As the command line does it: only now.
+    from cmgr.service.daemon import Service
+    from cmgr.service.log import setup as logs
+
+    class Timed(Service):
         def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
             runtimes = super()._open_runtimes(known)
             return tuple(r if r.name == "docker" else TimedRuntime(r, note) for r in runtimes)
 
     log = logs.set_up(config.log.level, config.log.file)
-    with ExitStack() as stack:
-        Timed(config, log, stack).serve(None)
-    return 0
+    stack.callback(log.close)
+    Timed(config, heard, log, stack).serve(None, _cannot_look)
+
+
+def _cannot_look() -> "shapes.Check":
+    raise ConfigError("cannot check: a benchmark has no command line", hint="cmgr check")
 
 
 def _weather(chips: SimDriver, timed: TimedDriver, note: Note) -> None:

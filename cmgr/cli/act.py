@@ -93,11 +93,11 @@ def run(options: RunOptions) -> int:
     # Only now: a configuration with mistakes is told at once.
     import faulthandler
 
-    from cmgr.service import daemon
+    from cmgr.service.start import run as serve
 
     # The watchdog's SIGABRT: every thread says where it is.
     faulthandler.enable()
-    return daemon.run(config, read, lambda: _looked(options))
+    return serve(config, read, lambda: _looked(options))
 
 
 def _looked(options: RunOptions) -> shapes.Check:

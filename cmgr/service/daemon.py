@@ -16,7 +16,6 @@ from cmgr import __version__, frozen
 from cmgr.config.settings import Config
 from cmgr.config.sources import wanted
 from cmgr.config.tables.catalog import load_catalog
-from cmgr.drivers import open_driver
 from cmgr.drivers.machine.pretended import Pretended
 from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
 from cmgr.frozen import replace
@@ -24,6 +23,7 @@ from cmgr.model.containers.moving.cdi import specs_of
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.model.values.messages.facts import (
     CalendarRead,
+    Event,
     Fact,
     Reconfigured,
     Restarted,
@@ -34,14 +34,13 @@ from cmgr.model.values.messages.facts import (
 from cmgr.model.values.node import SYSTEMD, Node, known_runtimes, only_covers, units_known
 from cmgr.model.values.presence import FleetSeen, Presence
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.ports import Ailing, ChipDriver, Runtime
-from cmgr.runtimes import appeared, open_runtimes, open_systemd, open_units
+from cmgr.ports import Ailing, Runtime
+from cmgr.runtimes import appeared, open_runtimes, open_systemd
 from cmgr.service.agreement import agree, picture, seen
 from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.desk import Desk
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
-from cmgr.service.door.claim import claim
 from cmgr.service.door.control import ControlServer, refuse_if_live
 from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.pages import GROUP as PAGE_GROUP
@@ -53,7 +52,7 @@ from cmgr.service.exports import Exports
 from cmgr.service.extras import bundle_parts
 from cmgr.service.extras.surroundings import Surroundings
 from cmgr.service.hangs import Hangs
-from cmgr.service.inbox import Inbox
+from cmgr.service.listening import Listening
 from cmgr.service.log import setup as logs
 from cmgr.service.loop import Loop, Step
 from cmgr.service.metrics.chips import Measuring
@@ -61,7 +60,7 @@ from cmgr.service.metrics.page import Metrics, Sources
 from cmgr.service.ranks import Ranks
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
-from cmgr.service.timing.clock import SteadyClock, history_ends, steadied
+from cmgr.service.timing.clock import history_ends, steadied
 from cmgr.service.timing.jobs import Jobs
 from cmgr.service.timing.timetable import Timetable
 from cmgr.service.work.workers import Workers
@@ -84,60 +83,43 @@ TICK = timedelta(seconds=5)
 CLOSE_SECONDS = 5.0
 
 
-def _cannot_look() -> "shapes.Check":
-    raise ConfigError("cannot check: nobody has said how", hint="cmgr check")
-
-
-def run(config: Config, reload: Reload | None = None, look: "Callable[[], shapes.Check]" = _cannot_look) -> int:
-    """Serve until SIGTERM or SIGINT, on this thread, which must be the main one. Return the exit code.
-
-    SIGHUP calls `reload` for a new configuration; one that is refused changes nothing. `look` is what `cmgr check`
-    does. Raises `CmgrError` when the service cannot start.
-    """
-    # Before the first file or directory is made.
-    os.umask(0o027)
-    # A thread that waits for its turn has it after so many seconds. As Python has it, 0.005, a stop that could go out
-    # waits for the end of the step that ordered it.
-    sys.setswitchinterval(0.0005)
+def serve(
+    config: Config, heard: Listening, stack: ExitStack, reload: Reload, look: "Callable[[], shapes.Check]"
+) -> None:
+    """Serve as `start.run` says, with what listens already. `stack` closes what is opened."""
     try:
         log = logs.set_up(config.log.level, config.log.file)
     except OSError as error:
         raise ConfigError(f"cannot log to {config.log.file}", hint="check its directory and mode") from error
+    stack.callback(log.close)
     sys.unraisablehook = lambda lost: log.bug("an error was lost in a callback", lost.exc_value or RuntimeError())
-    with ExitStack() as stack:
-        stack.callback(log.close)
-        service = Service(config, log, stack)
-        service.serve(reload, look)
-        return 0
+    Service(config, heard, log, stack).serve(reload, look)
 
 
 class Service:
     """One life of the service. Everything that it opens is closed by `stack`, the last first."""
 
-    def __init__(self, config: Config, log: logs.Log, stack: ExitStack) -> None:
+    def __init__(self, config: Config, heard: Listening, log: logs.Log, stack: ExitStack) -> None:
         self._config = config
+        self._clock, self._inbox, self._driver, self._right = heard
+        # All that was heard comes after that.
+        self._since = self._clock.began
         self._log = log
         self._stack = stack
         self._notifier = Notifier()
-        self._clock = SteadyClock()
-        self._since = self._clock.now()
         self._state: shapes.ServiceState = "starting"
         self._ails: tuple[str, ...] = ()
         self._looked: tuple[Node, object, Presence] | None = None
         self._pages = Pages(Sessions(), self._clock.now, config.web.orders)
         self._shut = ""
-        # Before anything is opened: a second service on the same state or socket must change nothing.
         refuse_if_live(Path(config.socket))
-        stack.callback(claim(Path(config.socket)).release)
         catalog = load_catalog(config, log.warn)
         self._timetable = Timetable(config, lambda: datetime.now(UTC), self._clock.drift)
         self._store = self._open_store()
         node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
-        self._driver = self._open_driver()
         self._runtimes = {r.name: r for r in self._open_runtimes(known_runtimes(node))}
         self._appeared = partial(appeared, config, self._runtimes)
         stack.callback(self._close_runtimes)
-        self._inbox = Inbox(self._clock)
         self._machine = self._open_machine()
         self._pretend = Pretended(self._inbox.put).inject
         self._around = self._surroundings()
@@ -154,15 +136,10 @@ class Service:
         self._metrics = self._open_metrics()
 
     def _open_store(self) -> "SqliteStore":
-        store = open_store(Path(self._config.state_dir) / NAME)
+        store = open_store(Path(self._config.state_dir) / NAME, self._right)
         self._stack.callback(store.close)
         self._damage = store.damage
         return store
-
-    def _open_driver(self) -> ChipDriver:
-        driver = open_driver(self._config, partial(open_units, self._config))
-        self._stack.callback(driver.close)
-        return driver
 
     def _open_machine(self) -> "MachineWatch | None":
         """Return who asks the machine's sources; None where there is nobody to ask."""
@@ -192,7 +169,6 @@ class Service:
 
     def _watch(self, opened: Collection[Runtime]) -> None:
         """Be told of everything from now on. `opened`: the runtimes that there were before the first fact."""
-        self._driver.watch(self._inbox.put)
         if self._machine is not None:
             self._machine.start(self._inbox.put)
         for runtime in opened:
@@ -256,7 +232,7 @@ class Service:
         sources = bundle_parts.Sources(self._driver, self._runtimes, database, lambda: self._loop.node, self._clock.now)
         return Surroundings(self._config, sources, self._inbox.put, self._log)
 
-    def serve(self, reload: Reload | None, look: "Callable[[], shapes.Check]" = _cannot_look) -> None:
+    def serve(self, reload: Reload | None, look: "Callable[[], shapes.Check]") -> None:
         """Begin, serve, and end."""
         reloader = Reloader(reload, self._accept, self._log, self._notifier)
         table = self._routes(reloader, look)
@@ -268,10 +244,8 @@ class Service:
         # Before any event can come: everything else is decided against what this sets up.
         self._around.begin(self._clock.now())
         self._stack.callback(self._around.close)
-        self._inbox.put(self._restarted())
-        if self._damage:
-            self._inbox.put(_damaged(self._damage))
-        self._loop.step(self._inbox.take(None))
+        first: list[Fact] = [self._restarted(), *([_damaged(self._damage)] if self._damage else [])]
+        self._loop.step([Event(self._since, fact) for fact in first])
         self._tidy_cdi()
         self._watch(opened)
         control.start()

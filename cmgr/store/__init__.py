@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from cmgr.store.sqlite import SqliteStore
 
 
-def open_store(path: Path) -> "SqliteStore":
+def open_store(path: Path, right: files.Lock | None = None) -> "SqliteStore":
     """Open the database to write, made anew where there is none; the caller's thread owns it from now on.
 
     A damaged file is set aside, which `damage` of the store tells; whether its history is whole, `examine` finds later.
-    Blocks up to a second. Raises `StoreBusy`,
-    `StoreTooNew`, `StoreError`.
+    `right`: to write it, where the caller has that already. Blocks up to a second. Raises `StoreBusy`, `StoreTooNew`,
+    `StoreError`.
     """
     # Whoever imports this package for its files only does without the rest: `cmgr status` has no time to lose.
     from cmgr.store.sqlite import SqliteStore
 
     files.make_directory(path)
-    lock = files.Lock(path)
+    lock = right or files.Lock(path)
     try:
         try:
             files.examine(path, but=(files.HISTORY,))

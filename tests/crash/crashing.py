@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cmgr import fleet
+from cmgr import drivers, fleet
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.fleet.etcd import EtcdFleet
 from cmgr.model.values.fleet import starts_here
@@ -297,12 +297,12 @@ def install(plan: Plan) -> None:
     points = Points(plan)
     opening: Mapping[str, Callable[..., Any]] = {
         "open_store": lambda made: wrap_store(made, points, plan),
-        "open_driver": lambda made: wrap_driver(made, points),
         "open_systemd": lambda made: wrap_runtime(made, points),
         "open_runtimes": lambda made: tuple(wrap_runtime(runtime, points) for runtime in made),
     }
     for name, wrap in opening.items():
         _put(daemon, name, _then(getattr(daemon, name), wrap))
+    _put(drivers, "open_driver", _then(drivers.open_driver, lambda made: wrap_driver(made, points)))
     _put(fleet, "open_fleet", _then(fleet.open_fleet, lambda made: wrap_fleet(made, points)))
 
 

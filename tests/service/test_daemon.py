@@ -11,6 +11,7 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,19 @@ def test_everything_is_readable_by_root_and_the_group_alone(service: Service) ->
             assert stat.S_IMODE(path.lstat().st_mode) & 0o027 == 0, path
     assert stat.S_IMODE(service.database.parent.stat().st_mode) == 0o750
     assert stat.S_IMODE(service.socket.stat().st_mode) in (0o600, 0o660)
+
+
+def test_a_fault_that_comes_before_the_service_is_loaded_is_recovered_when_it_is(service: Service) -> None:
+    script = service.folder / "script.toml"
+    script.write_text(f'[[script]]\nchip = 0\ncode = "{NOW}"\n')
+    script.chmod(0o600)
+    service.configure({"sim.script_file": str(script)})
+    service.start()
+    service.until_said("is over: recovered")
+    (ready,) = (line for line in service.said().splitlines() if " is ready: " in line)
+    heard = service.notes(1)[0].at.astimezone().replace(tzinfo=None)
+    assert heard < datetime.fromisoformat(ready[:23])
+    assert "does not have" not in service.said(), "the machine's chips are known before it is decided on"
 
 
 def test_the_journal_gets_priorities_and_no_times(service: Service) -> None:

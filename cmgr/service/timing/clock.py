@@ -17,11 +17,11 @@ class SteadyClock:
     """
 
     def __init__(self) -> None:
-        self._start = datetime.now(UTC)
+        self.began = datetime.now(UTC)
         self._began = time.monotonic()
 
     def now(self) -> datetime:
-        return self._start + timedelta(seconds=time.monotonic() - self._began)
+        return self.began + timedelta(seconds=time.monotonic() - self._began)
 
     def drift(self) -> timedelta:
         """Return how far the system's clock is ahead of this one, because it was set. Any thread."""

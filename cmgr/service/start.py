@@ -1,0 +1,33 @@
+"""The service's start: to be told of faults first, and only then to load all the rest, which takes longer."""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from cmgr.config.settings import Config
+from cmgr.service.listening import listen
+
+if TYPE_CHECKING:
+    from cmgr.service.reloading import Reload
+    from cmgr.view import shapes
+
+
+def run(config: Config, reload: "Reload", look: "Callable[[], shapes.Check]") -> int:
+    """Serve until SIGTERM or SIGINT, on this thread, which must be the main one. Return the exit code.
+
+    SIGHUP calls `reload` for a new configuration; one that is refused changes nothing. `look` is what `cmgr check`
+    does. Raises `CmgrError` when the service cannot start.
+    """
+    # Before the first file or directory is made.
+    os.umask(0o027)
+    # A thread that waits for its turn has it after so many seconds. As Python has it, 0.005, a stop that could go out
+    # waits for the end of the step that ordered it.
+    sys.setswitchinterval(0.0005)
+    with ExitStack() as stack:
+        heard = listen(config, stack)
+        from cmgr.service.daemon import serve
+
+        serve(config, heard, stack, reload, look)
+    return 0
