@@ -182,6 +182,7 @@ class Gateway:
         self._first = access.endpoints[0]
         self._token = ""
         self._login = threading.Lock()
+        self._closed = False
 
     @property
     def endpoints(self) -> tuple[str, ...]:
@@ -222,6 +223,8 @@ class Gateway:
             self._first = self.endpoints[(at + 1) % len(self.endpoints)]
 
     def close(self) -> None:
+        """Close what is free. A call under way closes its own when it ends."""
+        self._closed = True
         for free in self._free.values():
             while free:
                 with suppress(IndexError):
@@ -279,11 +282,10 @@ class Gateway:
         return _judged(endpoint, *self._carried(endpoint, path, json.dumps(body).encode(), token, until))
 
     def _carried(self, endpoint: str, path: str, body: bytes | None, token: str, until: float) -> tuple[int, bytes]:
-        line = self._line(endpoint)
         seconds = until - time.monotonic()
         if seconds <= 0:
             raise Away(f"cannot ask {endpoint}: there was no time")
-        kept = False
+        line, kept = self._line(endpoint), False
         try:
             with line.bounded(seconds), closing(line.send(path, body, _headers(token), seconds)) as response:
                 data = _whole(response)
@@ -294,6 +296,8 @@ class Gateway:
                 self._free[endpoint].append(line)
             else:
                 line.close()
+            if self._closed:
+                self.close()
         return response.status, data
 
     def _opened(self, endpoint: str, path: str, body: Mapping[str, object], seconds: float) -> Stream:

@@ -69,6 +69,23 @@ def test_a_connection_is_used_again_and_a_stale_one_is_not(gateway: Gateway, rel
     assert wire.verdict(gateway.ask(TXN, put("/g/again", b"9"))).done
 
 
+def test_a_connection_outlives_a_question_for_which_there_was_no_time(gateway: Gateway) -> None:
+    (endpoint,) = gateway.endpoints
+    gateway.ask(TXN, put("/g/again", b"1"))
+    (line,) = gateway._free[endpoint]
+    with pytest.raises(Away, match="there was no time"):
+        gateway.ask_at(endpoint, TXN, put("/g/again", b"2"), 0)
+    assert [*gateway._free[endpoint]] == [line]
+    assert line.is_open()
+
+
+def test_a_call_that_outlives_the_gateway_leaves_no_connection(gateway: Gateway) -> None:
+    (endpoint,) = gateway.endpoints
+    gateway.close()
+    gateway.ask(TXN, put("/g/late", b"1"))
+    assert [*gateway._free[endpoint]] == []
+
+
 def test_a_node_that_is_not_there_was_surely_not_asked(opened: Opener) -> None:
     gateway = opened(Access((f"http://127.0.0.1:{free_ports(1)[0]}",)))
     with pytest.raises(FleetError, match="Connection refused"):
