@@ -22,7 +22,7 @@ from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.known import Seen
 from cmgr.runtimes.containerd.looks import Looks
 from cmgr.runtimes.containerd.messages import End
-from cmgr.runtimes.containerd.record import STATUS, Streams
+from cmgr.runtimes.containerd.record import SAVED_STATUS, STATUS, Streams
 from cmgr.runtimes.containerd.wire import Missing, Pending, TimedOut
 
 _TURNS = 4
@@ -87,6 +87,10 @@ class Stopper:
         try:
             if not self._kill(key, number, what):
                 known.blame(key, seen.run, None)
+                if update is not None:
+                    update.result(self._limits.look)
+                if STATUS in labels:
+                    self._rearm(seen, what)
                 return None
             # A process that takes the signal may be gone by now, and one that does not is there.
             deaf = ears.deaf(seen.task.pid, key.id, number) if seen.task is not None else ""
@@ -99,6 +103,11 @@ class Stopper:
         if STATUS in labels:
             threading.Event().wait(max(0.0, disarmed + self._limits.settle - time.monotonic()))
         return Halt(seen.run, deaf=ears.words(deaf, number) if deaf and killed else "")
+
+    def _rearm(self, seen: Seen, what: str) -> None:
+        """Give its restart label back to one that had ended before our stop: no hold will do that."""
+        labels = {STATUS: seen.definition.labels[STATUS], SAVED_STATUS: ""}
+        self._looks.set_labels(seen.definition.key, labels, what).result(self._limits.look)
 
     def _thawed(self, seen: Seen, what: str) -> Seen:
         """Let a paused container take its signal. Return it as it is, now that it was told to end."""

@@ -1,12 +1,14 @@
 """containerd's restart monitor does not bring back what cmgr has stopped, and is told again what it was told before."""
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
+from cmgr.runtimes.containerd.record import STATUS
 from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from cmgr.runtimes.containerd.wire import Limits
 from tests.runtimes.containerd.world import ContainerdWorld
@@ -79,6 +81,24 @@ def test_a_stop_is_silent_about_a_policy_when_the_container_was_down(world: Cont
     world.label(key, "containerd.io/restart.status", "stopped")
     eventually(lambda: world.task(key)[1] != "RUNNING", why="the monitor has ended it, as its label says now")
     world.runtime.stop(key, LONG)
+    assert only(world).restart_policy == "status=stopped&policy=always"
+
+
+def test_a_stop_that_comes_before_the_news_of_the_end_gives_the_policy_back(
+    world: ContainerdWorld, told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = world.create("web", policy=world.always)
+    known = world.runtime._looks.known
+    running = eventually(lambda: known.last(key), why="it is known")
+    assert running is not None
+    world.label(key, STATUS, "stopped")
+    eventually(lambda: world.task(key)[1] != "RUNNING", why="the monitor has ended it")
+    # Containerd tells of an end when it has happened: a stop may come in between, as it does here.
+    labels = {**running.definition.labels, STATUS: "stopped"}
+    late = replace(running, definition=replace(running.definition, labels=labels))
+    with monkeypatch.context() as patch:
+        patch.setattr(known, "last", lambda _: late)
+        world.runtime.stop(key, LONG)
     assert only(world).restart_policy == "status=stopped&policy=always"
 
 
