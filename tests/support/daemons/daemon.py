@@ -7,11 +7,11 @@ import signal
 import subprocess
 import tarfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 BUSYBOX = Path("/bin/busybox")
 
@@ -36,8 +36,10 @@ class Daemon:
         self._end(signal.SIGTERM)
 
     def freeze(self) -> None:
-        """Let the daemon hang."""
+        """Let the daemon hang. Returns when none of its threads goes on."""
         os.kill(self.pid, signal.SIGSTOP)
+        # On a busy machine others run on until the thread that takes the signal has a processor.
+        eventually(lambda: all(state == "T" for state in _states(self.pid)), why="it hangs")
 
     def thaw(self) -> None:
         with suppress(ProcessLookupError):
@@ -98,9 +100,20 @@ class Daemon:
 
 def is_dead(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        return _state(Path(f"/proc/{pid}")) in "ZX"
     except FileNotFoundError:
         return True
+
+
+def _states(pid: int) -> Iterator[str]:
+    """Yield the state of each thread."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):
+            yield _state(task)
+
+
+def _state(process: Path) -> str:
+    return (process / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 def _with_children(pids: set[int], parents: Mapping[int, int]) -> set[int]:
