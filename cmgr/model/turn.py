@@ -4,6 +4,7 @@ The one mutable thing in the model. It is made by `reduce`, handed down, and nev
 """
 
 from datetime import datetime, timedelta
+from itertools import islice
 
 from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId, ChipReport, RingId
@@ -120,6 +121,11 @@ class Turn:
         active.pop(fault.key, None)
         past.pop(fault.key, None)
         self._put_faults(fault.chip, active, past)
+
+    def forget_past(self, chip: ChipId, count: int) -> None:
+        """Forget so many of the chip's faults that are over, those that ended first."""
+        past = dict(islice(self.node.past_faults[chip].items(), count, None))
+        self.node = replace(self.node, past_faults={**self.node.past_faults, chip: past})
 
     def _put_faults(self, chip: ChipId, active: ChipFaults, past: ChipFaults) -> None:
         faults, past_faults = self.node.faults, self.node.past_faults

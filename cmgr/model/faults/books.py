@@ -1,7 +1,6 @@
 """Faults and isolations: taking in what the driver says, by event or by reading."""
 
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import NamedTuple
 
 from cmgr.frozen import replace
@@ -30,6 +29,8 @@ REMEMBERED = timedelta(minutes=5)
 
 MOST_REMEMBERED = 512
 """Cleared faults kept in mind per chip, so that no storm can fill the memory."""
+
+FORGOTTEN_AT_ONCE = 64
 
 NOT_AGAIN_WITHIN = timedelta(milliseconds=5)
 """A flapping fault must not have chips read without a pause that are about to boot."""
@@ -260,6 +261,6 @@ def forget_old(turn: Turn) -> None:
 
 
 def _forget_beyond(turn: Turn, chip: ChipId) -> None:
-    past = turn.node.past_faults.get(chip, {})
-    for fault in list(islice(past.values(), max(0, len(past) - MOST_REMEMBERED))):
-        turn.drop_fault(fault)
+    beyond = len(turn.node.past_faults.get(chip, {})) - MOST_REMEMBERED
+    if beyond >= FORGOTTEN_AT_ONCE:
+        turn.forget_past(chip, beyond)

@@ -174,7 +174,7 @@ def test_a_storm_of_different_faults_does_not_fill_the_memory() -> None:
     for number in range(1, books.MOST_REMEMBERED + 100):
         cmgr.tell(facts.FaultReported(ChipId(0), f"{number:X}", Assertion.ONCE, severity=0))
     past = cmgr.node.past_faults[ChipId(0)]
-    assert len(past) <= books.MOST_REMEMBERED + 1
+    assert books.MOST_REMEMBERED <= len(past) < books.MOST_REMEMBERED + books.FORGOTTEN_AT_ONCE
     assert FaultKey(FaultCode("00000001"), "") not in past
 
 
