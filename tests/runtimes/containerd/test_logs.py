@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import stat
 import threading
 from collections.abc import Callable
@@ -177,7 +178,7 @@ def test_a_label_that_an_image_may_have_brought_makes_root_run_nothing(
     address = f"binary://{program}?a=b"
     value = f'{{"made":"0.0","stdout":"{address}","stderr":"{address}"}}' if label.startswith("cmgr") else address
     world.run(key, *OBEYS, labels={label: value}, options=("--null-io",))
-    world.kill(key)
+    world.kill(key, signal.SIGKILL)  # It has no log that would tell when it hears SIGTERM.
     world.containerd.ctr("tasks", "delete", "web")
     world.runtime.start(key, NO_RESTART)
     assert world.task(key)[1] == "RUNNING"

@@ -184,8 +184,11 @@ HELD = ["quick", "slow", "keen"]
 def ended_well(service: Service, tasks: Tasks) -> None:
     recovered(service)
     assert [r.outcome for r in service.resets()] == ["taken"]
-    # A task that runs has not yet come to say so.
-    eventually(lambda: [tasks.lives(name) for name in (*HELD, "beside")] == [2, 2, 2, 1], why="each goes on in its log")
+    # A task that runs has not yet come to say so. The monitor may have read the label of the keen one just before it
+    # went: then that has lived once more in between, and was stopped again.
+    once = ("quick", "slow", "beside")
+    eventually(lambda: [tasks.lives(name) for name in once] == [2, 2, 1], why="each goes on in its log")
+    eventually(lambda: tasks.lives("keen") in (2, 3), why="keen goes on in its log")
     assert tasks.all_running()
     assert f'"{POLICY}": "running"' in tasks.world.labels(tasks.keys["keen"])
     (episode,) = service.episodes()
