@@ -6,5 +6,5 @@ sh -c "$3"
 status=$?
 took=$(($(date +%s) - began))
 echo "make $target: $took s: $3" >&2
-[ "$status" != 0 ] || { mkdir -p build && printf '%s\t%s\t%s\n' "$target" "$took" "$(printf %s "$3" | tr -s '\\\n\t ' ' ')" >>build/times; }
+[ "$status" != 0 ] || { mkdir -p build && printf '%s\t%s\t%s\n' "$target" "$took" "$(printf %s "$3" | tr -s '\\\n\t ' ' ' | sed "s|$PWD/||g")" >>build/times; }
 exit "$status"

@@ -13,6 +13,9 @@ from tests.support import machine
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "build" / "times"
 PAGE = ROOT / "CONTRIBUTING.md"
+BRIEF = 1
+"""A part that took no more seconds is not shown."""
+
 LONGEST = 90
 """So much of a part's command is shown."""
 
@@ -31,7 +34,7 @@ def block(told: Mapping[str, str], found: Mapping[str, Mapping[str, int]]) -> st
     rows = ["| | | took |", "|---|---|---:|"]
     for target, parts in found.items():
         rows.append(f"| `make {target}` | | {_said(sum(parts.values()))} |")
-        rows += [f"| | `{_short(part)}` | {_said(seconds)} |" for part, seconds in parts.items()]
+        rows += [f"| | `{_short(part)}` | {_said(seconds)} |" for part, seconds in parts.items() if seconds > BRIEF]
     rows.append(f"| in all | | {_said(sum(sum(parts.values()) for parts in found.values()))} |")
     return "\n".join([", ".join(f"{name} {value}" for name, value in told.items()), "", *rows])
 
@@ -48,7 +51,8 @@ def _said(seconds: int) -> str:
 
 
 def _short(part: str) -> str:
-    return part if len(part) <= LONGEST else f"{part[: LONGEST - 1]}…"
+    short = part if len(part) <= LONGEST else f"{part[: LONGEST - 1]}…"
+    return short.replace("|", r"\|")
 
 
 def main() -> int:
