@@ -41,7 +41,8 @@ from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.desk import Desk
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
-from cmgr.service.door.control import ControlServer, refuse_if_live
+from cmgr.service.door.claim import refuse_if_live
+from cmgr.service.door.control import ControlServer
 from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.pages import GROUP as PAGE_GROUP
 from cmgr.service.door.pages import Pages, for_the_page

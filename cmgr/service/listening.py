@@ -57,7 +57,5 @@ def _claim(path: Path) -> files.Lock:
     try:
         return claim.claim(path)
     except ConfigError:
-        from cmgr.service.door.control import refuse_if_live
-
-        refuse_if_live(path)  # That can name another which listens.
+        claim.refuse_if_live(path)  # That can name another which listens.
         raise

@@ -1,11 +1,15 @@
 """The place of the service's socket: its directory, and the right to listen there, which one process has."""
 
+import contextlib
 import grp
 import os
+import stat
 from pathlib import Path
 
 from cmgr import trust
 from cmgr.errors import ConfigError, StoreBusy, StoreError
+from cmgr.listener import reached
+from cmgr.service.door.http.reception import peer_of
 from cmgr.store import files
 
 GROUP = "cmgr"
@@ -33,6 +37,39 @@ def claim(path: Path) -> files.Lock:
         raise ConfigError(
             f"cannot listen on {path}", hint="name another path with socket in the configuration"
         ) from error
+
+
+def refuse_if_live(path: Path) -> None:
+    """Raise `ConfigError` when somebody listens on the path, or when what is there is not a socket."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise ConfigError(f"cannot listen on {path}: there is a file that is not a socket", hint="move it away")
+    pid = listener(path)
+    if pid is not None:
+        who = f" (pid {pid})" if pid else ""
+        raise ConfigError(
+            f"cannot listen on {path}: another service listens there{who}",
+            hint="stop it (systemctl stop cmgr), or name another path with socket in the configuration",
+        )
+
+
+def listens(path: Path) -> bool:
+    """Return whether a process accepts connections on this path."""
+    return listener(path) is not None
+
+
+def listener(path: Path) -> int | None:
+    """Return the process that accepts connections on this path, 0 when it cannot be told which; None: there is none."""
+    try:
+        connection = reached(str(path), 1.0)
+    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
+        return None
+    except TimeoutError:
+        return 0
+    except OSError:
+        return 0 if path.exists() else None
+    with connection:
+        return peer_of(connection).pid
 
 
 def make_directory(path: Path, group: int | None) -> None:

@@ -11,17 +11,14 @@ import json
 import os
 import shutil
 import socket
-import stat
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from cmgr import trust
 from cmgr.errors import ConfigError
-from cmgr.listener import reached
 from cmgr.model.values.messages.commands import Note
-from cmgr.service.door.claim import GROUP, gid_of, make_directory
-from cmgr.service.door.http.reception import peer_of
+from cmgr.service.door.claim import GROUP, gid_of, make_directory, refuse_if_live
 from cmgr.service.door.http.server import Report, Server
 from cmgr.service.door.records import line
 from cmgr.service.door.routes import Route
@@ -82,39 +79,6 @@ class ControlServer:
                 self._path.unlink()
         self._server.close(CLOSE_SECONDS)
         listening.close()
-
-
-def refuse_if_live(path: Path) -> None:
-    """Raise `ConfigError` when somebody listens on the path, or when what is there is not a socket."""
-    with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISSOCK(path.lstat().st_mode):
-            raise ConfigError(f"cannot listen on {path}: there is a file that is not a socket", hint="move it away")
-    pid = listener(path)
-    if pid is not None:
-        who = f" (pid {pid})" if pid else ""
-        raise ConfigError(
-            f"cannot listen on {path}: another service listens there{who}",
-            hint="stop it (systemctl stop cmgr), or name another path with socket in the configuration",
-        )
-
-
-def listens(path: Path) -> bool:
-    """Return whether a process accepts connections on this path."""
-    return listener(path) is not None
-
-
-def listener(path: Path) -> int | None:
-    """Return the process that accepts connections on this path, 0 when it cannot be told which; None: there is none."""
-    try:
-        connection = reached(str(path), 1.0)
-    except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
-        return None
-    except TimeoutError:
-        return 0
-    except OSError:
-        return 0 if path.exists() else None
-    with connection:
-        return peer_of(connection).pid
 
 
 def _refuse_place(path: Path) -> None:

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ConfigError, ServiceDown
+from cmgr.service.door.claim import listens
 from cmgr.service.door.client import get
-from cmgr.service.door.control import ControlServer, listens
+from cmgr.service.door.control import ControlServer
 from cmgr.service.door.routes import Request
 from tests.support.door import door
 from tests.support.waiting import PATIENCE
