@@ -27,6 +27,7 @@ from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.ports import ChipDriver, DriverFact, Halt, Injector, Runtime, RuntimeFact
 from cmgr.service.listening import Listening, listen
+from cmgr.vendor import OpenUnits
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -121,7 +122,7 @@ def main() -> int:
     def note(call: Call) -> None:
         os.write(pipe, call.written())
 
-    def opened(config: Config, units: Callable[[Collection[str]], Runtime]) -> ChipDriver:
+    def opened(config: Config, units: OpenUnits) -> ChipDriver:
         chips = open_driver(config, units)
         timed = TimedDriver(chips, note)
         if isinstance(chips, SimDriver):

@@ -41,7 +41,6 @@ from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.desk import Desk
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
-from cmgr.service.door.claim import refuse_if_live
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.pages import GROUP as PAGE_GROUP
@@ -66,7 +65,7 @@ from cmgr.service.timing.jobs import Jobs
 from cmgr.service.timing.timetable import Timetable
 from cmgr.service.work.workers import Workers
 from cmgr.store import open_store
-from cmgr.store.files import NAME
+from cmgr.store.files import NAME, Lock
 from cmgr.vendor import giving, told_too
 from cmgr.view import status as view
 from cmgr.view.presence import presence, refusal_troubles
@@ -102,7 +101,7 @@ class Service:
 
     def __init__(self, config: Config, heard: Listening, log: logs.Log, stack: ExitStack) -> None:
         self._config = config
-        self._clock, self._inbox, self._driver, self._right = heard
+        self._clock, self._inbox, self._driver, right = heard
         # All that was heard comes after that.
         self._since = self._clock.began
         self._log = log
@@ -113,10 +112,9 @@ class Service:
         self._looked: tuple[Node, object, Presence] | None = None
         self._pages = Pages(Sessions(), self._clock.now, config.web.orders)
         self._shut = ""
-        refuse_if_live(Path(config.socket))
         catalog = load_catalog(config, log.warn)
         self._timetable = Timetable(config, lambda: datetime.now(UTC), self._clock.drift)
-        self._store = self._open_store()
+        self._store = self._open_store(right)
         node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
         self._runtimes = {r.name: r for r in self._open_runtimes(known_runtimes(node))}
         self._appeared = partial(appeared, config, self._runtimes)
@@ -136,8 +134,8 @@ class Service:
         self._loop.observers += [self._around.observe, self._meet_units]
         self._metrics = self._open_metrics()
 
-    def _open_store(self) -> "SqliteStore":
-        store = open_store(Path(self._config.state_dir) / NAME, self._right)
+    def _open_store(self, right: Lock) -> "SqliteStore":
+        store = open_store(Path(self._config.state_dir) / NAME, right)
         self._stack.callback(store.close)
         self._damage = store.damage
         return store

@@ -1,15 +1,16 @@
 """The service's first part: the rights that one service alone has, and the driver, which tells of faults then."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from cmgr import drivers
 from cmgr.config.settings import Config
-from cmgr.errors import ConfigError
-from cmgr.ports import ChipDriver, Runtime
-from cmgr.service.door import claim
+from cmgr.ports import ChipDriver
+from cmgr.runtimes import open_units
+from cmgr.service.door.claim import claim, refuse_if_live
 from cmgr.service.inbox import Inbox
 from cmgr.service.timing.clock import SteadyClock
 from cmgr.store import files
@@ -33,29 +34,15 @@ def listen(config: Config, stack: ExitStack, opened: Open | None = None) -> List
 
     Raises `CmgrError`.
     """
-
-    def open_units(names: Collection[str]) -> Runtime:
-        from cmgr import runtimes
-
-        return runtimes.open_units(config, names)
-
     # Before anything is opened: a second service on the same state or socket must change nothing.
-    stack.callback(_claim(Path(config.socket)).release)
-    database = Path(config.state_dir) / files.NAME
-    files.make_directory(database)
-    right = files.Lock(database)
+    socket = Path(config.socket)
+    refuse_if_live(socket)
+    stack.callback(claim(socket).release)
+    right = files.claim(Path(config.state_dir) / files.NAME)
     stack.callback(right.release)
     clock = SteadyClock()
     inbox = Inbox(clock)
-    driver = (opened or drivers.open_driver)(config, open_units)
+    driver = (opened or drivers.open_driver)(config, partial(open_units, config))
     stack.callback(driver.close)
     driver.watch(inbox.put)
     return Listening(clock, inbox, driver, right)
-
-
-def _claim(path: Path) -> files.Lock:
-    try:
-        return claim.claim(path)
-    except ConfigError:
-        claim.refuse_if_live(path)  # That can name another which listens.
-        raise

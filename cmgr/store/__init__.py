@@ -21,8 +21,7 @@ def open_store(path: Path, right: files.Lock | None = None) -> "SqliteStore":
     # Whoever imports this package for its files only does without the rest: `cmgr status` has no time to lose.
     from cmgr.store.sqlite import SqliteStore
 
-    files.make_directory(path)
-    lock = right or files.Lock(path)
+    lock = right or files.claim(path)
     try:
         try:
             files.examine(path, but=(files.HISTORY,))

@@ -75,6 +75,12 @@ class Lock:
             self._file = -1
 
 
+def claim(path: Path) -> Lock:
+    """Take the right to write the database there, in a directory that is made for it. Raises as `Lock`."""
+    make_directory(path)
+    return Lock(path)
+
+
 def make(path: Path) -> None:
     """Make sure that there is a file, if an empty one, with the mode that the other files take over from it.
 

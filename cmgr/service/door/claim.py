@@ -9,7 +9,6 @@ from pathlib import Path
 from cmgr import trust
 from cmgr.errors import ConfigError, StoreBusy, StoreError
 from cmgr.listener import reached
-from cmgr.service.door.http.reception import peer_of
 from cmgr.store import files
 
 GROUP = "cmgr"
@@ -68,6 +67,8 @@ def listener(path: Path) -> int | None:
         return 0
     except OSError:
         return 0 if path.exists() else None
+    from cmgr.service.door.http.reception import peer_of  # With the server: mostly nobody listens.
+
     with connection:
         return peer_of(connection).pid
 
