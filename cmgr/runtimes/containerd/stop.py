@@ -10,10 +10,11 @@ and where its log is, a slow logger holds up nobody, and the next start deletes 
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain
-from cmgr.model.values.services.containers import ContainerKey, Exit
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, Exit
 from cmgr.ports import Halt
 from cmgr.runtimes import ears
 from cmgr.runtimes.containerd import io as containerd_io
@@ -22,7 +23,7 @@ from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.known import Seen
 from cmgr.runtimes.containerd.looks import Looks
 from cmgr.runtimes.containerd.messages import End
-from cmgr.runtimes.containerd.record import SAVED_STATUS, STATUS, Streams
+from cmgr.runtimes.containerd.record import STATUS, Streams
 from cmgr.runtimes.containerd.wire import Missing, Pending, TimedOut
 
 _TURNS = 4
@@ -90,7 +91,7 @@ class Stopper:
                 if update is not None:
                     update.result(self._limits.look)
                 if STATUS in labels:
-                    self._rearm(seen, what)
+                    self._rearm(key, {**seen.definition.labels, **labels}, what)
                 return None
             # A process that takes the signal may be gone by now, and one that does not is there.
             deaf = ears.deaf(seen.task.pid, key.id, number) if seen.task is not None else ""
@@ -104,10 +105,10 @@ class Stopper:
             threading.Event().wait(max(0.0, disarmed + self._limits.settle - time.monotonic()))
         return Halt(seen.run, deaf=ears.words(deaf, number) if deaf and killed else "")
 
-    def _rearm(self, seen: Seen, what: str) -> None:
+    def _rearm(self, key: ContainerKey, labels: Mapping[str, str], what: str) -> None:
         """Give its restart label back to one that had ended before our stop: no hold will do that."""
-        labels = {STATUS: seen.definition.labels[STATUS], SAVED_STATUS: ""}
-        self._looks.set_labels(seen.definition.key, labels, what).result(self._limits.look)
+        armed = containerd_record.arming(labels, NO_RESTART)
+        self._looks.set_labels(key, armed, what).result(self._limits.look)
 
     def _thawed(self, seen: Seen, what: str) -> Seen:
         """Let a paused container take its signal. Return it as it is, now that it was told to end."""
