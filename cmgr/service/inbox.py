@@ -64,17 +64,17 @@ class Inbox:
     def put(self, fact: Fact) -> None:
         """Take the fact in. Never blocks for long, never raises."""
         with self._lock:
-            at, first = self._clock.now(), not self._queued
-            waits = isinstance(fact, FaultReported) and self._storms(fact.chip, at)
-            ring = first or (self._ripe is not None and not waits)
-            if ring:
-                self._ripe = at + _STORM_PAUSE if waits else None
+            at, first, waits = self._clock.now(), not self._queued, False
             if isinstance(fact, FaultReported):
+                waits = self._storms(fact.chip, at)
                 self._put_fault(fact, at)
             else:
                 key = self._key(fact)
                 self._queued.pop(key, None)
                 self._queued[key] = Event(at, fact)
+            ring = first or (self._ripe is not None and not waits)
+            if ring:
+                self._ripe = at + _STORM_PAUSE if waits else None
         if ring:
             self._bell.put(None)
 

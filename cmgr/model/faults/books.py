@@ -31,6 +31,7 @@ MOST_REMEMBERED = 512
 """Cleared faults kept in mind per chip, so that no storm can fill the memory."""
 
 FORGOTTEN_AT_ONCE = 64
+"""So many beyond that are waited for: each time the chip's book is copied."""
 
 NOT_AGAIN_WITHIN = timedelta(milliseconds=5)
 """A flapping fault must not have chips read without a pause that are about to boot."""

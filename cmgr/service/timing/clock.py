@@ -18,10 +18,10 @@ class SteadyClock:
 
     def __init__(self) -> None:
         self.began = datetime.now(UTC)
-        self._began = time.monotonic()
+        self._mark = time.monotonic()
 
     def now(self) -> datetime:
-        return self.began + timedelta(seconds=time.monotonic() - self._began)
+        return self.began + timedelta(seconds=time.monotonic() - self._mark)
 
     def drift(self) -> timedelta:
         """Return how far the system's clock is ahead of this one, because it was set. Any thread."""
