@@ -134,7 +134,7 @@ def _counted(turn: Turn, fault: Fault, rises: int) -> Fault:
     escalation.occurred(turn, fault.chip, fault.code, rises)
     _went(turn, fault)
     judged = _judged(turn, fault)
-    if judged != fault:
+    if judged is not fault:
         turn.put_fault(judged)
     return judged
 
@@ -154,6 +154,8 @@ def _judged(turn: Turn, fault: Fault) -> Fault:
     handling = max(verdict.handling, escalation.raised_handling(*raised))
     if fault.highest is not None:
         level, handling = min(level, fault.highest.level), min(handling, fault.highest)
+    if (level, handling, verdict.fault_class) == (fault.level, fault.handling, fault.fault_class):
+        return fault
     return replace(fault, level=level, handling=handling, fault_class=verdict.fault_class)
 
 
@@ -176,7 +178,7 @@ def _consequences(turn: Turn, fault: Fault) -> None:
 def _known(turn: Turn, chip: ChipId, key: FaultKey) -> list[Fault]:
     """Return the fault of this key, active or remembered, and the one of its code that was found by reading."""
     both = (turn.node.faults.get(chip, {}), turn.node.past_faults.get(chip, {}))
-    keys = sorted({key, FaultKey(key.code, UNKNOWN_MODULE)})
+    keys = (FaultKey(key.code, UNKNOWN_MODULE), key) if key.module != UNKNOWN_MODULE else (key,)
     return [known[k] for k in keys for known in both if k in known]
 
 
@@ -204,7 +206,7 @@ def relevel(turn: Turn) -> None:
                 present[key] = min(present.get(key, fault.risen), fault.risen)
     escalation.adopt(turn, present)
     for known in list(turn.node.faults.values()):
-        for fault in known.values():
+        for fault in list(known.values()):
             _level_again(turn, fault)
     for chip in turn.node.chips:
         separate(turn, chip)
@@ -226,7 +228,7 @@ def escalate(turn: Turn) -> None:
 
 def _level_again(turn: Turn, fault: Fault) -> None:
     judged = _judged(turn, fault)
-    if judged != fault:
+    if judged is not fault:
         if judged.handling is not fault.handling:
             text = f"{fault.code} on chip {fault.chip} is {judged.handling.name} now; it was {fault.handling.name}"
             turn.note_fault(judged, text)
