@@ -58,7 +58,9 @@ def bindable(row: Row) -> dict[str, Any]:
     """
     # Hundreds of cells stand between a fault and the first stop: the usual one costs no call.
     return {
-        column: cell if cell is None or (type(cell) is str and cell.isascii()) else _bindable(cell)
+        column: cell
+        if cell is None or (type(cell) is str and cell.isascii()) or (type(cell) is int and -_INT64 <= cell <= _INT64)
+        else _bindable(cell)
         for column, cell in row.items()
     }
 
@@ -245,6 +247,7 @@ class Stored(Generic[Value]):
         self.columns = (*only, *chain.from_iterable(columns for columns, _ in parts.values()))
         self.key = tuple(column.name for column in (*only, *(c for field in key for c in parts[field][0])))
         """The columns of the primary key."""
+        self._cells = [(column.name, column.cell) for column in self.columns]
         self.kept: Callable[[Value], Any] = attrgetter(*types)
         """Returns what of a value is stored, to compare it."""
         self.defaults: dict[str, Any] = {}
@@ -255,7 +258,7 @@ class Stored(Generic[Value]):
                 self.defaults |= {column.name: column.cell(alone) for column in parts[field.name][0]}
 
     def row(self, value: Value) -> dict[str, Any]:
-        return {column.name: column.cell(value) for column in self.columns}
+        return {name: cell(value) for name, cell in self._cells}
 
     def value(self, row: Row) -> Value:
         """Return the value. Raises `ValueError`, `TypeError` or `LookupError` on a row that no cmgr wrote."""
