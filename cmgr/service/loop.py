@@ -97,8 +97,7 @@ class Loop:
             # Nothing that goes out with stops is in such a hurry, and each makes the next one later.
             for action in sorted(actions, key=lambda a: not isinstance(a, StopContainer)):
                 self._send_one(action, written)
-        for note in notes:
-            self._log.note(note)
+        self._log.tell(notes)
         self._observe(Step(events, before, node, actions, notes))
 
     def _decide(self, node: Node, events: Sequence[Event]) -> tuple[Node, Sequence[Command]]:

@@ -15,7 +15,7 @@ from contextlib import closing
 from uuid import UUID, uuid5
 
 from cmgr.model.values.messages.commands import Note, NoteKind
-from cmgr.service.log.writer import Line, Target
+from cmgr.service.log.writer import Fields, Line, Target
 
 SOCKET = "/run/systemd/journal/socket"
 IDENTIFIER = "cmgr"
@@ -70,13 +70,14 @@ def reads(descriptor: int, environ: Mapping[str, str]) -> bool:
     return (device, inode) == (str(status.st_dev), str(status.st_ino))
 
 
-def encoded(fields: Mapping[str, str]) -> bytes:
+def encoded(fields: Fields) -> bytes:
     """Return the fields as one datagram. A value with line breaks carries its length, so that it can forge no field."""
     parts = []
-    for name, value in fields.items():
-        data = value.encode("utf-8", "backslashreplace")
-        middle = b"\n" + struct.pack("<Q", len(data)) if b"\n" in data else b"="
-        parts.append(name.encode() + middle + data + b"\n")
+    for name, values in fields.items():
+        for value in (values,) if isinstance(values, str) else values:
+            data = value.encode("utf-8", "backslashreplace")
+            middle = b"\n" + struct.pack("<Q", len(data)) if b"\n" in data else b"="
+            parts.append(name.encode() + middle + data + b"\n")
     return b"".join(parts)
 
 

@@ -15,6 +15,7 @@ from cmgr.errors import chain
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.service.log import journal
 from cmgr.service.log.file import LogFile
+from cmgr.service.log.lines import said
 from cmgr.service.log.writer import FIELDS, Stream, Target, Writer
 from cmgr.words import one_line
 
@@ -39,12 +40,12 @@ class Log:
     def __init__(self, writers: Sequence[Writer] = ()) -> None:
         self._writers = writers
 
-    def note(self, note: Note) -> None:
-        """Log a line of the timeline."""
-        where = f"[episode {note.episode}] " if note.episode else ""
-        level = "WARNING" if note.kind in _LOUD else "INFO"
-        # A name that a container gave itself must not look like a line of its own.
-        logger.bind(**{FIELDS: journal.fields_of(note)}).log(level, "{}", where + one_line(note.text))
+    def tell(self, notes: Sequence[Note]) -> None:
+        """Log what one step has to say in the timeline."""
+        for line in said(notes):
+            level = "WARNING" if line.kind in _LOUD else "INFO"
+            # A name that a container gave itself must not look like a line of its own.
+            logger.bind(**{FIELDS: line.fields}).log(level, "{}", one_line(line.text))
 
     def say(self, text: str) -> None:
         _of_kind(journal.SERVICE).info("{}", one_line(text))

@@ -26,13 +26,17 @@ FIELDS = "fields"
 """Under this name the fields of a line hang on loguru's record."""
 
 
+Fields = Mapping[str, str | tuple[str, ...]]
+"""Fields of the journal by name. One with several values stands there several times, as journald allows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One entry of the log. Its text has several lines only where a traceback follows."""
 
     text: str
     priority: int = INFO
-    fields: Mapping[str, str] = field(default_factory=dict)
+    fields: Fields = field(default_factory=dict)
 
 
 class Target(Protocol):

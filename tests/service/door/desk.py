@@ -1,5 +1,6 @@
 """A desk that tests of the deciding thread share."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from cmgr.model.values.handling.policy import Policy, ResetPolicy, RetryPolicy, Strategy
@@ -24,8 +25,8 @@ class Heard(Log):
         self.warnings: list[str] = []
         self.bugs: list[str] = []
 
-    def note(self, note: Note) -> None:
-        self.notes.append(note.text)
+    def tell(self, notes: Sequence[Note]) -> None:
+        self.notes += [note.text for note in notes]
 
     def say(self, text: str) -> None:
         raise AssertionError(f"the loop says nothing but warnings: {text}")

@@ -63,8 +63,8 @@ def under_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_terminal_gets_one_line_with_its_time_for_each_decision(heard: Screen) -> None:
     log = logs.set_up("info", "")
-    log.note(FAULT)
-    log.note(ISOLATED)
+    log.tell([FAULT])
+    log.tell([ISOLATED])
     log.close()
     first, second = heard.text.splitlines()
     assert first[24:] == "INFO    [episode 7] 80E24E00 (RestartNPU) on chip 3"
@@ -74,8 +74,8 @@ def test_a_terminal_gets_one_line_with_its_time_for_each_decision(heard: Screen)
 
 def test_the_level_leaves_out_what_is_less_grave_everywhere(heard: Screen, tmp_path: Path) -> None:
     log = logs.set_up("warning", str(tmp_path / "log"))
-    log.note(FAULT)
-    log.note(ISOLATED)
+    log.tell([FAULT])
+    log.tell([ISOLATED])
     log.close()
     assert "80E24E00" not in heard.text + (tmp_path / "log").read_text()
     assert "isolated" in heard.text
@@ -88,8 +88,8 @@ def test_the_journal_gets_every_line_with_its_fields(monkeypatch: pytest.MonkeyP
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as journald:
         journald.bind(f"{folder}/socket")
         log = logs.set_up("info", "", socket=f"{folder}/socket")
-        log.note(FAULT)
-        log.note(ISOLATED)
+        log.tell([FAULT])
+        log.tell([ISOLATED])
         log.say("cmgr is ready")
         log.warn("nobody answers")
         logging.getLogger("some.library").warning("odd: %d", 3)
@@ -113,7 +113,7 @@ def test_the_journal_gets_every_line_with_its_fields(monkeypatch: pytest.MonkeyP
 def test_without_a_journal_systemd_still_gets_priorities(monkeypatch: pytest.MonkeyPatch, heard: Screen) -> None:
     under_systemd(monkeypatch)
     log = logs.set_up("info", "", socket="/nowhere/at/all")
-    log.note(ISOLATED)
+    log.tell([ISOLATED])
     try:
         raise ValueError("a bug")
     except ValueError as error:
@@ -128,7 +128,7 @@ def test_without_a_journal_systemd_still_gets_priorities(monkeypatch: pytest.Mon
 def test_what_a_container_calls_itself_makes_no_line_of_its_own(heard: Screen) -> None:
     log = logs.set_up("info", "")
     evil = "x\n2026-11-21 00:00:00.000 INFO    all is well\x1b[2J"
-    log.note(Note(T0, NoteKind.HOLD, f"{evil} will be stopped {{}}"))
+    log.tell([Note(T0, NoteKind.HOLD, f"{evil} will be stopped {{}}")])
     log.say(evil)
     log.warn(evil)
     log.bug(evil, RuntimeError(evil))
