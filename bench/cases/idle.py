@@ -25,8 +25,6 @@ def run(site: Site) -> list[Figure]:
     plan = site.plan(CHIPS, 8, "ringRecover", CONTAINERS)
     service = site.service(plan)
     with service:
-        pass  # Only a life that makes the database needs what makes it, and its memory.
-    with service:
         service.settle()
         written = service.written_bytes()
         share = processor(service.process.pid, SECONDS)

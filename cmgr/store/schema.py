@@ -4,13 +4,12 @@ Most are derived from values (`rows`). Nothing refers to anything by a foreign k
 make the save of a hold fail.
 
 This is all that SQLAlchemy is for, and it takes longer to load than the service needs for the rest of its start: only
-a file that is new or of an older level needs this module.
+a file of an older level needs this module. A new one is made from `schema.sql`, which was made from these tables.
 """
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -33,7 +32,6 @@ from sqlalchemy.pool import StaticPool
 from sqlalchemy.schema import CreateColumn
 
 from cmgr.store import history, rows
-from cmgr.store.files import APPLICATION_ID, LEVEL
 
 Upgrade = Callable[[Connection], None]
 
@@ -94,13 +92,14 @@ def _maybe(name: str) -> Column[str]:
     return Column(name, Text)
 
 
-meta = Table("meta", _metadata, _int("level"), _text("version"), _text("created"), _int("serial"), _int("episodes"))
+Table("meta", _metadata, _int("level"), _text("version"), _text("created"), _int("serial"), _int("episodes"))
 
 _INDEXES = {rows.FAULTS.name: (Index("faults_by_cleared", "cleared"),)}
 
-TABLES: Mapping[str, Table] = {s.name: _derived(s, *_INDEXES.get(s.name, ())) for s in history.WHOLE}
+for _stored in history.WHOLE:
+    _derived(_stored, *_INDEXES.get(_stored.name, ()))
 
-notes = Table(
+Table(
     "notes",
     _metadata,
     Column("id", Integer, primary_key=True),
@@ -114,17 +113,8 @@ notes = Table(
     sqlite_autoincrement=True,
 )
 
-outcomes = Table("outcomes", _metadata, Column("outcome", Text, primary_key=True, nullable=False), _int("episodes"))
-"""How many episodes ended how, ever: pruning an episode takes nothing from it."""
-
-
-def create(file: sqlite3.Connection, version: str) -> None:
-    """Make every table in an empty file, in one transaction. Raises `sqlite3.Error`."""
-    first = {"level": LEVEL, "version": version, "created": rows.stamp(datetime.now(UTC)), "serial": 0, "episodes": 0}
-    with _transaction(file) as connection:
-        _metadata.create_all(connection)
-        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(meta.insert(), first)
+# How many episodes ended how, ever: pruning an episode takes nothing from it.
+Table("outcomes", _metadata, Column("outcome", Text, primary_key=True, nullable=False), _int("episodes"))
 
 
 def upgrade(file: sqlite3.Connection, to: int, by: Upgrade, version: str) -> None:

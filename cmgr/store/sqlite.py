@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 MOST_UNSAVED = 10_000
 """So many notes are kept for a save that works again."""
 
+# Read once, so that a file that is begun anew needs nothing of the disk but its own place.
+_TABLES = tuple(Path(__file__).with_name("schema.sql").read_text().split(";\n"))
+"""The statements that make the tables of a new file."""
+
 _NOTABLE = timedelta(seconds=1)
 """By less than this a clock is not set, but kept right."""
 
@@ -197,15 +201,22 @@ class SqliteStore:
             level = files.level_of(self.connection, self.path)
         if level == files.LEVEL:
             return
+        if level is None:
+            self._make_tables()
+            return
         from cmgr.store import schema
 
-        if level is None:
-            with _translated("write", self.path):
-                schema.create(self.connection, __version__)
-            return
         for step in range(level + 1, files.LEVEL + 1):
             with _translated(f"upgrade to level {step}", self.path):
                 schema.upgrade(self.connection, step, (upgrades or schema.UPGRADES)[step], __version__)
+
+    def _make_tables(self) -> None:
+        first = {"level": files.LEVEL, "version": __version__, "created": rows.stamp(datetime.now(UTC))}
+        with self._transaction("write") as connection:
+            for statement in _TABLES:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {files.APPLICATION_ID}")
+            connection.execute(statements.BEGIN, first)
 
     def _read(self) -> tuple[Node, frozenset[CommandId]]:
         try:

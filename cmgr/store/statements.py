@@ -51,4 +51,7 @@ COUNT_OUTCOME = (
     " ON CONFLICT (outcome) DO UPDATE SET episodes = episodes + 1"
 )
 
+BEGIN = "INSERT INTO meta (level, version, created, serial, episodes) VALUES (:level, :version, :created, 0, 0)"
+"""The one row of `meta`, in a new file."""
+
 COUNT = "UPDATE meta SET serial = :serial, episodes = :episodes"

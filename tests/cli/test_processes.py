@@ -56,7 +56,6 @@ def loaded_when_ready(home: Home, runtime: str, *words: str) -> set[str]:
     """Return the packages, and the packages and modules in them, that `cmgr run` has loaded when it is ready."""
     home.config.write_text(home.config.read_text().replace('["sim"]', f'["{runtime}"]'))
     command = [sys.executable, "-c", READY, "run", "--config", str(home.config), *words]
-    subprocess.run(command, capture_output=True, text=True, check=True)  # The first life makes the database.
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
 
 
