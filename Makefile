@@ -5,7 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CODE := cmgr tests bench
-# Where Python writes no bytecode (PYTHONDONTWRITEBYTECODE), each service and command of a test would compile all anew.
+# Images often have this set: each worker, service and command of a test would compile all anew, a minute of a whole run.
+unexport PYTHONDONTWRITEBYTECODE
+# For those that run as another user and may not write here.
 COMPILED = $(BIN)/python -m compileall -q -j 0 $(CODE)
 
 NOT_HERE := --ignore=tests/packages --ignore=tests/power
