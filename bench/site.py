@@ -102,6 +102,12 @@ class Site:
             plan = replace(plan, docker=self.proxied(folder, records, stack))
         return Service(folder, plan, records), records
 
+    def settled(self, library: Path, chips: int, strategy: str, stack: ExitStack) -> tuple[Service, Records]:
+        """Return a service on the chips of this library, one ring with a container each, that has settled."""
+        service, records = self.timed(self.plan(chips, chips, strategy, chips, library=str(library)), stack)
+        stack.enter_context(service).settle()
+        return service, records
+
     def proxied(self, folder: Path, records: Records, stack: ExitStack) -> str:
         """Return the path of a socket in this folder, not made yet, behind which dockerd's calls are recorded."""
         assert self.docker is not None

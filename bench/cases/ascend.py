@@ -51,15 +51,8 @@ def _machine(workshop: Workshop, chips: tuple[FakeChip, ...]) -> Standin:
 
 def _cycles(site: Site, machine: Standin, strategy: str, stopped: int) -> list[Cycle]:
     with ExitStack() as stack:
-        service, records = _service(site, machine, strategy, stack)
+        service, records = site.settled(machine.library, CHIPS, strategy, stack)
         return [_one(service, records, machine, n % CHIPS, stopped) for n in range(COUNT)]
-
-
-def _service(site: Site, machine: Standin, strategy: str, stack: ExitStack) -> tuple[Service, Records]:
-    plan = site.plan(CHIPS, CHIPS, strategy, CHIPS, library=str(machine.library))
-    service, records = site.timed(plan, stack)
-    stack.enter_context(service).settle()
-    return service, records
 
 
 def _one(service: Service, records: Records, machine: Standin, chip: int, stopped: int) -> Cycle:
@@ -85,7 +78,7 @@ def _figures(case: str, cycles: Sequence[Cycle]) -> list[Figure]:
 
 def _beside_one_that_never_boots(site: Site, machine: Standin) -> list[Figure]:
     with ExitStack() as stack:
-        service, records = _service(site, machine, "singleRecover", stack)
+        service, records = site.settled(machine.library, CHIPS, "singleRecover", stack)
         machine.set("boot_ms", NEVER_MS)
         machine.fault(0, weather.REAL)
         records.wait(0, lambda calls: bool(of(calls, "reset")), "chip 0 was reset")
@@ -107,7 +100,7 @@ def _beside_one_that_never_boots(site: Site, machine: Standin) -> list[Figure]:
 
 def _untold(site: Site, machine: Standin) -> list[Figure]:
     with ExitStack() as stack:
-        service, records = _service(site, machine, "singleRecover", stack)
+        service, records = site.settled(machine.library, CHIPS, "singleRecover", stack)
         waited = []
         for chip in range(UNTOLD):
             mark, began = records.mark(), time.monotonic()
@@ -122,7 +115,7 @@ def _untold(site: Site, machine: Standin) -> list[Figure]:
 
 def _storm(site: Site, machine: Standin) -> list[Figure]:
     with ExitStack() as stack:
-        service, records = _service(site, machine, "singleRecover", stack)
+        service, records = site.settled(machine.library, CHIPS, "singleRecover", stack)
         rss = service.memory()
         service.forget_peak()
         began = time.monotonic()

@@ -7,9 +7,8 @@ from contextlib import ExitStack, closing
 from bench import weather
 from bench.cases import idle
 from bench.cases.cycles import CHIPS
-from bench.records import Records, of
+from bench.records import of
 from bench.report.figures import Figure, quantile
-from bench.service import Service
 from bench.site import Site
 from cmgr.store.reader import open_reader
 from tests.fakes.dcmi.build import CannotBuild
@@ -48,17 +47,10 @@ def _machine(workshop: Workshop, gpus: tuple[FakeGpu, ...], release: int) -> Sta
     return machine
 
 
-def _service(site: Site, machine: Standin, strategy: str, stack: ExitStack) -> tuple[Service, Records]:
-    plan = site.plan(CHIPS, CHIPS, strategy, CHIPS, library=str(machine.library))
-    service, records = site.timed(plan, stack)
-    stack.enter_context(service).settle()
-    return service, records
-
-
 def _first_stops(site: Site, machine: Standin, case: str, strategy: str, stopped: int) -> list[Figure]:
     """From the moment before the library has the event: that its thread wakes is part of it."""
     with ExitStack() as stack:
-        service, records = _service(site, machine, strategy, stack)
+        service, records = site.settled(machine.library, CHIPS, strategy, stack)
         waited = []
         for xid in RESETS:
             for gpu in range(CHIPS):
@@ -80,7 +72,7 @@ def _times(what: str, values: Sequence[float]) -> list[Figure]:
 
 def _storm(site: Site, machine: Standin) -> list[Figure]:
     with ExitStack() as stack:
-        service, records = _service(site, machine, "singleRecover", stack)
+        service, records = site.settled(machine.library, CHIPS, "singleRecover", stack)
         rss = service.memory()
         service.forget_peak()
         began = time.monotonic()
