@@ -21,10 +21,7 @@ def claim(path: Path) -> files.Lock:
     Raises `ConfigError`, also when somebody else could put another socket there.
     """
     try:
-        found = trust.weakness(path)
-        if found is not None:
-            # A person who can replace the socket can tell the command line anything.
-            raise ConfigError(f"cannot listen on {path}: {found.reason}", hint=found.hint)
+        refuse_weak(path)
         make_directory(path, gid_of(GROUP))
         return files.Lock(path)
     except StoreBusy as error:
@@ -36,6 +33,14 @@ def claim(path: Path) -> files.Lock:
         raise ConfigError(
             f"cannot listen on {path}", hint="name another path with socket in the configuration"
         ) from error
+
+
+def refuse_weak(path: Path) -> None:
+    """Raise `ConfigError` when somebody else could put another socket there."""
+    found = trust.weakness(path)
+    if found is not None:
+        # A person who can replace the socket can tell the command line anything.
+        raise ConfigError(f"cannot listen on {path}: {found.reason}", hint=found.hint)
 
 
 def refuse_if_live(path: Path) -> None:

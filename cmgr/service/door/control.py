@@ -15,10 +15,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from cmgr import trust
 from cmgr.errors import ConfigError
 from cmgr.model.values.messages.commands import Note
-from cmgr.service.door.claim import GROUP, gid_of, make_directory, refuse_if_live
+from cmgr.service.door.claim import GROUP, gid_of, make_directory, refuse_if_live, refuse_weak
 from cmgr.service.door.http.server import Report, Server
 from cmgr.service.door.records import line
 from cmgr.service.door.routes import Route
@@ -52,7 +51,7 @@ class ControlServer:
         """Listen. Raises `ConfigError` when the socket cannot be made, or another service listens on it."""
         refuse_if_live(self._path)
         try:
-            _refuse_place(self._path)
+            refuse_weak(self._path)
             self._listening, self._inode = _listen(self._path, self._group)
         except OSError as error:
             raise ConfigError(
@@ -79,13 +78,6 @@ class ControlServer:
                 self._path.unlink()
         self._server.close(CLOSE_SECONDS)
         listening.close()
-
-
-def _refuse_place(path: Path) -> None:
-    found = trust.weakness(path)
-    if found is not None:
-        # A person who can replace the socket can tell the command line anything.
-        raise ConfigError(f"cannot listen on {path}: {found.reason}", hint=found.hint)
 
 
 def _listen(path: Path, group: int | None) -> tuple[socket.socket, tuple[int, int]]:
