@@ -86,6 +86,8 @@ def group(options: GroupOptions) -> int:
             raise typer.BadParameter("give a NAME")
         if options.deed != "resume" and (options.alone or options.without):
             raise typer.BadParameter("--alone and --without go with resume")
+        if options.alone and options.without:
+            raise typer.BadParameter("--alone starts without all others: give it, or --without for some of them")
         return _order(path, options, options.deed, options.name)
     if options.name is not None:
         raise typer.BadParameter(f"{options.deed!r} is neither {' nor '.join(DEEDS)}")

@@ -36,6 +36,7 @@ from tests.cli.conftest import Home
         ("maintenance", "on", "--for", "long"),
         ("status", "--watch", "--check"),
         ("history", "1", "--all"),
+        ("group", "resume", "training", "--alone", "--without", "b"),
     ],
 )
 def test_wrong_usage_ends_with_2_and_a_hint(home: Home, words: tuple[str, ...]) -> None:
