@@ -42,7 +42,7 @@ _INT64 = 2**63 - 1
 def stamp(at: datetime) -> str:
     """Return a time as it is stored."""
     assert at.tzinfo is not None, "a time without a zone"
-    return at.astimezone(UTC).isoformat(timespec="microseconds")
+    return (at if at.tzinfo is UTC else at.astimezone(UTC)).isoformat(timespec="microseconds")
 
 
 def moment(text: str) -> datetime:
@@ -109,7 +109,8 @@ def form_of(hint: Any) -> Form:
     if isinstance(hint, type) and issubclass(hint, Enum):
         # A text stands for itself; of a number its name is what users write.
         by_name = not issubclass(hint, StrEnum)
-        return Form("TEXT", attrgetter("name" if by_name else "value"), hint.__getitem__ if by_name else hint)
+        # `name` and `value` are functions of Python, these are what they give.
+        return Form("TEXT", attrgetter("_name_" if by_name else "_value_"), hint.__getitem__ if by_name else hint)
     if _is_composite(hint):
         return _record(hint)
     return _collection(hint)
