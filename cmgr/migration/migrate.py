@@ -1,6 +1,5 @@
 """An installation of MindCluster's container-manager (the reference) as settings of cmgr: texts in, `Migration` out."""
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,8 +19,6 @@ OUR_LOG = "/var/log/cmgr/cmgr.log"
 
 LEVELS = {-1: "debug", 0: "info", 1: "warning", 2: "error", 3: "error"}
 DOCKER_SOCKET = "/run/docker.sock"
-APPLIANCE = re.compile("[a-z0-9][a-z0-9_.-]{0,62}")
-"""The name of an appliance in a fleet (`Form.APPLIANCE`)."""
 
 _NO_START = f"there is no ExecStart=: name the unit file of {PROGRAM} first, then its drop-ins"
 
@@ -142,8 +139,17 @@ def _of_flags(flags: Mapping[str, Flag]) -> Iterator[Chosen | str]:
                 yield f"{flags[name]}: must be from {least} to {most}, as the reference has it"
     yield from _of_log(flags, numbers)
     node = flags.get("nodeID")
-    if node is not None and APPLIANCE.fullmatch(node.value):
+    if node is not None and not _no_name(node):
         yield Chosen("fleet.name", node.value, str(node))
+
+
+def _no_name(node: Flag) -> str:
+    """Return what the name of an appliance must be, where this is none; otherwise nothing."""
+    try:
+        settings()["fleet.name"].kind.take(node.value)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _chosen(flags: Mapping[str, Flag], name: str, key: str, default: str) -> Chosen:
@@ -212,7 +218,10 @@ def _dropped(line: CommandLine) -> Iterator[str]:
     for number, flag in enumerate(line.flags, start=1):
         if flag.known and flag.name in names[number:]:
             yield f"{flag}: the same flag comes again, and the last one counts"
-        elif flag.name in CLUSTER_FLAGS and not (flag.name == "nodeID" and APPLIANCE.fullmatch(flag.value)):
+        elif flag.name == "nodeID":
+            if why := _no_name(flag):
+                yield f"{flag}: cannot be fleet.name, which is {why}"
+        elif flag.name in CLUSTER_FLAGS:
             yield f"{flag}: there is no leader; appliances agree over etcd: set fleet.engine, and see docs/fleet.md"
         elif not flag.known:
             yield f"{flag}: no flag of the reference that cmgr knows of; look up what it does"

@@ -88,6 +88,13 @@ def test_no_known_flag_vanishes(name: str) -> None:
     assert any(f"-{name} " in text for text in told), told
 
 
+def test_a_node_that_cannot_be_an_appliance_is_told_with_what_could(file: Path) -> None:
+    found = migrated("-nodeID Node/1")
+    assert settings(found, file).fleet.name == ""
+    (told,) = found.dropped
+    assert told.startswith("-nodeID Node/1: cannot be fleet.name, which is a name of at most 63 small letters, digits")
+
+
 def test_what_cmgr_does_not_know_is_listed() -> None:
     found = migrated("-newFlag -other=3 --third four -ctrStrategy never -- -logLevel 1")
     assert found.mistakes == ()
