@@ -15,11 +15,14 @@ from tests.cli.conftest import Home
 HEAVY = ("sqlalchemy", "docker", "requests", "apscheduler", "loguru", "rich", "grpc", "prometheus_client")
 
 LOADED = """
-import sys
+import os, sys
 from cmgr.__main__ import main
+def ended(code):
+    print(code, *sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+os._exit = ended
 sys.argv = ["cmgr", *sys.argv[1:]]
-code = main()
-print(code, *sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+if (code := main()) is not None:
+    ended(code)
 """
 
 
