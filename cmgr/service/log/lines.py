@@ -11,8 +11,8 @@ from cmgr.service.log.writer import Fields
 FEW = 8
 """So many faults of a chip have a line each where they come in one step.
 
-journald drops the lines of a service that brings more than 10,000 in 30 s (RateLimitBurst= in journald.conf(5)), the
-grave ones with the others. One chip may tell of 2,000 faults a second.
+Of a service that brings more than 10,000 lines in 30 s, or a few times that where the disk is large, journald drops the
+rest, the grave ones with the others (RateLimitBurst= in journald.conf(5)). One chip may tell of 2,000 faults a second.
 """
 
 _TOLD = {Assertion.OCCURRED: "now", Assertion.ONCE: "once", Assertion.CLEARED: "no longer"}
