@@ -19,6 +19,9 @@ EVERY = os.environ.get("CMGR_CRASH_EVERY") == "1"
 MOST = 4
 """Deaths tried in one world where not all are: each is an episode of a service of its own."""
 
+STRIDE = 1 if EVERY else 3
+"""Of places in a file where something can be damaged or torn, every how manyth is tried."""
+
 Ends = tuple[Point, ...]
 
 
