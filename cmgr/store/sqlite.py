@@ -26,7 +26,7 @@ MOST_UNSAVED = 10_000
 """So many notes are kept for a save that works again."""
 
 # Read once, so that a file that is begun anew needs nothing of the disk but its own place.
-_TABLES = tuple(Path(__file__).with_name("schema.sql").read_text().split(";\n"))
+_TABLES = tuple(Path(__file__).with_name("schema.sql").read_text().removesuffix(";\n").split(";\n"))
 """The statements that make the tables of a new file."""
 
 _NOTABLE = timedelta(seconds=1)
