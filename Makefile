@@ -63,7 +63,7 @@ deb rpm: $(STAMP)
 test-packages: $(STAMP)
 	@sh tests/support/install.sh packages
 	@for arch in x86_64 aarch64; do ARCH=$$arch sh packaging/build.sh deb rpm || exit; done
-	@sh tests/support/again.sh $(BIN)/pytest -n auto --dist worksteal tests/packages tests/power
+	@sh tests/support/again.sh $(BIN)/pytest tests/packages tests/power
 
 # The core once more, on the interpreter and the libraries that the packages in dist/ bring along.
 test-shipped: $(STAMP)

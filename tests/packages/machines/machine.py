@@ -104,7 +104,7 @@ class Machine:
 
     def __init__(self, name: str, root: Path, binds: Mapping[str, str]) -> None:
         self.root = root
-        self._name = f"{name}-{os.getpid()}"  # Tests run side by side, and two machines of a name cannot.
+        self._name = name
         self._binds = [f"--bind={outside}:{inside}" for inside, outside in binds.items()]
         self._process: subprocess.Popen[bytes] | None = None
         self._leader = 0
