@@ -124,7 +124,8 @@ generated: $(STAMP)
 	$(BIN)/python -m tests.docs.made.man_pages
 
 golden: $(STAMP)
-	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model tests/docs tests/web/test_pictures.py
+	CMGR_REWRITE_GOLDEN=1 $(BIN)/pytest tests/cli tests/model tests/docs tests/web/test_pictures.py \
+		tests/store/test_upgrades.py::test_a_new_file_has_the_tables_that_are_declared
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
