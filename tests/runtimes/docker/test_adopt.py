@@ -52,7 +52,9 @@ def test_the_command_makes_the_same_container(dockerd: Dockerd) -> None:
         env = [line for line in before["Config"]["Env"] if not line.startswith("ASCEND")]
         assert sorted(after["Config"]["Env"]) == sorted(env)
         assert {**after["Config"], "Env": 0} == {**before["Config"], "Env": 0}
-        assert after["HostConfig"] == before["HostConfig"]
+        # The docker command keeps the volumes in a map: their order in a container is chance.
+        assert sorted(after["HostConfig"]["Binds"]) == sorted(before["HostConfig"]["Binds"])
+        assert {**after["HostConfig"], "Binds": 0} == {**before["HostConfig"], "Binds": 0}
         assert told.left == (
             "volumes that have no name",
             "files that were changed in the container itself (docker diff)",
