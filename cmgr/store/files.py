@@ -9,7 +9,7 @@ import fcntl
 import os
 import shlex
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -198,12 +198,13 @@ def examine(path: Path, but: Collection[str] = ()) -> None:
             level_of(connection, path)
 
 
-def examine_beside(path: Path) -> None:
+def examine_beside(path: Path, begun: Callable[[sqlite3.Connection], object]) -> None:
     """Look at all of a file that this process has open to write. Any thread; of a million lines it takes seconds.
 
-    Raises `Damaged`, `StoreError`.
+    `begun` is called with the connection: its `interrupt` ends the look. Raises `Damaged`, `StoreError`.
     """
     with _told_apart(path), contextlib.closing(_connected(path, "mode=ro")) as connection:
+        begun(connection)
         _check(connection, path, "1")
 
 

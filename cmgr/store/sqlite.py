@@ -35,6 +35,9 @@ _NOTABLE = timedelta(seconds=1)
 _BUSY = 0.2
 """How long, in seconds, a stranger's lock on the file may hold up the service's one thread."""
 
+_BROKEN_OFF = 1.0
+"""How long, in seconds, the end waits for a look at the file that is to break off."""
+
 _HINTS: Mapping[int | None, str] = {
     sqlite3.SQLITE_FULL: files.FREE_SPACE,
     sqlite3.SQLITE_READONLY: files.MAKE_WRITABLE,
@@ -65,6 +68,9 @@ class SqliteStore:
         self._ahead = timedelta()
         self._closed = False
         self._found: files.Damaged | None = None
+        self._examining = threading.Lock()
+        self._ending = False
+        self._look: sqlite3.Connection | None = None
         self.connection = _connected(path)
         """For who looks at what is done: the one connection there is."""
         try:
@@ -160,14 +166,23 @@ class SqliteStore:
         The next save sets such a file aside, as if it had met the damage. Any thread. Does not raise: what cannot be
         read now is met by whoever reads it.
         """
-        try:
-            files.examine_beside(self.path)
-        except files.Damaged as damaged:
-            self._found = damaged
-            return chain(damaged)
-        except StoreError:
-            pass
+        with self._examining:
+            try:
+                files.examine_beside(self.path, self._looks)
+            except files.Damaged as damaged:
+                if not self._ending:  # A look that breaks off calls lost what it has not seen.
+                    self._found = damaged
+                    return chain(damaged)
+            except StoreError:
+                pass
+            finally:
+                self._look = None
         return ""
+
+    def _looks(self, connection: sqlite3.Connection) -> None:
+        self._look = connection
+        if self._ending:
+            raise StoreError(f"cannot look at {self.path}: it is being closed")
 
     def correct(self, ahead: timedelta) -> None:
         """Stamp history by a clock that is so far ahead of the one in `Note.at`, what this life has noted included.
@@ -188,8 +203,18 @@ class SqliteStore:
             return history.prune(connection, before, keep_notes)
 
     def close(self) -> None:
+        self._break_off()
         self._disconnect()
         self._lock.release()
+
+    def _break_off(self) -> None:
+        """End a look at the file: only the last connection that is closed puts SQLite's log into the file."""
+        self._ending = True
+        if (look := self._look) is not None:
+            with suppress(sqlite3.Error):  # It has just ended.
+                look.interrupt()
+        if self._examining.acquire(timeout=_BROKEN_OFF):
+            self._examining.release()
 
     def _disconnect(self) -> None:
         self._closed = True

@@ -6,8 +6,10 @@ import random
 import re
 import sqlite3
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ from cmgr.store import files, open_store
 from cmgr.store.reader import open_reader
 from tests.store import values
 from tests.store.conftest import service_on
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 SAVED = values.node(values.hold(), values.fault(), Ring(values.RING, (values.CHIP,)))
 
@@ -235,6 +237,37 @@ def test_a_damaged_file_takes_its_log_along_and_two_in_a_second_are_both_kept(pa
     assert [aside.read_text() for aside in asides] == ["one", "two"]
     assert [aside.with_name(aside.name + "-wal").read_text() for aside in asides] == ["log of one", "log of two"]
     assert not path.with_name("cmgr.db-wal").exists()
+
+
+def _long(path: Path) -> None:
+    """Make a file whose history takes half a second to be looked at."""
+    written(path)
+    columns = "at, kind, episode, outcome, text"
+    changed(
+        path,
+        f"INSERT INTO notes ({columns}) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 600000)"
+        f" SELECT {columns} FROM n, (SELECT {columns} FROM notes LIMIT 1)",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+    )
+
+
+def _opened(path: Path) -> int:
+    """Return how many times this process has the file open."""
+    return sum(os.path.realpath(f"/proc/self/fd/{fd}") == str(path) for fd in os.listdir("/proc/self/fd"))
+
+
+def test_a_service_that_ends_while_its_file_is_looked_at_leaves_no_log(path: Path) -> None:
+    _long(path)
+    store = open_store(path)
+    store.save(replace(SAVED, serial=7), [], [values.note("last")])
+    before, found = _opened(path), []
+    look = threading.Thread(target=lambda: found.append(store.examine()))
+    look.start()
+    eventually(lambda: _opened(path) > before)
+    store.close()
+    assert contents(path).keys() == {files.NAME}
+    look.join(PATIENCE)
+    assert found == [""]
 
 
 def test_a_lock_that_a_failed_disk_does_not_take_says_why(path: Path, mocker: MockerFixture) -> None:
