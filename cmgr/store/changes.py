@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from cmgr.frozen import dataclass
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import Fault, FaultKey
 from cmgr.model.values.node import ChipFaults, Node
 from cmgr.model.values.rings import Ring
 from cmgr.store.history import RESETS, ResetRow
-from cmgr.store.rows import FAULTS, MANY, SINGLE, Row, Stored
+from cmgr.store.rows import FAULTS, MANY, SINGLE, Cells, Stored
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -22,8 +22,9 @@ class Change:
     """Rows of one table to insert or overwrite, and rows to delete."""
 
     table: str
-    put: tuple[Row, ...]
-    drop: tuple[Row, ...] = ()
+    put: tuple[Cells, ...]
+    drop: tuple[Cells, ...] = ()
+    """Their keys."""
 
 
 def changes(old: Node, new: Node) -> tuple[Change, ...]:
@@ -44,14 +45,19 @@ def _alone(value: Value | None) -> Mapping[int, Value]:
 def _differing(table: Stored[Any], old: Mapping[Key, Value], new: Mapping[Key, Value]) -> Change:
     if old is new:
         return Change(table.name, ())
+    gone = (table.key_cells(value) for key, value in old.items() if key not in new)
+    return Change(table.name, _written(table, old, new), tuple(gone))
+
+
+def _written(table: Stored[Any], old: Mapping[Key, Value], new: Mapping[Key, Value]) -> tuple[Cells, ...]:
     put = []
     for key, value in new.items():
         before = old.get(key)
         # Rows are made of what differs only: a list of 64 containers brings 64 new values, and mostly nothing new.
         if before is value or (before is not None and table.kept(before) == table.kept(value)):
             continue
-        put.append(table.row(value))
-    return Change(table.name, tuple(put), tuple(table.row(value) for key, value in old.items() if key not in new))
+        put.append(table.cells(value))
+    return tuple(put)
 
 
 def _faults(old: Node, new: Node) -> Change:
@@ -60,9 +66,9 @@ def _faults(old: Node, new: Node) -> Change:
         return Change(FAULTS.name, ())
     before = {**_spans(old.past_faults, new.past_faults), **_spans(old.faults, new.faults)}
     after = {**_spans(new.past_faults, old.past_faults), **_spans(new.faults, old.faults)}
-    change = _differing(FAULTS, before, after)
-    over = tuple({**row, "cleared": row["changed"]} for row in change.drop if row["cleared"] is None)
-    return Change(FAULTS.name, change.put + over)
+    gone = (fault for span, fault in before.items() if span not in after and fault.active)
+    over = (FAULTS.cells(replace(fault, cleared=fault.changed)) for fault in gone)
+    return Change(FAULTS.name, (*_written(FAULTS, before, after), *over))
 
 
 def _spans(faults: Mapping[ChipId, ChipFaults], others: Mapping[ChipId, ChipFaults]) -> Mapping[_Span, Fault]:
@@ -75,7 +81,7 @@ def _spans(faults: Mapping[ChipId, ChipFaults], others: Mapping[ChipId, ChipFaul
     return spans
 
 
-def _resets(old: Mapping[RingId, Ring], new: Mapping[RingId, Ring]) -> tuple[Row, ...]:
+def _resets(old: Mapping[RingId, Ring], new: Mapping[RingId, Ring]) -> tuple[Cells, ...]:
     """The ring keeps those of its budget only; the table keeps them all."""
     put = []
     for id_, ring in new.items():
@@ -83,5 +89,5 @@ def _resets(old: Mapping[RingId, Ring], new: Mapping[RingId, Ring]) -> tuple[Row
         if before is ring:
             continue
         known = frozenset(before.resets) if before is not None else frozenset()
-        put += [RESETS.row(ResetRow(id_, at, ring.episode)) for at in ring.resets if at not in known]
+        put += [RESETS.cells(ResetRow(id_, at, ring.episode)) for at in ring.resets if at not in known]
     return tuple(put)

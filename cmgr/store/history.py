@@ -91,6 +91,13 @@ WHOLE: tuple[rows.Stored[Any], ...] = (
 )
 """The tables whose rows are written whole."""
 
+NOTE_COLUMNS = (
+    *("at", "kind", "episode", "ring", "chip"),
+    *("runtime", "namespace", "container"),
+    *("outcome", "text", "card", "device"),
+    *("code", "level", "handling", "assertion"),
+)
+
 MOST_NOTES = 20_000
 """So many notes go for each reason in one call of `prune`, which bounds its time."""
 
@@ -137,26 +144,15 @@ def correct(connection: sqlite3.Connection, after: int, by: timedelta) -> None:
             connection.execute(f"UPDATE episodes SET {end} = ? WHERE number = ?", (at, line["episode"]))  # noqa: S608
 
 
-def note_row(note: Note) -> dict[str, Any]:
-    key = note.container
-    return {
-        "at": rows.stamp(note.at),
-        "kind": note.kind.value,
-        "episode": note.episode,
-        "ring": note.ring,
-        "chip": note.chip,
-        "runtime": None if key is None else key.runtime,
-        "namespace": None if key is None else key.namespace,
-        "container": None if key is None else key.id,
-        "outcome": note.outcome,
-        "text": note.text,
-        "card": note.card,
-        "device": note.device,
-        "code": None if note.fault is None else note.fault.code,
-        "level": None if note.fault is None else note.fault.level,
-        "handling": None if note.fault is None else note.fault.handling,
-        "assertion": None if note.fault is None else note.fault.assertion,
-    }
+def note_cells(note: Note) -> rows.Cells:
+    """Return what is written of a note, in the order of `NOTE_COLUMNS`."""
+    key, said = note.container, note.fault
+    return (
+        *(rows.stamp(note.at), note.kind.value, note.episode, rows.number(note.ring), rows.number(note.chip)),
+        *((None,) * 3 if key is None else map(rows.text, key)),
+        *(note.outcome, rows.text(note.text), rows.number(note.card), rows.number(note.device)),
+        *((None,) * 4 if said is None else (rows.text(said.code), said.level, said.handling, said.assertion)),
+    )
 
 
 def note_of(row: rows.Row) -> NoteRow:

@@ -271,19 +271,19 @@ class SqliteStore:
 
     def _commands(self, answered: frozenset[CommandId]) -> Change:
         now = datetime.now(UTC)
-        put = tuple(history.COMMANDS.row(history.command(order, now)) for order in self._orders.values())
-        return Change(history.COMMANDS.name, put, tuple({"id": id_} for id_ in answered))
+        put = tuple(history.COMMANDS.cells(history.command(order, now)) for order in self._orders.values())
+        return Change(history.COMMANDS.name, put, tuple((id_,) for id_ in answered))
 
     def _write_notes(self, connection: sqlite3.Connection) -> None:
         notes = [replace(note, at=note.at + self._ahead) for note in self._notes] if self._ahead else list(self._notes)
         if self._lost:
             text = f"{self._lost} notes before this one are lost: the database could not be written"
             notes.insert(0, Note(notes[0].at, NoteKind.WARNING, text))
-        _execute(connection, statements.PUT["episodes"], list(map(history.EPISODES.row, history.opened(notes))))
+        _execute(connection, statements.PUT["episodes"], list(map(history.EPISODES.cells, history.opened(notes))))
         closed = history.closed(notes)
-        _execute(connection, statements.CLOSE_EPISODE, list(map(history.EPISODES.row, closed)))
-        _execute(connection, statements.COUNT_OUTCOME, [{"outcome": episode.outcome} for episode in closed])
-        _execute(connection, statements.ADD_NOTE, [history.note_row(note) for note in notes])
+        _execute(connection, statements.CLOSE_EPISODE, list(map(history.EPISODES.cells, closed)))
+        _execute(connection, statements.COUNT_OUTCOME, [(episode.outcome,) for episode in closed])
+        _execute(connection, statements.ADD_NOTE, [history.note_cells(note) for note in notes])
 
     def _forget_oldest(self) -> None:
         while len(self._notes) > MOST_UNSAVED:
@@ -328,9 +328,9 @@ def _connected(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _execute(connection: sqlite3.Connection, statement: str, given: Sequence[rows.Row]) -> None:
+def _execute(connection: sqlite3.Connection, statement: str, given: Sequence[rows.Cells]) -> None:
     if given:
-        connection.executemany(statement, map(rows.bindable, given))
+        connection.executemany(statement, given)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ def _named(columns: Iterable[str]) -> str:
 
 def _insert(table: str, columns: Iterable[str]) -> str:
     given = list(columns)
-    return f"INSERT INTO {table} ({_named(given)}) VALUES ({', '.join(f':{column}' for column in given)})"  # noqa: S608
+    return f"INSERT INTO {table} ({_named(given)}) VALUES ({', '.join('?' * len(given))})"  # noqa: S608
 
 
 def _put(table: str, columns: Iterable[str], key: Iterable[str], others: Iterable[str]) -> str:
@@ -28,7 +28,7 @@ PUT: Mapping[str, str] = _puts()
 """Insert a whole row, or overwrite the one with its key."""
 
 DROP: Mapping[str, str] = {
-    s.name: f"DELETE FROM {s.name} WHERE " + " AND ".join(f'"{column}" = :{column}' for column in s.key)  # noqa: S608
+    s.name: f"DELETE FROM {s.name} WHERE " + " AND ".join(f'"{column}" = ?' for column in s.key)  # noqa: S608
     for s in history.WHOLE
 }
 """Delete the row with this key."""
@@ -38,17 +38,10 @@ CLOSE_EPISODE = _put(
 )
 """The same as to put one, but one that is there keeps how it began."""
 
-ADD_NOTE = _insert(
-    "notes",
-    (
-        *("at", "kind", "episode", "ring", "chip", "runtime", "namespace", "container", "outcome", "text"),
-        *("card", "device", "code", "level", "handling", "assertion"),
-    ),
-)
+ADD_NOTE = _insert("notes", history.NOTE_COLUMNS)
 
 COUNT_OUTCOME = (
-    "INSERT INTO outcomes (outcome, episodes) VALUES (:outcome, 1)"
-    " ON CONFLICT (outcome) DO UPDATE SET episodes = episodes + 1"
+    "INSERT INTO outcomes (outcome, episodes) VALUES (?, 1) ON CONFLICT (outcome) DO UPDATE SET episodes = episodes + 1"
 )
 
 BEGIN = "INSERT INTO meta (level, version, created, serial, episodes) VALUES (:level, :version, :created, 0, 0)"
