@@ -19,7 +19,7 @@ from cmgr.model.values.faults import (
     Severity,
     severity_of,
 )
-from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.handling.catalog import Verdict, normal_code
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.rings import Phase, Ring
@@ -109,7 +109,8 @@ def occurred(turn: Turn, new: Occurrence) -> None:
         until=new.until,
         highest=new.highest,
     )
-    _consequences(turn, _counted(turn, fault, new.rises))
+    verdict = turn.node.catalog.judge(fault.code, fault.severity)
+    _consequences(turn, _counted(turn, fault, new.rises, verdict))
 
 
 def _first_time(turn: Turn, new: Occurrence) -> None:
@@ -122,18 +123,18 @@ def _first_time(turn: Turn, new: Occurrence) -> None:
     how = "once" if new.once else "now"
     text = f"chip {chip} reports {code} {how}: level {verdict.handling.name} ({verdict.origin})"
     turn.note_fault(fault, text, Assertion.ONCE if new.once else Assertion.OCCURRED)
-    fault = _counted(turn, fault, new.rises)
+    fault = _counted(turn, fault, new.rises, verdict)
     _forget_beyond(turn, chip)
     _tell_what_is_only_observed(turn, fault)
     _consequences(turn, fault)
 
 
-def _counted(turn: Turn, fault: Fault, rises: int) -> Fault:
+def _counted(turn: Turn, fault: Fault, rises: int, verdict: Verdict) -> Fault:
     """Book the fault, and tell the rules of escalation. Return it with the level that it has after that."""
     turn.put_fault(fault)
     escalation.occurred(turn, fault.chip, fault.code, rises)
     _went(turn, fault)
-    judged = _judged(turn, fault)
+    judged = _judged(turn, fault, verdict)
     if judged is not fault:
         turn.put_fault(judged)
     return judged
@@ -147,9 +148,9 @@ def _went(turn: Turn, fault: Fault) -> None:
         escalation.gone(turn, fault.chip, fault.code)
 
 
-def _judged(turn: Turn, fault: Fault) -> Fault:
-    """Return the fault as the table and the rules have it now."""
-    verdict, raised = turn.node.catalog.judge(fault.code, fault.severity), (turn.node, fault.chip, fault.code)
+def _judged(turn: Turn, fault: Fault, verdict: Verdict) -> Fault:
+    """Return the fault as the table, whose verdict that is, and the rules have it now."""
+    raised = (turn.node, fault.chip, fault.code)
     level = max(verdict.level, escalation.raised_level(*raised))
     handling = max(verdict.handling, escalation.raised_handling(*raised))
     if fault.highest is not None:
@@ -227,7 +228,7 @@ def escalate(turn: Turn) -> None:
 
 
 def _level_again(turn: Turn, fault: Fault) -> None:
-    judged = _judged(turn, fault)
+    judged = _judged(turn, fault, turn.node.catalog.judge(fault.code, fault.severity))
     if judged is not fault:
         if judged.handling is not fault.handling:
             text = f"{fault.code} on chip {fault.chip} is {judged.handling.name} now; it was {fault.handling.name}"

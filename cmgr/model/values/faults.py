@@ -1,5 +1,6 @@
 """Faults: what they are, how grave, and which are active."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import NamedTuple, NewType
@@ -93,12 +94,12 @@ class Severity(IntEnum):
     critical = 3
 
 
-_SEVERITIES = frozenset(Severity)
+_SEVERITIES: Mapping[int | None, Severity] = {severity.value: severity for severity in Severity}
 
 
 def severity_of(told: int | None) -> Severity | None:
     """Return what the driver's number means; None where it gives none, or one that means nothing."""
-    return Severity(told) if told in _SEVERITIES else None
+    return _SEVERITIES.get(told)
 
 
 class Assertion(StrEnum):

@@ -24,8 +24,8 @@ FORMS = (
 
 _HEX = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{1,8})")
 
-_REPORTED = re.compile(r"[0-9]{9}")
-"""A code that other programs report. No driver's has nine digits."""
+_REPORTED_DIGITS = 9
+"""So many digits has a code that other programs report. No driver's has nine."""
 _WORDS = re.compile(r"(?=.{3,40}\Z)[a-z]+(?:-[a-z]+)+", re.ASCII)
 """A code of the machine's own."""
 
@@ -122,12 +122,16 @@ class Catalog:
 
 def is_reported(code: str) -> bool:
     """Return whether this is a code that other programs report: nine decimal digits."""
-    return _REPORTED.fullmatch(code) is not None and code.isascii()
+    return len(code) == _REPORTED_DIGITS and code.isascii() and code.isdigit()
 
 
 def is_of_machine(code: str) -> bool:
     """Return whether this is a code of the machine around the chips: words, or the error of a switch."""
-    return _WORDS.fullmatch(code) is not None or code.startswith("SXid ")
+    return _is_words(code) or code.startswith("SXid ")
+
+
+def _is_words(code: str) -> bool:
+    return "-" in code and _WORDS.fullmatch(code) is not None
 
 
 def normal_code(text: str) -> FaultCode | None:
@@ -138,7 +142,7 @@ def normal_code(text: str) -> FaultCode | None:
     one: codes in hex digits are written with all eight. Xids have up to four, SXids five.
     """
     given = text.strip()
-    if is_reported(given) or _WORDS.fullmatch(given):
+    if is_reported(given) or _is_words(given):
         return FaultCode(given)
     if _NUMBER.fullmatch(given):
         return FaultCode(f"{NAMES[len(given) > 4]} {given}")
