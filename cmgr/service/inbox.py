@@ -4,7 +4,7 @@ Rules:
 1. Memory is bounded: facts that say again what is queued already are merged, and beyond a limit per chip its events are
    dropped and a reading of that chip is asked for instead, which finds whatever is still true.
 2. No chip's events delay another's by more than one batch.
-3. A chip that storms is heard every 30 ms: each step and each save has a price of its own, however much is in it.
+3. A chip that storms is heard every 50 ms: each step and each save has a price of its own, however much is in it.
    Everything else is heard at once, with what the storm has brought by then.
 4. A signal handler may call `stop` and `nudge`, and nothing else.
 """
@@ -33,13 +33,13 @@ from cmgr.model.values.messages.facts import (
 from cmgr.ports import Clock
 
 CHIP_LIMIT = 512
-BATCH = 64
+BATCH = 128
 
 STORM = 64
 """A chip that tells of more faults than these within `_STORM_TIME` storms."""
 
 _STORM_TIME = timedelta(seconds=1)
-_STORM_PAUSE = timedelta(milliseconds=30)
+_STORM_PAUSE = timedelta(milliseconds=50)
 
 
 class Inbox:

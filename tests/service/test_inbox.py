@@ -200,7 +200,7 @@ def test_a_chip_that_storms_is_heard_all_at_once_after_a_little_while(stormy: In
     stormy.put(fault(0, 1001))
     stormy.put(fault(0, 1002))
     assert stormy.take(watch.at) == []
-    watch.at += timedelta(milliseconds=30)
+    watch.at += timedelta(milliseconds=50)
     assert [event.fact for event in stormy.take(watch.at)] == [fault(0, 1001), fault(0, 1002)]
 
 

@@ -49,12 +49,11 @@ class Handling(IntEnum):
     SeparateNPU = 7
     ManuallySeparateNPU = 8
 
-    @property
-    def level(self) -> Level:
-        """Return what cmgr does about the fault itself."""
-        if self is Handling.ManuallySeparateNPU:
-            return Level.SeparateNPU
-        return Level.__members__.get(self.name, Level.NotHandleFault)
+    level: Level
+    """What cmgr does about the fault itself: kept, as `Level.handled`."""
+
+    def __init__(self, _value: int) -> None:
+        self.level = Level.__members__.get(self._name_.removeprefix("Manually"), Level.NotHandleFault)
 
     @property
     def pre_isolates(self) -> bool:
