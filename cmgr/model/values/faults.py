@@ -50,7 +50,7 @@ class Handling(IntEnum):
     ManuallySeparateNPU = 8
 
     level: Level
-    """What cmgr does about the fault itself: kept, as `Level.handled`."""
+    """The word for what cmgr does about the fault itself: kept, as `Level.handled`."""
 
     def __init__(self, _value: int) -> None:
         self.level = Level.__members__.get(self._name_.removeprefix("Manually"), Level.NotHandleFault)
