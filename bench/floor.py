@@ -22,7 +22,7 @@ from bench.service import BOOT_SECONDS, PRETENDED_START, PRETENDED_STOP, RESET_S
 from bench.site import Site
 
 CHIPS = 8
-ROUNDS, SYNCS, STARTS, REQUESTS = 5, 50, 10, 20
+ROUNDS, SYNCS, STARTS, REQUESTS, WAKES = 5, 50, 10, 20, 5
 PACKAGES = ("docker", "sqlalchemy", "apscheduler", "loguru", "typer")
 """Those that the service stands on."""
 
@@ -41,16 +41,18 @@ RULES: Sequence[tuple[str, str, Sequence[str]]] = (
     (r": start to all containers known", "ms", ("interpreter", "request")),
     (r": first answer after the socket was asked", "ms", ("interpreter",)),
     (r": memory \(RSS\)$", "MB", ("packages",)),
+    (r"dle.*: processor$", "% of a core", ("wake",)),
 )
 """The figures that have a floor, by part and name and by unit, and of what it is the sum."""
 
 
 def measured(site: Site) -> Mapping[str, float]:
-    """Return each thing that `RULES` name, in ms or MB, the median of some tries."""
+    """Return each thing that `RULES` name, in ms, MB or % of a core, the median of some tries."""
     return {
         "sync": _median(SYNCS, lambda: _sync(site.folder / "sync")),
         "interpreter": _median(STARTS, lambda: wall([*_interpreter(), "-c", "pass"])),
-        "packages": int(subprocess.check_output([*_interpreter(), "-c", _RSS])) * 1024 / 1e6,
+        "packages": int(subprocess.check_output([sys.executable, "-c", _RSS])) * 1024 / 1e6,
+        "wake": _median(WAKES, _wake) * 100,
         "reset and boot": (RESET_SECONDS + BOOT_SECONDS) * 1000,
         **_of_runtime(site),
     }
@@ -81,11 +83,16 @@ def _sync(path: Path) -> float:
         return (time.monotonic() - began) * 1000
 
 
+def _wake() -> float:
+    """Return what share of a core it takes to wake once a second, where a virtual machine's core sleeps until then."""
+    used, began = time.process_time(), time.monotonic()
+    time.sleep(1)
+    return (time.process_time() - used) / (time.monotonic() - began)
+
+
 def _interpreter() -> list[str]:
     """Return how `cmgr` calls the interpreter: what stands in the first line of its script."""
-    script = Path(cmgr()[0])
-    first = script.read_bytes().splitlines()[0].decode(errors="replace") if script != Path(sys.executable) else ""
-    return shlex.split(first.removeprefix("#!")) if "python" in first else [sys.executable]
+    return shlex.split(Path(cmgr()[0]).read_text().splitlines()[0].removeprefix("#!"))
 
 
 def _of_runtime(site: Site) -> Mapping[str, float]:

@@ -1,22 +1,27 @@
 """A service under measurement: its configuration, its start, its process as the kernel sees it."""
 
+import compileall
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from bench.records import Records
 from cmgr.service.door.client import get
+
+ROOT = Path(__file__).parents[1]
 
 RESET_SECONDS = 0.2
 BOOT_SECONDS = 0.3
@@ -217,10 +222,19 @@ def forget_peak(pid: int) -> None:
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
+@cache
 def cmgr() -> list[str]:
-    """Return the command as its users have it, if it is installed here."""
-    script = Path(sys.executable).with_name("cmgr")
-    return [str(script)] if script.exists() else [sys.executable, "-m", "cmgr"]
+    """Return the command as the packages have it, with this interpreter and these libraries instead of theirs."""
+    compileall.compile_dir(ROOT / "cmgr", quiet=1)  # As the packages are: the command itself writes no byte code.
+    libraries = [str(ROOT), *{sysconfig.get_path(each) for each in ("purelib", "platlib")}]
+    launcher = (ROOT / "packaging" / "cmgr.launcher").read_text()
+    launcher = launcher.replace("/usr/lib/cmgr/python/bin/python3.11", sys.executable)
+    launcher = launcher.replace('sys.path.append("/usr/lib/cmgr/lib")', f"sys.path += {libraries}")
+    file = ROOT / "build" / "bench" / "cmgr"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(launcher)
+    file.chmod(0o755)
+    return [str(file)]
 
 
 def _settings(folder: Path, plan: Plan) -> Iterator[str]:

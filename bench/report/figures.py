@@ -67,7 +67,8 @@ NOTES = (
     "floor: what the machine itself needs for it, the median of some tries in the same run without cmgr: dockerd's "
     "stops and starts, alone, with the driver's reset and boot; one sync of a page appended to a file, before a stop "
     "may be asked for; the start of the interpreter, and a list of dockerd's containers; the memory of an interpreter "
-    "that has imported docker, sqlalchemy, apscheduler, loguru and typer.",
+    "that has imported docker, sqlalchemy, apscheduler, loguru and typer; the processor time of a process that wakes "
+    "once a second. Commands are those of the packages, with the bench's own interpreter and libraries.",
     "reference: MindCluster's container-manager, and how many times as much as cmgr it needs. Unless the first line "
     "says that it was measured in this run: the one of 2026-08, on 2 cores with Docker 20.10.24 and a simulated driver "
     "with the same times.",
