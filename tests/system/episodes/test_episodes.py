@@ -87,8 +87,9 @@ def test_one_that_ignores_the_stop_delays_nobody_else_and_the_reset_waits_for_it
     service.until_said("is over: recovered")
     service.until_over()
     order = [(h.name, h.action, h.detail) for h in containers.happenings() if h.action in ("kill", "die")]
-    assert {order[0], order[1]} == {("deaf", "kill", "15"), ("quick", "kill", "15")}, "both were told at once"
-    assert order[2:] == [("quick", "die", "0"), ("deaf", "kill", "9"), ("deaf", "die", "137")]
+    # Docker may be done with quick before it tells deaf.
+    assert {("deaf", "kill", "15"), ("quick", "kill", "15"), ("quick", "die", "0")} == {*order[:3]}, "told at once"
+    assert order[3:] == [("deaf", "kill", "9"), ("deaf", "die", "137")]
     checks.each_was_stopped_once(containers, ["deaf", "quick"])
     checks.resets_were_safe(service, containers, ["deaf", "quick"])
     checks.timeline_is_true(service, containers, 1, containers.names)
