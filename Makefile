@@ -12,9 +12,10 @@ COMPILED = $(BIN)/python -m compileall -q -j 0 $(CODE)
 
 NOT_HERE := --ignore=tests/packages --ignore=tests/power
 SIDE_BY_SIDE := -n auto --dist worksteal -m "not alone" $(NOT_HERE)
-# Each of these has a daemon or a service of its own, and mostly waits for it: two for each processor.
-TWO_EACH := -n $(shell expr 2 \* $$(nproc)) --dist worksteal
-WAITING := $(TWO_EACH) -m alone $(NOT_HERE)
+# Each of these has a daemon or a service of its own, and mostly waits for it: with two for each processor a tenth of
+# the processors' time is left over, with three nothing.
+THREE_EACH := -n $(shell expr 3 \* $$(nproc)) --dist worksteal
+WAITING := $(THREE_EACH) -m alone $(NOT_HERE)
 
 .PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest
 
@@ -76,13 +77,13 @@ test-newest: $(STAMP)
 	@$(COMPILED)
 	@sh tests/support/newest.sh build/newest
 	@PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" sh tests/support/again.sh \
-		$(BIN)/pytest $(TWO_EACH) -m "docker or containerd or etcd" tests/runtimes \
+		$(BIN)/pytest $(THREE_EACH) -m "docker or containerd or etcd" tests/runtimes \
 		$(wildcard tests/fleet/test_*.py) tests/fleet/proofs/test_deaths.py \
 		tests/system/episodes/test_episodes.py tests/system/episodes/test_containerd_episodes.py \
 		tests/system/owners/test_clients.py tests/system/owners/test_compose.py tests/system/slots/test_slots.py
 	@sh tests/support/newest.sh build/trixie trixie
 	@PATH="$(CURDIR)/build/trixie/usr/sbin:$(CURDIR)/build/trixie/usr/bin:$$PATH" sh tests/support/again.sh \
-		$(BIN)/pytest $(TWO_EACH) -m "docker or containerd" tests/runtimes/containerd/test_slots.py \
+		$(BIN)/pytest $(THREE_EACH) -m "docker or containerd" tests/runtimes/containerd/test_slots.py \
 		tests/system/episodes/test_containerd_episodes.py tests/system/slots/test_slots.py
 
 bench: $(STAMP)

@@ -16,7 +16,7 @@ from tests.support.figures import Figures
 EVERY = os.environ.get("CMGR_CRASH_EVERY") == "1"
 """Whether every point is tried everywhere, and not a sample."""
 
-MOST = 4
+MOST = 3
 """Deaths tried in one world where not all are: each is an episode of a service of its own."""
 
 STRIDE = 1 if EVERY else 3
