@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import assert_never
 
 from cmgr.frozen import replace
-from cmgr.model.containers.agreements import fleet_told
+from cmgr.model.containers.agreements import fleet_told, look_at_agreements
 from cmgr.model.containers.covering import cover
 from cmgr.model.containers.healing import hangs_seen, tend
 from cmgr.model.containers.holding import (
@@ -393,6 +393,7 @@ def _shifted_back(ring: Ring, at: datetime) -> Ring:
 def _resync(turn: Turn) -> None:
     forget_old(turn)
     forget_groups(turn)
+    look_at_agreements(turn)
     look_at_files(turn)
     for name in sorted(turn.node.runtimes):
         turn.ask_list(name, "resync", not_older=turn.at)

@@ -1,7 +1,8 @@
 """The books about groups over appliances: the fleet's engine, and what is known of each group's document.
 
 Rules:
-1. A document that the engine tells on its own may be old: only a later revision counts, and none before an answer.
+1. A document that the engine tells on its own may be old: only a later revision counts, and none before an answer. One
+   may even be of a memory that was put back since, with a later revision than any now: each resync asks anew.
 2. One question or write of a group at a time. After a write that did not surely succeed the document is read again.
 """
 
@@ -47,6 +48,13 @@ def _up(turn: Turn, fact: FleetUp) -> None:
     for group in list(turn.node.fleet_groups.values()):
         # Whatever came before may be of another memory of the engine, where revisions count anew.
         turn.put_fleet_group(replace(unread(group), asked=None, looked=0, failures=0, retry_at=None))
+
+
+def look_at_agreements(turn: Turn) -> None:
+    """Have every document read again: one that the engine told on its own may be of a memory that it has lost since."""
+    for group in list(turn.node.fleet_groups.values()):
+        if group.asked is None:
+            turn.put_fleet_group(unread(group))
 
 
 def _down(turn: Turn, fact: FleetDown) -> None:

@@ -377,6 +377,21 @@ def test_an_old_document_that_comes_late_is_old_news() -> None:
     assert (a.log, a.part.seen.revision) == ([], fleet.engine.revision)
 
 
+def test_a_document_of_a_memory_that_the_engine_has_lost_is_believed_until_the_resync_at_most() -> None:
+    """It comes after all has been read again, and has a later revision than any that there is now."""
+    fleet = Fleet()
+    a, b = fleet.all
+    lost = Seen(replace(fleet.document, size=9), fleet.engine.revision + 9)
+    a.tell(GroupSeen(TP, lost))
+    b.fault(0)
+    fleet.settle()
+    assert a.part.seen.revision == lost.revision, "what the engine has written since is earlier, and passed by"
+    for each in fleet.all:
+        each.tell(facts.Resync())
+    fleet.settle()
+    assert (fleet.phase(), running(a), running(b)) == ((GroupPhase.RUNNING, 1), ALL, ALL)
+
+
 def test_an_old_document_starts_nobody_while_the_group_is_to_be_read_anew() -> None:
     """It is of a time when b had not written yet, so that the members of a were a group of their own."""
     fleet = Fleet()
