@@ -42,7 +42,7 @@ class Weight:
     disk: int
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(max(1200, EPISODES))
 def test_many_episodes_lose_nothing_and_leave_nothing_behind(tmp_path: Path, figures: Figures) -> None:
     soak = Soak(SEED, POLICIES[0], PLAN, RULES, path=tmp_path / "state" / files.NAME)
     days: list[tuple[int, Weight]] = []
