@@ -29,7 +29,7 @@ PLACES = (
 WIDTHS = (320, 768, 1440, 3840)
 
 
-@pytest.mark.parametrize(("name", "scheme"), [("busy", "light"), ("trouble", "dark")])
+@pytest.mark.parametrize(("name", "scheme"), [("well", "light"), ("busy", "light"), ("trouble", "dark")])
 def test_axe_finds_nothing_on_any_view(browser: "Browser", name: str, scheme: Scheme) -> None:
     with standing(name) as web:
         page = visit(browser, web, "", 1200, scheme)
