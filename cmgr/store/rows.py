@@ -212,13 +212,12 @@ def _columns(name: str, hint: Any, get: Callable[[Any], Any]) -> tuple[tuple[Col
 def _cell_of(get: Callable[[Any], Any], form: Form) -> Callable[[Any], Any]:
     """Return how to make a cell of a value in which `get` finds what is to stand there."""
     put = form.put
+    found = get if put is _same else lambda value: put(get(value))
     if not form.kind:
-        return lambda value: None if (found := put(get(value))) is None else compact(found)
+        return lambda value: None if (parts := found(value)) is None else compact(parts)
     if form.kind == "INTEGER":
-        return lambda value: number(put(get(value)))
-    if put is _same:
-        return get if form.kind == "BOOLEAN" else lambda value: text(get(value))
-    return lambda value: put(get(value))
+        return lambda value: number(found(value))
+    return (lambda value: text(found(value))) if form.kind == "TEXT" and put is _same else found
 
 
 def _getter_of_part(get: Callable[[Any], Any], part: str) -> Callable[[Any], Any]:
