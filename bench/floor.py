@@ -41,7 +41,7 @@ RULES: Sequence[tuple[str, str, Sequence[str]]] = (
     (r": start to all containers known", "ms", ("interpreter", "request")),
     (r": first answer after the socket was asked", "ms", ("interpreter",)),
     (r": memory \(RSS\)$", "MB", ("packages",)),
-    (r"dle.*: processor$", "% of a core", ("wake",)),
+    (r"[Ii]dle.*: processor$", "% of a core", ("wake",)),
 )
 """The figures that have a floor, by part and name and by unit, and of what it is the sum."""
 
