@@ -65,6 +65,11 @@ class FleetGroup:
     def document(self) -> Document | None:
         return self.seen.document
 
+    @property
+    def in_round(self) -> bool:
+        """Whether the appliances have stopped for a round or are about to start, as their document says."""
+        return self.document is not None and self.document.phase is not GroupPhase.RUNNING
+
 
 _FAR = (GroupPhase.HALTING, GroupPhase.STARTING, GroupPhase.RUNNING)
 """The phases of one round, in their order."""

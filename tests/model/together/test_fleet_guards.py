@@ -40,6 +40,19 @@ def test_who_was_started_alone_is_stopped_by_the_next_round_and_waits_for_the_ot
     assert (fleet.phase(), a.part.alone, running(a)) == ((GroupPhase.HALTING, 2), False, ["x"])
 
 
+def test_an_order_to_restart_reaches_who_was_started_alone_also_when_a_member_is_gone() -> None:
+    fleet = waiting()
+    a, b = fleet.all
+    a.tell(facts.GroupResumeOrdered(TP, "a person", alone=True))
+    b.removes("r0")
+    fleet.settle()
+    assert (b.part.whole, running(a)) == (False, ALL)
+    b.tell(facts.GroupRestartOrdered(TP, "a person"))
+    b.tell(facts.ReleaseOrdered(ChipId(4), "a person"))
+    fleet.settle()
+    assert (fleet.phase(), a.part.alone, running(a), running(b)) == ((GroupPhase.RUNNING, 2), False, ALL, ["r1", "x"])
+
+
 def test_who_cannot_start_any_more_when_the_others_do_has_all_of_them_stop_again() -> None:
     fleet = waiting()
     a, b = fleet.all

@@ -239,7 +239,7 @@ def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:
         return
     group = begin(turn, turn.node.groups.get(fact.group) or Group(fact.group), f"ordered by {fact.who}{said}")
     known = turn.node.fleet_groups.get(fact.group)
-    if known is not None and (known.whole or left_out(known)):
+    if known is not None and (known.whole or left_out(known) or known.in_round):
         turn.put_fleet_group(replace(turn.node.fleet_groups[fact.group], restart=known.round + 1))
     turn.put_group(_halting(turn, _take_in(turn, group)))
 
@@ -270,8 +270,7 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that group {fact.group} waits for {for_whom}")
     if known is not None and fact.without:
         # The round may be over by now: nobody is left out of the next one.
-        on = known.document is not None and known.document.phase is not GroupPhase.RUNNING
-        without = known.without | fact.without if on else known.without
+        without = known.without | fact.without if known.in_round else known.without
         turn.put_fleet_group(replace(known, without=without, parts=known.parts - fact.without))
         return
     for container in members_of(turn.node, fact.group):
