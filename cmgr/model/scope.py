@@ -13,7 +13,7 @@ from cmgr.model.values.fleet import gate
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.node import SYSTEMD, Node, is_unsure
+from cmgr.model.values.node import SYSTEMD, Node, RuntimeState, is_unsure
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.services.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey
@@ -303,9 +303,15 @@ def own_blocker(node: Node, hold: Hold) -> Blocker:
         return Blocker(Block.ANSWER, f"cannot reach {runtime.name}: {runtime.why_down}")
     if unread:
         return Blocker(Block.ANSWER, f"{listed(unread)}: not read yet")
+    return Blocker(Block.ANSWER if (why := _unlisted(runtime, hold)) else Block.NOTHING, why)
+
+
+def _unlisted(runtime: RuntimeState, hold: Hold) -> str:
+    """Return what a list of its containers has yet to tell before the held one is started, or nothing."""
     if runtime.listed is None:
-        return Blocker(Block.ANSWER, f"{runtime.name} has not answered yet")
-    return Blocker(Block.NOTHING, "")
+        return f"{runtime.name} has not answered yet"
+    late = hold.heard is not None and runtime.listed < hold.heard
+    return f"whether {hold.name} has been started meanwhile is being looked at" if late else ""
 
 
 def members_of(node: Node, group: str) -> list[Container]:

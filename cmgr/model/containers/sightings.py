@@ -202,8 +202,11 @@ def _seen_held(turn: Turn, hold: Hold, container: Container, sure: bool) -> Cont
     """Say what it means how a held container is now; return it as it is to be booked."""
     if container.running:
         return _seen_running(turn, hold, container, sure)
-    if sure:
-        _seen_down(turn, hold, container)
+    if _has_lived_again(hold, container):
+        if sure:
+            _has_ended_again(turn, hold, container)
+        else:
+            _hears_of_another_life(turn, hold)
     return container
 
 
@@ -268,18 +271,30 @@ def _seen_running(turn: Turn, hold: Hold, container: Container, sure: bool) -> C
     if sure:
         _runs_again(turn, hold, container)
         return container
-    # The next steps cannot be taken back, and lives have no order by which late news could be told.
     if _by_policy(turn, hold, container):
-        turn.put_hold(replace(hold, revived=container.run))
-    turn.ask_list(hold.key.runtime, f"does {hold.name} run again?", not_older=turn.at)
+        hold = replace(hold, revived=container.run)
+    _hears_of_another_life(turn, hold)
     return container
 
 
-def _seen_down(turn: Turn, hold: Hold, container: Container) -> None:
-    """Notice that a container that was stopped has lived again meanwhile, and is down again."""
-    stopped_by_us = hold.state in (HoldState.STOPPED, HoldState.STARTING) and hold.command is None
-    if not stopped_by_us or container.run in ("", hold.run):
-        return
+def _hears_of_another_life(turn: Turn, hold: Hold) -> None:
+    """Look whether that is so before the next step, which cannot be taken back: it may be late news.
+
+    Lives have no order by which that could be told.
+    """
+    turn.put_hold(replace(hold, heard=turn.at))
+    turn.ask_list(hold.key.runtime, f"does {hold.name} run again?", not_older=turn.at)
+
+
+def _has_lived_again(hold: Hold, container: Container) -> bool:
+    """Return whether a container that was stopped is down in another life than the one that was ended."""
+    # While it is stopped, an order under way is at most the one that switches its restart policy off.
+    stays_down = hold.state is HoldState.STOPPED or (hold.state is HoldState.STARTING and hold.command is None)
+    return stays_down and container.run not in ("", hold.run)
+
+
+def _has_ended_again(turn: Turn, hold: Hold, container: Container) -> None:
+    """Find out whether whoever has ended that other life wants it down."""
     end, known = container.exit, turn.node.containers.get(hold.key)
     # Where it is not known how that life ended, the promise counts for more, unless that life was surely a person's.
     ended = end is not None and (_is_a_persons(hold, container.run, end) if end.asked is None else not end.by_itself)

@@ -56,6 +56,7 @@ class Hold:
     `chips`: those that it is to be started on. `wish`: a person has ordered these instead, and it gets them once it is
     down. `short`: why it cannot be moved although it should.
     `unsure`: since when an order to start it has failed; it may have worked all the same, which a later list tells.
+    `heard`: since when events tell of another life than the one that was ended; a later list says what is so.
     `inherited`: its container was made by compose in the place of a held one, and has not been started since.
     """
 
@@ -87,6 +88,7 @@ class Hold:
     revived: ThisLife[str] = ""
     told: ThisLife[datetime | None] = None
     unsure: ThisLife[datetime | None] = None
+    heard: ThisLife[datetime | None] = None
 
     @property
     def to_type(self) -> str:

@@ -13,6 +13,7 @@ from cmgr.model.values.messages.commands import (
     ListContainers,
     Note,
     NoteKind,
+    ReadRing,
     ResetRing,
     SetRestartPolicy,
     StartContainer,
@@ -91,6 +92,34 @@ def test_late_news_of_an_earlier_life_do_not_end_a_hold() -> None:
     assert cmgr.sent(ListContainers)[-1].reason == "does a run again?"
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("a").running) == (["a"], False)
+
+
+def test_one_that_a_person_has_started_and_stopped_again_is_left_down() -> None:
+    """The list that is out when they do cannot tell: the next one is waited for."""
+    cmgr = waiting()
+    cmgr.tell(facts.Resync())
+    cmgr.sees(replace(cmgr.truth[key("a")], running=True, run="by hand", exit=None))
+    cmgr.dies("a", 143, asked=True)
+    cmgr.clears(0, REQUEST)
+    cmgr.run(ReadRing)
+    cmgr.answer(ListContainers)
+    assert (cmgr.phase(), cmgr.held(), cmgr.sent(StartContainer)) == (Phase.RESUMING, ["a"], [])
+    cmgr.run()
+    assert (cmgr.phase(), cmgr.held(), cmgr.sent(StartContainer)) == (Phase.HEALTHY, [], [])
+
+
+def test_one_that_a_person_has_stopped_while_its_restart_policy_is_switched_off_is_left_down() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy="always:0"))
+    cmgr.fault(0, REQUEST)
+    cmgr.dies("a", 1)
+    cmgr.run(StopContainer)
+    cmgr.sees(replace(cmgr.truth[key("a")], running=True, run="by policy", exit=None))
+    cmgr.dies("a", 143, asked=True)
+    cmgr.run(ListContainers)
+    cmgr.run()
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(5)
+    assert (cmgr.held(), cmgr.sent(StartContainer), cmgr.booked("a").running) == ([], [], False)
 
 
 def test_late_news_of_how_an_earlier_life_ended_are_no_death() -> None:
