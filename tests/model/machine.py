@@ -162,6 +162,7 @@ class Machine:
     truth: dict[ContainerKey, Real] = field(default_factory=dict)
     hints: list[facts.Fact] = field(default_factory=list)
     resets: list[tuple[int, datetime]] = field(default_factory=list)
+    sent: dict[str, datetime] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
     emptied: set[int] = field(default_factory=set)
     silent: set[int] = field(default_factory=set)
@@ -283,7 +284,7 @@ class Machine:
         still = [c for c in command.faulty if self.faults[c] & command.codes]
         if busy or (command.codes and not still):
             return {"error": f"refused: {busy} {still}", "refused": True}
-        self.resets.append((command.ring, self.now))
+        self.resets.append((command.ring, self.sent.pop(command.id, self.now)))
         if fails and self.rng.random() < 0.5:
             return {"error": "the driver said no"}
         boot = timedelta(seconds=self.rng.choice([0, 0.3, 5, 5, 200 if not self.calm else 5]))

@@ -245,6 +245,9 @@ class World:
                 left.append(failed(command, refusal))
             else:
                 self._check_is_held(command)
+                if isinstance(command, ResetRing):
+                    # It counts from then on, however long the driver takes.
+                    self.machine.sent[command.id] = self.machine.now
                 self.under_way.append(command)
         for answer in left:
             self.step(answer)
@@ -292,7 +295,7 @@ class World:
             if not (key in self.saved.holds or (known is not None and known.wanted)):
                 real.wanted = None  # That it was seen was not saved.
         self.under_way = []
-        machine.hints = []
+        machine.hints, machine.sent = [], {}
         self.set_clock()
         self.begin()
 
