@@ -12,7 +12,7 @@ MOST_MAKES = 3
 
 
 def shares_to_make(node: Node, ring: Ring) -> Mapping[ChipId, tuple[Share, ...]]:
-    """Return the shares of the ring's chips that are to be made again now, by chip; none where that was tried enough.
+    """Return the shares of the ring's chips that are to be made again, by chip; none where that was tried enough.
 
     A ring does so that is well: nobody is on those chips then, and nothing is started there before.
     """
@@ -20,16 +20,29 @@ def shares_to_make(node: Node, ring: Ring) -> Mapping[ChipId, tuple[Share, ...]]
     if tried or ring.phase not in (Phase.HEALTHY, Phase.RESUMING):
         return {}
     chips = [node.chips[c] for c in ring.chips if c in node.chips]
-    return {chip.id: lost for chip in chips if (lost := lost_shares(chip)) and _can_be_divided(node, chip.id)}
+    return {chip.id: lost for chip in chips if (lost := lost_shares(chip)) and _is_free(node, ring, chip.id)}
 
 
-def _can_be_divided(node: Node, chip: ChipId) -> bool:
-    report = node.reports.get(chip)
-    if report is None or not report.is_up or chip in node.isolations or chip in node.down:
+def _is_free(node: Node, ring: Ring, chip: ChipId) -> bool:
+    if chip not in node.reports or chip in node.isolations or chip in node.down:
         return False
-    runs = any(container.running and chip in container.chips for container in node.containers.values())
-    held = [hold for hold in node.holds.values() if chip in hold.chips]
-    return not runs and not any(hold.command is not None or is_unsure(node, hold) for hold in held)
+    # A container that somebody starts while they are made must not have others started, too.
+    return ring.making is not None or not any(c.running and chip in c.chips for c in node.containers.values())
+
+
+def can_be_divided(node: Node, chip: ChipId) -> bool:
+    """Return whether shares can be made on the chip now: it answers, and no held container may be running on it."""
+    report = node.reports.get(chip)
+    held = (hold for hold in node.holds.values() if chip in hold.chips)
+    used = any(hold.command is not None or is_unsure(node, hold) for hold in held)
+    return report is not None and report.is_up and not used
+
+
+def lost_words(node: Node, chip: Chip, share: Share) -> str:
+    """Return that the share is not there, and what keeps it from being made again, as far as that is known."""
+    users = sorted(c.name for c in node.containers.values() if c.running and chip.id in c.chips)
+    why = f"{users[0]} runs on the chip" if users else share.why
+    return f"{share.title} of chip {chip.id} is not there since the reset" + (f": {why}" if why else "")
 
 
 def lost_share(node: Node, container: Container | None) -> tuple[Chip, Share] | None:

@@ -18,6 +18,7 @@ from cmgr.model.faults.reports import reported
 from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint
 from cmgr.model.recovery.ordered_resets import reset_ordered
+from cmgr.model.recovery.shares import try_shares_again
 from cmgr.model.turn import Turn
 from cmgr.model.values import standing
 from cmgr.model.values.holds import HoldState
@@ -109,6 +110,7 @@ def _resume(turn: Turn, fact: ResumeOrdered) -> None:
             text = f"{fact.who} ordered that {container.name} is restarted"
             turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
         return
+    try_shares_again(turn, turn.node.containers.get(fact.key))
     # That a stop was tried is not forgotten: one that is down then was stopped by us, not by a person.
     tries = hold.tries if hold.state is HoldState.STOPPING else 0
     turn.put_hold(replace(hold, failed=False, tries=tries, delays=0, retry_at=None, error=""))

@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
-from cmgr.model.lost_shares import lost_share, shares_to_make
+from cmgr.model.lost_shares import lost_share, lost_words, shares_to_make
 from cmgr.model.units import is_covered, is_left_behind, unit_of
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
@@ -424,9 +424,7 @@ def share_blocker(node: Node, hold: Hold) -> Blocker | None:
             return Blocker(Block.ANSWER, f"the shares of chip {chip} are made again")
     if (lost := lost_share(node, node.containers.get(hold.key))) is None:
         return None
-    chip_, share = lost
-    why = f": {share.why}" if share.why else ""
-    return Blocker(Block.CHIP, f"{share.title} of chip {chip_.id} is not there since the reset{why}")
+    return Blocker(Block.CHIP, lost_words(node, *lost))
 
 
 def slot_blocker(node: Node, hold: Hold) -> str:

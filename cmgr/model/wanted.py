@@ -1,12 +1,14 @@
 """Which containers ought to run, and which of them do not: what cmgr answers for.
 
-Wanted is what was seen running on chips, in a group, or wishing to be healed, and what is held, until somebody means it
-to end: a person who stops, removes or forgets it, or the container itself, by ending with 0. Where it is not known who
-ended it, it stays wanted: to tell of one too many is better than to call a machine well on which a service is down. So
-it does where its daemon may have ended it, which is no person's wish: then a service that ends well says 0, too.
+Wanted is what was seen running on chips, or asking for some, in a group, or wishing to be healed, and what is held,
+until somebody means it to end: a person who stops, removes or forgets it, or the container itself, by ending with 0.
+Where it is not known who ended it, it stays wanted: to tell of one too many is better than to call a machine well on
+which a service is down. So it does where its daemon may have ended it, which is no person's wish: then a service that
+ends well says 0, too.
 """
 
 from cmgr.model.units import is_stood_for
+from cmgr.model.values.chips import UNCLEAR
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
@@ -20,7 +22,9 @@ def is_wanted(known: Container | None, now: Container) -> bool:
     if now.running:
         # A container that a person has forgotten is wanted again in its next life.
         begun = known is None or (known.running, known.run) != (True, now.run)
-        return before or (begun and (bool(now.chips) or now.heal is not None or bool(now.group)))
+        # The first read-out says what a share's name means, and it may be down by then.
+        asks = bool(now.chips or now.claims - {UNCLEAR})
+        return before or (begun and (asks or now.heal is not None or bool(now.group)))
     return before and (now.told_before or not was_meant(now.exit))
 
 

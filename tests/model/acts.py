@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.model.lost_shares import lost_share
 from cmgr.model.scope import pre_isolating
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
@@ -219,14 +220,27 @@ def heal(world: World) -> None:
 
 def _resume(world: World) -> None:
     """Let a person end every wait that is for a person."""
-    for hold in world.node.holds.values():
-        if hold.failed:
+    _clear_for_shares(world)
+    for hold in list(world.node.holds.values()):
+        if hold.failed or lost_share(world.node, world.node.containers.get(hold.key)) is not None:
             world.step(facts.ResumeOrdered(hold.key, "a test"))
     for chip in [c for c, i in world.node.isolations.items() if i.by == "escalation"]:
         world.step(facts.ReleaseOrdered(chip, "a test"))
     world.step(facts.ResumeAllOrdered("a test"))
     for group in [g.name for g in world.node.groups.values() if g.in_round]:
         world.step(facts.GroupResumeOrdered(group, "a test"))
+
+
+def _clear_for_shares(world: World) -> None:
+    """Let people stop what runs on a chip whose shares could not be made again, because of what they had started."""
+    lost = [lost_share(world.node, world.node.containers.get(hold.key)) for hold in world.node.holds.values()]
+    reals = world.machine.truth.values()
+    chips = {found[0].id for found in lost if found is not None} & {c for r in reals if r.by_others for c in r.chips}
+    for real in reals:
+        in_episode = any(world.node.rings[world.node.chips[ChipId(c)].ring].in_episode for c in real.chips)
+        if real.running and not chips.isdisjoint(real.chips) and not in_episode:
+            real.will = real.wanted = False
+            world.machine.dies(real, Exit(143, world.machine.clock(), asked=True))
 
 
 def check_end(world: World) -> None:

@@ -298,8 +298,8 @@ class Machine:
     def _make_shares(self, command: MakeShares, fails: bool) -> dict[str, Any]:
         for chip, shares in command.shares.items():
             users = [r for r in self.truth.values() if r.running and chip in r.chips]
-            assert not users, f"seed {self.seed}: shares of chip {chip} are made under {users}"
-            made = sorted(share.id for share in shares if chip not in self.processes)
+            assert all(r.by_others for r in users), f"seed {self.seed}: shares of chip {chip} are made under {users}"
+            made = sorted(share.id for share in shares if not users and chip not in self.processes)
             self.shares.setdefault(chip, set()).update(made[: self.rng.randrange(len(made) + 1)] if fails else made)
         return {"error": "the driver said no" if fails else ""}
 
@@ -350,10 +350,8 @@ class Machine:
             return {"error": "no"}
         given = self._placed(real, command) if command.placing else self.given(real)
         if not real.running and given is None:
+            assert not real.share, f"seed {self.seed}: {real} was started without its share"
             return {"error": "unresolvable CDI devices"}
-        if not real.running and real.share:
-            where = f"seed {self.seed}: {real} was started without its share"
-            assert real.share in self.shares.get(real.chips[0], ()), where
         if not real.running:
             assert given is not None
             assert len(given) >= min(real.min_chips or real.full, real.full), f"seed {self.seed}: {real} gets {given}"
@@ -374,9 +372,10 @@ class Machine:
         return {"run": f"life {real.life}"}
 
     def given(self, real: Real) -> tuple[int, ...] | None:
-        """Return the chips that it gets if it is started now; None where its slot's file refuses, or is not there."""
+        """Return the chips that it gets if it is started now; None where its share, or its slot's file, is missing."""
         if not real.slot:
-            return real.chips
+            there = not real.share or real.share in self.shares.get(real.chips[0], ())
+            return real.chips if there else None
         devices = [d for s in self.files for d in s.devices if d.name == real.slot]
         return tuple(c.id for c in devices[0].chips) if devices and not devices[0].refusal else None
 

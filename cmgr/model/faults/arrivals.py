@@ -40,15 +40,9 @@ def put_chips(turn: Turn, chips: Mapping[ChipId, Chip]) -> bool:
         return False
     slots = chips_of_slots(node)
     found = {k: resolve(c.claims, now, slots)[0] | c.used for k, c in node.containers.items()}
-    containers = {k: _on(c, found[k]) for k, c in node.containers.items()}
+    containers = {k: replace(c, chips=found[k]) for k, c in node.containers.items()}
     turn.node = replace(node, chips=now, containers=containers, holds=refitted(node.holds, containers))
     return True
-
-
-def _on(container: Container, chips: frozenset[ChipId]) -> Container:
-    # A container that runs ought to run, also where it is known only now that it asks for a chip.
-    first = container.running and not container.chips and bool(chips)
-    return replace(container, chips=chips, wanted=container.wanted or (first and container.enabled))
 
 
 def chips_listed(turn: Turn, fact: ChipsListed) -> None:

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from cmgr.frozen import replace
 from cmgr.model.faults.arrivals import put_chips
-from cmgr.model.lost_shares import MOST_MAKES, shares_to_make
+from cmgr.model.lost_shares import MOST_MAKES, can_be_divided, lost_share, shares_to_make
 from cmgr.model.scope import observing
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, listed, lost_names, lost_shares, with_shares
@@ -22,6 +22,7 @@ from cmgr.model.values.messages.commands import MakeShares, NoteKind
 from cmgr.model.values.messages.facts import SharesMade
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.services.containers import Container
 
 FIRST = timedelta(seconds=1)
 LATEST = timedelta(seconds=30)
@@ -59,11 +60,25 @@ def bring_back(turn: Turn, ring: Ring) -> str:
     due = ring.make_at is None or turn.at >= ring.make_at
     if ring.making is not None or (ring.makes and ring.asked is not None) or not due:
         return words
-    command = MakeShares(turn.command_id("shares"), f"{_titles(wanted)} is missing since the reset", ring.id, wanted)
-    turn.commands.append(command)
-    turn.note(NoteKind.ACTION, f"make {_titles(wanted)} of {listed(wanted)} again", ring)
-    turn.put_ring(replace(turn.ring(ring.id), making=command.id, makes=ring.makes + 1, make_at=None))
+    _make(turn, ring, {chip: lost for chip, lost in wanted.items() if can_be_divided(turn.node, chip)})
     return words
+
+
+def _make(turn: Turn, ring: Ring, lost: Mapping[ChipId, tuple[Share, ...]]) -> None:
+    if not lost:
+        return
+    command = MakeShares(turn.command_id("shares"), f"{_titles(lost)} is missing since the reset", ring.id, lost)
+    turn.commands.append(command)
+    turn.note(NoteKind.ACTION, f"make {_titles(lost)} of {listed(lost)} again", ring)
+    turn.put_ring(replace(turn.ring(ring.id), making=command.id, makes=ring.makes + 1, make_at=None))
+
+
+def try_shares_again(turn: Turn, container: Container | None) -> None:
+    """Begin anew with the share that the container lacks: a person has seen to what was in the way."""
+    lost = lost_share(turn.node, container)
+    ring = turn.ring_of(lost[0].id) if lost is not None else None
+    if ring is not None:
+        turn.put_ring(replace(ring, makes=0, make_at=None))
 
 
 def _unheard(node: Node, ring: Ring) -> list[ChipId]:

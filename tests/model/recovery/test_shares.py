@@ -5,14 +5,25 @@ from dataclasses import replace
 import pytest
 
 from cmgr.model.containers.moving.spares import free_chips
+from cmgr.model.scope import start_blocker
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, lost_names, lost_shares, resolve, with_shares
 from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import MakeShares, NoteKind, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.messages.commands import (
+    ListContainers,
+    MakeShares,
+    NoteKind,
+    ReadRing,
+    ResetRing,
+    SetRestartPolicy,
+    StartContainer,
+    StopContainer,
+)
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Container
-from tests.model.builders import Cmgr, container
+from cmgr.model.wanted import missing
+from tests.model.builders import Cmgr, container, key, names
 
 A = Share("100", "vir04", aliases=frozenset({"/dev/vdavinci100"}), by_hand="make 100")
 B = Share("101", "vir02", aliases=frozenset({"/dev/vdavinci101"}), by_hand="make 101")
@@ -158,6 +169,85 @@ def test_a_new_life_tries_again_what_the_last_gave_up() -> None:
     cmgr.begin()
     cmgr.run()
     assert cmgr.held() == []
+
+
+def test_a_person_has_what_was_given_up_tried_again() -> None:
+    cmgr = divided()
+    cmgr.fault(0)
+    for _ in range(3):
+        until_made(cmgr)
+        cmgr.answer(MakeShares, error="no")
+    cmgr.wait(60)
+    assert cmgr.held() == ["a", "b"]
+    cmgr.tell(facts.ResumeOrdered(key("a"), "a person"))
+    cmgr.run()
+    assert (cmgr.held(), shares(cmgr)) == ([], [("100", True), ("101", True)])
+
+
+def test_nobody_is_started_on_the_chip_while_an_order_for_another_there_keeps_its_shares_from_being_made() -> None:
+    cmgr = divided()
+    cmgr.sees(container("whole", 0))
+    cmgr.sees(replace(cmgr.truth[key("a")], restart_policy="always:0"))
+    cmgr.fault(0)
+    cmgr.run(StopContainer, ListContainers, ReadRing, ResetRing)
+    assert (cmgr.phase(), names(cmgr.log, StartContainer), cmgr.sent(MakeShares)) == (Phase.RESUMING, [], [])
+    cmgr.run(SetRestartPolicy, ReadRing)
+    assert (names(cmgr.log, StartContainer), len(cmgr.sent(MakeShares))) == ([], 1)
+    cmgr.run()
+    assert (cmgr.held(), shares(cmgr)) == ([], [("100", True), ("101", True)])
+
+
+def test_nobody_is_started_on_the_chip_while_its_shares_are_made_though_somebody_has_started_one_there() -> None:
+    cmgr = divided()
+    cmgr.sees(container("whole", 0))
+    cmgr.sees(container("theirs", 0, running=False))
+    cmgr.fault(0)
+    until_made(cmgr)
+    cmgr.starts_by_hand("theirs")
+    assert names(cmgr.log, StartContainer) == []
+    cmgr.run()
+    assert cmgr.held() == []
+
+
+def test_nobody_is_started_on_a_chip_that_lacks_shares_and_does_not_answer_now() -> None:
+    cmgr = divided()
+    cmgr.sees(container("whole", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.VERIFYING)
+    cmgr.tell(facts.MaintenanceOrdered(on=True, who="a person"))
+    cmgr.run()
+    cmgr.silent = {0}
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    cmgr.tell(facts.MaintenanceOrdered(on=False, who="a person"))
+    assert (cmgr.phase(), names(cmgr.log, StartContainer), cmgr.sent(MakeShares)) == (Phase.HEALTHY, [], [])
+    cmgr.silent = set()
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert (cmgr.held(), shares(cmgr)) == ([], [("100", True), ("101", True)])
+
+
+def test_of_a_share_that_cannot_be_made_it_is_told_who_is_on_its_chip() -> None:
+    cmgr = divided()
+    cmgr.sees(container("theirs", 0, running=False, enabled=False))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.VERIFYING)
+    cmgr.starts_by_hand("theirs")
+    cmgr.run()
+    blocker = start_blocker(cmgr.node, cmgr.hold("a"))
+    assert blocker.why == "share 100 (vir04) of chip 0 is not there since the reset: theirs runs on the chip"
+    cmgr.dies("theirs", 0)
+    cmgr.run()
+    assert cmgr.held() == []
+
+
+def test_one_that_dies_before_it_is_known_what_its_share_s_name_means_is_missed() -> None:
+    cmgr = Cmgr(on_share("a", A), ring=1)
+    cmgr.shares[0] = (A,)
+    cmgr.run(ListContainers)
+    cmgr.dies("a", 1)
+    cmgr.run()
+    assert missing(cmgr.node) == (key("a"),)
 
 
 def test_shares_that_nobody_asks_for_are_made_too_and_forgotten_when_that_fails() -> None:
