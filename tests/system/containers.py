@@ -144,7 +144,11 @@ class Containers:
         return str(self._state(name)["Health"]["Status"])
 
     def is_running(self, name: str) -> bool:
-        return bool(self._state(name)["Running"])
+        """Return whether it runs; one that its end has removed (`--rm`) does not."""
+        try:
+            return bool(self._state(name)["Running"])
+        except NotFound:
+            return False
 
     def is_paused(self, name: str) -> bool:
         return bool(self._state(name)["Paused"])
