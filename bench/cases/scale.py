@@ -22,8 +22,11 @@ SIZES = ((1, 8), (8, 64), (64, 512))
 """Chips and containers."""
 
 MIDDLE = SIZES[1]
-NOTES = 1_000_000
-"""So many lines of timelines are in a full one."""
+NOTES = 10_000_000
+"""So many lines of timelines are in a full one: as many as can be asked for."""
+
+RESTS = 5.0
+"""A service that uses less of a core, in %, has looked through its database, which it does once behind its start."""
 
 EPISODES = 20
 COMMANDS = 5
@@ -76,7 +79,7 @@ def _growth(case: str, small: Size, large: Size) -> Iterable[Figure]:
 
 
 def _measured(site: Site, chips: int, containers: int, notes: int = 0) -> Size:
-    plan = Plan(chips, 1, "singleRecover", containers, max_notes=10_000_000)
+    plan = Plan(chips, 1, "singleRecover", containers, max_notes=NOTES)
     records, folder = Records(), site.new_folder()
     with Service(folder, plan, records) as service:
         recovery(service, records, 0, containers // chips)
@@ -87,6 +90,7 @@ def _measured(site: Site, chips: int, containers: int, notes: int = 0) -> Size:
     with Service(folder, plan) as service:
         status = quantile(_status(service), 0.5)
         service.settle()
+        service.until(lambda: processor(service.process.pid, 1.0) < RESTS, "come to rest")
         idle = processor(service.process.pid, IDLE_SECONDS)
         first = quantile([cycle.first_stop * 1000 for cycle in cycles], 0.5)
         return Size(first, status, service.ready_after * 1000, idle, service.memory())
