@@ -41,7 +41,7 @@ def can_be_divided(node: Node, chip: ChipId) -> bool:
 def lost_words(node: Node, chip: Chip, share: Share) -> str:
     """Return that the share is not there, and what keeps it from being made again, as far as that is known."""
     users = sorted(c.name for c in node.containers.values() if c.running and chip.id in c.chips)
-    why = f"{users[0]} runs on the chip" if users else share.why
+    why = share.why or (f"{users[0]} runs on the chip" if users else "")
     return f"{share.title} of chip {chip.id} is not there since the reset" + (f": {why}" if why else "")
 
 
