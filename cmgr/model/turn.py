@@ -97,6 +97,10 @@ class Turn:
             self.node = replace(self.node, fleet_groups=kept)
 
     def put_container(self, container: Container) -> None:
+        before = self.node.containers.get(container.key)
+        if before is not None:
+            former = before.former if before.run == container.run else before.run
+            container = replace(container, former=former) if former != container.former else container
         self.node = replace(self.node, containers={**self.node.containers, container.key: container})
 
     def drop_container(self, key: ContainerKey) -> None:

@@ -240,7 +240,7 @@ def notice_death(turn: Turn, known: Container | None, container: Container) -> N
 
 def after_restart(node: Node, at: datetime) -> Node:
     """Return the node with the waits that a new life of cmgr keeps to."""
-    healings = {k: not_ahead(h, at) for k, h in node.healings.items()}
+    healings = {k: not_ahead(h, at, node.policy.heal.backoff_max) for k, h in node.healings.items()}
     holds = dict(node.holds)
     for key, hold in node.holds.items():
         healing = healings.get(key)

@@ -239,11 +239,12 @@ def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
 
 
 def _is_of_an_earlier_life(known: Container | None, container: Container) -> bool:
-    """Return whether this tells of an end from before the life that the books know of."""
-    if known is None or container.exit is None or container.run == known.run or not known.run:
+    """Return whether this tells of the life before the one that the books know of, or of an end from before that."""
+    if known is None or not known.run or container.run in ("", known.run):
         return False
     later = known.exit.at if known.exit is not None else known.since
-    return later is not None and container.exit.at < later
+    ended_before = container.exit is not None and later is not None and container.exit.at < later
+    return container.run == known.former or ended_before
 
 
 def _end(known: Container | None, container: Container) -> Exit | None:
@@ -278,10 +279,7 @@ def _seen_running(turn: Turn, hold: Hold, container: Container, sure: bool) -> C
 
 
 def _hears_of_another_life(turn: Turn, hold: Hold) -> None:
-    """Look whether that is so before the next step, which cannot be taken back: it may be late news.
-
-    Lives have no order by which that could be told.
-    """
+    """Look before the next step, which cannot be taken back: lives have no order, and this may be late news."""
     turn.put_hold(replace(hold, heard=turn.at))
     turn.ask_list(hold.key.runtime, f"does {hold.name} run again?", not_older=turn.at)
 

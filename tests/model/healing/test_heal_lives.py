@@ -8,7 +8,7 @@ import pytest
 from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.holds import Cause, HoldState
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import ListContainers, StartContainer, StopContainer
+from cmgr.model.values.messages.commands import ListContainers, ReadRing, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import UNHEALTHY, Exit
 from cmgr.model.wanted import missing
@@ -140,6 +140,20 @@ def test_a_clock_that_was_set_back_makes_the_wait_no_longer(ails: str) -> None:
     cmgr.wait(9)
     assert not cmgr.sent(StartContainer), "nor shorter"
     cmgr.wait(3)
+    assert len(cmgr.sent(StartContainer)) == 1
+
+
+def test_a_clock_that_was_set_back_makes_the_wait_no_longer_also_of_one_that_has_ailed_for_long() -> None:
+    cmgr = Cmgr(WEB, policy=replace(NEVER, strategy=Strategy.NEVER))
+    cmgr.fault(0)
+    becomes(cmgr, UNHEALTHY)
+    cmgr.wait(4 * 3600)
+    assert not cmgr.sent(StopContainer), "not while its chip has an episode"
+    cmgr.clears(0)
+    cmgr.run(ReadRing)
+    cmgr.now -= timedelta(days=1)
+    cmgr.begin()
+    cmgr.wait(301)
     assert len(cmgr.sent(StartContainer)) == 1
 
 

@@ -20,7 +20,7 @@ from cmgr.model.values.services.containers import Exit
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.model.wanted import missing
 from cmgr.view.status import containers
-from tests.model.builders import RING, SINGLE, Cmgr, container, key, names
+from tests.model.builders import RING, SINGLE, Cmgr, container, key, names, seconds
 
 
 def settling(policy: Policy = RING, **fields: str) -> Cmgr:
@@ -54,6 +54,19 @@ def test_the_time_to_recovery_is_that_of_the_start() -> None:
     assert closed.ended is not None
     assert closed.ended <= began < closed.at
     assert closed.text.startswith("episode 1 is over: recovered after 0.0")
+
+
+def test_late_news_of_the_life_before_do_not_end_its_hold_and_its_death_is_told() -> None:
+    cmgr = settling()
+    before = replace(cmgr.booked("a"), run="life 1")
+    after = cmgr.truth[key("a")]
+    cmgr.truth[key("a")] = replace(after, running=False, exit=Exit(1, cmgr.now, asked=False))
+    cmgr.tell(facts.ContainerSeen(before))
+    ended = Exit(143, cmgr.now - seconds(1), asked=True)
+    cmgr.tell(facts.ContainerSeen(replace(before, running=False, exit=ended)))
+    assert (cmgr.held(), cmgr.booked("a").run) == (["a"], after.run)
+    cmgr.run(ListContainers)
+    assert missing(cmgr.node) == (key("a"),)
 
 
 def test_that_it_stayed_up_is_believed_on_the_word_of_a_list_only() -> None:

@@ -85,7 +85,7 @@ class Container:
 
     `claims`: what its definition says about chips (see `chips.resolve`); `chips`: what that means on this machine,
     filled in by the model, as is `wanted`: it ought to run (`model/wanted.py`). `run`: an opaque word for its present
-    or last life; a new start gives a new word.
+    or last life; a new start gives a new word. `former`: the word of the life before that.
     `used`: those of `chips` on which the driver has seen a process of this life.
     `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
@@ -147,6 +147,7 @@ class Container:
     told_before: ThisLife[bool] = False
     ended: ThisLife[Exit | None] = None
     hang: ThisLife[timedelta | None] = None
+    former: ThisLife[str] = ""
 
     @property
     def unclear(self) -> bool:

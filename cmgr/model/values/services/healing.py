@@ -84,11 +84,14 @@ def wait_of(policy: HealPolicy, heal: Heal | None, restarts: int) -> timedelta:
     return backed_off(first, max(first, policy.backoff_max), restarts + 1)
 
 
-def not_ahead(healing: Healing, at: datetime) -> Healing:
-    """Return it as it fits a clock that may have been set back between two lives."""
+def not_ahead(healing: Healing, at: datetime, longest: timedelta) -> Healing:
+    """Return it as it fits a clock that may have been set back between two lives.
+
+    How far it was set back nobody knows: no wait is longer than the `longest` for that.
+    """
     since, due, given_up = healing.since, healing.due, healing.given_up
     if since is not None and since > at:
-        due = None if due is None else due - (since - at)
+        due = None if due is None else min(due - (since - at), at + longest)
         since = at
     times = tuple(min(t, at) for t in healing.times)
     return replace(healing, times=times, since=since, due=due, given_up=None if given_up is None else min(given_up, at))
