@@ -374,8 +374,7 @@ class Machine:
     def given(self, real: Real) -> tuple[int, ...] | None:
         """Return the chips that it gets if it is started now; None where its share, or its slot's file, is missing."""
         if not real.slot:
-            there = not real.share or real.share in self.shares.get(real.chips[0], ())
-            return real.chips if there else None
+            return real.chips if not real.share or real.share in self.shares.get(real.chips[0], ()) else None
         devices = [d for s in self.files for d in s.devices if d.name == real.slot]
         return tuple(c.id for c in devices[0].chips) if devices and not devices[0].refusal else None
 
@@ -406,6 +405,7 @@ class Machine:
             # It is content in time, or later than it may be, or it fails at once, as after a start on a bad chip.
             real.healthy_at = self.now + real.check * self.rng.choice([0, 0.5, 1, 3])
             real.ill = not self.calm and self.rng.random() < 0.4
+            real.ailed = real.ailed or (real.ill and real.heal is not None)
         self.hint(facts.ContainerSeen(real.told(self.now)))
 
     def dies(self, real: Real, exit_: Exit) -> None:

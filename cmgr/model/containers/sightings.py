@@ -179,6 +179,8 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     used = known.used if known is not None and known.run == container.run else frozenset()
     chips = _agreed(turn, known, container, asked | used)
     changed = known is None or (known.running, known.run) != (container.running, container.run)
+    # That it is down, as is known, may be told late: it must not make a list count as older that says more.
+    seen = known.seen if known is not None and not (sure or changed or container.running) else turn.at
     now = replace(
         container,
         exit=None if container.running else _end(known, container),
@@ -186,7 +188,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         used=used,
         warnings=container.warnings + warnings,
         since=turn.at if changed or known is None else known.since,
-        seen=turn.at,
+        seen=seen,
         deaf=known is not None and known.deaf,
         told_before=was_told_before(known, container),
     )

@@ -122,6 +122,19 @@ def test_one_that_a_person_has_stopped_while_its_restart_policy_is_switched_off_
     assert (cmgr.held(), cmgr.sent(StartContainer), cmgr.booked("a").running) == ([], [], False)
 
 
+def test_late_news_of_an_end_that_is_known_do_not_outweigh_a_list_that_says_more() -> None:
+    cmgr = waiting()
+    cmgr.clears(0, REQUEST)
+    cmgr.run(ReadRing)
+    down = cmgr.booked("a")
+    cmgr.answer(StartContainer, error="timed out")
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=True, run="by our start", exit=None)
+    cmgr.tell(facts.Resync())
+    cmgr.tell(facts.ContainerSeen(down))
+    cmgr.run(ListContainers)
+    assert (cmgr.booked("a").running, cmgr.booked("a").run) == (True, "by our start")
+
+
 def test_late_news_of_how_an_earlier_life_ended_are_no_death() -> None:
     cmgr = Cmgr(container("a", 0, run="first"))
     late = died("a", 0, run="first", at=cmgr.now)
