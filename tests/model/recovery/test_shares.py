@@ -61,6 +61,18 @@ def until_made(cmgr: Cmgr) -> None:
     raise AssertionError(cmgr.ring().reason)
 
 
+def given_up() -> Cmgr:
+    """Return a machine whose shares the driver has not made again, so that a and b wait."""
+    cmgr = divided()
+    cmgr.fault(0)
+    for _ in range(3):
+        until_made(cmgr)
+        cmgr.answer(MakeShares, error="no")
+    cmgr.wait(60)
+    assert cmgr.held() == ["a", "b"]
+    return cmgr
+
+
 def test_a_fault_of_a_chip_reaches_all_containers_on_its_shares_and_nobody_else() -> None:
     cmgr = divided()
     cmgr.fault(0)
@@ -159,26 +171,14 @@ def test_what_cannot_be_made_again_keeps_those_down_that_ask_for_it_and_nobody_e
 
 
 def test_a_new_life_tries_again_what_the_last_gave_up() -> None:
-    cmgr = divided()
-    cmgr.fault(0)
-    for _ in range(3):
-        until_made(cmgr)
-        cmgr.answer(MakeShares, error="no")
-    cmgr.wait(60)
-    assert cmgr.held() == ["a", "b"]
+    cmgr = given_up()
     cmgr.begin()
     cmgr.run()
     assert cmgr.held() == []
 
 
 def test_a_person_has_what_was_given_up_tried_again() -> None:
-    cmgr = divided()
-    cmgr.fault(0)
-    for _ in range(3):
-        until_made(cmgr)
-        cmgr.answer(MakeShares, error="no")
-    cmgr.wait(60)
-    assert cmgr.held() == ["a", "b"]
+    cmgr = given_up()
     cmgr.tell(facts.ResumeOrdered(key("a"), "a person"))
     cmgr.run()
     assert (cmgr.held(), shares(cmgr)) == ([], [("100", True), ("101", True)])
