@@ -27,7 +27,7 @@ from cmgr.model.values.messages.facts import (
     RuntimeUp,
 )
 from cmgr.model.values.node import RuntimeState, chips_of_slots
-from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit, full_name
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit, full_name, is_same_life
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.services.slots import can_be_placed
 from cmgr.model.values.standing import Gone
@@ -207,7 +207,7 @@ def _seen_held(turn: Turn, hold: Hold, container: Container, sure: bool) -> Cont
     if _has_lived_again(hold, container):
         if sure:
             _has_ended_again(turn, hold, container)
-        else:
+        elif not is_same_life(container.run, hold.run):
             _hears_of_another_life(turn, hold)
     return container
 
@@ -310,9 +310,7 @@ def _is_a_persons(hold: Hold, run: str, end: Exit) -> bool:
     """Return whether only a person can have begun the life that ended so: nothing of cmgr's was, or will have been."""
     off = hold.disarmed or hold.restart_policy == NO_RESTART
     ours = hold.state is not HoldState.STOPPED or hold.tries > 0 or not off
-    # Of a life that is over containerd's word gets shorter: who began it when is not known any more.
-    same = hold.run.startswith(run) or run.startswith(hold.run)
-    return not ours and not same and hold.down is not None and end.at > hold.down
+    return not ours and not is_same_life(run, hold.run) and hold.down is not None and end.at > hold.down
 
 
 def _runs_again(turn: Turn, hold: Hold, container: Container) -> None:

@@ -153,3 +153,8 @@ class Container:
     def unclear(self) -> bool:
         """Return whether it runs, can reach chips, and nobody knows which it uses."""
         return self.running and UNCLEAR in self.claims and not self.chips
+
+
+def is_same_life(run: str, other: str) -> bool:
+    """Return whether two words may be of one life: of one that is over containerd's word gets shorter."""
+    return run.startswith(other) or other.startswith(run)
