@@ -177,7 +177,8 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     taken(turn, fact.key)
     if hold is None or hold.state is HoldState.RETURNING:
         return
-    for ring in turn.rings_of(hold.chips):
+    # One that was to move is on other rings by its definition: it is nobody's from now on.
+    for ring in list(turn.node.rings.values()):
         if ring.in_episode:
             turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
     if hold.state in (HoldState.STOPPING, HoldState.STARTING):

@@ -13,7 +13,7 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import Action, ListContainers, NoteKind, StartContainer, StopContainer
 from cmgr.model.values.services.containers import TIED, Container, Spare
-from tests.model.builders import RESET, SEPARATE, Cmgr, container, died, key
+from tests.model.builders import REQUEST, RESET, SEPARATE, Cmgr, container, died, key
 from tests.model.moving.test_moves import STOPPING, chips, isolate, order
 
 AUTO: dict[str, Any] = {"spare": Spare.AUTO, "tied": ""}
@@ -215,6 +215,20 @@ def test_one_that_died_of_the_fault_that_isolates_is_moved() -> None:
     cmgr.sees(died("chat", 3, at=cmgr.now, **AUTO))
     cmgr.run()
     assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(0))
+
+
+def test_one_that_is_forgotten_where_it_was_to_go_is_left_alone_where_it_was() -> None:
+    cmgr = machine()
+    cmgr.fault(3, REQUEST)
+    cmgr.fault(5, REQUEST)
+    cmgr.sees(died("chat", 3, at=cmgr.now, **AUTO))
+    cmgr.run(StopContainer, ListContainers)
+    cmgr.tell(facts.MoveOrdered(key("chat"), chips(5), "uid 0", stop=True))
+    assert cmgr.booked("chat").chips == chips(5)
+    cmgr.tell(facts.ForgetOrdered(key("chat"), "uid 0"))
+    cmgr.tell(facts.Resync())
+    cmgr.wait(3600)
+    assert (cmgr.booked("chat").chips, cmgr.held(), cmgr.sent(StartContainer)) == (chips(3), [], [])
 
 
 def test_the_last_bar_before_a_start_knows_a_chip_that_is_somebody_elses() -> None:
