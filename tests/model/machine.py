@@ -163,6 +163,7 @@ class Machine:
     hints: list[facts.Fact] = field(default_factory=list)
     resets: list[tuple[int, datetime]] = field(default_factory=list)
     sent: dict[str, datetime] = field(default_factory=dict)
+    mingled: set[frozenset[ContainerKey]] = field(default_factory=set)
     down: set[str] = field(default_factory=set)
     emptied: set[int] = field(default_factory=set)
     silent: set[int] = field(default_factory=set)
@@ -379,20 +380,16 @@ class Machine:
         return tuple(c.id for c in devices[0].chips) if devices and not devices[0].refusal else None
 
     def _placed(self, real: Real, command: StartContainer) -> tuple[int, ...]:
-        made_for = {old.id for old, _ in command.placing}
-        assert real.made_for is not None, f"seed {self.seed}: {command} for {real}"
-        assert made_for == set(real.made_for), f"seed {self.seed}: {command} for {real}"
+        assert {old.id for old, _ in command.placing} == set(real.made_for or ()), f"{self.seed}: {command} for {real}"
         return tuple(new.id for _, new in command.placing if new is not None)
 
     def _has_them_alone(self, real: Real) -> None:
-        for other in self.truth.values():
-            if real.made_for and other.running and not other.by_others and other.key != real.key:
+        for other in (r for r in self.truth.values() if r.running and frozenset((real.key, r.key)) not in self.mingled):
+            shared, where = set(real.chips) & set(other.chips), f"seed {self.seed}: {real} and {other}"
+            if real.made_for and not other.by_others:
                 moved = set(real.chips) - set(real.made_for) | set(other.chips) - set(other.made_for or ())
-                shared = set(real.chips) & set(other.chips) & moved
-                assert not shared, f"seed {self.seed}: {real} and {other} on {shared}"
-            if real.slot and other.slot and other.running and other.key != real.key:
-                shared = set(real.chips) & set(other.chips)
-                assert not shared, f"seed {self.seed}: {real} and {other} on {shared}"
+                assert not shared & moved, where
+            assert not (real.slot and other.slot and shared), where
 
     def starts(self, real: Real, *, by_others: bool = True) -> None:
         given = self.given(real)
@@ -400,6 +397,9 @@ class Machine:
             return  # Its runtime refuses.
         real.chips = given
         real.begun, real.by_others = self.clock(), by_others
+        if by_others:
+            beside = (r.key for r in self.truth.values() if r.running and set(r.chips) & set(given))
+            self.mingled |= {frozenset((real.key, key)) for key in beside}
         real.running, real.life, real.exit, real.ill, real.frozen = True, real.life + 1, None, False, False
         if real.check is not None:
             # It is content in time, or later than it may be, or it fails at once, as after a start on a bad chip.
