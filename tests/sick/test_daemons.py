@@ -97,7 +97,8 @@ def status_of(service: Service, name: str) -> object:
 
 
 def test_one_that_is_forgotten_during_its_stop_is_not_said_to_run_on(on_daemon: Install, daemon: Daemon) -> None:
-    service = on_daemon({})
+    # So long that the stop is still under way when the order comes.
+    service = on_daemon({"docker.timeout": "60s", "containerd.timeout": "60s"})
     service.start()
     daemon.never_stop("one")
     service.inject(0)
