@@ -177,7 +177,7 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     taken(turn, fact.key)
     if hold is None or hold.state is HoldState.RETURNING:
         return
-    # One that was to move is on other rings by its definition: it is nobody's from now on.
+    # A container that was to move is on other rings by its definition: no ring has it from now on.
     for ring in list(turn.node.rings.values()):
         if ring.in_episode:
             turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
