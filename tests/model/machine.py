@@ -380,7 +380,7 @@ class Machine:
         return tuple(c.id for c in devices[0].chips) if devices and not devices[0].refusal else None
 
     def _placed(self, real: Real, command: StartContainer) -> tuple[int, ...]:
-        assert {old.id for old, _ in command.placing} == set(real.made_for or ()), f"{self.seed}: {command} for {real}"
+        assert {c.id for c, _ in command.placing} == set(real.made_for or ()), f"seed {self.seed}: {command} for {real}"
         return tuple(new.id for _, new in command.placing if new is not None)
 
     def _has_them_alone(self, real: Real) -> None:

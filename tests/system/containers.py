@@ -132,7 +132,14 @@ class Containers:
     def crash(self, name: str) -> None:
         """Let the container's process die, not through Docker."""
         os.kill(int(self._state(name)["Pid"]), signal.SIGKILL)
-        eventually(lambda: not self.is_running(name), why=f"{name} is dead")
+        eventually(lambda: self._has_ended(name), why=f"{name} is dead")
+
+    def _has_ended(self, name: str) -> bool:
+        """Return whether it is down, or its end has removed it (`--rm`)."""
+        try:
+            return not self.is_running(name)
+        except NotFound:
+            return True
 
     def sicken(self, name: str, where: str = "/dev/shm/sick") -> None:  # noqa: S108 - the container's own
         """Make a file in the container; /dev/shm is another one in each life."""
@@ -144,11 +151,7 @@ class Containers:
         return str(self._state(name)["Health"]["Status"])
 
     def is_running(self, name: str) -> bool:
-        """Return whether it runs; one that its end has removed (`--rm`) does not."""
-        try:
-            return bool(self._state(name)["Running"])
-        except NotFound:
-            return False
+        return bool(self._state(name)["Running"])
 
     def is_paused(self, name: str) -> bool:
         return bool(self._state(name)["Paused"])

@@ -59,9 +59,10 @@ def test_every_hook_runs_at_its_step_and_is_told_what_it_is_about(hooked: Hooked
     (last,) = hooks.until_run("after_episode")
     runs = [told(run) for run in hooks.runs()]
     assert {run["EPISODE"] for run in runs} == {"1"}
+    steps = [run["CMGR_HOOK"] for run in hooks.runs()]
     # Each look at a ring that is verified has its after_reset, and a slow machine looks twice.
-    steps = list(dict.fromkeys(run["CMGR_HOOK"] for run in hooks.runs()))
-    assert steps == ["before_stop", "before_reset", "after_reset", "after_episode"]
+    looks = steps.count("after_reset") or 1
+    assert steps == ["before_stop", "before_reset", *["after_reset"] * looks, "after_episode"]
     for run in runs:
         assert (run["RING"], run["CHIPS"], run["FAULTY_CHIPS"], run["CODES"]) == ("0", "0 1 2 3", "1", NOW)
         assert run["CONTAINERS"] == "one two"
