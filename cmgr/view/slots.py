@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from cmgr.model.containers.moving.moves import users_of
-from cmgr.model.containers.moving.placing import home_of
+from cmgr.model.homes import home_of
 from cmgr.model.values.chips import SLOT, ChipId, listed
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cmgr.model.containers.moving.moves import NO_SPARE, users_of, whole_with
-from cmgr.model.containers.moving.placing import home_of, whole_for
+from cmgr.model.containers.moving.placing import whole_for
 from cmgr.model.containers.owners import is_fought_for
+from cmgr.model.homes import home_of
 from cmgr.model.scope import (
     grave_faults,
     handled_faults,

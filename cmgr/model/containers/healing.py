@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from cmgr.frozen import replace
+from cmgr.model.homes import hold_on
 from cmgr.model.scope import Block, hang_of, holds_on, start_blocker, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of
-from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
+from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring

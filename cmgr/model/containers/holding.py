@@ -11,7 +11,6 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
 from cmgr.model.containers.moving.cdi import look_at_files
-from cmgr.model.containers.moving.placing import placing
 from cmgr.model.containers.owners import count_stop, restarted, wait_before_stop
 from cmgr.model.containers.settling import UNHEALTHY_AFTER, let_settle, settle
 from cmgr.model.containers.sightings import (
@@ -26,6 +25,7 @@ from cmgr.model.containers.sightings import (
 from cmgr.model.containers.together.groups import why_coupled
 from cmgr.model.containers.together.ordering import starts_before, stops_before
 from cmgr.model.containers.tries import failed_start, retried, unsure_start
+from cmgr.model.homes import hold_on, placing
 from cmgr.model.scope import (
     Block,
     died_of_it,
@@ -41,7 +41,7 @@ from cmgr.model.scope import (
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, is_left_behind, outlives, unit_of
 from cmgr.model.values.chips import listed
-from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
+from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.messages.facts import ContainerStarted, ContainerStopped, RestartPolicySet
 from cmgr.model.values.rings import Ring

@@ -8,7 +8,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.messages.commands import CommandId
-from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey
+from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
 
 _ONE_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -94,20 +94,3 @@ class Hold:
     def to_type(self) -> str:
         """How a command names it. A label can be the name, and what cmgr tells to type a shell must not take apart."""
         return self.name if one_word(self.name) else self.key.id
-
-
-def hold_on(container: Container, at: datetime, cause: Cause, episode: int = 0) -> Hold:
-    """Return the promise for a container as it is: one that runs is to be stopped first."""
-    return Hold(
-        container.key,
-        container.name,
-        container.chips,
-        episode,
-        at,
-        HoldState.STOPPING if container.running else HoldState.STOPPED,
-        container.run,
-        order=container.order,
-        grace=container.grace,
-        restart_policy=container.restart_policy,
-        cause=cause,
-    )

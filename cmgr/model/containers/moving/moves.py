@@ -9,11 +9,12 @@ Rules:
 
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.spares import in_place_of, to_hand_out
+from cmgr.model.homes import hold_on
 from cmgr.model.scope import isolated_words, observing, only_isolated
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered
 from cmgr.model.values.chips import ChipId, listed, resolve
-from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
+from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ReserveOrdered, SlotOrdered, SlotRemoveOrdered
 from cmgr.model.values.node import Node, chips_of_slots

@@ -5,15 +5,14 @@ definition is to give then. Only a container whose label asks for that is moved 
 made to be moved, and of any other nobody can know.
 """
 
-from itertools import zip_longest
-
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.moves import NO_SPARE, why_not
 from cmgr.model.containers.moving.spares import free_chips, in_place_of
+from cmgr.model.homes import hold_on, home_of
 from cmgr.model.scope import isolated_words, observing, only_isolated
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import Chip, ChipId, listed, resolve
-from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
+from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import MoveOrdered
 from cmgr.model.values.node import Node
@@ -21,31 +20,6 @@ from cmgr.model.values.services.containers import Container, Spare
 from cmgr.model.values.services.slots import can_be_placed
 
 Chips = frozenset[ChipId]
-
-Placing = tuple[tuple[Chip, Chip | None], ...]
-"""Each chip that a definition was made for, and the one that it gives instead: mostly itself; None: none."""
-
-
-def home_of(node: Node, container: Container) -> Chips:
-    """Return the chips that the container was made for, whatever it has been given since."""
-    return resolve(container.made_for or container.claims, node.chips, {})[0]
-
-
-def placing(node: Node, hold: Hold) -> Placing:
-    """Return what its definition is to give when it is started; nothing: the definition is to be left as it is."""
-    container = node.containers.get(hold.key)
-    if container is None or not can_be_placed(container):
-        return ()
-    home = home_of(node, container)
-    gone, new = sorted(home - hold.chips), sorted(hold.chips - home)
-    if len(new) > len(gone) or (not gone and not container.made_for):
-        return ()
-    instead = dict(zip_longest(gone, new))
-    return tuple((node.chips[chip], _chip(node, instead.get(chip, chip))) for chip in sorted(home))
-
-
-def _chip(node: Node, chip: ChipId | None) -> Chip | None:
-    return node.chips[chip] if chip is not None else None
 
 
 def as_placed(node: Node, container: Container, chips: Chips) -> Container:

@@ -13,6 +13,7 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.containers.healing import begin_anew, confirm
 from cmgr.model.containers.together.spanning import call
+from cmgr.model.homes import hold_on
 from cmgr.model.scope import (
     Block,
     blocks_its_group,
@@ -27,7 +28,7 @@ from cmgr.model.scope import (
 )
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import gate, left_out, starts_here
-from cmgr.model.values.holds import Cause, Hold, HoldState, hold_on
+from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import GroupRestartOrdered, GroupResumeOrdered
 from cmgr.model.values.node import Node, is_unsure
