@@ -14,8 +14,8 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StopContainer
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import Exit
-from tests.model.machine import a_daemon_restarts, a_runtime_comes_or_goes, compose_makes_anew, somebody_acts
+from cmgr.model.values.services.containers import ContainerKey, Exit
+from tests.model.machine import Machine
 from tests.model.world import CODES, LINK_DOWN, OF_MACHINE, REPORTED, World
 
 RULES = Rules(
@@ -41,6 +41,73 @@ def _hardware_acts(world: World) -> None:
     chip = world.rng.randrange(world.plan.faulty)
     code = world.rng.choice([*(c for c in CODES if c != REPORTED), "80E24E00", "80E24E00"])
     world.machine.fault(chip, code, world.rng.choice([Assertion.OCCURRED] * 3 + [Assertion.CLEARED, Assertion.ONCE]))
+
+
+def somebody_acts(machine: Machine, is_held: Callable[[ContainerKey], bool]) -> None:
+    """Let a person, or a bug, do something to a container."""
+    if not machine.truth:
+        return
+    real = machine.rng.choice(list(machine.truth.values()))
+    deed = machine.rng.choice(["stop", "start", "crash", "remove", "freeze"])
+    if deed == "stop" and real.running:
+        real.will = real.wanted = None if is_held(real.key) else False
+        machine.dies(real, Exit(143, machine.clock(), asked=True))
+    elif deed == "start" and not real.running:
+        before = real.life
+        machine.starts(real)
+        real.will = True if real.life > before else None
+    elif deed == "crash" and real.running:
+        real.will, real.ailed = None, real.ailed or real.heal is not None
+        machine.dies(real, Exit(1, machine.clock(), asked=False))
+        if real.armed and machine.rng.random() < 0.5:
+            machine.starts(real)
+    elif deed == "freeze" and real.running:
+        real.frozen = not real.frozen
+        machine.hint(facts.ContainerSeen(real.told(machine.now)))
+    elif deed == "remove" and not real.running and machine.rng.random() < 0.3:
+        del machine.truth[real.key]
+        machine.hint(facts.ContainerRemoved(real.key))
+
+
+def compose_makes_anew(machine: Machine) -> None:
+    """Let compose make a container anew: the new one is there before the old one goes, and is mostly started then."""
+    found = [r for r in machine.truth.values() if r.composed is not None]
+    if not found:
+        return
+    old = machine.rng.choice(found)
+    assert old.composed is not None
+    key, machine.made = old.key._replace(id=f"c{machine.made}"), machine.made + 1
+    new = replace(old, key=key, life=0, running=False, exit=None, starts=0, ill=False, frozen=False, spared=0)
+    new.composed, new.armed = replace(old.composed, made=machine.now), old.policy
+    # Whether cmgr has heard of its promise in time is moot; so is who starts what compose has only made.
+    new.will = new.wanted = None
+    machine.truth[key] = new
+    machine.ever.append(new)
+    machine.hint(facts.ContainerSeen(new.told(machine.now)))
+    if old.running:
+        machine.dies(old, Exit(143, machine.clock(), asked=True))
+    del machine.truth[old.key]
+    machine.hint(facts.ContainerRemoved(old.key))
+    if machine.rng.random() < 0.6:
+        machine.starts(new)
+
+
+def a_daemon_restarts(machine: Machine) -> None:
+    """Let a runtime's daemon begin anew: restart policies bring back what they mean to keep running."""
+    runtime = machine.rng.choice(machine.plan.runtimes)
+    machine.down.discard(runtime)
+    machine.hint(facts.RuntimeUp(runtime, restarted=True))
+    for real in machine.truth.values():
+        if real.key.runtime == runtime and real.armed and not real.running:
+            real.will = None
+            machine.starts(real)
+
+
+def a_runtime_comes_or_goes(machine: Machine) -> None:
+    runtime = machine.rng.choice(machine.plan.runtimes)
+    machine.down ^= {runtime}
+    gone = runtime in machine.down
+    machine.hint(facts.RuntimeDown(runtime, "connection refused") if gone else facts.RuntimeUp(runtime))
 
 
 def _a_process_comes_or_goes(world: World) -> None:
