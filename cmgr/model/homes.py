@@ -1,13 +1,14 @@
-"""Where containers are at home, and what they are given instead. Questions, as those of `scope`."""
+"""Where containers are at home, what they are given instead, and who is there besides. As `scope`, questions."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import zip_longest
 
 from cmgr.model.values.chips import Chip, ChipId, resolve
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import Container
-from cmgr.model.values.services.slots import can_be_placed
+from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.slots import can_be_placed, slots_of
 
 Chips = frozenset[ChipId]
 
@@ -37,7 +38,7 @@ def _chip(node: Node, chip: ChipId | None) -> Chip | None:
     return node.chips[chip] if chip is not None else None
 
 
-def hold_on(container: Container, at: datetime, cause: Cause, episode: int = 0) -> Hold:
+def hold_on(node: Node, container: Container, at: datetime, cause: Cause, episode: int = 0) -> Hold:
     """Return the promise for a container as it is: one that runs is to be stopped first."""
     return Hold(
         container.key,
@@ -51,4 +52,68 @@ def hold_on(container: Container, at: datetime, cause: Cause, episode: int = 0) 
         grace=container.grace,
         restart_policy=container.restart_policy,
         cause=cause,
+        beside=_beside(node, container),
     )
+
+
+def _beside(node: Node, container: Container) -> frozenset[ContainerKey]:
+    """Return those on its chips whose last life and its own have met, as far as the books can tell."""
+    others = (other for other in node.containers.values() if other.key != container.key)
+    return frozenset(o.key for o in others if not o.chips.isdisjoint(container.chips) and _have_met(container, o))
+
+
+def _have_met(one: Container, other: Container) -> bool:
+    runs, down = (one, other) if one.running else (other, one)
+    # Of a life that goes on the books know when it began, and of one that is over when it ended.
+    met = down.running or (runs.since is not None and down.since is not None and runs.since < down.since)
+    return runs.running and met
+
+
+def given_away(node: Node, hold: Hold) -> Mapping[ChipId, str]:
+    """Return the chips of the hold that somebody else has by now, and who, where one of the two has been moved there.
+
+    No chip is given away while a container of it runs or is held, but one that was neither may be held once more.
+    Those that have run there together do so again: people had wanted that.
+    """
+    others = [o for o in node.containers.values() if not hold.chips.isdisjoint(o.chips) and o.key != hold.key]
+    if not others and not node.slots:
+        return {}
+    given, found = _given(node, hold), dict[ChipId, str]()
+    for other in others:
+        theirs = node.holds.get(other.key)
+        if other.key not in hold.beside and (theirs is None or hold.key not in theirs.beside):
+            met = hold.chips & (_moved(node, other) | (given & _has(node, other)))
+            found |= {chip: f"{other.name} has chip {chip} now" for chip in met}
+    return {**found, **_given_to_slots(node, hold, given)}
+
+
+def _given_to_slots(node: Node, hold: Hold, given: Chips) -> Mapping[ChipId, str]:
+    own = {
+        name for key in (hold.key, *hold.beside) if key in node.containers for name in slots_of(node.containers[key])
+    }
+    return {
+        chip: f"chip {chip} belongs to slot {slot.name}"
+        for slot in node.slots.values()
+        for chip in hold.chips & (((slot.chips | slot.wish) & given) | (slot.chips - slot.home))
+        if slot.name not in own
+    }
+
+
+def _given(node: Node, hold: Hold) -> Chips:
+    """Return the chips that the hold is to be started on instead of its own."""
+    return frozenset(new.id for old, new in placing(node, hold) if new is not None and new != old)
+
+
+def _has(node: Node, container: Container) -> Chips:
+    """Return the chips that the container runs on, or is just being started on."""
+    hold = node.holds.get(container.key)
+    starts = hold is not None and hold.is_being_started
+    return container.chips if container.running or starts else frozenset()
+
+
+def _moved(node: Node, container: Container) -> Chips:
+    """Return those of them that are not its own."""
+    hold = node.holds.get(container.key)
+    if hold is not None and hold.is_being_started:
+        return _given(node, hold)
+    return _has(node, container) - home_of(node, container) if container.made_for else frozenset()

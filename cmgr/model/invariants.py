@@ -24,7 +24,7 @@ def unsafe(node: Node, command: Command) -> str:
             blocker = start_blocker(node, hold)
             if blocker.kind is Block.CHIP or halting(node, command.key) is not None:
                 return blocker.why
-            return slot_blocker(node, hold) or _taken(node, command)
+            return slot_blocker(node, hold)
         case WriteCdi():
             return doubled(node)
         case MakeShares():
@@ -35,15 +35,6 @@ def unsafe(node: Node, command: Command) -> str:
             return "" if hold is not None and hold.command == command.id else f"{command.name} is not held"
         case _:
             return ""
-
-
-def _taken(node: Node, command: StartContainer) -> str:
-    """Return which chip that it is given instead of its own belongs to a slot, in words, or nothing."""
-    given = {new.id for old, new in command.placing if new is not None and new != old}
-    for slot in node.slots.values():
-        if taken := given & (slot.chips | slot.wish):
-            return f"chip {min(taken)} belongs to slot {slot.name}"
-    return ""
 
 
 def doubled(node: Node) -> str:

@@ -181,7 +181,7 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     for ring in list(turn.node.rings.values()):
         if ring.in_episode:
             turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
-    if hold.state in (HoldState.STOPPING, HoldState.STARTING):
-        # The answer to a stop or a start is nobody's any more; one to a change of its restart policy comes first.
+    if hold.state is HoldState.STOPPING:
+        # Its answer is nobody's any more; one to a start, or to a change of its restart policy, comes first.
         hold = replace(hold, command=None)
     hand_back(turn, hold, f"{fact.who} ordered that it is forgotten")

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
+from cmgr.model.homes import given_away
 from cmgr.model.lost_shares import lost_share, lost_words, shares_to_make
 from cmgr.model.units import is_covered, is_left_behind, unit_of
 from cmgr.model.values.chips import ChipId, listed
@@ -289,13 +290,15 @@ def own_blocker(node: Node, hold: Hold) -> Blocker:
     if runtime is None:
         return Blocker(Block.CHIP, f"runtime {hold.key.runtime} is not managed")
     for chip in sorted(hold.chips):
-        why = _chip_blocker(node, chip)
+        why = chip_blocker(node, chip)
         if why:
             return Blocker(Block.CHIP, why)
     if why := network_blocker(node, hold):
         return Blocker(Block.CHIP, why)
     if observing(node):
         return Blocker(Block.CHIP, why_idle(node))
+    if others := given_away(node, hold):
+        return Blocker(Block.CHIP, min(others.values()))
     if (lacks := share_blocker(node, hold) or _lacks_slot(node, hold)) is not None:
         return lacks
     unread = [c for c in hold.chips if node.rings[node.chips[c].ring].read is None]
@@ -458,18 +461,12 @@ def _say(specs: Sequence[Spec], slot: Slot) -> bool:
     return any(not d.refusal and {chip.id for chip in d.chips} == slot.given for d in devices)
 
 
-def only_isolated(node: Node, chips: frozenset[ChipId]) -> frozenset[ChipId]:
-    """Return those of the chips that are isolated, if nothing else speaks against any of them; else none."""
-    isolated = chips & node.isolations.keys()
-    other = any(_chip_blocker(node, chip) for chip in chips - isolated)
-    return frozenset() if other else isolated
-
-
 def isolated_words(node: Node, chip: ChipId) -> str:
     return f"chip {chip} is isolated: {node.isolations[chip].reason}"
 
 
-def _chip_blocker(node: Node, chip: ChipId) -> str:
+def chip_blocker(node: Node, chip: ChipId) -> str:
+    """Return in words what keeps everybody from being started on the chip, or nothing."""
     known = node.chips.get(chip)
     if known is None:
         return f"chip {chip} is not there"

@@ -159,6 +159,7 @@ CREATE TABLE holds (
     inherited BOOLEAN DEFAULT 0 NOT NULL,
     wish TEXT DEFAULT '[]' NOT NULL,
     short TEXT DEFAULT '' NOT NULL,
+    beside TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE isolations (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cmgr.frozen import dataclass
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.containers.together.projects import circle
+from cmgr.model.homes import given_away
 from cmgr.model.scope import (
     chip_words,
     grave_faults,
@@ -23,7 +24,7 @@ from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Spare
-from cmgr.model.values.services.slots import slots_of
+from cmgr.model.values.services.slots import can_be_placed, slots_of
 from cmgr.model.wanted import missing
 from cmgr.view.advice import called, idle_hint, isolation_hint, name_of, share_hint
 from cmgr.view.heals import heal, health, of_held, of_running
@@ -168,7 +169,7 @@ def _warnings(node: Node, container: Container | None) -> list[str]:
 def _status(container: Container | None, hold: Hold | None) -> "shapes.ContainerStatus":
     if hold is None:
         return "running" if container is not None and container.running else DOWN
-    return "failed" if hold.failed else STATUS_OF_HOLD[hold.state]
+    return "failed" if hold.failed else "resuming" if hold.is_being_started else STATUS_OF_HOLD[hold.state]
 
 
 def _story(node: Node, key: ContainerKey) -> tuple[str, str]:
@@ -287,6 +288,7 @@ def _waits_for(node: Node, hold: Hold, status: str) -> str:
     troubles += [why for why in (network_blocker(node, hold),) if why]
     lack = share_blocker(node, hold)
     troubles += [lack.why] if lack is not None else []
+    troubles += [joined([why, hold.short]) for why in given_away(node, hold).values()]
     if troubles:
         return troubles[0]
     runtime = node.runtimes.get(hold.key.runtime)
@@ -301,7 +303,15 @@ def _waits_for(node: Node, hold: Hold, status: str) -> str:
 
 def _hint(node: Node, hold: Hold) -> str:
     isolated = [c for c in sorted(hold.chips) if c in node.isolations]
-    return isolation_hint(node, isolated) or idle_hint(node) or share_hint(node, node.containers.get(hold.key))
+    hint = isolation_hint(node, isolated) or idle_hint(node) or share_hint(node, node.containers.get(hold.key))
+    return hint or (_given_away_hint(node, hold) if given_away(node, hold) else "")
+
+
+def _given_away_hint(node: Node, hold: Hold) -> str:
+    container = node.containers.get(hold.key)
+    placed = container is not None and can_be_placed(container)
+    others = f"give it others (cmgr slot assign {called(node, hold.key)} CHIPS), or stop what is on its own"
+    return others if placed else "move or stop what is on its chips"
 
 
 def _of_chips(node: Node, chips: frozenset[ChipId]) -> list[str]:

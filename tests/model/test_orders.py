@@ -133,7 +133,7 @@ def test_one_that_is_just_being_started_is_forgotten_and_runs() -> None:
     cmgr.fault(0)
     cmgr.run_until(Phase.RESUMING)
     forgets(cmgr)
-    assert (cmgr.held(), cmgr.phase()) == ([], Phase.HEALTHY)
+    assert (cmgr.hold("a").state, cmgr.phase()) == (HoldState.RETURNING, Phase.HEALTHY)
     cmgr.run()
     assert (cmgr.held(), cmgr.truth[key("a")].running, len(cmgr.sent(StartContainer))) == ([], True, 1)
 

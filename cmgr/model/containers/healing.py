@@ -131,7 +131,7 @@ def _hold(turn: Turn, container: Container, healing: Healing, what: str) -> None
     given_up = healing.given_up is not None
     turn.put_hold(
         replace(
-            hold_on(container, turn.at, Cause.HEAL),
+            hold_on(turn.node, container, turn.at, Cause.HEAL),
             died=not container.running,
             failed=given_up,
             retry_at=None if container.running or given_up else healing.due,
@@ -141,7 +141,7 @@ def _hold(turn: Turn, container: Container, healing: Healing, what: str) -> None
 
 
 def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: str) -> None:
-    probe = replace(hold_on(container, turn.at, Cause.HEAL), state=HoldState.STOPPED)
+    probe = replace(hold_on(turn.node, container, turn.at, Cause.HEAL), state=HoldState.STOPPED)
     # An unhealthy container is better than one that cannot be started again.
     if start_blocker(turn.node, probe).kind is Block.NOTHING and confirm(turn, probe):
         _hold(turn, container, healing, what)

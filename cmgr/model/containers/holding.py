@@ -80,7 +80,7 @@ def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
     died = not container.running
     again = restarted(ring, container)
     hold = replace(
-        hold_on(container, turn.at, Cause.EPISODE, ring.episode),
+        hold_on(turn.node, container, turn.at, Cause.EPISODE, ring.episode),
         died=died,
         retry_at=None if died or not again else turn.at + wait_before_stop(turn.node, again),
         down=turn.at if died else None,
@@ -120,7 +120,7 @@ def _hold_left_behind(turn: Turn) -> None:
             continue
         if is_left_behind(turn.node, container) and outlives(turn.node, container) and count_stop(turn, container):
             of = turn.node.holds[unit.key]
-            turn.put_hold(hold_on(container, turn.at, of.cause, of.episode))
+            turn.put_hold(hold_on(turn.node, container, turn.at, of.cause, of.episode))
             text = f"{container.name} runs on though its unit {unit.name} is down: it is stopped, too"
             turn.note(NoteKind.WARNING, text, turn.ring_for(container.chips), container=container.key)
 
@@ -348,7 +348,9 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     if hold is None:
         return
     ring = turn.ring_for(hold.chips)
-    if fact.unreachable:
+    if hold.state is HoldState.RETURNING:
+        _started_for_nobody(turn, hold, fact)
+    elif fact.unreachable:
         turn.put_hold(retried(turn, replace(hold, state=HoldState.STOPPED), fact.error, counts=False))
     elif fact.error:
         fail = unsure_start if fact.runtime_ails else failed_start
@@ -362,6 +364,18 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
         turn.note(NoteKind.RESULT, f"{hold.name} {runs}", ring, container=hold.key)
         started(turn, hold, fact.run)
         let_settle(turn, hold, fact.run)
+
+
+def _started_for_nobody(turn: Turn, hold: Hold, fact: ContainerStarted) -> None:
+    """Let go of a container that was forgotten while it was started."""
+    if not fact.error:
+        started(turn, hold, fact.run)
+        return
+    turn.ask_list(fact.key.runtime, f"does {hold.name} run all the same?", not_older=turn.at)
+    if hold.restart_policy == NO_RESTART:
+        turn.drop_hold(hold.key)
+    else:
+        turn.put_hold(replace(hold, command=None, told=None))
 
 
 def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:

@@ -386,15 +386,16 @@ def _stopped_again(turn: Turn, hold: Hold, container: Container) -> None:
 
 
 def hand_back(turn: Turn, hold: Hold, why: str) -> None:
-    """End the hold; a restart policy that was switched off goes back first."""
+    """End the hold; an order to start it is answered first, and a restart policy that was switched off goes back."""
     turn.note(NoteKind.HOLD, f"{hold.name} is no longer held: {why}", turn.ring_for(hold.chips), container=hold.key)
-    if hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING:
+    starts = hold.is_being_started
+    if starts or (hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING):
         # Switching it off may be under way, and then comes first; or it worked in a life that could not book that.
-        off = hold.command is None
+        off = starts or hold.command is None
         if hold.state is HoldState.STOPPING:
             hold = replace(hold, run="")  # That life goes on: news of it are not old.
         hold = replace(hold, state=HoldState.RETURNING, disarmed=off, tries=0, delays=0, retry_at=None, error="")
-        turn.put_hold(hold)
+        turn.put_hold(replace(hold, told=hold.told if starts else None))
     else:
         turn.drop_hold(hold.key)
 

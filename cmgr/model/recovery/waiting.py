@@ -86,8 +86,9 @@ def _stops(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
             return Obstacle(f"{hold.name} cannot be stopped: {hold.error}", hold.retry_at)
         if hold.state is HoldState.STOPPING:
             return Obstacle(f"{hold.name} is being stopped")
-        if hold.state is HoldState.STARTING and hold.command is not None:
-            return Obstacle(f"{hold.name} is just being started, and is stopped after that")
+        if hold.is_being_started:
+            then = ", and is stopped after that" if hold.state is HoldState.STARTING else " (forgotten)"
+            return Obstacle(f"{hold.name} is just being started{then}")
     return None
 
 

@@ -57,6 +57,7 @@ class Hold:
     down. `short`: why it cannot be moved although it should.
     `unsure`: since when an order to start it has failed; it may have worked all the same, which a later list tells.
     `heard`: since when events tell of another life than the one that was ended; a later list says what is so.
+    `beside`: the containers that had run on a chip of its own together with it when it was held.
     `inherited`: its container was made by compose in the place of a held one, and has not been started since.
     """
 
@@ -83,6 +84,7 @@ class Hold:
     inherited: bool = False
     wish: frozenset[ChipId] = frozenset()
     short: str = ""
+    beside: frozenset[ContainerKey] = frozenset()
     command: ThisLife[CommandId | None] = None
     delays: ThisLife[int] = 0
     revived: ThisLife[str] = ""
@@ -94,3 +96,9 @@ class Hold:
     def to_type(self) -> str:
         """How a command names it. A label can be the name, and what cmgr tells to type a shell must not take apart."""
         return self.name if one_word(self.name) else self.key.id
+
+    @property
+    def is_being_started(self) -> bool:
+        """Whether an order to start it is under way, be it that the container is theirs by now."""
+        forgotten = self.state is HoldState.RETURNING and self.told is not None
+        return self.command is not None and (self.state is HoldState.STARTING or forgotten)

@@ -8,11 +8,14 @@ import pytest
 from cmgr.model.containers.moving.moves import NO_SPARE
 from cmgr.model.containers.moving.placing import whole_for
 from cmgr.model.invariants import unsafe
+from cmgr.model.scope import start_blocker
 from cmgr.model.values.chips import ChipId, Share
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import Action, ListContainers, NoteKind, StartContainer, StopContainer
+from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import TIED, Container, Spare
+from cmgr.view import status as view
 from tests.model.builders import REQUEST, RESET, SEPARATE, Cmgr, container, died, key
 from tests.model.moving.test_moves import STOPPING, chips, isolate, order
 
@@ -229,6 +232,94 @@ def test_one_that_is_forgotten_where_it_was_to_go_is_left_alone_where_it_was() -
     cmgr.tell(facts.Resync())
     cmgr.wait(3600)
     assert (cmgr.booked("chat").chips, cmgr.held(), cmgr.sent(StartContainer)) == (chips(3), [], [])
+
+
+def gives_away(**fields: Any) -> Cmgr:
+    """Return a machine on which `chat` was moved to chip 4, while `web` of that chip was down and not held."""
+    cmgr = machine(*others(3, 4), container("web", 4, **fields))
+    cmgr.sees(died("web", 4, at=cmgr.now, **fields))
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    isolate(cmgr, 3)
+    cmgr.run()
+    assert cmgr.booked("chat").chips == chips(4)
+    return cmgr
+
+
+def test_one_whose_chip_was_given_away_while_it_was_nobodys_moves_when_it_is_held_once_more() -> None:
+    cmgr = gives_away(**AUTO)
+    cmgr.fault(4)
+    cmgr.run()
+    cmgr.clears(4)
+    cmgr.run()
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(4))
+    shown = next(row for row in view.containers(cmgr.node) if row["name"] == "web")
+    assert (shown["status"], shown["reason"]) == ("paused", f"chat has chip 4 now; {NO_SPARE}")
+    assert shown["hint"] == "give it others (cmgr slot assign web CHIPS), or stop what is on its own"
+    cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert (cmgr.booked("web").running, cmgr.booked("web").chips) == (True, chips(3))
+    assert "web moves from chip 4 (chat has chip 4 now) to chip 3" in cmgr.notes(NoteKind.HOLD)
+
+
+def test_one_that_may_not_be_moved_waits_until_its_chip_is_its_own_again() -> None:
+    cmgr = gives_away()
+    cmgr.fault(4)
+    cmgr.run()
+    cmgr.clears(4)
+    cmgr.run()
+    assert (cmgr.phase(4), cmgr.held()) == (Phase.HEALTHY, ["web"])
+    shown = next(row for row in view.containers(cmgr.node) if row["name"] == "web")
+    assert (shown["status"], shown["reason"]) == ("paused", "chat has chip 4 now")
+    assert shown["hint"] == "move or stop what is on its chips"
+    cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
+    cmgr.tell(facts.MoveOrdered(key("chat"), chips(3), "uid 0", stop=True))
+    cmgr.run()
+    assert (cmgr.booked("web").running, cmgr.booked("web").chips, cmgr.held()) == (True, chips(4), [])
+
+
+def test_those_that_a_person_has_put_on_one_chip_are_started_there_again() -> None:
+    cmgr = gives_away()
+    cmgr.wait(61)
+    cmgr.starts_by_hand("web")
+    cmgr.fault(4)
+    cmgr.run()
+    cmgr.clears(4)
+    cmgr.run()
+    runs = {name: (cmgr.booked(name).running, cmgr.booked(name).chips) for name in ("chat", "web")}
+    assert (runs, cmgr.held()) == ({"chat": (True, chips(4)), "web": (True, chips(4))}, [])
+
+
+def test_a_chip_that_was_given_to_a_slot_is_not_started_on() -> None:
+    cmgr = Cmgr(container("web", 4), policy=STOPPING)
+    cmgr.sees(died("web", 4, at=cmgr.now))
+    order(cmgr, "late", 5)
+    late = cmgr.node.slots["late"]
+    cmgr.node = replace(cmgr.node, slots={"late": replace(late, chips=chips(4))})
+    cmgr.fault(4)
+    cmgr.run()
+    cmgr.clears(4)
+    cmgr.run()
+    assert start_blocker(cmgr.node, cmgr.hold("web")).why == "chip 4 belongs to slot late"
+
+
+@pytest.mark.parametrize("error", ["", "no"])
+def test_the_chip_of_one_that_is_forgotten_while_it_is_started_is_nobody_elses_before_the_answer(error: str) -> None:
+    cmgr = machine(container("web", 4, **AUTO), *others(3, 4, 7))
+    isolate(cmgr, 3)
+    for kind in UNTIL_STARTED:
+        cmgr.answer(kind)
+    assert cmgr.hold("chat").chips == chips(7)
+    cmgr.tell(facts.ForgetOrdered(key("chat"), "uid 0"))
+    isolate(cmgr, 4)
+    cmgr.run(*UNTIL_STARTED)
+    assert cmgr.hold("web").short == NO_SPARE
+    cmgr.answer(StartContainer, error=error)
+    cmgr.run()
+    assert "chat" not in cmgr.held()
+    where = {name: cmgr.booked(name).chips for name in ("chat", "web") if cmgr.booked(name).running}
+    assert where == ({"web": chips(7)} if error else {"chat": chips(7)})
 
 
 def test_the_last_bar_before_a_start_knows_a_chip_that_is_somebody_elses() -> None:

@@ -10,7 +10,7 @@ Rules:
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.spares import in_place_of, to_hand_out
 from cmgr.model.homes import hold_on
-from cmgr.model.scope import isolated_words, observing, only_isolated
+from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered
 from cmgr.model.values.chips import ChipId, listed, resolve
@@ -52,7 +52,7 @@ def why_not(node: Node, name: str, chips: Chips, key: ContainerKey | None = None
             return f"{container.name} runs on {listed(on)}"
     for hold in node.holds.values():
         on = (hold.chips | hold.wish) & chips
-        theirs = hold.state is HoldState.RETURNING or hold.key == key
+        theirs = hold.key == key or (hold.state is HoldState.RETURNING and not hold.is_being_started)
         if on and not theirs and name not in _slots_of(node, hold):
             return f"{hold.name} is to be started on {listed(on)}"
     return ""
@@ -124,7 +124,7 @@ def _hold_users(turn: Turn, slot: str) -> None:
             continue
         if is_covered(turn.node, container):
             continue  # Its unit asks for the slot, too.
-        turn.put_hold(replace(hold_on(container, turn.at, Cause.MOVE), frozen=container.frozen))
+        turn.put_hold(replace(hold_on(turn.node, container, turn.at, Cause.MOVE), frozen=container.frozen))
         text = f"{container.name} will be stopped, and started again on the other chips of slot {slot}"
         turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
 
@@ -166,12 +166,12 @@ def _obey(turn: Turn, slot: Slot) -> None:
 
 
 def _leave_isolated(turn: Turn, slot: Slot, users: list[Container]) -> None:
-    without = slot.without & turn.node.isolations.keys() if _agree(users, slot.given) else frozenset()
+    without = frozenset(slot.without & turn.node.isolations.keys()) if _agree(users, slot.given) else frozenset()
     if without != slot.without:
         back = f"{listed(slot.without - without)} is in use again" if without else "it has all its chips again"
         slot = _give(turn, replace(slot, without=without), slot.chips, back)
     waiting = [hold for c in users if (hold := turn.node.holds.get(c.key)) is not None and not hold.failed]
-    bad = only_isolated(turn.node, slot.chips)
+    bad = _only_isolated(turn.node, slot.chips)
     if not waiting or not bad or any(c.spare is Spare.NEVER for c in users):
         if slot.short:
             turn.put_slot(replace(slot, short=""))
@@ -190,6 +190,12 @@ def _leave_isolated(turn: Turn, slot: Slot, users: list[Container]) -> None:
     for hold in waiting:
         turn.note(NoteKind.HOLD, text if hold.name == slot.name else f"slot {text}", ring, container=hold.key)
     _give(turn, replace(slot, without=frozenset(), short=""), chips, why)
+
+
+def _only_isolated(node: Node, chips: Chips) -> Chips:
+    """Return those of the chips that are isolated, if nothing else speaks against any of them; else none."""
+    isolated = frozenset(chips & node.isolations.keys())
+    return frozenset() if any(chip_blocker(node, chip) for chip in chips - isolated) else isolated
 
 
 def _agree(users: list[Container], left: Chips) -> bool:

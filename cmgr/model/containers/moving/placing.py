@@ -5,11 +5,13 @@ definition is to give then. Only a container whose label asks for that is moved 
 made to be moved, and of any other nobody can know.
 """
 
+from collections.abc import Mapping
+
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.moves import NO_SPARE, why_not
 from cmgr.model.containers.moving.spares import free_chips, in_place_of
-from cmgr.model.homes import hold_on, home_of
-from cmgr.model.scope import isolated_words, observing, only_isolated
+from cmgr.model.homes import given_away, hold_on, home_of
+from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.holds import Cause, Hold, HoldState
@@ -39,7 +41,7 @@ def move_ordered(turn: Turn, fact: MoveOrdered) -> None:
         return
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that {container.name} has {listed(fact.chips)}", container=fact.key)
     if hold is None:
-        hold = replace(hold_on(container, turn.at, Cause.MOVE), frozen=container.frozen)
+        hold = replace(hold_on(turn.node, container, turn.at, Cause.MOVE), frozen=container.frozen)
         text = f"{container.name} will be stopped, and started again on {listed(fact.chips)}"
         turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=fact.key)
     turn.put_hold(replace(hold, wish=fact.chips))
@@ -63,7 +65,7 @@ def _is_divided(node: Node, container: Container) -> bool:
 
 
 def place(turn: Turn, *, only_short: bool = False) -> None:
-    """Give what is held other chips, where a person wants that, or where its own are isolated.
+    """Give what is held other chips, where a person wants that, or where its own are isolated or somebody else's.
 
     `only_short`: only those that have fewer than they were made for.
     """
@@ -79,7 +81,7 @@ def place(turn: Turn, *, only_short: bool = False) -> None:
         if hold.wish:
             _obey(turn, hold, container)
         elif container.spare is Spare.AUTO and not _is_divided(turn.node, container):
-            _leave_isolated(turn, hold, container)
+            _leave_bad(turn, hold, container)
 
 
 def _obey(turn: Turn, hold: Hold, container: Container) -> None:
@@ -93,21 +95,21 @@ def _obey(turn: Turn, hold: Hold, container: Container) -> None:
     _give(turn, hold, hold.wish)
 
 
-def _leave_isolated(turn: Turn, hold: Hold, container: Container) -> None:
-    bad, home = only_isolated(turn.node, hold.chips), home_of(turn.node, container)
-    kept = hold.chips - bad
+def _leave_bad(turn: Turn, hold: Hold, container: Container) -> None:
+    bad, home = _bad_chips(turn.node, hold), home_of(turn.node, container)
+    kept = hold.chips - frozenset(bad)
     if not home or len(kept) >= len(home):
         if hold.short:
             turn.put_hold(replace(hold, short=""))
         return
     chips, ring = _as_many(turn.node, kept, home), turn.ring_for(hold.chips)
+    why = bad[min(bad)] if bad else ""
     if chips:
-        why = f" ({isolated_words(turn.node, min(bad))})" if bad else ""
-        text = f"{hold.name} moves from {listed(hold.chips - chips or hold.chips)}{why} to {listed(chips - hold.chips)}"
+        gone = f"{listed(hold.chips - chips or hold.chips)}{f' ({why})' if why else ''}"
+        text = f"{hold.name} moves from {gone} to {listed(chips - hold.chips)}"
         turn.note(NoteKind.HOLD, text, ring, container=hold.key)
         _give(turn, hold, chips)
     elif bad and 0 < container.min_chips <= len(kept):
-        why = isolated_words(turn.node, min(bad))
         text = f"{hold.name} gets {len(kept)} of its {len(home)} chips, without {listed(bad)} ({why}): {NO_SPARE}"
         turn.note(NoteKind.WARNING, text, ring, container=hold.key)
         _give(turn, replace(hold, short=NO_SPARE), kept)
@@ -115,6 +117,14 @@ def _leave_isolated(turn: Turn, hold: Hold, container: Container) -> None:
         turn.put_hold(replace(hold, short=NO_SPARE))
         text = f"{hold.name} stays on {listed(hold.chips)}: {NO_SPARE}"
         turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+
+
+def _bad_chips(node: Node, hold: Hold) -> Mapping[ChipId, str]:
+    """Return the chips that it is to leave, and why; none while anything else speaks against those that it keeps."""
+    isolated, away = hold.chips & node.isolations.keys(), given_away(node, hold)
+    if any(chip_blocker(node, chip) for chip in hold.chips - isolated - away.keys()):
+        return {}
+    return {**{chip: isolated_words(node, chip) for chip in isolated}, **away}
 
 
 def _as_many(node: Node, kept: Chips, home: Chips) -> Chips:

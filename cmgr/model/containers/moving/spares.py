@@ -26,7 +26,8 @@ def free_chips(node: Node, mover: str | None = None, also: frozenset[ChipId] = f
     for container in node.containers.values():
         taken |= container.chips if container.running else frozenset()
     for hold in node.holds.values():
-        taken |= hold.chips | hold.wish if hold.state is not HoldState.RETURNING else frozenset()
+        is_theirs = hold.state is HoldState.RETURNING and not hold.is_being_started
+        taken |= hold.chips | hold.wish if not is_theirs else frozenset()
     fit = (chip for chip in sorted(node.chips) if chip not in taken and _is_fit(node, chip, now=mover is not None))
     return tuple(chip for chip in fit if chip in also or not pre_isolating(node, chip))
 

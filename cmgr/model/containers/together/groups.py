@@ -187,7 +187,7 @@ def _died_with_it(turn: Turn, group: Group, container: Container) -> bool:
 
 def _made(turn: Turn, container: Container, restart_policy: str) -> Hold:
     return replace(
-        hold_on(container, turn.at, Cause.GROUP),
+        hold_on(turn.node, container, turn.at, Cause.GROUP),
         died=not container.running and container.exit is not None and container.exit.by_itself,
         restart_policy=restart_policy,
         down=None if container.running else turn.at,
