@@ -133,10 +133,11 @@ def _isolated_cause(turn: Turn, ring: Ring) -> str:
     if turn.node.policy.isolation.on_isolate is not OnIsolate.STOP or observing(turn.node):
         return ""
     scope = scope_of(turn.node, ring, turn.at)
+    held = {key for key, hold in turn.node.holds.items() if hold.state is not HoldState.SETTLING}
     users = [
         c.name
         for c in on_ring(turn.node, ring)
-        if c.running and c.key not in turn.node.holds and in_scope(turn.node, ring, c, scope)
+        if c.running and c.key not in held and in_scope(turn.node, ring, c, scope)
     ]
     return f"isolated: {listed(scope.isolated)}, and {users[0]} runs there" if users else ""
 

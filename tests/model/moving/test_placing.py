@@ -17,7 +17,7 @@ from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import TIED, Container, Spare
 from cmgr.view import status as view
 from tests.model.builders import REQUEST, RESET, SEPARATE, Cmgr, container, died, key
-from tests.model.moving.test_moves import STOPPING, chips, isolate, order
+from tests.model.moving.test_moves import STOPPING, chips, isolate, on_slot, order
 
 AUTO: dict[str, Any] = {"spare": Spare.AUTO, "tied": ""}
 
@@ -320,6 +320,44 @@ def test_the_chip_of_one_that_is_forgotten_while_it_is_started_is_nobody_elses_b
     assert "chat" not in cmgr.held()
     where = {name: cmgr.booked(name).chips for name in ("chat", "web") if cmgr.booked(name).running}
     assert where == ({"web": chips(7)} if error else {"chat": chips(7)})
+
+
+def settling() -> Cmgr:
+    """Return a machine on which `chat` was moved to chip 5 and has yet to show that it stays up."""
+    cmgr = Cmgr(container("chat", 3, **AUTO), policy=STOPPING, settle=30)
+    cmgr.tell(facts.MoveOrdered(key("chat"), chips(5), "uid 0", stop=True))
+    cmgr.run()
+    assert (cmgr.hold("chat").state, cmgr.booked("chat").chips) == (HoldState.SETTLING, chips(5))
+    return cmgr
+
+
+def test_one_that_was_just_started_is_moved_by_order_too() -> None:
+    cmgr = settling()
+    cmgr.tell(facts.MoveOrdered(key("chat"), chips(6), "uid 0", stop=False))
+    assert (cmgr.hold("chat").state, cmgr.hold("chat").wish) == (HoldState.SETTLING, frozenset())
+    cmgr.tell(facts.MoveOrdered(key("chat"), chips(6), "uid 0", stop=True))
+    cmgr.run()
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(6))
+
+
+def test_one_that_was_just_started_leaves_a_chip_that_is_isolated_at_once() -> None:
+    cmgr = settling()
+    isolate(cmgr, 5)
+    cmgr.run()
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(0))
+
+
+def test_what_was_just_started_on_a_slot_is_moved_with_it_by_order() -> None:
+    cmgr = Cmgr(on_slot("chat", restart_policy="always"), policy=STOPPING, settle=30)
+    order(cmgr, "chat", 3)
+    cmgr.run()
+    for number in (5, 6):
+        order(cmgr, "chat", number, stop=True)
+        cmgr.run()
+        assert cmgr.hold("chat").state is HoldState.SETTLING
+        assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(number))
+    cmgr.wait(31)
+    assert (cmgr.held(), cmgr.truth[key("chat")].restart_policy) == ([], "always")
 
 
 def test_the_last_bar_before_a_start_knows_a_chip_that_is_somebody_elses() -> None:

@@ -10,7 +10,7 @@ Rules:
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.spares import in_place_of, to_hand_out
 from cmgr.model.homes import hold_on
-from cmgr.model.scope import chip_blocker, isolated_words, observing
+from cmgr.model.scope import chip_blocker, is_held_down, isolated_words, observing
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered
 from cmgr.model.values.chips import ChipId, listed, resolve
@@ -120,13 +120,21 @@ def whole_with(node: Node, slot: Slot) -> Chips:
 def _hold_users(turn: Turn, slot: str) -> None:
     """Promise to start again what runs on the slot; `keep` stops it."""
     for container in users_of(turn.node, slot):
-        if not container.running or container.key in turn.node.holds or not container.enabled:
-            continue
-        if is_covered(turn.node, container):
-            continue  # Its unit asks for the slot, too.
-        turn.put_hold(replace(hold_on(turn.node, container, turn.at, Cause.MOVE), frozen=container.frozen))
-        text = f"{container.name} will be stopped, and started again on the other chips of slot {slot}"
-        turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
+        # Its unit, which covers a container, asks for the slot, too.
+        if container.running and container.enabled and not is_covered(turn.node, container):
+            turn.put_hold(hold_to_move(turn, container, f"the other chips of slot {slot}"))
+
+
+def hold_to_move(turn: Turn, container: Container, where: str) -> Hold:
+    """Return the promise to start it there: the one that holds it down, or a new one for which it is stopped first."""
+    known = turn.node.holds.get(container.key)
+    if known is not None and is_held_down(known):
+        return known
+    text = f"{container.name} will be stopped, and started again on {where}"
+    turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
+    hold = replace(hold_on(turn.node, container, turn.at, Cause.MOVE), frozen=container.frozen)
+    # While that goes back to it, the container has not got its own restart policy yet.
+    return replace(hold, restart_policy=known.restart_policy) if known is not None else hold
 
 
 def move(turn: Turn, *, only_short: bool = False) -> None:

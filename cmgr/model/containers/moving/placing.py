@@ -8,13 +8,13 @@ made to be moved, and of any other nobody can know.
 from collections.abc import Mapping
 
 from cmgr.frozen import replace
-from cmgr.model.containers.moving.moves import NO_SPARE, why_not
+from cmgr.model.containers.moving.moves import NO_SPARE, hold_to_move, why_not
 from cmgr.model.containers.moving.spares import free_chips, in_place_of
-from cmgr.model.homes import given_away, hold_on, home_of
-from cmgr.model.scope import chip_blocker, isolated_words, observing
+from cmgr.model.homes import given_away, home_of
+from cmgr.model.scope import chip_blocker, is_held_down, isolated_words, observing
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import MoveOrdered
 from cmgr.model.values.node import Node
@@ -37,14 +37,10 @@ def move_ordered(turn: Turn, fact: MoveOrdered) -> None:
     container, hold = turn.node.containers.get(fact.key), turn.node.holds.get(fact.key)
     if container is None or why_not_placed(turn.node, container, fact.chips):
         return
-    if hold is None and not (container.running and fact.stop):
+    if not (hold is not None and is_held_down(hold)) and not (container.running and fact.stop):
         return
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that {container.name} has {listed(fact.chips)}", container=fact.key)
-    if hold is None:
-        hold = replace(hold_on(turn.node, container, turn.at, Cause.MOVE), frozen=container.frozen)
-        text = f"{container.name} will be stopped, and started again on {listed(fact.chips)}"
-        turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=fact.key)
-    turn.put_hold(replace(hold, wish=fact.chips))
+    turn.put_hold(replace(hold_to_move(turn, container, listed(fact.chips)), wish=fact.chips))
 
 
 def why_not_placed(node: Node, container: Container, chips: Chips) -> str:

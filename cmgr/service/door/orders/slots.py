@@ -11,6 +11,7 @@ from cmgr.frozen import dataclass, replace
 from cmgr.model.containers.moving.moves import to_reserve, users_of, why_not
 from cmgr.model.containers.moving.placing import why_not_placed
 from cmgr.model.containers.moving.spares import free_chips
+from cmgr.model.scope import is_held_down
 from cmgr.model.values.chips import SLOT, ChipId, listed
 from cmgr.model.values.handling.policy import Packing
 from cmgr.model.values.messages.facts import MoveOrdered, Ordered, ReserveOrdered, SlotOrdered, SlotRemoveOrdered
@@ -97,7 +98,8 @@ class SlotOrders:
     def _move(self, request: Request, container: Container) -> "slot_shapes.SlotAssigned":
         """Have a container that is on no slot started on these chips."""
         name, chips = called(self.node(), container.key), _chips(request)
-        held, stop = container.key in self.node().holds, request.args.get("stop", False) is True
+        hold, stop = self.node().holds.get(container.key), request.args.get("stop", False) is True
+        held = hold is not None and is_held_down(hold)
         what = f"cannot give {name} other chips"
         if why := why_not_placed(self.node(), container, chips):
             hint = f"cmgr slot adopt {name}" if container.tied else "cmgr chips"
