@@ -110,6 +110,7 @@ class Service:
         self._state: shapes.ServiceState = "starting"
         self._ails: tuple[str, ...] = ()
         self._looked: tuple[Node, object, Presence] | None = None
+        self._jobs = Jobs(self._resync, config.resync, self._clock.drift())
         self._pages = Pages(Sessions(), self._clock.now, config.web.orders)
         self._shut = ""
         catalog = load_catalog(config, log.warn)
@@ -237,7 +238,6 @@ class Service:
         table = self._routes(reloader, look)
         control = ControlServer(self._config.socket, table, self._log.bug)
         self._loop.observers.append(lambda step: control.tell(step.notes))
-        jobs = Jobs(self._resync, self._config.resync, self._clock.drift())
         self._signals(reloader)
         opened = tuple(self._runtimes.values())
         # Before any event can come: everything else is decided against what this sets up.
@@ -250,7 +250,7 @@ class Service:
         control.start()
         self._stack.callback(control.close)
         self._open_door(table)
-        self._stack.callback(jobs.close)
+        self._stack.callback(self._jobs.close)
         if self._metrics is not None:
             self._metrics.start()
             self._stack.callback(self._metrics.close)
@@ -263,8 +263,10 @@ class Service:
         chips, names = len(self._loop.node.chips), ", ".join(self._runtimes)
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
-        Thread(target=_settle, args=(jobs, self._store, self._inbox.put, self._log), name="settle", daemon=True).start()
-        self._loop.run(self._clock, self._tick(), lambda: self._after_each(reloader, jobs), self._prune)
+        Thread(
+            target=_settle, args=(self._jobs, self._store, self._inbox.put, self._log), name="settle", daemon=True
+        ).start()
+        self._loop.run(self._clock, self._tick(), lambda: self._after_each(reloader), self._prune)
 
     def _look_for_hangs(self) -> None:
         hangs = Hangs(lambda: self._loop.node, Measuring(self._driver), self._inbox.put, self._clock.now)
@@ -348,10 +350,10 @@ class Service:
     def _fleet_told(self, nodes: bool) -> "group_shapes.Fleet":
         return picture(self._fleet, self._loop.node, self._presence(), self._fleet_seen(), nodes=nodes)
 
-    def _after_each(self, reloader: Reloader, jobs: Jobs) -> None:
+    def _after_each(self, reloader: Reloader) -> None:
         self._notifier.alive()
         drift = self._clock.drift()
-        jobs.look(drift)
+        self._jobs.look(drift)
         self._tell_ails()
         if self._store.damage != self._damage:
             self._damage = self._store.damage
@@ -425,18 +427,15 @@ class Service:
         found += (
             refusal_troubles(*self._fleet.refusal()) if self._fleet is not None and self._loop.node.engine.up else ()
         )
-        if self._metrics is not None and (why := self._metrics.trouble()):
-            found.append(Trouble(TroubleKind.DEGRADED, "metrics", "metrics are not served", why, "cmgr check"))
-        if self._shut:
-            found.append(Trouble(TroubleKind.DEGRADED, "web", "there is no page", self._shut, "cmgr check"))
-        if why := "; ".join(self._around.troubles()):
-            found.append(Trouble(TroubleKind.DEGRADED, "alarms", "alarms are not sent", why, "cmgr check"))
-        if why := self._loop.node.cdi.error:
-            text = "CDI files are not written"
-            found.append(Trouble(TroubleKind.DEGRADED, "cdi", text, why, f"look at {self._config.cdi.dir}"))
-        if why := self._exports.trouble:
-            hint = f"look at {self._config.export.dir}"
-            found.append(Trouble(TroubleKind.DEGRADED, "export", "exported files are not written", why, hint))
+        degraded = (
+            ("metrics", "metrics are not served", self._metrics.trouble() if self._metrics else "", "cmgr check"),
+            ("web", "there is no page", self._shut, "cmgr check"),
+            ("alarms", "alarms are not sent", "; ".join(self._around.troubles()), "cmgr check"),
+            ("cdi", "CDI files are not written", self._loop.node.cdi.error, f"look at {self._config.cdi.dir}"),
+            ("export", "exported files are not written", self._exports.trouble, f"look at {self._config.export.dir}"),
+            ("jobs", "what events did not tell is not looked for", self._jobs.trouble, "journalctl -u cmgr"),
+        )
+        found += [Trouble(TroubleKind.DEGRADED, name, text, why, hint) for name, text, why, hint in degraded if why]
         if self._loop.bugs:
             text = f"{self._loop.bugs} decisions met a bug"
             found.append(Trouble(TroubleKind.BUG, "", text, "please report it", "journalctl -u cmgr -p err"))

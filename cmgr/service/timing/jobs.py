@@ -39,6 +39,8 @@ class Jobs:
         """Held to begin and to end, which may come at once."""
         self._closed = False
         self._scheduler: BackgroundScheduler | None = None
+        self.trouble = ""
+        """Why it cannot begin, while it is tried again. Any thread."""
 
     def start(self, warn: Callable[[str], None]) -> None:
         """Begin. Any thread; it takes a while, until a file can be opened. After `close` it does nothing."""
@@ -60,8 +62,10 @@ class Jobs:
                     scheduler.start()
                     self._scheduler = scheduler
         except (ImportError, OSError, LookupError) as error:
-            warn(f"cannot begin to look regularly how everything is: {error}")
+            self.trouble = f"cannot begin to look regularly how everything is: {error}"
+            warn(self.trouble)
             return self._closed
+        self.trouble = ""
         return True
 
     def close(self) -> None:

@@ -78,6 +78,7 @@ def test_jobs_begin_when_what_they_need_can_be_loaded_again(monkeypatch: pytest.
 
     def warn(text: str) -> None:
         said.append(text)
+        assert jobs.trouble == text
         if len(said) == 2:
             monkeypatch.delitem(sys.modules, "apscheduler.schedulers.background")
 
@@ -85,7 +86,7 @@ def test_jobs_begin_when_what_they_need_can_be_loaded_again(monkeypatch: pytest.
     jobs.start(warn)
     assert put.get(timeout=PATIENCE) == Resync()
     jobs.close()
-    assert len(said) == 2
+    assert (len(said), jobs.trouble) == (2, "")
 
 
 def test_jobs_that_were_ended_before_they_began_do_nothing() -> None:
