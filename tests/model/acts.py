@@ -288,6 +288,7 @@ def heal(world: World) -> None:
 def _resume(world: World) -> None:
     """Let a person end every wait that is for a person."""
     _clear_for_shares(world)
+    _end_beside_units(world)
     for hold in list(world.node.holds.values()):
         if hold.failed or lost_share(world.node, world.node.containers.get(hold.key)) is not None:
             world.step(facts.ResumeOrdered(hold.key, "a test"))
@@ -308,6 +309,14 @@ def _clear_for_shares(world: World) -> None:
         if real.running and not chips.isdisjoint(real.chips) and not in_episode:
             real.will = real.wanted = False
             world.machine.dies(real, Exit(143, world.machine.clock(), asked=True))
+
+
+def _end_beside_units(world: World) -> None:
+    """Let people end containers that they have had forgotten, and whose names their units need to start again."""
+    held = {key.id for key in world.node.holds if key.runtime == SYSTEMD}
+    for real in [r for r in world.machine.truth.values() if r.unit in held and r.running and r.spared == r.life]:
+        real.will = None
+        world.machine.dies(real, Exit(143, world.machine.clock(), asked=True))
 
 
 def check_end(world: World) -> None:

@@ -260,7 +260,9 @@ class World:
 
     def _check_nothing_is_lost(self) -> None:
         for real in self.machine.truth.values():
-            held = real.running or not real.will or real.key in self.node.holds
+            # Its unit starts it, where that is held.
+            keys = {real.key, ContainerKey(SYSTEMD, "", real.unit)}
+            held = real.running or not real.will or not keys.isdisjoint(self.node.holds)
             assert held, f"seed {self.seed}: {real} is down, and nobody will start it"
 
     def _check_wanted(self) -> None:

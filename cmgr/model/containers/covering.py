@@ -138,9 +138,11 @@ def _adopt_those_of(turn: Turn, unit: Container) -> None:
 
 def _told_of_end(turn: Turn, container: Container) -> None:
     """Take note for its unit of how a container ended: systemd itself only sees how its client did."""
-    unit = unit_of(turn.node, container)
+    unit, hold = unit_of(turn.node, container), turn.node.holds.get(container.key)
     if unit is None or container.running or container.exit is None or container.exit.asked is None:
         return
+    if hold is not None and is_held_down(hold):
+        return  # It was cmgr that has stopped it.
     if not unit.running and unit.exit is not None and not _explains(container.exit, unit, unit.exit):
         return
     unit, end = replace(unit, ended=container.exit), unit.exit

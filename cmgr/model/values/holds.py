@@ -21,8 +21,8 @@ def one_word(text: str) -> bool:
 class HoldState(StrEnum):
     """Where a held container is.
 
-    `SETTLING`: cmgr has started it, and it has yet to show that it stays up. `RETURNING`: it runs and is no longer
-    ours, its restart policy goes back.
+    `SETTLING`: cmgr has started it, and it has yet to show that it stays up. `RETURNING`: it is no longer ours. Its
+    restart policy goes back, and a start that is under way is answered first.
     """
 
     STOPPING = "stopping"

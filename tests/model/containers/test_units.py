@@ -8,6 +8,7 @@ import pytest
 
 from cmgr.model.invariants import unsafe
 from cmgr.model.units import unit_key
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, ResetRing, StartContainer, StopContainer
@@ -268,6 +269,19 @@ def test_that_a_container_which_outlived_its_unit_is_stopped_is_not_why_the_unit
     cmgr.wait(600)
     cmgr.dies("llm", 143, asked=True)
     assert (unit_key(UNIT) in missing(cmgr.node), booked(cmgr).exit) == (True, end)
+
+
+def test_that_cmgr_stops_a_container_which_outlived_its_unit_is_not_why_the_unit_ended() -> None:
+    cmgr = machine()
+    end = Exit(1, cmgr.now)
+    cmgr.sees(unit(running=False, exit=end))
+    cmgr.truth[key("llm")] = replace(cmgr.truth[key("llm")], auto_remove=False)
+    cmgr.sees(cmgr.truth[key("llm")])
+    cmgr.tell(facts.ResetOrdered(ChipId(0), "a", stop=True))
+    cmgr.run(StopContainer)
+    cmgr.dies("llm", 143, asked=True)  # The event of it.
+    assert (names(cmgr.sent(StopContainer)), booked(cmgr).exit) == (["llm"], end)
+    assert unit_key(UNIT) in missing(cmgr.node)
 
 
 def test_that_the_container_of_an_earlier_life_was_stopped_is_not_why_this_life_ended() -> None:
