@@ -185,7 +185,9 @@ def _last_words(turn: Turn, hold: Hold) -> tuple[str, ...]:
 
 def _still_wanted(turn: Turn, hold: Hold) -> bool:
     container = turn.node.containers.get(hold.key)
-    if container is None or not container.running or is_left_behind(turn.node, container):
+    if container is None or is_left_behind(turn.node, container):
+        return True
+    if not container.running and unit_of(turn.node, container) is None:
         return True
     if is_covered(turn.node, container):
         return False  # Its unit, which was not known when the hold was made, is stopped in its place.

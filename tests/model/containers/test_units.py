@@ -271,6 +271,20 @@ def test_that_a_container_which_outlived_its_unit_is_stopped_is_not_why_the_unit
     assert (unit_key(UNIT) in missing(cmgr.node), booked(cmgr).exit) == (True, end)
 
 
+def test_a_container_whose_unit_becomes_known_while_it_waits_for_its_stop_is_left_to_that() -> None:
+    llm, web = container("llm", 0, unit=UNIT, auto_remove=False), container("web", 1, order=1)
+    cmgr = Machine(llm, web, runtimes=BOTH)
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    cmgr.fault(0)
+    assert (cmgr.held(), names(cmgr.sent(StopContainer))) == (["llm", "web"], ["web"])
+    cmgr.sees(unit())
+    cmgr.dies("llm", 1)
+    cmgr.run()
+    assert names(cmgr.sent(StopContainer)) == ["web", UNIT]
+    assert sorted(names(cmgr.sent(StartContainer), StartContainer)) == [UNIT, "web"]
+
+
 def test_that_cmgr_stops_a_container_which_outlived_its_unit_is_not_why_the_unit_ended() -> None:
     cmgr = machine()
     end = Exit(1, cmgr.now)

@@ -37,7 +37,8 @@ def move_ordered(turn: Turn, fact: MoveOrdered) -> None:
     container, hold = turn.node.containers.get(fact.key), turn.node.holds.get(fact.key)
     if container is None or why_not_placed(turn.node, container, fact.chips):
         return
-    if not (hold is not None and is_held_down(hold)) and not (container.running and fact.stop):
+    held = hold is not None and is_held_down(hold)
+    if not held and not (container.running and fact.stop):
         return
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that {container.name} has {listed(fact.chips)}", container=fact.key)
     turn.put_hold(replace(hold_to_move(turn, container, listed(fact.chips)), wish=fact.chips))
