@@ -298,7 +298,7 @@ def _has_ended_again(turn: Turn, hold: Hold, container: Container) -> None:
     end, known = container.exit, turn.node.containers.get(hold.key)
     # Where it is not known how that life ended, the promise counts for more, unless that life was surely a person's.
     ended = end is not None and (_is_a_persons(hold, container.run, end) if end.asked is None else not end.by_itself)
-    if hold.run and ended:
+    if (hold.run or hold.inherited) and ended:
         hand_back(turn, hold, "somebody had started it, and it has ended since")
         if known is not None:
             turn.put_container(replace(known, wanted=True))  # Unless that end was meant.

@@ -168,6 +168,15 @@ def test_one_that_a_person_has_stopped_before_cmgr_heard_of_it_stays_down() -> N
     assert text in cmgr.notes(NoteKind.HOLD)
 
 
+def test_one_that_a_person_has_stopped_before_the_old_one_went_stays_down() -> None:
+    cmgr = held()
+    cmgr.sees(heir())
+    cmgr.truth[key("1234_web")] = heir(run="by compose", exit=Exit(143, NEWER, asked=True))  # Nobody has told of it.
+    cmgr.removes("web")
+    cmgr.run()
+    assert (cmgr.held(), cmgr.sent(StartContainer), cmgr.node.troubles) == ([], [], {})
+
+
 def test_one_that_died_by_itself_since_is_started() -> None:
     cmgr = held()
     recreates(cmgr, heir(run="by compose", exit=Exit(1, NEWER, asked=False)))

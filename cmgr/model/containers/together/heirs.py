@@ -32,6 +32,8 @@ def passed_on(turn: Turn, hold: Hold) -> bool:
     else:
         text = f"{made_anew}: it is started in the place of the one that was held"
         turn.put_hold(_inherited(turn, hold, heir))
+        # Events may have told late of it, and it may have been started and stopped since.
+        turn.ask_list(heir.key.runtime, f"has {hold.name} been started meanwhile?", not_older=turn.at)
         _replace_member(turn, hold.key, heir)
     turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=heir.key)
     return True
@@ -62,6 +64,7 @@ def _inherited(turn: Turn, hold: Hold, heir: Container) -> Hold:
         cause=hold.cause,
         down=turn.at,
         inherited=True,
+        heard=turn.at,
     )
 
 
