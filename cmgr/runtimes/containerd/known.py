@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cmgr.frozen import dataclass
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit, is_same_life
 from cmgr.runtimes.claims import mounted_in
 from cmgr.runtimes.containerd.record import Definition, Streams, Task, with_exit_asked
 from cmgr.runtimes.memory import Memory, Ticket
@@ -54,6 +54,8 @@ class Known(Memory[ContainerKey, Seen]):
     def __init__(self) -> None:
         super().__init__()
         self._boot = _boot()
+        self._blamed: dict[ContainerKey, tuple[str, bool | None]] = {}
+        """Of each container the life last told of in `blame`: no look may have been taken in that says it lives."""
 
     def name(self, key: ContainerKey) -> str:
         """Return what a person calls the container."""
@@ -81,7 +83,10 @@ class Known(Memory[ContainerKey, Seen]):
             end = old.exit or task.exit  # A second report of an end is that of a client's clean-up.
             return replace(old, definition=definition, task=task, exit=end, streams=task.streams)
         given = mounted_in(task.pid) if task.running and definition.concerns else frozenset[str]()
-        return Seen(definition, task, run, task.exit, task.streams, blamed=_is_blamed(definition, task), given=given)
+        blamed, asked = self._blamed.get(definition.key, ("", None))
+        asked = asked if is_same_life(run, blamed) else None
+        label = _is_blamed(definition, task)
+        return Seen(definition, task, run, task.exit, task.streams, asked=asked, blamed=label, given=given)
 
     def _word(self, task: Task, known: str) -> str:
         process = f"{self._boot}.{task.pid}."
@@ -102,9 +107,14 @@ class Known(Memory[ContainerKey, Seen]):
     def blame(self, key: ContainerKey, run: str, asked: bool | None) -> None:
         """Note whether somebody told this life to end; None takes it back."""
         with self._lock:
+            self._blamed[key] = run, asked
             seen = self._last.get(key)
             if seen is not None and seen.run == run:
                 self._last[key] = replace(seen, asked=asked)
+
+    def _forget(self, key: ContainerKey) -> Seen | None:
+        self._blamed.pop(key, None)
+        return super()._forget(key)
 
 
 _ENDED = 3

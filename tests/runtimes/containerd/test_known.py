@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import pytest
+
 from cmgr.model.values.services.containers import Exit
 from cmgr.runtimes.containerd import record as records
 from cmgr.runtimes.containerd.known import Known
@@ -110,6 +112,23 @@ def test_a_blame_is_taken_back_and_does_not_reach_another_life() -> None:
     exit_ = known.saw(WEB, task(status=3, end=END), FIRST).container().exit
     assert exit_ is not None
     assert exit_.asked is None
+
+
+@pytest.mark.parametrize("end", [END, None], ids=["seen down first", "seen running first"])
+def test_a_blame_of_a_life_whose_look_was_overtaken_by_its_own_events_counts(end: Exit | None) -> None:
+    known = Known()
+    before = known.ticket()
+    known.touch(WEB.key)  # The event of its start.
+    run = known.saw(WEB, task(), before).run
+    assert known.last(WEB.key) is None
+    known.blame(WEB.key, run, True)
+    now = known.ticket()
+    if end is None:
+        known.saw(WEB, task(), now)
+        known.ended(WEB.key, ME, END)
+    exit_ = known.saw(WEB, task(status=3, end=END), now).container().exit
+    assert exit_ is not None
+    assert exit_.asked is True
 
 
 def test_a_label_that_was_there_when_the_life_began_says_nothing_of_its_end() -> None:
