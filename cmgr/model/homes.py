@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from itertools import zip_longest
 
-from cmgr.model.values.chips import Chip, ChipId, resolve
+from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, resolve
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -73,9 +73,14 @@ def given_away(node: Node, hold: Hold) -> Mapping[ChipId, str]:
     """Return the chips of the hold that somebody else has by now, and who, where one of the two has been moved there.
 
     No chip is given away while a container of it runs or is held, but one that was neither may be held once more.
-    Those that have run there together do so again: people had wanted that.
+    Those that have run there together do so again: people had wanted that. A container that asks for
+    every chip shares them all.
     """
-    others = [o for o in node.containers.values() if not hold.chips.isdisjoint(o.chips) and o.key != hold.key]
+    container = node.containers.get(hold.key)
+    if container is None or ALL_CHIPS in container.claims:
+        return {}
+    there = (other for other in node.containers.values() if not hold.chips.isdisjoint(other.chips))
+    others = [other for other in there if other.key != hold.key and ALL_CHIPS not in other.claims]
     if not others and not node.slots:
         return {}
     given, found = _given(node, hold), dict[ChipId, str]()

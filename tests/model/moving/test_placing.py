@@ -7,10 +7,11 @@ import pytest
 
 from cmgr.model.containers.moving.moves import NO_SPARE
 from cmgr.model.containers.moving.placing import whole_for
+from cmgr.model.homes import given_away, hold_on
 from cmgr.model.invariants import unsafe
 from cmgr.model.scope import start_blocker
-from cmgr.model.values.chips import ChipId, Share
-from cmgr.model.values.holds import HoldState
+from cmgr.model.values.chips import ALL_CHIPS, ChipId, Share
+from cmgr.model.values.holds import Cause, HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import Action, ListContainers, NoteKind, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
@@ -289,6 +290,29 @@ def test_those_that_a_person_has_put_on_one_chip_are_started_there_again() -> No
     cmgr.run()
     runs = {name: (cmgr.booked(name).running, cmgr.booked(name).chips) for name in ("chat", "web")}
     assert (runs, cmgr.held()) == ({"chat": (True, chips(4)), "web": (True, chips(4))}, [])
+
+
+@pytest.mark.parametrize(("claim", "runs_on"), [("5", 0), (ALL_CHIPS, 5)])
+def test_one_leaves_the_chip_on_which_somebody_has_started_what_is_at_home_there(claim: str, runs_on: int) -> None:
+    cmgr = machine(container("other", claims=frozenset({claim}), running=False, enabled=False))
+    cmgr.tell(facts.MoveOrdered(key("chat"), chips(5), "uid 0", stop=True))
+    cmgr.run()
+    cmgr.fault(5)
+    cmgr.run(*UNTIL_STARTED)
+    cmgr.starts_by_hand("other")
+    cmgr.clears(5)
+    cmgr.run()
+    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(runs_on))
+
+
+@pytest.mark.parametrize(("claim", "away"), [(ALL_CHIPS, {}), ("0", {0: "chat has chip 0 now"})])
+def test_one_on_every_chip_shares_them_with_what_was_moved_there(claim: str, away: dict[ChipId, str]) -> None:
+    other = container("other", claims=frozenset({claim}), running=False)
+    cmgr = machine(other)
+    isolate(cmgr, 3)
+    cmgr.run()
+    assert cmgr.booked("chat").chips == chips(0)
+    assert given_away(cmgr.node, hold_on(cmgr.node, cmgr.booked("other"), cmgr.now, Cause.EPISODE)) == away
 
 
 def test_a_chip_that_was_given_to_a_slot_is_not_started_on() -> None:
