@@ -11,7 +11,7 @@ import pytest
 from cmgr.model.values.presence import Appliance
 from tests.fleet.world import QUICK, Make, One, document, show
 from tests.support.daemons.etcd import Cluster
-from tests.support.programs import program
+from tests.support.programs import at_another_time
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.etcd, pytest.mark.alone]
@@ -28,7 +28,7 @@ def processes() -> Iterator[ExitStack]:
 
 def other(stack: ExitStack, etcd: Cluster, name: str, clock: str = "") -> "subprocess.Popen[str]":
     """Start an appliance as a process, whose clock is perhaps another, and wait until it is up."""
-    before = [program("faketime"), "--exclude-monotonic", "-f", clock] if clock else []
+    before = at_another_time(clock) if clock else []
     words = [*before, sys.executable, "-m", "tests.fleet.appliance", etcd.endpoints[0], "/clocks", name]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     stack.callback(process.wait)

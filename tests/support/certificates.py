@@ -4,7 +4,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.programs import program
+from tests.support.programs import at_another_time, program
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Certificates:
         self._run("req", "-new", *_new_key(pair.key), "-subj", f"/CN={name}", "-out", str(request))
         words = ["x509", "-req", "-in", str(request), "-CA", str(self.ca), "-CAkey", str(self._ca_key)]
         words += ["-CAcreateserial", "-extfile", str(extra), "-days", "1", "-out", str(pair.cert)]
-        before = [program("faketime"), f"{days_ago} days ago"] if days_ago else []
+        before = at_another_time(f"-{days_ago}d") if days_ago else []
         self._run(*words, before=before)
         pair.key.chmod(0o600)
         return pair

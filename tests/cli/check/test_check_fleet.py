@@ -16,7 +16,7 @@ from cmgr.model.values.presence import Ail, Presence
 from tests.cli.conftest import Home
 from tests.support.certificates import Certificates
 from tests.support.daemons.etcd import Cluster, Options, free_ports
-from tests.support.programs import program
+from tests.support.programs import at_another_time
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.etcd, pytest.mark.alone]
@@ -227,7 +227,7 @@ def test_an_engine_that_is_full_is_an_error(home: Home) -> None:
 
 def test_a_clock_that_is_an_hour_ahead_is_a_warning(home: Home, etcd: Cluster) -> None:
     fleet(home, *at(etcd))
-    command = [program("faketime"), "--exclude-monotonic", "-f", "+1h", sys.executable, "-m", "cmgr"]
+    command = [*at_another_time("+1h"), sys.executable, "-m", "cmgr"]
     words = [*command, "check", "--json", f"--config={home.config}"]
     findings = json.loads(subprocess.run(words, capture_output=True, text=True, check=False).stdout)["findings"]
     ((state, text),) = [(f["state"], f["text"]) for f in findings if f["what"] == "etcd" and "clock" in f["text"]]

@@ -13,7 +13,7 @@ from tests.fakes.workshop import CannotBuild
 from tests.fleet.proofs.trio import Mortal, Trio, trio
 from tests.support.daemons.etcd import Cluster
 from tests.support.figures import Figures
-from tests.support.programs import program
+from tests.support.programs import at_another_time
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.etcd
@@ -32,7 +32,7 @@ class Skewed(Mortal):
 
 def shifted(clock: str) -> Mapping[str, str]:
     """Return the environment that faketime gives a program; it would stand between us and the service."""
-    words = [program("faketime"), "--exclude-monotonic", "-f", clock, "env"]
+    words = [*at_another_time(clock), "env"]
     told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     wanted = ("LD_PRELOAD=", "FAKETIME=", "FAKETIME_DONT_FAKE_MONOTONIC=", "DONT_FAKE_MONOTONIC=")
     return dict(line.split("=", 1) for line in told.splitlines() if line.startswith(wanted))
