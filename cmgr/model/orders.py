@@ -172,7 +172,7 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
         text = f"{fact.who} ordered that {container.name} is left as it is"
         turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
     if container is not None and (missed or (hold is not None and hold.state is not HoldState.RETURNING)):
-        turn.put_container(replace(container, wanted=False))
+        turn.put_container(replace(container, wanted=False, forgotten=container.run))
     heals.spare(turn, fact.key)
     taken(turn, fact.key)
     if hold is None or hold.state is HoldState.RETURNING:

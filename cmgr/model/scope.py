@@ -17,7 +17,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import SYSTEMD, Node, RuntimeState, is_unsure
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.services.cdi import EVERY_CHIP, Spec
-from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey
+from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, is_same_life
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.healing import Hang
 from cmgr.model.values.services.slots import Slot, slots_of
@@ -217,6 +217,8 @@ def died_of_it(node: Node, ring: Ring, container: Container, since: datetime | N
         return False
     if container.seen is None:
         return False  # The last life's knowledge is perhaps long out of date.
+    if container.forgotten and is_same_life(container.run, container.forgotten):
+        return False  # Whatever faults follow, a person wants it left as it is.
     if ring.id in node.reset_orders and not handled_faults(node, ring):
         return False  # A person wanted the reset: there is no fault to die of.
     # The runtime's clock may be ahead of ours: nobody dies after cmgr was told of it.

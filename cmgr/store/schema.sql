@@ -57,6 +57,7 @@ CREATE TABLE containers (
     runs TEXT DEFAULT '[]' NOT NULL,
     made_for TEXT DEFAULT '[]' NOT NULL,
     tied TEXT DEFAULT 'was given its chips for good by its runtime: one on a slot could be moved' NOT NULL,
+    forgotten TEXT DEFAULT '' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (

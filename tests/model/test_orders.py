@@ -10,7 +10,7 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind, ResetRing, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
-from tests.model.builders import REQUEST, RESET, RING, SEPARATE, Cmgr, container, key, names
+from tests.model.builders import REQUEST, RESET, RING, SEPARATE, Cmgr, container, died, key, names
 
 WHO = "uid 0 (root)"
 STOP = replace(RING, isolation=replace(RING.isolation, on_isolate=OnIsolate.STOP))
@@ -126,6 +126,29 @@ def test_while_its_restart_policy_is_just_being_switched_off_it_is_put_back_afte
     cmgr.run()
     assert [c.restart_policy for c in cmgr.sent(SetRestartPolicy)] == ["", "always"]
     assert cmgr.truth[key("a")].restart_policy == "always"
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["in one life of cmgr", "in the next"])
+def test_the_next_fault_does_not_have_a_forgotten_container_started_again(*, dies: bool) -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0, REQUEST)
+    cmgr.sees(died("a", 0, at=cmgr.now))
+    cmgr.run()
+    assert cmgr.held() == ["a"]
+    forgets(cmgr)
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert cmgr.phase() is Phase.HEALTHY
+    if dies:
+        cmgr.begin()
+        cmgr.run()
+    cmgr.fault(0)
+    cmgr.run()
+    assert (cmgr.held(), cmgr.sent(StartContainer), cmgr.phase()) == ([], [], Phase.HEALTHY)
+    cmgr.starts_by_hand("a")
+    cmgr.fault(0)
+    cmgr.run()
+    assert [c.name for c in cmgr.sent(StartContainer)] == ["a"], "its next life is another matter"
 
 
 def test_one_that_is_just_being_started_is_forgotten_and_runs() -> None:

@@ -190,6 +190,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         since=turn.at if changed or known is None else known.since,
         seen=seen,
         deaf=known is not None and known.deaf,
+        forgotten=known.forgotten if known is not None else "",
         told_before=was_told_before(known, container),
     )
     turn.put_container(replace(now, wanted=is_wanted(known, now)))

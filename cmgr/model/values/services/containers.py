@@ -86,6 +86,7 @@ class Container:
     `claims`: what its definition says about chips (see `chips.resolve`); `chips`: what that means on this machine,
     filled in by the model, as is `wanted`: it ought to run (`model/wanted.py`). `run`: an opaque word for its present
     or last life; a new start gives a new word. `former`: the word of the life before that.
+    `forgotten`: that of a life which a person has ordered to be left as it is.
     `used`: those of `chips` on which the driver has seen a process of this life.
     `running` is true for frozen and restarting ones too: they hold their chips. `restart_policy` is opaque to the
     model (see `ports.Runtime`). `warnings`: what in its definition could not be read. `heal`: None where it does not
@@ -137,6 +138,7 @@ class Container:
     runs: frozenset[str] = frozenset()
     made_for: frozenset[str] = frozenset()
     tied: str = TIED
+    forgotten: str = ""
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0
