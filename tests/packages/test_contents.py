@@ -98,7 +98,7 @@ def test_compiled_code_needs_only_what_the_package_depends_on(arch: str, tree: P
 
 def test_no_path_of_the_machine_that_built_it_is_in_there(tree: Path) -> None:
     home = str(Path.home()).encode() + b"/"
-    built = (b"/cmgr-python.", b"/build/packages/", str(dists.ROOT).encode())
+    built = (b"/cmgr-python.", b"/build/packages/", f"{dists.ROOT}/".encode())
     for file in (p for p in tree.rglob("*") if p.is_file() and not p.is_symlink()):
         data = file.read_bytes()
         assert not any(word in data for word in built), file
