@@ -92,16 +92,19 @@ def test_an_end_that_nobody_told_of_is_found_by_the_next_list(world: ContainerdW
     assert world.task(key)[1] == "RUNNING"
 
 
+BROKEN_OFF = r"the connection to containerd broke|did not answer within"
+
+
 def test_a_stop_that_breaks_off_may_have_worked_and_is_repeated_well(world: ContainerdWorld, told: Told) -> None:
     key = world.create("deaf", ignores_term=True)
     with ThreadPoolExecutor(1) as pool:
         stopping = pool.submit(world.runtime.stop, key, LONG)
         eventually(lambda: "cmgr.io/saved-io" in world.labels(key), why="the stop is under way")
         world.containerd.kill()
-        with pytest.raises(ContainerError) as caught:
+        # On a busy machine a call that was sent before may have had its time when the daemon dies.
+        with pytest.raises(ContainerError, match=BROKEN_OFF) as caught:
             stopping.result(PATIENCE)
         assert not isinstance(caught.value, RuntimeDown)
-        assert "the connection to containerd broke" in str(caught.value)
     world.containerd.start()
     world.runtime.stop(key, timedelta())
     assert world.task(key)[1] in ("STOPPED", "")
