@@ -14,8 +14,7 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StopContainer
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import ContainerKey, Exit
-from tests.model.machine import Machine
+from cmgr.model.values.services.containers import Exit
 from tests.model.world import CODES, LINK_DOWN, OF_MACHINE, REPORTED, World
 
 RULES = Rules(
@@ -43,14 +42,15 @@ def _hardware_acts(world: World) -> None:
     world.machine.fault(chip, code, world.rng.choice([Assertion.OCCURRED] * 3 + [Assertion.CLEARED, Assertion.ONCE]))
 
 
-def somebody_acts(machine: Machine, is_held: Callable[[ContainerKey], bool]) -> None:
+def _somebody_acts(world: World) -> None:
     """Let a person, or a bug, do something to a container."""
+    machine = world.machine
     if not machine.truth:
         return
     real = machine.rng.choice(list(machine.truth.values()))
     deed = machine.rng.choice(["stop", "start", "crash", "remove", "freeze"])
     if deed == "stop" and real.running:
-        real.will = real.wanted = None if is_held(real.key) else False
+        real.will = real.wanted = None if world.is_held(real.key) else False
         machine.dies(real, Exit(143, machine.clock(), asked=True))
     elif deed == "start" and not real.running:
         before = real.life
@@ -69,8 +69,9 @@ def somebody_acts(machine: Machine, is_held: Callable[[ContainerKey], bool]) -> 
         machine.hint(facts.ContainerRemoved(real.key))
 
 
-def compose_makes_anew(machine: Machine) -> None:
+def _compose_makes_anew(world: World) -> None:
     """Let compose make a container anew: the new one is there before the old one goes, and is mostly started then."""
+    machine = world.machine
     found = [r for r in machine.truth.values() if r.composed is not None]
     if not found:
         return
@@ -92,8 +93,9 @@ def compose_makes_anew(machine: Machine) -> None:
         machine.starts(new)
 
 
-def a_daemon_restarts(machine: Machine) -> None:
+def _a_daemon_restarts(world: World) -> None:
     """Let a runtime's daemon begin anew: restart policies bring back what they mean to keep running."""
+    machine = world.machine
     runtime = machine.rng.choice(machine.plan.runtimes)
     machine.down.discard(runtime)
     machine.hint(facts.RuntimeUp(runtime, restarted=True))
@@ -103,7 +105,8 @@ def a_daemon_restarts(machine: Machine) -> None:
             machine.starts(real)
 
 
-def a_runtime_comes_or_goes(machine: Machine) -> None:
+def _a_runtime_comes_or_goes(world: World) -> None:
+    machine = world.machine
     runtime = machine.rng.choice(machine.plan.runtimes)
     machine.down ^= {runtime}
     gone = runtime in machine.down
@@ -231,12 +234,12 @@ ACTS: tuple[tuple[Callable[[World], None], int, int], ...] = (
     (World.deliver, 40, 40),
     (World.advance_time, 25, 25),
     (_hardware_acts, 8, 4),
-    (lambda world: somebody_acts(world.machine, world.is_held), 5, 0),
+    (_somebody_acts, 5, 0),
     (_a_container_ails, 4, 4),
-    (lambda world: compose_makes_anew(world.machine), 3, 0),
+    (_compose_makes_anew, 3, 0),
     (_a_process_comes_or_goes, 2, 0),
-    (lambda world: a_runtime_comes_or_goes(world.machine), 1, 0),
-    (lambda world: a_daemon_restarts(world.machine), 1, 0),
+    (_a_runtime_comes_or_goes, 1, 0),
+    (_a_daemon_restarts, 1, 0),
     (lambda world: world.step(facts.Resync()), 3, 3),
     (_a_person_resumes_all, 1, 0),
     (_a_person_isolates_or_releases, 2, 1),
