@@ -38,6 +38,12 @@ def _chip(node: Node, chip: ChipId | None) -> Chip | None:
     return node.chips[chip] if chip is not None else None
 
 
+def slots_asked_for(node: Node, key: ContainerKey) -> tuple[str, ...]:
+    """Return the names of the slots that this container asks for; none where it is not in the books."""
+    container = node.containers.get(key)
+    return slots_of(container) if container is not None else ()
+
+
 def hold_on(node: Node, container: Container, at: datetime, cause: Cause, episode: int = 0) -> Hold:
     """Return the promise for a container as it is: one that runs is to be stopped first."""
     return Hold(
@@ -93,9 +99,7 @@ def given_away(node: Node, hold: Hold) -> Mapping[ChipId, str]:
 
 
 def _given_to_slots(node: Node, hold: Hold, given: Chips) -> Mapping[ChipId, str]:
-    own = {
-        name for key in (hold.key, *hold.beside) if key in node.containers for name in slots_of(node.containers[key])
-    }
+    own = {name for key in (hold.key, *hold.beside) for name in slots_asked_for(node, key)}
     return {
         chip: f"chip {chip} belongs to slot {slot.name}"
         for slot in node.slots.values()

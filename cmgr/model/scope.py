@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
-from cmgr.model.homes import given_away
+from cmgr.model.homes import given_away, slots_asked_for
 from cmgr.model.lost_shares import lost_share, lost_words, shares_to_make
 from cmgr.model.units import is_covered, is_left_behind, unit_of
 from cmgr.model.values.chips import ChipId, listed
@@ -20,7 +20,7 @@ from cmgr.model.values.services.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, is_same_life
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.healing import Hang
-from cmgr.model.values.services.slots import Slot, slots_of
+from cmgr.model.values.services.slots import Slot
 from cmgr.words import counted, span
 
 
@@ -338,6 +338,11 @@ def blocks_its_group(container: Container) -> bool:
     return container.auto_remove
 
 
+def held_keys(node: Node) -> set[ContainerKey]:
+    """Return the containers that have a hold, but for those that run again and have yet to show that they stay up."""
+    return {key for key, hold in node.holds.items() if hold.state is not HoldState.SETTLING}
+
+
 def is_held_down(hold: Hold) -> bool:
     """Return whether cmgr holds it down, or has yet to see that its start has worked."""
     return hold.state in (HoldState.STOPPING, HoldState.STOPPED, HoldState.STARTING)
@@ -435,7 +440,7 @@ def share_blocker(node: Node, hold: Hold) -> Blocker | None:
 def slot_blocker(node: Node, hold: Hold) -> str:
     """Return why what is held is not to be started on its slot yet: the slot's file does not say its chips."""
     state = node.cdi
-    for name in _slots_of(node, hold):
+    for name in slots_asked_for(node, hold.key):
         slot = node.slots.get(name)
         if slot is None:
             return f"there is no slot {name}: cmgr slot create {name}"
@@ -448,13 +453,8 @@ def slot_blocker(node: Node, hold: Hold) -> str:
 
 def _lacks_slot(node: Node, hold: Hold) -> Blocker | None:
     why = slot_blocker(node, hold)
-    is_there = all(name in node.slots for name in _slots_of(node, hold))
+    is_there = all(name in node.slots for name in slots_asked_for(node, hold.key))
     return Blocker(Block.ANSWER if is_there else Block.CHIP, why) if why else None
-
-
-def _slots_of(node: Node, hold: Hold) -> tuple[str, ...]:
-    container = node.containers.get(hold.key)
-    return slots_of(container) if container is not None else ()
 
 
 def _say(specs: Sequence[Spec], slot: Slot) -> bool:

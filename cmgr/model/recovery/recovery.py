@@ -25,6 +25,7 @@ from cmgr.model.recovery.shares import bring_back
 from cmgr.model.recovery.waiting import window_words
 from cmgr.model.scope import (
     handled_faults,
+    held_keys,
     holds_on,
     in_scope,
     is_starting,
@@ -133,7 +134,7 @@ def _isolated_cause(turn: Turn, ring: Ring) -> str:
     if turn.node.policy.isolation.on_isolate is not OnIsolate.STOP or observing(turn.node):
         return ""
     scope = scope_of(turn.node, ring, turn.at)
-    held = {key for key, hold in turn.node.holds.items() if hold.state is not HoldState.SETTLING}
+    held = held_keys(turn.node)
     users = [
         c.name
         for c in on_ring(turn.node, ring)

@@ -9,6 +9,7 @@ from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.scope import (
     handled_faults,
+    held_keys,
     holds_on,
     in_scope,
     observing,
@@ -164,8 +165,7 @@ def _widens_at(turn: Turn, ring: Ring, users: Sequence[Container]) -> datetime |
         return None
     # To stop some of them for nothing, while others stay, helps nobody.
     widened, scope = replace(ring, widened=True), scope_of(turn.node, ring, turn.at)
-    settling = {h.key for h in turn.node.holds.values() if h.state is HoldState.SETTLING}
-    held = turn.node.holds.keys() - settling
+    held = held_keys(turn.node)
     if any(c.unclear or c.key in held or not in_scope(turn.node, widened, c, scope) for c in users):
         return None
     return ring.blocked + widen_after

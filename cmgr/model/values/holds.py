@@ -98,6 +98,11 @@ class Hold:
         return self.name if one_word(self.name) else self.key.id
 
     @property
+    def keeps_chips(self) -> bool:
+        """Whether nobody else is to be given its chips: it is to be started on them, or perhaps runs there."""
+        return self.state is not HoldState.RETURNING or self.is_being_started
+
+    @property
     def is_being_started(self) -> bool:
         """Whether an order to start it is under way, be it that the container is theirs by now."""
         forgotten = self.state is HoldState.RETURNING and self.told is not None

@@ -9,7 +9,7 @@ Rules:
 
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.spares import in_place_of, to_hand_out
-from cmgr.model.homes import hold_on
+from cmgr.model.homes import hold_on, slots_asked_for
 from cmgr.model.scope import chip_blocker, is_held_down, isolated_words, observing
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered
@@ -52,15 +52,9 @@ def why_not(node: Node, name: str, chips: Chips, key: ContainerKey | None = None
             return f"{container.name} runs on {listed(on)}"
     for hold in node.holds.values():
         on = (hold.chips | hold.wish) & chips
-        theirs = hold.key == key or (hold.state is HoldState.RETURNING and not hold.is_being_started)
-        if on and not theirs and name not in _slots_of(node, hold):
+        if on and hold.keeps_chips and hold.key != key and name not in slots_asked_for(node, hold.key):
             return f"{hold.name} is to be started on {listed(on)}"
     return ""
-
-
-def _slots_of(node: Node, hold: Hold) -> tuple[str, ...]:
-    container = node.containers.get(hold.key)
-    return slots_of(container) if container is not None else ()
 
 
 def slot_ordered(turn: Turn, fact: SlotOrdered) -> None:

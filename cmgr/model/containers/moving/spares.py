@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable
 from cmgr.model.scope import chip_words, grave_faults, pre_isolating, unclear_users
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.handling.policy import Packing
-from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
 
@@ -26,8 +25,7 @@ def free_chips(node: Node, mover: str | None = None, also: frozenset[ChipId] = f
     for container in node.containers.values():
         taken |= container.chips if container.running else frozenset()
     for hold in node.holds.values():
-        is_theirs = hold.state is HoldState.RETURNING and not hold.is_being_started
-        taken |= hold.chips | hold.wish if not is_theirs else frozenset()
+        taken |= hold.chips | hold.wish if hold.keeps_chips else frozenset()
     fit = (chip for chip in sorted(node.chips) if chip not in taken and _is_fit(node, chip, now=mover is not None))
     return tuple(chip for chip in fit if chip in also or not pre_isolating(node, chip))
 
