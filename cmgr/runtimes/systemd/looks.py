@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cmgr.config.settings import Unit
+from cmgr.host.bus import Bus
 from cmgr.model.values.services.containers import Container, Exit
 from cmgr.runtimes.following import Limits
-from cmgr.runtimes.systemd.bus import Bus
 from cmgr.runtimes.systemd.unit import Described, described
 
 Clients = Callable[[], Mapping[str, frozenset[str]]]

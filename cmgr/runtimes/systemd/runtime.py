@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 
 from cmgr.config.settings import Unit
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils
+from cmgr.host.bus import MANAGER, Bus
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.following import Limits
-from cmgr.runtimes.systemd.bus import MANAGER, Bus
 from cmgr.runtimes.systemd.events import Watcher
 from cmgr.runtimes.systemd.looks import Clients, Looks
 from cmgr.runtimes.systemd.unit import NAME, Described

@@ -1,0 +1,1 @@
+"""The machine that cmgr runs on, as systemd has it."""
