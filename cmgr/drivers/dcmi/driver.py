@@ -176,6 +176,8 @@ class DcmiDriver:
             found = dict(self._caller.call(owner_of(place), seconds, lambda: dcmi_gauges.measure(self._library, place)))
         except DriverError:
             return {}
+        if place.device and self._machine.kind is Type.A910A3:
+            found.pop("power_watts", None)  # The power is the card's, and told with its first die.
         # An owner of its own: a chip is not silent because its network is not heard of.
         owner, most = f"network of {owner_of(place)}", min(seconds, NETWORK_SECONDS)
         with suppress(DriverError):

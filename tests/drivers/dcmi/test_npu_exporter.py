@@ -30,7 +30,7 @@ def values(node: Node, name: str) -> dict[str, float]:
 def test_a_chips_values_have_the_exporters_names_labels_and_units() -> None:
     known = measured()
     known[ChipId(2)] |= {"voltage_volts": 0.85, "optics_volts": 3.3, "health": 1, "hccs1_sent_flits": 7}
-    known[ChipId(2)] |= {"ecc_hbm_single_isolated_pages": 2, "ecc_hbm_double_isolated_pages": 1}
+    known[ChipId(2)] |= {"ecc_hbm_double_isolated_pages": 1, "hbm_percent": 11, "hbm_bandwidth_percent": 77}
     found = {t.name: t for t in told(machine(), known) if t.labels.get("id") == "2"}
     assert list(found["npu_chip_info_voltage"].labels) == LABELS
     assert found["npu_chip_info_voltage"].value == 0.85
@@ -39,8 +39,9 @@ def test_a_chips_values_have_the_exporters_names_labels_and_units() -> None:
     assert found["npu_chip_info_health_status"].value == 0
     assert found["npu_chip_info_hbm_total_memory"].value == 65536
     assert found["npu_chip_info_hccs_statistic_info_tx_cnt_1"].value == 7
-    pages = {bits: found[f"npu_chip_info_hbm_ecc_{bits}_bit_isolated_pages_cnt"].value for bits in ("single", "double")}
-    assert pages == {"single": 2, "double": 1}
+    assert found["npu_chip_info_hbm_ecc_double_bit_isolated_pages_cnt"].value == 1
+    assert found["npu_chip_info_hbm_utilization"].value == 11
+    assert found["npu_chip_info_hbm_bandwidth_utilization"].value == 77
     assert "name" in found["npu_chip_info_name"].labels
     assert values(machine(), "machine_npu_nums") == {"": 4}
 

@@ -11,7 +11,7 @@ from tests.drivers.contract import CODE, OTHER_CODE
 from tests.drivers.dcmi.driver import HANGS
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
-from tests.fakes.dcmi.standin import SILENT, Purpose, Standin
+from tests.fakes.dcmi.standin import SILENT, FakeChip, Purpose, Standin
 from tests.support.waiting import eventually
 
 Open = Callable[..., DcmiDriver]
@@ -138,10 +138,12 @@ def test_what_can_be_measured_is_measured(machine: Standin, opened: Open) -> Non
             "hbm_used_megabytes": 4096,
             "hbm_celsius": 45,
             "aicore_percent": 6,
-            "hbm_bandwidth_percent": 18,
+            "hbm_percent": 18,
+            "hbm_bandwidth_percent": 30,
+            "vector_percent": 36,
+            "overall_percent": 39,
             "ecc_hbm_single_errors": 30,
             "ecc_hbm_double_errors": 10,
-            "ecc_hbm_single_isolated_pages": 2,
             "ecc_hbm_double_isolated_pages": 1,
         }
     }
@@ -185,7 +187,66 @@ def test_what_a_chip_does_not_measure_is_left_out(ascend: Make, opened: Open) ->
 
 def test_the_second_family_measures_too(ascend: Make, opened: Open) -> None:
     told = opened(ascend(hosts.host_950(), "two")).measure([ChipId(0)])[ChipId(0)]
-    assert (told["type"], told["temperature_celsius"]) == ("Ascend950", 40)
+    assert (told["type"], told["temperature_celsius"], told["cube_percent"]) == ("Ascend950", 40, 42)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *(("temperature", number) for number in (0x7FFD, 0x7FFE, 0x7FFF, -300)),
+        *(("power", number) for number in (0x7FFD, 0x7FFF, -1)),
+        *(("voltage", number) for number in (0x7FFD, 0x7FFF, -1)),
+        ("health", -1),
+        ("network", 8),
+    ],
+)
+def test_a_number_that_says_that_there_is_no_value_is_none(
+    machine: Standin, opened: Open, name: str, number: int
+) -> None:
+    driver = opened(machine)
+    before = driver.measure([ChipId(1)])[ChipId(1)]
+    machine.gauge(1, **{name: number})
+    now = driver.measure([ChipId(1)])[ChipId(1)]
+    assert [each.partition("_")[0] for each in before.keys() - now.keys()] == [name]
+    assert now == {each: value for each, value in before.items() if each in now}
+
+
+@pytest.mark.parametrize(("state", "reachable"), [(0, 1), (6, 1), (1, 0), (3, 0)])
+def test_any_other_state_of_the_network_is_told(machine: Standin, opened: Open, state: int, reachable: int) -> None:
+    machine.gauge(0, network=state)
+    assert opened(machine).measure([ChipId(0)])[ChipId(0)]["network_reachable"] == reachable
+
+
+@pytest.mark.parametrize("celsius", [-40, -1, 0, 127])
+def test_frost_is_no_heat_in_either_family(ascend: Make, opened: Open, celsius: int) -> None:
+    for chips, family in ((hosts.host_910b(1), "one"), (hosts.host_950(1), "two")):
+        machine = ascend(chips, family)
+        machine.gauge(0, temperature=celsius)
+        assert opened(machine).measure([ChipId(0)])[ChipId(0)]["temperature_celsius"] == celsius
+
+
+@pytest.mark.parametrize("chips", [hosts.host_a3(2), hosts.host_duo(2)])
+def test_the_power_of_a_card_of_two_chips_is_told_once(ascend: Make, opened: Open, chips: tuple[FakeChip, ...]) -> None:
+    told = opened(ascend(chips)).measure([ChipId(n) for n in range(4)])
+    assert {chip: values.get("power_watts") for chip, values in told.items()} == {0: 65.5, 1: None, 2: 65.5, 3: None}
+
+
+@pytest.mark.parametrize("number", [0x7FFD, 0x7FFF])
+def test_a_card_whose_controller_cannot_read_its_power_has_none(ascend: Make, opened: Open, number: int) -> None:
+    machine = ascend(hosts.host_duo(1))
+    machine.gauge(0, card_power=number)
+    assert "power_watts" not in opened(machine).measure([ChipId(0)])[ChipId(0)]
+
+
+@pytest.mark.parametrize(
+    ("chips", "memories"),
+    [(hosts.host_910b(1), {"hbm"}), (hosts.host_910a(1), {"ddr", "hbm"}), (hosts.host_duo(1), {"ddr"})],
+)
+def test_errors_of_the_memories_that_a_product_has_are_told(
+    ascend: Make, opened: Open, chips: tuple[FakeChip, ...], memories: set[str]
+) -> None:
+    told = opened(ascend(chips)).measure([ChipId(0)])[ChipId(0)]
+    assert {name.split("_")[1] for name in told if name.startswith("ecc_")} == memories
 
 
 def test_a_chip_that_hangs_is_measured_as_nothing(machine: Standin, opened: Open) -> None:

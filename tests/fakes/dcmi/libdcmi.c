@@ -60,7 +60,7 @@ struct chip {
     struct proc_mem_info process[PROCESSES];
     int32_t answer[PURPOSES]; /* What a call returns in the place of its own answer; 0: its own. */
     int32_t hangs[PURPOSES];
-    int32_t temperature, power, network;
+    int32_t temperature, power, card_power, voltage, network;
     uint32_t health;
     int32_t vdevices;
     struct vdevice vdevice[VDEVICES];
@@ -82,6 +82,7 @@ struct world {
     int32_t ready, chips, reset_ms, boot_ms, boot_by_hand, fail_resets, fail_with, refuse_subscriptions, subscriptions;
     int32_t lose, twice, channel, finished, mortal, calls, resets, storm_chip, storm_left, storm_rate, storm_distinct, storm_at;
     int32_t old_counters; /* HCCS is counted in 32 bits. */
+    int32_t unsupported; /* How often that was answered: each time the real one writes a line into its log of errors. */
     int32_t addresses; /* Of which kind: 4, 6, or 0: none. */
     int32_t read_ms; /* What it takes to tell a chip's codes, which each look at a chip asks for once. */
     int32_t keep_vdevices, vdevices_block, made_vdevices; /* A reset leaves them; is refused while there are any. */
@@ -285,6 +286,7 @@ static struct chip *enter(int chip, enum purpose purpose, int *answer) {
 }
 
 static int leave(int answer) {
+    W->unsupported += answer == DCMI_UNSUPPORTED;
     unlock();
     atomic_fetch_sub(&W->inside, 1);
     return answer;
@@ -531,9 +533,15 @@ static int destroy_vdevice(int chip, uint32_t id) {
 }
 #endif
 
+/* ---- gauges: what each product has, and how it says that there is no value, is from reviews of the maker's driver of
+ * 2026-07 and of its manuals: custom/include/dcmi_interface_api.h, dcmi_inner_info_get.c, npu_chip_info.c. ---- */
+
+static int is(const struct chip *c, const char *name) { return !strncmp(c->name, name, strlen(name)); }
+
+/* 0x7ffd to 0x7fff stand for values that are invalid or cannot be read: npu-smi prints NA. */
 static int voltage(int chip, uint32_t *value) {
     CALL(chip, GAUGE);
-    *value = 85;
+    *value = (uint32_t)c->voltage;
     return leave(0);
 }
 
@@ -560,22 +568,25 @@ static int port(int chip, int number, struct port_counters *found) {
 }
 #endif
 
+/* A 950's is read as an unsigned char. */
 static int temperature(int chip, int *value) {
     CALL(chip, GAUGE);
-    *value = c->temperature;
+    *value = is(c, "Ascend950") ? (uint8_t)c->temperature : c->temperature;
     return leave(0);
 }
 
+/* The second die of an A3 has none of its own: npu-smi prints "-". That the call tells the card's there is a guess, and
+ * so is the refusal of a 310P, of whose chips npu-smi prints NA. */
 static int power(int chip, int *value) {
     CALL(chip, GAUGE);
     *value = c->power;
-    return leave(0);
+    return leave(is(c, "310P") ? DCMI_UNSUPPORTED : 0);
 }
 
 static int hbm(int chip, struct hbm_info *info) {
     CALL(chip, GAUGE);
     *info = (struct hbm_info){65536, 1600, 4096, 45, 7};
-    return leave(strncmp(c->name, "910", 3) ? DCMI_UNSUPPORTED : 0);
+    return leave(is(c, "910") || is(c, "Ascend950") ? 0 : DCMI_UNSUPPORTED);
 }
 
 #ifdef ONE
@@ -586,16 +597,24 @@ static int memory(int chip, struct memory_info_v3 *info) {
 }
 #endif
 
+/* 2 AI core, 3 and 4 its CPUs, 6 HBM in use, 10 the bandwidth of HBM, 12 vector, 13 all of it, 14 cube: a 950 alone. */
 static int utilisation(int chip, int type, uint32_t *value) {
     CALL(chip, GAUGE);
+    static const int types[] = {2, 3, 4, 6, 10, 12, 13, 14};
+    int last = is(c, "Ascend950") ? 14 : is(c, "910") ? 13 : 2, known = 0;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        known |= types[t] == type && type <= last;
     *value = (uint32_t)(type * 3);
-    return leave(type == 2 || type == 6 ? 0 : DCMI_UNSUPPORTED);
+    return leave(known ? 0 : DCMI_UNSUPPORTED);
 }
 
+/* 0 DDR, 2 HBM: 910A has both, 310P the first, the others the second. Nobody has 1 and 3, SRAM and NPU. Pages that were
+ * isolated for errors of one bit are not counted. */
 static int ecc(int chip, int type, struct ecc_info *info) {
     CALL(chip, GAUGE);
-    *info = (struct ecc_info){1, 3, 1, 30, 10, 2, 1, 0, 0};
-    return leave(type == 2 ? 0 : DCMI_UNSUPPORTED);
+    int hbm = is(c, "910") || is(c, "Ascend950"), ddr = is(c, "910A") || is(c, "310P");
+    *info = (struct ecc_info){1, 3, 1, 30, 10, 0, 1, 0, 0};
+    return leave((type == 2 && hbm) || (type == 0 && ddr) ? 0 : DCMI_UNSUPPORTED);
 }
 
 static int bus(int chip, struct pcie_info_all *info) {
@@ -661,6 +680,13 @@ static int at(int card, int device) {
         if (W->chip[i].card == card && W->chip[i].device == device)
             return i;
     return -1;
+}
+
+/* What the card's own controller measures, for all its chips together. */
+int dcmi_mcu_get_power_info(int card, int *value) {
+    CALL(at(card, 0), GAUGE);
+    *value = c->card_power;
+    return leave(is(c, "310P") ? 0 : DCMI_UNSUPPORTED);
 }
 
 int dcmi_init(void) { return init(); }
@@ -826,7 +852,8 @@ int standin_chip(int i, int card, int device, int physical_id, int group, int br
     c->brother = brother;
     c->reset_with = reset_with;
     c->temperature = 40 + i;
-    c->power = 655;
+    c->power = c->card_power = 655;
+    c->voltage = 85;
     unlock();
     return 0;
 }
@@ -943,6 +970,24 @@ int standin_storm(int i, int events, int per_second, int distinct) {
     return 0;
 }
 
+int standin_gauge(int i, const char *name, int value) {
+    lock();
+    struct chip *c = &W->chip[i];
+    struct {
+        const char *name;
+        int32_t *at;
+    } all[] = {
+        {"temperature", &c->temperature}, {"power", &c->power}, {"card_power", &c->card_power}, {"voltage", &c->voltage},
+        {"network", &c->network}, {"health", (int32_t *)&c->health},
+    };
+    int answer = -1;
+    for (size_t n = 0; n < sizeof all / sizeof *all; n++)
+        if (!strcmp(all[n].name, name))
+            *all[n].at = value, answer = 0;
+    unlock();
+    return answer;
+}
+
 static int32_t *setting(const char *name) {
     struct {
         const char *name;
@@ -954,7 +999,7 @@ static int32_t *setting(const char *name) {
         {"subscriptions", &W->subscriptions}, {"calls", &W->calls}, {"resets", &W->resets},
         {"storm_left", &W->storm_left}, {"storm_code", &W->storm_code}, {"storm_flaps", &W->storm_flaps},
         {"keep_vdevices", &W->keep_vdevices}, {"vdevices_block", &W->vdevices_block}, {"addresses", &W->addresses},
-        {"old_counters", &W->old_counters}, {"read_ms", &W->read_ms},
+        {"old_counters", &W->old_counters}, {"unsupported", &W->unsupported}, {"read_ms", &W->read_ms},
         {"made_vdevices", &W->made_vdevices}, {"mortal", &W->mortal}, {"most_inside", (int32_t *)&W->most_inside},
     };
     for (size_t n = 0; n < sizeof all / sizeof *all; n++)

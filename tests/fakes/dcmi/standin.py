@@ -135,6 +135,11 @@ class Standin:
         """Let calls for that purpose return this code; 0: what they should."""
         self._do("answer", chip, int(purpose), code)
 
+    def gauge(self, chip: int, **values: int) -> None:
+        """Let the chip measure these, in the units of the library."""
+        for name, value in values.items():
+            assert self._do("gauge", chip, name.encode(), value) == 0, name
+
     def silence(self, chip: int) -> None:
         for purpose in SILENT:
             self.answer(chip, purpose, -8009)

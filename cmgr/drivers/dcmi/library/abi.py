@@ -52,6 +52,8 @@ EVERY_DEVICE = -1
 OUT_OF_BAND, IN_BAND = 0, 1
 CHANNEL_USABLE = 1
 UNREAD = 0xFFFFFFFF
+NO_VALUES = (*range(0x7FFD, 0x8000), UNREAD)
+"""Numbers that say that there is no value: it is invalid, or cannot be read."""
 CARD_DROPPED = "40F84E00"
 
 MOST_CARDS = 64
@@ -409,9 +411,12 @@ ABOUT_MACHINE: Mapping[str, Types] = {
     "dcmiv2_subscribe_fault_event": (c_int, EventFilter, FaultCallback),
 }
 
-UTILISATION: Mapping[str, int] = {"aicore": 2, "hbm_bandwidth": 6, "vector": 12, "overall": 13, "cube": 14}
+UTILISATION: Mapping[str, int] = {
+    **{"aicore": 2, "hbm": 6, "hbm_bandwidth": 10},
+    **{"vector": 12, "overall": 13, "cube": 14},
+}
 CLOCKS: Mapping[str, int] = {"ddr": 1, "cpu": 2, "hbm": 6, "aicore": 7, "aicore_max": 9, "vector": 12}
-ECC_MEMORY: Mapping[str, int] = {"ddr": 0, "sram": 1, "hbm": 2, "npu": 3}
+ECC_MEMORY: Mapping[str, int] = {"ddr": 0, "hbm": 2}
 VIRTUAL_DIE = 1
 ROCE_PORT, FIRST_PORT = 1, 0
 V4, V6 = 0, 1
@@ -421,8 +426,8 @@ ABOUT_POD, OF_POD = 12, 1
 ABOUT_HCCS, OLD_COUNTERS, COUNTERS = 16, 3, 5
 """A main command of `dcmi_get_device_info` and two of its sub commands."""
 
-REACHES = (0, 6)
-"""The states of a chip's network that mean nothing bad: it works, or was not tried yet."""
+REACHES, NOT_TRIED = (0, 6), 8
+"""The states of a chip's network that mean nothing bad; and that of one whose test is only just being set up."""
 
 ABOUT_VDEVICES, ONE_VDEVICE, EVERY_VDEVICE = 52, 0, 1
 """A main command of `dcmi_get_device_info` and two of its sub commands."""

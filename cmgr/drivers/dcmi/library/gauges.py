@@ -7,7 +7,7 @@ from ctypes import c_int, c_uint32
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 
-_COLDEST = -275
+_COLDEST = -273
 _MOST_PERCENT = 100
 _MOST = 2**31 - 1
 
@@ -33,17 +33,24 @@ def network(library: Library, place: Location) -> Mapping[str, float]:
         library.measure("network", place, state)
     except Refused:
         return {}
-    return {"network_reachable": float(state.value in abi.REACHES)}
+    return {} if state.value == abi.NOT_TRIED else {"network_reachable": float(state.value in abi.REACHES)}
 
 
 def _health(library: Library, place: Location) -> Values:
-    return {"health": library.health(place)}
+    return _known("health", library.health(place))
+
+
+def _known(name: str, value: int, parts: int = 1, least: int = 0) -> Values:
+    """Return the value, which the library tells in so many parts of a unit; nothing where that number is none."""
+    return {} if value in abi.NO_VALUES or value < least else {name: value / parts if parts > 1 else value}
 
 
 def _temperature(library: Library, place: Location) -> Values:
     value = c_int()
     library.measure("temperature", place, value)
-    return {"temperature_celsius": value.value} if value.value > _COLDEST else {}
+    # The second family cuts it to a byte without a sign.
+    cold = library.family == 2 and 0x80 <= value.value <= 0xFF
+    return _known("temperature_celsius", value.value - 0x100 if cold else value.value, least=_COLDEST)
 
 
 def _power(library: Library, place: Location) -> Values:
@@ -51,15 +58,15 @@ def _power(library: Library, place: Location) -> Values:
     try:
         library.measure("power", place, tenths)
     except Refused:
-        # A 310P leaves it to the controller of its card.
-        tenths = c_int(library.card_power(place))
-    return {"power_watts": tenths.value / 10} if tenths.value >= 0 else {}
+        # A 310P leaves it to the controller of its card, which is told once, with the card's first chip.
+        tenths = c_int(-1 if place.device else library.card_power(place))
+    return _known("power_watts", tenths.value, 10)
 
 
 def _voltage(library: Library, place: Location) -> Values:
     hundredths = c_uint32()
     library.measure("voltage", place, hundredths)
-    return {"voltage_volts": hundredths.value / 100} if hundredths.value < _MOST else {}
+    return _known("voltage_volts", hundredths.value, 100)
 
 
 def _clocks(library: Library, place: Location) -> Values:
@@ -83,7 +90,7 @@ def _hbm(library: Library, place: Location) -> Values:
     return {
         "hbm_megabytes": info.memory_size,
         "hbm_used_megabytes": info.memory_usage,
-        "hbm_celsius": info.temp,
+        **_known("hbm_celsius", info.temp, least=_COLDEST),
     }
 
 
@@ -122,7 +129,6 @@ def _ecc(library: Library, place: Location) -> Values:
         if info.enable:
             values[f"ecc_{name}_single_errors"] = info.total_single
             values[f"ecc_{name}_double_errors"] = info.total_double
-            values[f"ecc_{name}_single_isolated_pages"] = info.isolated_single
             values[f"ecc_{name}_double_isolated_pages"] = info.isolated_double
     return values
 
