@@ -249,6 +249,29 @@ def test_errors_of_the_memories_that_a_product_has_are_told(
     assert {name.split("_")[1] for name in told if name.startswith("ecc_")} == memories
 
 
+@pytest.mark.parametrize(
+    ("chips", "family"), [(hosts.host_910b(2), "one"), (hosts.host_duo(1), "one"), (hosts.host_950(2), "two")]
+)
+def test_what_a_chip_does_not_support_is_asked_for_once(
+    ascend: Make, opened: Open, chips: tuple[FakeChip, ...], family: str
+) -> None:
+    machine = ascend(chips, family)
+    driver, both = opened(machine), [ChipId(0), ChipId(1)]
+    first = driver.measure(both), driver.read(both)
+    lines = machine.get("unsupported")
+    assert lines
+    assert (driver.measure(both), driver.read(both)) == first
+    assert machine.get("unsupported") == lines, "each is a line in the vendor's log"
+
+
+def test_what_is_refused_for_another_reason_is_asked_for_again(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.answer(1, Purpose.GAUGE, -8012)
+    assert "power_watts" not in driver.measure([ChipId(1)])[ChipId(1)]
+    machine.answer(1, Purpose.GAUGE, 0)
+    assert driver.measure([ChipId(1)])[ChipId(1)]["power_watts"] == 65.5
+
+
 def test_a_chip_that_hangs_is_measured_as_nothing(machine: Standin, opened: Open) -> None:
     driver = opened(machine, call_timeout=HANGS)
     machine.hang(0, Purpose.GAUGE)

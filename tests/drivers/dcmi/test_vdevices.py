@@ -56,11 +56,11 @@ def test_a_container_s_vnpu_is_its_chip_s_also_one_that_is_not_there(machine: St
 
 def test_a_chip_that_does_not_say_which_it_has_is_no_worse_for_it(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
-    machine.answer(1, Purpose.VDEVICE, -8255)
-    assert shares(driver) == ()
     machine.answer(1, Purpose.VDEVICE, -8013)
     (report,) = driver.read([ChipId(1)])
     assert (report.error, report.shares) == ("", None)
+    machine.answer(1, Purpose.VDEVICE, -8255)
+    assert shares(driver) == ()
 
 
 def test_a_reset_takes_them_and_they_are_made_again_under_their_ids(machine: Standin, opened: Open) -> None:

@@ -5,8 +5,8 @@ Nothing here limits how long a call takes or how many there are at a time: `driv
 
 import ctypes
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from ctypes import byref, c_int, c_uint32, create_string_buffer
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
@@ -51,6 +51,7 @@ class Library:
             hint = "the libraries of the Ascend driver that it needs must be in LD_LIBRARY_PATH or the loader's cache"
             raise DriverMissing(f"cannot open {path}", hint=hint) from error
         self._callback: object = None
+        self._lacking: set[tuple[object, ...]] = set()
         self.family = self._begin()
 
     def _begin(self) -> int:
@@ -220,7 +221,8 @@ class Library:
     def about(self, command: int, part: int, place: Location, into: ctypes.Structure) -> None:
         """Fill `into` with what the command and its sub command, the part, tell of the chip."""
         size = c_uint32(ctypes.sizeof(into))
-        self._ask("info", place, command, part, byref(into), byref(size))
+        with self._once_lacking(abi.ABOUT_CHIP["info"].what, place, command, part):
+            self._ask("info", place, command, part, byref(into), byref(size))
 
     def make_vdevice(self, place: Location, number: int, template: str, group: int | None) -> None:
         """Make a vNPU of that id."""
@@ -257,13 +259,27 @@ class Library:
 
     def card_power(self, place: Location) -> int:
         """Return what the card's own controller measures, in tenths of a watt."""
-        value = c_int(-1)
-        self._run("read the power of the card", "dcmi_mcu_get_power_info", place.card, byref(value))
+        value, what = c_int(-1), "read the power of the card"
+        with self._once_lacking(what, place.card):
+            self._run(what, "dcmi_mcu_get_power_info", place.card, byref(value))
         return value.value
 
     def measure(self, name: str, place: Location, into: Any, *before: int) -> None:
         """Fill `into` with what the function of that name measures."""
-        self._ask(name, place, *before, byref(into))
+        with self._once_lacking(abi.ABOUT_CHIP[name].what, place, *before):
+            self._ask(name, place, *before, byref(into))
+
+    @contextmanager
+    def _once_lacking(self, what: str, *about: object) -> Iterator[None]:
+        """Ask no second time for what is not supported: the library writes a line into the maker's log each time."""
+        if (what, *about) in self._lacking:
+            raise Refused(what, abi.UNSUPPORTED)
+        try:
+            yield
+        except Refused as refused:
+            if refused.code == abi.UNSUPPORTED:
+                self._lacking.add((what, *about))
+            raise
 
     def subscribe(self, call: Callable[[Any], None]) -> None:
         """Have `call` called with a pointer to each event of every chip, on a thread of the library's own.
