@@ -98,9 +98,11 @@ def occurred(turn: Turn, new: Occurrence) -> None:
     fault = next((f for f in known if f.key == new.key), known[0])
     if fault.key != new.key:
         turn.drop_fault(fault)  # Found by reading before: now its module is known, too.
+    was = fault
     fault = replace(
         fault,
         module=new.key.module,
+        severity=fault.severity if new.severity is None else new.severity,
         count=fault.count + new.times,
         changed=turn.at,
         risen=fault.risen if fault.active else turn.at,
@@ -110,7 +112,10 @@ def occurred(turn: Turn, new: Occurrence) -> None:
         highest=new.highest,
     )
     verdict = turn.node.catalog.judge(fault.code, fault.severity)
-    _consequences(turn, _counted(turn, fault, new.rises, verdict))
+    fault = _counted(turn, fault, new.rises, verdict)
+    if fault.severity is not was.severity:
+        _note_change(turn, was, fault)
+    _consequences(turn, fault)
 
 
 def _first_time(turn: Turn, new: Occurrence) -> None:
@@ -227,12 +232,23 @@ def escalate(turn: Turn) -> None:
             track_clean(turn, chip)
 
 
+def at_most(turn: Turn, fault: Fault, severity: Severity) -> None:
+    """Book that the driver calls the fault no graver than this."""
+    if fault.severity is None or severity < fault.severity:
+        fault = replace(fault, severity=severity)
+        turn.put_fault(fault)
+        _level_again(turn, fault)
+
+
+def _note_change(turn: Turn, was: Fault, now: Fault) -> None:
+    if now.handling is not was.handling:
+        turn.note_fault(now, f"{now.code} on chip {now.chip} is {now.handling.name} now; it was {was.handling.name}")
+
+
 def _level_again(turn: Turn, fault: Fault) -> None:
     judged = _judged(turn, fault, turn.node.catalog.judge(fault.code, fault.severity))
     if judged is not fault:
-        if judged.handling is not fault.handling:
-            text = f"{fault.code} on chip {fault.chip} is {judged.handling.name} now; it was {fault.handling.name}"
-            turn.note_fault(judged, text)
+        _note_change(turn, fault, judged)
         fault = judged
         turn.put_fault(fault)
         _tell_what_is_only_observed(turn, fault)

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.faults.books import Occurrence, clear, occurred
+from cmgr.model.faults.books import Occurrence, at_most, clear, occurred
 from cmgr.model.faults.isolation import track_clean
 from cmgr.model.scope import used_chips
 from cmgr.model.turn import Turn
@@ -66,10 +66,18 @@ def _reconcile(turn: Turn, report: ChipReport, issued: datetime) -> None:
     known = list(known_faults(turn.node, report.chip))
     for fault in known:
         listed = fault.fault_class is not FaultClass.REPORTED and not fault.momentary
-        if fault.active and listed and fault.code not in told and fault.changed <= issued:
+        if not fault.active or not listed or fault.changed > issued:
+            continue
+        severity = told.get(fault.code)
+        if severity is not None:
+            at_most(turn, fault, severity)
+        elif fault.code not in told and not fault.code.startswith(report.unasked):
             clear(turn, fault)
     settled = {f.code for f in known if f.active or f.changed > issued}
     for code, severity in told.items():
         if code not in settled:
-            occurred(turn, Occurrence(report.chip, FaultKey(code, UNKNOWN_MODULE), severity))
+            # An event may have told more of it before it was over for a short while.
+            severities = (severity, *(f.severity for f in known if f.code == code))
+            least = min((s for s in severities if s is not None), default=None)
+            occurred(turn, Occurrence(report.chip, FaultKey(code, UNKNOWN_MODULE), least))
     track_clean(turn, report.chip)

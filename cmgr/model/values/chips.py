@@ -113,7 +113,10 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """One fault in a chip's read-out. Its module is not known: drivers list codes only."""
+    """One fault in a chip's read-out. Its module is not known: drivers list codes only.
+
+    `severity`: the driver calls it no graver than this; None: nobody knows.
+    """
 
     code: str
     severity: int | None = None
@@ -125,7 +128,7 @@ class ChipReport:
 
     With `error` set the chip did not answer, and the other fields mean nothing. `unwell`: it has answered, and
     somebody else says, in these words, that it is not fit for use yet. `shares`: None where it does not say which it
-    has.
+    has. `unasked`: the beginnings of codes that nobody answered for; faults with these codes are as they were.
     """
 
     chip: ChipId
@@ -135,6 +138,7 @@ class ChipReport:
     error: str = ""
     unwell: str = ""
     shares: tuple[Share, ...] | None = ()
+    unasked: tuple[str, ...] = ()
 
     @property
     def is_up(self) -> bool:
