@@ -102,6 +102,17 @@ class Ailing(Protocol):
 
 
 @runtime_checkable
+class Renewable(Protocol):
+    """A driver whose library keeps what it found when it began for as long as its process lives."""
+
+    def stale(self) -> str:
+        """Return why only a new process would know these chips as they are; nothing while this one does.
+
+        Any thread; does not block or raise.
+        """
+
+
+@runtime_checkable
 class Dividing(Protocol):
     """A driver whose chips can have shares, which `read` tells of, and that can make them again."""
 

@@ -33,7 +33,7 @@ NETWORK_SECONDS = 0.3
 
 
 class DcmiDriver:
-    """Implements `ChipDriver`, `Ailing`, `Dividing`, `Gauge` and `Ranking`."""
+    """Implements `ChipDriver`, `Ailing`, `Renewable`, `Dividing`, `Gauge` and `Ranking`."""
 
     name = "dcmi"
     # A ring whose chip hangs, and resets, which last minutes, must leave room for others.
@@ -215,6 +215,9 @@ class DcmiDriver:
 
     def trouble(self) -> tuple[str, ...]:
         return (*self._machine.troubles, *self._watch.trouble())
+
+    def stale(self) -> str:
+        return self._machine.without()
 
     def close(self) -> None:
         self._optics.close()

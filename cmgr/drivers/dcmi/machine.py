@@ -18,6 +18,7 @@ from cmgr.drivers.dcmi.library.topology import Place, Type
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
+from cmgr.words import counted
 
 STRANGER = 10_000
 """Added to a logical id that nobody knows: a number that is no chip's, and never chip 0."""
@@ -62,6 +63,7 @@ class Machine:
         self._logical: Mapping[int, ChipId] = {}
         self.kind: Type | None = None
         self.troubles: tuple[str, ...] = ()
+        self.missing = 0
 
     def look(self) -> tuple[Chip, ...]:
         """List the chips anew and return all that are known, ordered. Raises `DriverError` when no list can be had."""
@@ -79,7 +81,13 @@ class Machine:
 
     def _locations(self, troubles: list[str]) -> list[Location]:
         found: list[Location] = []
-        for card in self._caller.call("the list", self._seconds, self._library.cards):
+        cards = self._caller.call("the list", self._seconds, self._library.cards)
+        self.missing = sum(card < 0 for card in cards)
+        if self.missing:
+            troubles.append(self.without())
+        for card in cards:
+            if card < 0:
+                continue
             try:
                 found += self._caller.call(f"card {card}", self._seconds, partial(self._library.on_card, card))
             except DriverError as error:
@@ -89,6 +97,10 @@ class Machine:
                 if not known:
                     troubles.append(f"card {card} is left out: {error.message}")
         return found
+
+    def without(self) -> str:
+        """Return what the library began without, and so is without for the life of this process; nothing else."""
+        return f"the driver began without {counted(self.missing, 'card')}" if self.missing else ""
 
     def chips(self) -> tuple[Chip, ...]:
         """Return the chips that are known."""

@@ -1,7 +1,6 @@
 """Events that could not be taken in: a trouble of the driver, until a read-out of every chip has made it good."""
 
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
 
@@ -10,10 +9,8 @@ from tests.drivers.contract import Told
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Purpose, Standin
-from tests.support.waiting import eventually
 
 Open = Callable[..., DcmiDriver]
-SHORT = timedelta(milliseconds=20)
 MISSED = "could not be taken in, and not every chip has been read since"
 
 
@@ -61,16 +58,3 @@ def test_a_read_out_that_had_begun_before_an_event_was_lost_does_not_make_it_goo
     for chip in chips:
         watch.has_read(chip, watch.lost)
     assert driver.trouble() == ()
-
-
-def test_a_chip_that_is_gone_is_not_waited_for(machine: Standin, opened: Open) -> None:
-    driver = opened(machine, relist=SHORT)
-    told = Told()
-    driver.watch(told)
-    chips = [chip.id for chip in driver.chips()]
-    machine.list(7, listed=False)
-    eventually(lambda: driver.read(chips)[7].error == "the driver lists it no more")
-    driver._watch._on_event(None)
-    assert MISSED in " ".join(driver.trouble())
-    driver.read(chips)
-    assert driver.trouble() == ("the driver lists chip 7 no more",)

@@ -38,8 +38,9 @@ def test_a_question_without_an_answer_is_an_error_of_that_chip_alone(
 
 
 def test_the_health_call_counts_only_for_a_dropped_card(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
     machine.answer(2, Purpose.HEALTH, -8009)
-    report = opened(machine).read([ChipId(2)])[0]
+    report = driver.read([ChipId(2)])[0]
     assert (report.error, report.faults) == ("", ())
 
 

@@ -85,7 +85,7 @@ def test_a_chip_says_what_it_is(ascend: Make, opened: Open) -> None:
 
 def test_a_chip_that_does_not_say_what_it_is_takes_part_all_the_same(ascend: Make, opened: Open) -> None:
     machine = ascend(hosts.host_910b(8))
-    for purpose in (Purpose.INFO, Purpose.BOARD, Purpose.PRODUCT):
+    for purpose in (Purpose.INFO, Purpose.PRODUCT):
         machine.answer(0, purpose, -8009)
     assert rings_of(opened(machine).chips()) == {0: tuple(range(8))}
 
@@ -177,15 +177,15 @@ def test_a_chip_that_was_known_stays_known_when_its_number_cannot_be_read(
 
 def test_an_a3_whose_brothers_are_not_known_is_said_to_be_so(ascend: Make, opened: Open) -> None:
     machine = ascend(hosts.host_a3(3))
-    for chip in (4, 5):
-        machine.list(chip, listed=False)
+    machine.list(5, listed=False)
+    machine.answer(4, Purpose.IDS, -8009)
     for die in range(4):
         machine.answer(die, Purpose.BROTHER, -8009)
     driver = opened(machine)
     assert rings_of(driver.chips()) == {0: (0, 1), 2: (2, 3)}
     for die in range(4):
         machine.answer(die, Purpose.BROTHER, 0)
-    machine.list(4, listed=True)
+    machine.answer(4, Purpose.IDS, 0)
     driver._machine.look()
     assert rings_of(driver.chips()) == {0: (0, 1), 2: (2, 3), 4: (4,)}
     assert "chip 0 does not tell its brother card" in driver.trouble()

@@ -204,12 +204,12 @@ def listings(told: Told) -> list[tuple[Chip, ...]]:
     return [fact.chips for fact in told.facts if isinstance(fact, ChipsListed)]
 
 
-def test_a_chip_that_appears_is_told_with_all_others_and_heard(machine: Standin, opened: Open) -> None:
-    machine.list(6, listed=False)
+def test_a_chip_that_answers_at_a_later_look_is_told_with_all_others_and_heard(machine: Standin, opened: Open) -> None:
+    machine.answer(6, Purpose.IDS, -8009)
     driver, told = opened(machine, SHORT), Told()
     driver.watch(told)
     assert [c.id for c in driver.chips()] == [0, 1, 2, 3, 4, 5, 7]
-    machine.list(6, listed=True)
+    machine.answer(6, Purpose.IDS, 0)
     (chips,) = eventually(lambda: listings(told))
     assert [(c.id, c.ring) for c in chips] == [(n, 0) for n in range(8)]
     machine.fault(6, CODE)
@@ -217,26 +217,13 @@ def test_a_chip_that_appears_is_told_with_all_others_and_heard(machine: Standin,
 
 
 def test_an_event_of_an_unknown_chip_makes_the_driver_look_for_new_ones_at_once(machine: Standin, opened: Open) -> None:
-    machine.list(6, listed=False)
+    machine.answer(6, Purpose.IDS, -8009)
     driver, told = opened(machine), Told()
     driver.watch(told)
-    machine.list(6, listed=True)
+    machine.answer(6, Purpose.IDS, 0)
     machine.fault(6, CODE)
     told.has(ChipId(STRANGER + 6), Assertion.OCCURRED)
     assert eventually(lambda: listings(told))
-
-
-def test_a_chip_that_vanishes_is_one_that_does_not_answer(machine: Standin, opened: Open) -> None:
-    driver, told = opened(machine, SHORT), Told()
-    driver.watch(told)
-    machine.list(3, listed=False)
-    assert "the driver lists chip 3 no more" in eventually(driver.trouble)
-    assert driver.read([ChipId(3)])[0].error == "the driver lists it no more"
-    assert [c.id for c in driver.chips()] == list(range(8))
-    assert listings(told) == []
-    machine.list(3, listed=True)
-    eventually(lambda: driver.trouble() == ())
-    assert driver.read([ChipId(3)])[0].error == ""
 
 
 def test_it_is_watched_once(machine: Standin, opened: Open) -> None:
@@ -288,12 +275,12 @@ def test_a_look_that_is_asked_for_right_after_another_is_put_off_and_not_left_ou
     machine: Standin, opened: Open
 ) -> None:
     for number in (6, 7):
-        machine.list(number, listed=False)
+        machine.answer(number, Purpose.IDS, -8009)
     driver, told = opened(machine), Told()
     driver.watch(told)
-    machine.list(6, listed=True)
+    machine.answer(6, Purpose.IDS, 0)
     driver.read([ChipId(6)])
     eventually(lambda: len(listings(told)) == 1)
-    machine.list(7, listed=True)
+    machine.answer(7, Purpose.IDS, 0)
     driver.read([ChipId(7)])
     assert [chip.id for chip in eventually(lambda: listings(told)[1:])[0]] == list(range(8))

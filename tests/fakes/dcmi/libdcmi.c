@@ -98,6 +98,11 @@ static struct world *W;
 static fault_callback Callback;
 static int Telling;
 
+/* What this process found when it began; nothing renews it (the maker's driver of 2026-07: uda_user_kernel_api.c uda_init
+ * caches the devices at the first success; dcmi_init_for_server.c 133-242 and dcmi_init_basic.c 1439 make the table of
+ * cards, in which the card of a chip whose health or board call fails is -1; dcmi_basic_info_intf.c 212 copies it). */
+static int Begun, Enumerated[CHIPS], Ready[CHIPS];
+
 /* ---- time, lock and bell ---- */
 
 static int64_t now(void) {
@@ -265,7 +270,7 @@ static struct chip *enter(int chip, enum purpose purpose, int *answer) {
         W->most_inside = inside;
     W->calls++;
     settle();
-    if (purpose != LIST && (chip < 0 || chip >= W->chips || !W->chip[chip].listed)) {
+    if (purpose != LIST && (chip < 0 || chip >= W->chips || !Enumerated[chip])) {
         *answer = DCMI_NO_DEVICE;
         return &none;
     }
@@ -652,13 +657,32 @@ static int open_world(void) {
     return 0;
 }
 
+static int answers_at_start(const struct chip *c) {
+    return !c->boot_at && !c->dropped && !c->answer[HEALTH] && !c->answer[BOARD];
+}
+
+static void make_tables(void) {
+    for (int i = 0; i < W->chips; i++) {
+        if (!Begun)
+            Enumerated[i] = W->chip[i].listed;
+        Ready[i] = Enumerated[i];
+        /* One die takes its whole card along. */
+        for (int k = 0; k < W->chips; k++)
+            Ready[i] &= W->chip[k].card != W->chip[i].card || answers_at_start(&W->chip[k]);
+    }
+    Begun = 1;
+}
+
 static int init(void) {
     if (open_world() || !W->ready)
         return DCMI_NOT_READY;
     lock();
+    settle();
     while (W->chip[0].hangs[INIT])
         wait_for_bell(0);
     int answer = W->chip[0].answer[INIT];
+    if (!answer)
+        make_tables();
     unlock();
     return answer;
 }
@@ -677,7 +701,7 @@ static int physical(unsigned chip, uint32_t *id) {
 #ifdef ONE
 static int at(int card, int device) {
     for (int i = 0; i < W->chips; i++)
-        if (W->chip[i].card == card && W->chip[i].device == device)
+        if (Ready[i] && W->chip[i].card == card && W->chip[i].device == device)
             return i;
     return -1;
 }
@@ -696,11 +720,11 @@ int dcmi_get_card_list(int *count, int *list, int size) {
     CALL(0, LIST);
     *count = 0;
     for (int i = 0; i < W->chips; i++) {
-        int known = !W->chip[i].listed;
-        for (int k = 0; k < *count; k++)
-            known |= list[k] == W->chip[i].card;
+        int known = !Enumerated[i];
+        for (int k = 0; k < i; k++)
+            known |= Enumerated[k] && W->chip[k].card == W->chip[i].card;
         if (!known && *count < size)
-            list[(*count)++] = W->chip[i].card;
+            list[(*count)++] = Ready[i] ? W->chip[i].card : -1;
     }
     return leave(0);
 }
@@ -709,7 +733,7 @@ int dcmi_get_device_num_in_card(int card, int *count) {
     CALL(0, LIST);
     *count = 0;
     for (int i = 0; i < W->chips; i++)
-        *count += W->chip[i].card == card && W->chip[i].listed;
+        *count += W->chip[i].card == card && Ready[i];
     return leave(*count ? 0 : DCMI_NO_DEVICE);
 }
 
@@ -778,7 +802,7 @@ int dcmiv2_get_all_device_count(int *count) {
     CALL(0, LIST);
     *count = 0;
     for (int i = 0; i < W->chips; i++)
-        *count += W->chip[i].listed;
+        *count += Enumerated[i];
     return leave(0);
 }
 
@@ -786,7 +810,7 @@ int dcmiv2_get_device_list(int *list, int *count, int size) {
     CALL(0, LIST);
     *count = 0;
     for (int i = 0; i < W->chips && *count < size; i++)
-        if (W->chip[i].listed)
+        if (Ready[i])
             list[(*count)++] = i;
     return leave(0);
 }

@@ -5,6 +5,7 @@ that is also the one which the driver loads.
 """
 
 import ctypes
+import shutil
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -148,7 +149,13 @@ class Standin:
         """Let calls for that purpose not come back until they may."""
         self._do("hang", chip, int(purpose), int(hangs))
 
+    def another_process(self) -> "Standin":
+        """Return this machine as a process that begins now would have it: what a library remembers is its own."""
+        copy = self.library.with_name(f"{len([*self.library.parent.iterdir()])}-{self.library.name}")
+        return Standin(Path(shutil.copy(self.library, copy)))
+
     def list(self, chip: int, *, listed: bool) -> None:
+        """Let the chip be on the machine: a process knows those that were when it began."""
         self._do("list", chip, int(listed))
 
     def drop(self, chip: int, *, dropped: bool = True) -> None:

@@ -5,7 +5,7 @@ import signal
 
 from cmgr.store.reader import open_reader
 from tests.fakes.dcmi import hosts
-from tests.fakes.dcmi.standin import ALWAYS
+from tests.fakes.dcmi.standin import ALWAYS, Purpose
 from tests.support.service import NOW
 from tests.support.waiting import eventually
 from tests.system.dcmi.conftest import Furnish
@@ -54,14 +54,14 @@ def test_a_refused_subscription_is_an_alarm_and_faults_are_found_all_the_same(fu
     service.until_said("is over: recovered", 2)
 
 
-def test_a_chip_that_appears_is_taken_in(furnish_alone: Furnish) -> None:
+def test_a_chip_that_answers_late_is_taken_in(furnish_alone: Furnish) -> None:
     appliance = furnish_alone(hosts.host_910a(8))
     service, machine = appliance.service, appliance.machine
     service.pretend("a")
-    machine.list(6, listed=False)
+    machine.answer(6, Purpose.IDS, -8009)
     service.start()
     assert service.ring(4)["chips"] == [4, 5, 7]
-    machine.list(6, listed=True)
+    machine.answer(6, Purpose.IDS, 0)
     eventually(lambda: service.ring(4)["chips"] == [4, 5, 6, 7])
     machine.fault(6, NOW)
     service.until_said("is over: recovered")

@@ -98,15 +98,17 @@ class Library:
         return text.value.decode(errors="replace")
 
     def cards(self) -> tuple[int, ...]:
-        """Return every card that the driver lists now."""
+        """Return every card, `abi.NOT_THERE` for each that was not up when the library began: that is not renewed."""
         most = abi.MOST_CARDS * abi.MOST_DEVICES_OF_A_CARD
-        count, found = c_int(0), (c_int * most)(*[-1] * most)
+        count, found = c_int(0), (c_int * most)(*[abi.NOT_THERE] * most)
         if self.family == 1:
             self._run("list the cards", "dcmi_get_card_list", byref(count), found, abi.MOST_CARDS)
-        else:
-            # This family knows no cards: a chip is a card of its own.
-            self._run("list the chips", "dcmiv2_get_device_list", found, byref(count), most)
-        return tuple(card for card in found[: max(0, count.value)] if card >= 0)
+            return tuple(found[: max(0, count.value)])
+        # This family knows no cards: a chip is a card of its own. It leaves out those that are not there.
+        every = c_int(0)
+        self._run("list the chips", "dcmiv2_get_device_list", found, byref(count), most)
+        self._run("count the chips", "dcmiv2_get_all_device_count", byref(every))
+        return tuple(found[: max(0, count.value, min(every.value, most))])
 
     def on_card(self, card: int) -> tuple[Location, ...]:
         """Return the card's chips."""
