@@ -202,6 +202,7 @@ def test_a_driver_of_any_make_has_its_measurements_served_by_their_names_alone()
     values: dict[str, float | str] = {"power_watts": 3, "gddr_celsius": 60, "tensor_core_percent": 50}
     values |= {"gddr_used_megabytes": 2, "memory_used_megabytes": 1}
     values |= {"ecc_l2_double_errors": 1, "ecc_l2_double_isolated_pages": 4, "board": "7", "serial": 9}
+    values |= {"udie0port4_up": 1, "roce_up": 0}
     assert of_a_driver(ChipId(5), values) == {
         ("cmgr_chip_temperature_celsius", "5", "gddr"): 60,
         ("cmgr_chip_power_watts", "5"): 3,
@@ -210,6 +211,8 @@ def test_a_driver_of_any_make_has_its_measurements_served_by_their_names_alone()
         ("cmgr_chip_utilisation_ratio", "5", "tensor_core"): 0.5,
         ("cmgr_chip_ecc_errors_total", "5", "l2", "double"): 1,
         ("cmgr_chip_ecc_isolated_pages", "5", "l2", "double"): 4,
+        ("cmgr_chip_link_up", "5", "udie0port4"): 1,
+        ("cmgr_chip_link_up", "5", "roce"): 0,
     }
 
 

@@ -162,8 +162,15 @@ class DcmiDriver:
             known, left = self._machine.find(chip), until - time.monotonic()
             if known is not None and known.here and left > 0:
                 measured = self._measured(known, min(left, self._seconds))
-                found[chip] = {**self._facts(known), **measured, **self._optics.of(chip)}
+                found[chip] = {**self._facts(known), **measured, **self._links(known)}
         return found
+
+    def _links(self, known: Known) -> Mapping[str, float]:
+        """Return what the vendor's tool says of the chip, which calls a 950 by its logical id."""
+        place = known.place
+        if self._machine.kind is Type.A950:
+            return self._optics.of(place.logical, by_ports=True)
+        return self._optics.of(place.physical)
 
     def _facts(self, known: Known) -> Mapping[str, str]:
         place = known.place

@@ -12,7 +12,6 @@ from contextlib import suppress
 
 from cmgr.drivers.asked import ask
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import ChipId
 
 EVERY = 60.0
 SECONDS = 5.0
@@ -21,12 +20,15 @@ SECONDS = 5.0
 STALE = 3 * EVERY
 """After so many seconds an answer is no longer told."""
 
-_LINE = re.compile(r"(?:\[device \d+\])?\s*(?P<key>[^:]+?)\s*:\s*(?P<value>.*)")
+# The maker's manuals have "device" there, his driver of 2026-07 prints "devid".
+_LINE = re.compile(r"(?:\[(?:device|devid) \d+\])?\s*(?P<key>[^:]+?)\s*:\s*(?P<value>.*)")
 _NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(?: ?(\S+))?")
 _QUESTIONS: tuple[str, ...] = ("-link", "-speed", "-link_stat", "-optical")
+_BY_PORTS = ("-g", "-dev_info")
 _LANE = re.compile(r"(Tx|Rx) ?Power ?([0-9]?)")
 
 Values = dict[str, float]
+_Asked = tuple[bool, int]
 
 
 class Optics:
@@ -35,16 +37,21 @@ class Optics:
     def __init__(self, path: str, now: Callable[[], float] = time.monotonic) -> None:
         self._path, self._now = path, now
         self._lock = threading.Lock()
-        self._told: dict[ChipId, tuple[float, Values]] = {}
-        self._wanted: set[ChipId] = set()
+        self._told: dict[_Asked, tuple[float, Values]] = {}
+        self._wanted: set[_Asked] = set()
         self._began: float | None = None
         self._busy = False
         self._closed = False
 
-    def of(self, chip: ChipId) -> Mapping[str, float]:
-        """Return what the tool said of this chip last; nothing where it said nothing, or long ago. Does not block."""
+    def of(self, number: int, *, by_ports: bool = False) -> Mapping[str, float]:
+        """Return what the tool said of this chip last; nothing where it said nothing, or long ago. Does not block.
+
+        `number`: the chip's in the words of the tool. `by_ports`: of a chip with many ports (950) the tool tells in
+        other words.
+        """
         if not self._path:
             return {}
+        chip = (by_ports, number)
         with self._lock:
             self._wanted.add(chip)
             due = self._began is None or self._now() - self._began >= EVERY
@@ -60,7 +67,7 @@ class Optics:
             self._closed = True
 
     def _round(self) -> None:
-        asked: set[ChipId] = set()
+        asked: set[_Asked] = set()
         while True:
             with self._lock:
                 if not asked:
@@ -71,17 +78,26 @@ class Optics:
                     self._busy = False
                     return
             asked.add(left[0])
-            found = self._asked(left[0])
+            by_ports, number = left[0]
+            found = self._ports(number) if by_ports else self._asked(number)
             with self._lock:
                 self._told[left[0]] = (self._now(), found)
 
-    def _asked(self, chip: ChipId) -> Values:
+    def _asked(self, number: int) -> Values:
         values: Values = {}
         for question, read in zip(_QUESTIONS, (_link, _speed, _ups, _module), strict=True):
-            with suppress(DriverError):
-                said = ask(self._path, ("-i", str(chip), question, "-g"), SECONDS, "dcmi.hccn_tool")
-                values |= read(_lines(said.text)) if said.status == 0 else {}
+            values |= read(_lines(self._said("-i", str(number), question, "-g")))
         return values
+
+    def _ports(self, number: int) -> Values:
+        return _table(self._said(*_BY_PORTS, "-i", str(number)))
+
+    def _said(self, *words: str) -> str:
+        """Return the tool's answer; nothing where it fails."""
+        with suppress(DriverError):
+            said = ask(self._path, words, SECONDS, "dcmi.hccn_tool")
+            return said.text if said.status == 0 else ""
+        return ""
 
 
 def _lines(text: str) -> Sequence[tuple[str, str]]:
@@ -97,6 +113,24 @@ def _value(text: str, *units: str) -> float | None:
 
 def _first(lines: Sequence[tuple[str, str]], key: str) -> str:
     return next((value for name, value in lines if name == key), "")
+
+
+def _table(text: str) -> Values:
+    """Return the state of each port, by its die and number, from a table with these columns: speeds are in Gb/s."""
+    values: Values = {}
+    columns: list[str] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        columns = cells if "PortID" in cells else columns
+        row = dict(zip(columns, cells, strict=False))
+        die, port = (row.get(name, "") for name in ("UdieID", "PortID"))
+        if not (die.isdecimal() and port.isdecimal()):
+            continue
+        if (state := row.get("Link Status", "").upper()) in ("UP", "DOWN"):
+            values[f"udie{die}port{port}_up"] = float(state == "UP")
+        if (gigabits := _value(row.get("Speed", ""), "", "G")) is not None:
+            values[f"udie{die}port{port}_megabits"] = 1000 * gigabits
+    return values
 
 
 def _link(lines: Sequence[tuple[str, str]]) -> Values:

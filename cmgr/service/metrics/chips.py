@@ -114,7 +114,7 @@ MEASURED = (
     _metric(
         "cmgr_chip_link_up",
         "Whether a link of the chip is up.",
-        "(?P<link>[a-z]+[0-9]*)_up",
+        "(?P<link>[a-z0-9]+)_up",
     ),
     _metric(
         "cmgr_chip_link_ups_total",
@@ -124,7 +124,7 @@ MEASURED = (
     _metric(
         "cmgr_chip_link_speed_bytes",
         "How many bytes in a second a link of the chip could carry.",
-        "(?P<link>[a-z]+[0-9]*)_megabits",
+        "(?P<link>[a-z0-9]+)_megabits",
         factor=_MEGABIT,
     ),
     _metric(
