@@ -120,7 +120,7 @@ def test_every_value_that_a_driver_measures_has_its_metric(ascend: Make) -> None
     measured: set[str] = set()
     exported: set[str] = set()
     for host in (hosts.host_910b(2), hosts.host_duo(1), hosts.host_a3(2), hosts.host_950(2)):
-        driver = open_dcmi(ascend(host))
+        driver = open_dcmi(ascend(host, "both"))
         for values in driver.measure([chip.id for chip in driver.chips()]).values():
             measured |= values.keys()
             exported |= {name for name, value in values.items() if of_a_driver(ChipId(0), {name: value})}

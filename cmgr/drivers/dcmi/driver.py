@@ -11,6 +11,7 @@ from typing import Any
 from cmgr.drivers import libraries
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller, Hangs
 from cmgr.drivers.dcmi import ranktable, vdevices
+from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import gauges as dcmi_gauges
 from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location
@@ -218,7 +219,7 @@ class DcmiDriver:
             raise DriverError(
                 f"chip {chip} has no address", hint=f"hccn_tool -i {chip} -ip -g shows it, -ip -s sets it"
             )
-        return Device(chip, address, pod, number)
+        return Device(chip, address, None if pod == abi.UNREAD else pod, number)
 
     def trouble(self) -> tuple[str, ...]:
         return (*self._machine.troubles, *self._watch.trouble())

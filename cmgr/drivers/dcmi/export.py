@@ -47,7 +47,9 @@ _STATUS = ("Healthy", "PreSeparate", "UnHealthy")
 _SUB_HEALTH = "SubHealth"
 _WITH_PORTS = "Ascend910"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FAMILY = re.compile(r"(?:ascend)?\s*(310[bp]?|910)", re.IGNORECASE)
+_FAMILY = re.compile(r"(?:ascend)?\s*(310[bp]?|910|950)", re.IGNORECASE)
+_NEWER = {"950": "npu"}
+"""The names of families that MindCluster no longer calls by their numbers (its default_name.go)."""
 
 Json = dict[str, Any]
 
@@ -55,7 +57,10 @@ Json = dict[str, Any]
 def _family(node: Node) -> str:
     """Return what every chip's name begins with; nothing where not all are of one known family."""
     found = {match[1].upper() if (match := _FAMILY.match(chip.model)) else "" for chip in node.chips.values()}
-    return f"Ascend{found.pop()}" if len(found) == 1 and "" not in found else ""
+    if len(found) != 1 or "" in found:
+        return ""
+    (number,) = found
+    return _NEWER.get(number, f"Ascend{number}")
 
 
 class _Picture:

@@ -186,7 +186,7 @@ class Machine:
         die = _or_default(lambda: library.die(location), "")
         known = Known(place, bus, die, shares=self._shares(physical, location, ()))
         in_pod: tuple[int, int, int] | None = None
-        if topology.type_of_machine([place]) is Type.A910A3:
+        if topology.type_of_machine([place]) in (Type.A910A3, Type.A950):
             in_pod = _or_default(lambda: library.pod(location), None)
         return known if in_pod is None else replace(known, pod=in_pod[0], server=in_pod[1])
 

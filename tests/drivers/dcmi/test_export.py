@@ -72,6 +72,15 @@ def test_the_device_plugins_document_is_that_of_the_vendors_example_byte_for_byt
     assert documents(example())["deviceinfo"] == GOLDEN.joinpath("deviceinfo.json").read_bytes().rstrip()
 
 
+@pytest.mark.parametrize(
+    ("model", "family"), [("910B3", "Ascend910"), ("Ascend310P3", "Ascend310P"), ("Ascend950PR", "npu"), ("950", "npu")]
+)
+def test_chips_have_the_names_that_the_makers_components_give_to_their_family(model: str, family: str) -> None:
+    told = json.loads(documents(machine(fault(1, "80E18402", Handling.SeparateNPU, ROWS), model=model))["deviceinfo"])
+    devices = told["DeviceInfo"]["DeviceList"]
+    assert devices[f"huawei.com/{family}-Unhealthy"] == f"{family}-1"
+
+
 def test_volcanos_document_is_that_of_the_vendors_example_but_for_what_nobody_looks_after() -> None:
     wanted = GOLDEN.joinpath("fault-node.json").read_bytes().rstrip()
     told = documents(example(), at=1744182212000)["fault-node"]

@@ -14,7 +14,7 @@ from cmgr.errors import DriverMissing
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.build import Workshop
 from tests.fakes.dcmi.fixtures import Make
-from tests.fakes.dcmi.standin import Purpose
+from tests.fakes.dcmi.standin import FakeChip, Purpose
 
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
@@ -166,9 +166,19 @@ def test_the_machines_own_cache_can_be_read() -> None:
     assert isinstance(search(Where(replace(WANTED, installed=()), environ={})), tuple)
 
 
-@pytest.mark.parametrize(("family", "number"), [("one", 1), ("two", 2), ("both", 1)])
-def test_the_family_is_what_the_library_offers(ascend: Make, family: str, number: int) -> None:
-    assert Library(str(ascend(hosts.host_950(), family).library)).family == number
+@pytest.mark.parametrize(
+    ("chips", "family", "number"),
+    [
+        (hosts.host_910b(), "one", 1),
+        (hosts.host_910b(), "both", 1),
+        (hosts.host_950(), "two", 2),
+        (hosts.host_950(), "both", 2),
+    ],
+)
+def test_the_family_is_the_one_that_begins_with_these_chips(
+    ascend: Make, chips: tuple[FakeChip, ...], family: str, number: int
+) -> None:
+    assert Library(str(ascend(chips, family).library)).family == number
 
 
 def test_a_library_without_either_family_is_refused(workshop: Workshop) -> None:

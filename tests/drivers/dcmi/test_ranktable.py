@@ -68,6 +68,32 @@ def test_chips_of_a_superpod_say_their_place_in_it(ascend: Make) -> None:
     assert {(chip.pod, chip.server) for chip in found} == {(7, 3)}
 
 
+def test_a_chip_that_is_in_no_superpod_has_no_number_there(ascend: Make) -> None:
+    machine = ascend(host_a3())
+    machine.set("in_no_pod", 1)
+    driver = open_dcmi(machine)
+    try:
+        (device,) = driver.devices([ChipId(1)]).values()
+    finally:
+        driver.close()
+    assert isinstance(device, Device)
+    told = table([Server("a", (device,))])
+    assert told["version"] == "1.0"
+    assert "super_pod_list" not in told
+    assert "super_device_id" not in told["server_list"][0]["device"][0]
+
+
+@pytest.mark.parametrize(("in_no_pod", "pod"), [(0, 7), (1, 0xFFFFFFFF)])
+def test_a_950_says_its_superpod_for_the_documents(ascend: Make, in_no_pod: int, pod: int) -> None:
+    machine = ascend(host_950(), "two")
+    machine.set("in_no_pod", in_no_pod)
+    driver = open_dcmi(machine)
+    try:
+        assert {(chip.pod, chip.server) for chip in driver.chips()} == {(pod, 3)}
+    finally:
+        driver.close()
+
+
 def test_other_chips_are_not_asked_for_a_superpod(ascend: Make) -> None:
     driver = open_dcmi(ascend(host_910b()))
     try:
@@ -80,6 +106,7 @@ def test_other_chips_are_not_asked_for_a_superpod(ascend: Make) -> None:
     ("chips", "family", "answer", "why"),
     [
         (host_910b(), "one", 0, "chip 2 has no address"),
+        (host_910b(), "one", -8012, "chip 2 does not say where it is: .*not ready"),
         (host_910b(), "one", -8255, "chip 2 does not say where it is: .*not supported"),
         (host_950(), "two", 0, "chip 2 does not say where it is: .*no such function"),
     ],

@@ -9,15 +9,16 @@ from cmgr.model.values.chips import ChipId
 from cmgr.ports import Renewable
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
+from tests.fakes.dcmi.standin import FakeChip
 
 Open = Callable[..., DcmiDriver]
 
 
-@pytest.mark.parametrize("family", ["one", "two"])
+@pytest.mark.parametrize(("chips", "family"), [(hosts.host_910b(8), "one"), (hosts.host_950(8), "two")])
 def test_a_chip_that_boots_while_the_library_begins_is_known_to_a_new_process_only(
-    ascend: Make, opened: Open, family: str
+    ascend: Make, opened: Open, chips: tuple[FakeChip, ...], family: str
 ) -> None:
-    machine = ascend(hosts.host_910b(8), family)
+    machine = ascend(chips, family)
     machine.drop(3)
     driver = opened(machine)
     machine.drop(3, dropped=False)

@@ -12,7 +12,7 @@ from cmgr.model.values.chips import ChipId
 from tests.drivers.contract import CODE, OTHER_CODE
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
-from tests.fakes.dcmi.standin import ALWAYS, FakeReset, Purpose, Standin
+from tests.fakes.dcmi.standin import ALWAYS, FakeChip, FakeReset, Purpose, Standin
 from tests.support.waiting import eventually
 
 Open = Callable[..., DcmiDriver]
@@ -29,12 +29,16 @@ def reset(driver: DcmiDriver, ring: Sequence[ChipId] = RING, faulty: int = 2, co
     driver.reset(ring, [ChipId(faulty)], frozenset({code}))
 
 
-@pytest.mark.parametrize("family", ["one", "two"])
-def test_the_faulty_chip_is_reset_in_band_once(ascend: Make, opened: Open, family: str) -> None:
-    machine = ascend(hosts.host_910b(8), family)
+@pytest.mark.parametrize(
+    ("chips", "family", "ring"), [(hosts.host_910b(), "one", RING), (hosts.host_950(), "two", [ChipId(2)])]
+)
+def test_the_faulty_chip_is_reset_in_band_once(
+    ascend: Make, opened: Open, chips: tuple[FakeChip, ...], family: str, ring: Sequence[ChipId]
+) -> None:
+    machine = ascend(chips, family)
     driver = opened(machine)
     machine.fault(2, CODE)
-    reset(driver)
+    reset(driver, ring)
     assert machine.resets == (FakeReset(2, 1, 0),)
     assert driver.read([ChipId(2)])[0].faults == ()
 

@@ -162,11 +162,11 @@ def test_a_chip_that_hangs_at_the_start_is_left_out_and_taken_in_when_it_answers
     assert rings_of(driver.chips()) == {0: (0, 1, 2, 3), 4: (4, 5, 6, 7)}
 
 
-@pytest.mark.parametrize("family", ["one", "two"])
+@pytest.mark.parametrize(("chips", "family"), [(hosts.host_910a(4), "one"), (hosts.host_950(4), "two")])
 def test_a_chip_that_was_known_stays_known_when_its_number_cannot_be_read(
-    ascend: Make, opened: Open, family: str
+    ascend: Make, opened: Open, chips: tuple[FakeChip, ...], family: str
 ) -> None:
-    machine = ascend(hosts.host_910a(4), family)
+    machine = ascend(chips, family)
     driver = opened(machine)
     machine.answer(2, Purpose.IDS, -8009)
     before = driver.chips()

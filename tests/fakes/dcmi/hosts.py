@@ -37,4 +37,9 @@ def host_single(name: str, chips: int = 2) -> tuple[FakeChip, ...]:
 
 
 def host_950(chips: int = 8) -> tuple[FakeChip, ...]:
-    return tuple(FakeChip(n, 0, n, n, "Ascend950PR", 0x1A) for n in range(chips))
+    return host_950_in_slots(*range(chips))
+
+
+def host_950_in_slots(*slots: int) -> tuple[FakeChip, ...]:
+    """The physical id of a 950 on PCIe is that of its slot, and the logical one its rank."""
+    return tuple(FakeChip(n, 0, slot, n, "Ascend950PR", 0x1A) for n, slot in enumerate(slots))

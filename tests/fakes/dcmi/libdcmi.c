@@ -84,6 +84,8 @@ struct world {
     int32_t old_counters; /* HCCS is counted in 32 bits. */
     int32_t unsupported; /* How often that was answered: each time the real one writes a line into its log of errors. */
     int32_t addresses; /* Of which kind: 4, 6, or 0: none. */
+    int32_t no_pcie, in_no_pod;
+    int32_t either_family; /* Unlike the real one: chips with mates, which the contract needs, by the second family too. */
     int32_t read_ms; /* What it takes to tell a chip's codes, which each look at a chip asks for once. */
     int32_t keep_vdevices, vdevices_block, made_vdevices; /* A reset leaves them; is refused while there are any. */
     int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
@@ -102,6 +104,7 @@ static int Telling;
  * caches the devices at the first success; dcmi_init_for_server.c 133-242 and dcmi_init_basic.c 1439 make the table of
  * cards, in which the card of a chip whose health or board call fails is -1; dcmi_basic_info_intf.c 212 copies it). */
 static int Begun, Enumerated[CHIPS], Ready[CHIPS];
+static int Boardless; /* Whether one of them had no board info then. */
 
 /* ---- time, lock and bell ---- */
 
@@ -259,6 +262,8 @@ static void *teller(void *nothing) {
     }
     return nothing;
 }
+
+static int is(const struct chip *c, const char *name) { return !strncmp(c->name, name, strlen(name)); }
 
 /* ---- the calls: each is between enter and leave, which hold the lock ---- */
 
@@ -473,8 +478,9 @@ static int device_info(int chip, int command, uint32_t about, void *buffer, uint
     if (c->boot_at)
         return leave(DCMI_NOT_READY);
     if (command == POD_COMMANDS && about == 1 && *size == sizeof(struct spod_info)) {
-        *(struct spod_info *)buffer = (struct spod_info){.sdid = c->physical << 16, .super_pod_id = 7, .server_id = 3};
-        return leave(c->brother < 0 ? DCMI_UNSUPPORTED : 0);
+        uint32_t pod = W->in_no_pod ? 0xffffffffu : 7;
+        *(struct spod_info *)buffer = (struct spod_info){.sdid = c->physical << 16, .super_pod_id = pod, .server_id = 3};
+        return leave(c->brother < 0 && !is(c, "Ascend950") ? DCMI_UNSUPPORTED : 0);
     }
     if (command == HCCS_COMMANDS)
         return leave(hccs(c, about, buffer, *size));
@@ -501,19 +507,20 @@ static int device_info(int chip, int command, uint32_t about, void *buffer, uint
 }
 
 #ifdef ONE
-/* 10.0.7.N, or fd00::N where that is said; none where the chip was taken off the network. */
+/* 10.0.7.N, or fd00::N where that is said. A port without an address of the kind that is asked for says so: reviews of
+ * the maker's driver of 2026-07, dcmi_inner_info_get_ext.c; that IPv6 answers as IPv4 does is a guess. */
 static int device_ip(int chip, int port_type, int port, struct ip_addr *ip, struct ip_addr *mask) {
     CALL(chip, ADDRESS);
     if (port_type != 1 || port != 0)
         return leave(DCMI_WRONG_PARAMETER);
     int six = ip->type == 1;
+    if (W->addresses != (six ? 6 : 4))
+        return leave(DCMI_NOT_SET);
     memset(ip, 0, sizeof *ip);
     memset(mask, 0, sizeof *mask);
     ip->type = six;
-    if (W->addresses == (six ? 6 : 4)) {
-        memcpy(ip->address, six ? "\xfd" : "\x0a\x00\x07", six ? 1 : 3);
-        ip->address[six ? 15 : 3] = (uint8_t)c->physical;
-    }
+    memcpy(ip->address, six ? "\xfd" : "\x0a\x00\x07", six ? 1 : 3);
+    ip->address[six ? 15 : 3] = (uint8_t)c->physical;
     return leave(0);
 }
 
@@ -540,8 +547,6 @@ static int destroy_vdevice(int chip, uint32_t id) {
 
 /* ---- gauges: what each product has, and how it says that there is no value, is from reviews of the maker's driver of
  * 2026-07 and of its manuals: custom/include/dcmi_interface_api.h, dcmi_inner_info_get.c, npu_chip_info.c. ---- */
-
-static int is(const struct chip *c, const char *name) { return !strncmp(c->name, name, strlen(name)); }
 
 /* 0x7ffd to 0x7fff stand for values that are invalid or cannot be read: npu-smi prints NA. */
 static int voltage(int chip, uint32_t *value) {
@@ -622,16 +627,22 @@ static int ecc(int chip, int type, struct ecc_info *info) {
     return leave((type == 2 && hbm) || (type == 0 && ddr) ? 0 : DCMI_UNSUPPORTED);
 }
 
+/* Boards whose chips are linked by UB have no PCIe: reviews of the maker's driver of 2026-07. */
 static int bus(int chip, struct pcie_info_all *info) {
     CALL(chip, IDS);
+    if (W->no_pcie)
+        return leave(DCMI_UNSUPPORTED);
     memset(info, 0, sizeof *info);
     info->domain = chip / 8;
     info->bus = 0x80u + (uint32_t)chip;
     return leave(0);
 }
 
+/* A 950 has only type 2 (DDIE), 910B and A3 have type 1 (VDIE) and no type 0: dcmi_inner_info_get.c of 2026-07. */
 static int die(int chip, int type, struct die_id *id) {
     CALL(chip, IDS);
+    if (type != (is(c, "Ascend950") ? 2 : 1))
+        return leave(DCMI_UNSUPPORTED);
     *id = (struct die_id){{0x1234u, (uint32_t)type, 0xABCDEF01u, 0, c->physical}};
     return leave(0);
 }
@@ -662,9 +673,11 @@ static int answers_at_start(const struct chip *c) {
 }
 
 static void make_tables(void) {
+    Boardless = 0;
     for (int i = 0; i < W->chips; i++) {
         if (!Begun)
             Enumerated[i] = W->chip[i].listed;
+        Boardless |= Enumerated[i] && W->chip[i].answer[BOARD];
         Ready[i] = Enumerated[i];
         /* One die takes its whole card along. */
         for (int k = 0; k < W->chips; k++)
@@ -673,7 +686,9 @@ static void make_tables(void) {
     Begun = 1;
 }
 
-static int init(void) {
+/* Only a 950 has the second family, and none of the first: reviews of the maker's driver of 2026-07, dcmi_init_basic.c.
+ * That the second refuses with the same code is a guess. */
+static int init(int family) {
     if (open_world() || !W->ready)
         return DCMI_NOT_READY;
     lock();
@@ -681,6 +696,8 @@ static int init(void) {
     while (W->chip[0].hangs[INIT])
         wait_for_bell(0);
     int answer = W->chip[0].answer[INIT];
+    if (!answer && !W->either_family && (family == 2) != is(&W->chip[0], "Ascend950"))
+        answer = DCMI_UNSUPPORTED;
     if (!answer)
         make_tables();
     unlock();
@@ -713,7 +730,7 @@ int dcmi_mcu_get_power_info(int card, int *value) {
     return leave(is(c, "310P") ? 0 : DCMI_UNSUPPORTED);
 }
 
-int dcmi_init(void) { return init(); }
+int dcmi_init(void) { return init(1); }
 int dcmi_get_dcmi_version(char *text, int size) { return version(text, size); }
 
 int dcmi_get_card_list(int *count, int *list, int size) {
@@ -795,7 +812,7 @@ int dcmi_subscribe_fault_event(int card, int device, struct event_filter filter,
 #endif
 
 #ifdef TWO
-int dcmiv2_init(void) { return init(); }
+int dcmiv2_init(void) { return init(2); }
 int dcmiv2_get_dcmi_version(char *text, int size) { return version(text, size); }
 
 int dcmiv2_get_all_device_count(int *count) {
@@ -806,9 +823,13 @@ int dcmiv2_get_all_device_count(int *count) {
     return leave(0);
 }
 
+/* One card without board info when the library begins fails the whole list: dcmiv2_basic_info_intf.c of 2026-07. That
+ * the count above goes on being told is a guess. */
 int dcmiv2_get_device_list(int *list, int *count, int size) {
     CALL(0, LIST);
     *count = 0;
+    if (Boardless)
+        return leave(DCMI_WRONG_PARAMETER);
     for (int i = 0; i < W->chips && *count < size; i++)
         if (Ready[i])
             list[(*count)++] = i;
@@ -1023,7 +1044,8 @@ static int32_t *setting(const char *name) {
         {"subscriptions", &W->subscriptions}, {"calls", &W->calls}, {"resets", &W->resets},
         {"storm_left", &W->storm_left}, {"storm_code", &W->storm_code}, {"storm_flaps", &W->storm_flaps},
         {"keep_vdevices", &W->keep_vdevices}, {"vdevices_block", &W->vdevices_block}, {"addresses", &W->addresses},
-        {"old_counters", &W->old_counters}, {"unsupported", &W->unsupported}, {"read_ms", &W->read_ms},
+        {"old_counters", &W->old_counters}, {"unsupported", &W->unsupported},
+        {"no_pcie", &W->no_pcie}, {"either_family", &W->either_family}, {"in_no_pod", &W->in_no_pod}, {"read_ms", &W->read_ms},
         {"made_vdevices", &W->made_vdevices}, {"mortal", &W->mortal}, {"most_inside", (int32_t *)&W->most_inside},
     };
     for (size_t n = 0; n < sizeof all / sizeof *all; n++)

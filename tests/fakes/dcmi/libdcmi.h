@@ -13,6 +13,7 @@
 #define DCMI_NO_DEVICE (-8008)
 #define DCMI_NOT_READY (-8012)
 #define DCMI_RESET_FAILED (-8015)
+#define DCMI_NOT_SET (-8023)
 #define DCMI_OCCUPIED (-8020)
 #define DCMI_UNSUPPORTED (-8255)
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 LIBRARY = "libdcmi.so"
 
+WRONG_PARAMETER = -8001
 NOT_READY = -8012
 """Not ready, try again. From the health call it means that the card dropped."""
 
@@ -20,10 +21,11 @@ NOT_PERMITTED = -8002
 """No permission. From a reset it can also mean that the chip is divided into vNPUs."""
 
 OCCUPIED = -8020
+NOT_SET = -8023
 UNSUPPORTED = -8255
 
 WORDS: Mapping[int, str] = {
-    -8001: "wrong parameter",
+    WRONG_PARAMETER: "wrong parameter",
     NOT_PERMITTED: "no permission",
     -8003: "memory interface failed",
     -8004: "secure function failed",
@@ -42,7 +44,7 @@ WORDS: Mapping[int, str] = {
     -8017: "upgrade in progress",
     OCCUPIED: "device resources occupied",
     -8022: "partitions inconsistent",
-    -8023: "configuration does not exist",
+    NOT_SET: "configuration does not exist",
     UNSUPPORTED: "not supported",
 }
 
@@ -407,6 +409,7 @@ ABOUT_MACHINE: Mapping[str, Types] = {
     "dcmi_get_device_phyid_from_logicid": (c_uint32, _UINT),
     "dcmi_mcu_get_power_info": (c_int, _INT),
     "dcmiv2_get_device_list": (_INT, _INT, c_int),  # The list comes first, unlike in dcmi_get_card_list.
+    "dcmiv2_get_all_device_count": (_INT,),
     "dcmiv2_get_chip_phy_id_by_dev_id": (c_uint32, _UINT),
     "dcmi_subscribe_fault_event": (c_int, c_int, EventFilter, FaultCallback),
     "dcmiv2_subscribe_fault_event": (c_int, EventFilter, FaultCallback),
@@ -418,7 +421,9 @@ UTILISATION: Mapping[str, int] = {
 }
 CLOCKS: Mapping[str, int] = {"ddr": 1, "cpu": 2, "hbm": 6, "aicore": 7, "aicore_max": 9, "vector": 12}
 ECC_MEMORY: Mapping[str, int] = {"ddr": 0, "hbm": 2}
-VIRTUAL_DIE = 1
+DIES = {1: 1, 2: 2}
+"""The type of die id that chips have, by the family of the library."""
+
 ROCE_PORT, FIRST_PORT = 1, 0
 V4, V6 = 0, 1
 ABOUT_POD, OF_POD = 12, 1
