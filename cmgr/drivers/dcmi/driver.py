@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from cmgr.drivers import libraries
@@ -16,6 +17,7 @@ from cmgr.drivers.dcmi.library import gauges as dcmi_gauges
 from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location
 from cmgr.drivers.dcmi.library.load import WANTED
+from cmgr.drivers.dcmi.library.severities import LIST, Severities
 from cmgr.drivers.dcmi.library.topology import Type
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
 from cmgr.drivers.dcmi.optics import Optics
@@ -25,7 +27,8 @@ from cmgr.drivers.dcmi.watch import Pace, Watch
 from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, of_one_ring
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share, listed
+from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.ranks import Device, Server
 from cmgr.ports import Doubt, DriverFact
 
@@ -41,10 +44,17 @@ class DcmiDriver:
     concurrency = 16
 
     def __init__(
-        self, settings: Dcmi, sweep: timedelta, relist: timedelta, pause: Callable[[float], None] = time.sleep
+        self,
+        settings: Dcmi,
+        sweep: timedelta,
+        relist: timedelta,
+        pause: Callable[[float], None] = time.sleep,
+        severities: Path = LIST,
     ) -> None:
         self._settings = settings
         self._seconds = settings.call_timeout.total_seconds()
+        self._severities = Severities(severities)
+        self._unasked: set[ChipId] = set()
         self._resets = Resets(settings.settle.total_seconds())
         path = libraries.find(libraries.Where(WANTED, settings.library))
         self._caller = Caller("libdcmi")
@@ -80,7 +90,12 @@ class DcmiDriver:
         return self._machine.chips()
 
     def watch(self, tell: Callable[[DriverFact], None]) -> None:
-        self._watch.start(tell)
+        def hear(fact: DriverFact) -> None:
+            if isinstance(fact, FaultReported) and fact.severity is not None:
+                self._severities.tell(fact.code, fact.severity)
+            tell(fact)
+
+        self._watch.start(hear)
 
     def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
         until = time.monotonic() + READ_SECONDS
@@ -109,8 +124,13 @@ class DcmiDriver:
             return ChipReport(chip, booted=False)
         self._watch.has_read(chip, lost)
         self._resets.is_up(chip, sleep)
-        faults = tuple(Reported(code, self._watch.severity(chip, code)) for code in reading.codes)
-        return ChipReport(chip, True, faults, tuple(map(process_of, reading.holders)), shares=reading.shares)
+        for code, severity in reading.severities.items():
+            self._severities.tell(code, severity)
+        faults = tuple(Reported(code, self._severities.of(code, reading.health)) for code in reading.codes)
+        (self._unasked.add if reading.unasked else self._unasked.discard)(chip)
+        return ChipReport(
+            chip, True, faults, tuple(map(process_of, reading.holders)), shares=reading.shares, unasked=reading.unasked
+        )
 
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> dcmi_read.Reading:
         place, finished = known.location, self._settings.booted
@@ -222,7 +242,9 @@ class DcmiDriver:
         return Device(chip, address, None if pod == abi.UNREAD else pod, number)
 
     def trouble(self) -> tuple[str, ...]:
-        return (*self._machine.troubles, *self._watch.trouble())
+        unasked = tuple(self._unasked)
+        mute = f"the card controller of {listed(unasked)} does not answer: its own faults are not known"
+        return (*self._machine.troubles, *((mute,) if unasked else ()), *self._watch.trouble())
 
     def stale(self) -> str:
         return self._machine.without()

@@ -32,7 +32,6 @@ RETRY_MOST = 300.0
 """Seconds between tries to subscribe, once there were many."""
 
 MOST_STRANGERS = 64
-MOST_SEVERITIES = 512
 
 _ASSERTIONS = {abi.CLEARED: Assertion.CLEARED, abi.OCCURRED: Assertion.OCCURRED, abi.ONCE: Assertion.ONCE}
 
@@ -72,7 +71,6 @@ class Watch:
         self._looks = Looks(pace.relist)
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._strangers: set[int] = set()
-        self._severities: dict[tuple[ChipId, str], int] = {}
         self._unread = False
         self._reading = threading.Lock()
         self._read: dict[ChipId, int] = {}
@@ -125,10 +123,6 @@ class Watch:
         """A read-out failed: what a sweep saw there is news as long as nobody has read it."""
         if not isinstance(self._swept.get(chip), Silence):
             self._swept.pop(chip, None)
-
-    def severity(self, chip: ChipId, code: str) -> int | None:
-        """Return how grave the driver called this fault when it last told of it: a read-out does not say."""
-        return self._severities.get((chip, code))
 
     def look_soon(self) -> None:
         """Look for new chips at the next opportunity: somebody asked for one that nobody knows."""
@@ -248,10 +242,7 @@ class Watch:
             if chip is None:
                 return
         code = f"{dms.event_id:08X}"
-        parts = (dms.node_type, dms.node_id, dms.sub_node_type, dms.sub_node_id)
-        # Signed, as the vendor's own programs show them: 255 is -1, "none".
-        module = ".".join(str(ctypes.c_int8(part).value) for part in parts)
-        self._remember(chip, code, dms.severity)
+        module = _module(dms)
         self._tell(FaultReported(chip, code, assertion, module, dms.severity))
 
     def _stranger(self, logical: int) -> ChipId | None:
@@ -263,11 +254,6 @@ class Watch:
             self.look_soon()
         return ChipId(STRANGER + logical)
 
-    def _remember(self, chip: ChipId, code: str, severity: int) -> None:
-        if len(self._severities) >= MOST_SEVERITIES and (chip, code) not in self._severities:
-            self._severities.pop(next(iter(self._severities)), None)
-        self._severities[(chip, code)] = severity
-
     def _read_soon(self) -> None:
         self._unread = True
         self._nudged.set()
@@ -275,3 +261,20 @@ class Watch:
     def _say(self, fact: DriverFact) -> None:
         if not self._closed:
             self._tell(fact)
+
+
+def _module(dms: abi.FaultEvent) -> str:
+    """Return the type and the number of the part that has the fault, and of the part in that."""
+    types = (_type(dms.node_type, dms.node_type_ex), _type(dms.sub_node_type, dms.sub_node_type_ex))
+    numbers = (_signed(dms.node_id), _signed(dms.sub_node_id))
+    return ".".join(str(part) for pair in zip(types, numbers, strict=True) for part in pair)
+
+
+def _type(cut: int, whole: int) -> int:
+    """Return the type of a part: `cut` to eight bits, or `whole`, which older drivers do not tell."""
+    return whole if 0xFF < whole <= abi.MOST_NODE_TYPE and whole & 0xFF == cut else _signed(cut)
+
+
+def _signed(byte: int) -> int:
+    """Return the number as the vendor's own programs show it: 255 is -1, "none"."""
+    return ctypes.c_int8(byte).value

@@ -35,7 +35,8 @@ LAYOUT: dict[type[ctypes.Structure], tuple[int, int, dict[str, int]]] = {
         {
             "event_id": 0, "deviceid": 4, "node_type": 6, "node_id": 7, "sub_node_type": 8, "sub_node_id": 9,
             "severity": 10, "assertion": 11, "event_serial_num": 12, "notify_serial_num": 16,
-            "alarm_raised_time": 24, "event_name": 32, "additional_info": 288, "resv": 320,
+            "alarm_raised_time": 24, "event_name": 32, "additional_info": 288, "os_id": 320,
+            "node_type_ex": 322, "sub_node_type_ex": 324, "resv": 326,
         },
     ),
     abi.Event: (360, 8, {"type": 0, "u": 8}),
@@ -132,7 +133,7 @@ def test_a_wrong_size_does_not_compile(tmp_path: Path, workshop: Workshop) -> No
 def test_the_stand_in_has_every_function_that_the_driver_calls(workshop: Workshop) -> None:
     one, two = ctypes.CDLL(str(workshop.library("one"))), ctypes.CDLL(str(workshop.library("two")))
     asked = abi.ABOUT_CHIP.values()
-    missing = {f.one for f in asked if not hasattr(one, f.one)}
+    missing = {f.one for f in asked if f.one and not hasattr(one, f.one)}
     missing |= {f.two for f in asked if f.two and not hasattr(two, f.two)}
     # Functions that old libraries lack, or that only some cards have: the driver does without.
     assert missing == {"dcmi_get_device_chip_info"}

@@ -131,16 +131,31 @@ def test_a_lost_event_is_not_told_and_a_doubled_one_is_told_twice(machine: Stand
     assert [f.code for f in driver.read([ChipId(0)])[0].faults] == [CODE]
 
 
-def test_the_drivers_severity_is_kept_for_reading(machine: Standin, opened: Open) -> None:
+@pytest.mark.parametrize(
+    ("code", "told_module", "module"),
+    [
+        ("8C03A000", "1.255.0.12", "1537.-1.0.12"),
+        ("4C4BA00C", "37.0.255.255", "1573.0.-1.-1"),
+        (CODE, "1.2.3.4", "1.2.3.4"),
+    ],
+)
+def test_the_type_of_a_part_is_told_whole(
+    machine: Standin, opened: Open, code: str, told_module: str, module: str
+) -> None:
     driver, told = opened(machine), Told()
     driver.watch(told)
-    machine.set("lose", 1)
-    machine.fault(0, OTHER_CODE, severity=1)
-    machine.fault(0, CODE, severity=1)
-    told.has(ChipId(0), Assertion.OCCURRED)
-    reported = {f.code: f.severity for f in driver.read([ChipId(0)])[0].faults}
-    # Of the one that no event told, nobody knows.
-    assert reported == {CODE: 1, OTHER_CODE: None}
+    machine.fault(0, code, module=told_module)
+    assert told.has(ChipId(0), Assertion.OCCURRED, code).module == module
+
+
+@pytest.mark.parametrize("whole", [0, 0x25, 0x0826, 0xA5A5])
+def test_of_an_older_driver_the_type_of_a_part_is_what_the_byte_says(
+    machine: Standin, opened: Open, whole: int
+) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    call(driver, node_type=0x26, node_type_ex=whole, sub_node_type=255, sub_node_type_ex=whole)
+    assert told.has(ChipId(0), Assertion.OCCURRED).module == "38.0.-1.0"
 
 
 def test_a_storm_is_told_event_by_event_from_the_librarys_thread(machine: Standin, opened: Open) -> None:

@@ -36,7 +36,7 @@
 
 enum purpose {
     INIT, LIST, IDS, INFO, BOARD, PRODUCT, BROTHER, CODES, HEALTH, PROCESS, RESET, BOOT, SUBSCRIBE, GAUGE, CHANNEL,
-    PRE_RESET, RESCAN, VDEVICE, MAKE_VDEVICE, ADDRESS, NETWORK, PURPOSES
+    PRE_RESET, RESCAN, VDEVICE, MAKE_VDEVICE, ADDRESS, NETWORK, CONTROLLER, PRESENT, PURPOSES
 };
 
 struct fault {
@@ -140,8 +140,18 @@ static void wait_for_bell(int64_t until) {
 
 /* ---- what happens on the machine; the lock is held ---- */
 
+/* The part of the chip that a code names, in its bits 27 to 17: reviews of the maker's driver of 2026-07,
+ * dms_event_converge.h. */
+static unsigned part_of(uint32_t code) { return code >> 17 & 0x7FF; }
+
+/* Whether it is a code of the card's own controller (MCU), which a 950 adds to the chip's list. Events come from the
+ * kernel, which knows nothing of these: reviews, dcmi_fault_manage_intf.c 70-104. */
+static int is_of_controller(uint32_t code) { return part_of(code) == 0x78C; }
+
 static void tell(int chip, const struct fault *fault, int assertion) {
     int times = W->twice > 0 ? 2 : 1;
+    if (is_of_controller(fault->code))
+        return;
     if (W->lose > 0) {
         W->lose--;
         return;
@@ -205,7 +215,8 @@ static void begin_boot(const struct chip *chip) {
 
 /* ---- telling, on a thread of the library's own ---- */
 
-static void callback(const struct told *told) {
+/* Types of nodes are 11 bits wide, and cut in the older two bytes: reviews, part 3, "Bits". */
+static struct event event_of(const struct told *told) {
     struct event event;
     memset(&event, 0, sizeof event);
     event.u.dms.event_id = told->code;
@@ -214,8 +225,15 @@ static void callback(const struct told *told) {
     event.u.dms.node_id = told->module[1];
     event.u.dms.sub_node_type = told->module[2];
     event.u.dms.sub_node_id = told->module[3];
+    event.u.dms.node_type_ex = (uint16_t)((part_of(told->code) & 0x700) | told->module[0]);
+    event.u.dms.sub_node_type_ex = told->module[2];
     event.u.dms.severity = told->severity;
     event.u.dms.assertion = told->assertion;
+    return event;
+}
+
+static void callback(const struct told *told) {
+    struct event event = event_of(told);
     Callback(&event);
     memset(&event, 0xa5, sizeof event); /* It is valid during the call only. */
 }
@@ -336,26 +354,50 @@ static int main_board(int chip, uint32_t *id) {
     return leave(0);
 }
 
+/* A code is there once for each part that has it: reviews, part 3, "Small". A 950 asks the controller of its card, too,
+ * and the list fails as a whole when that does not answer (dcmi_fault_manage_intf.c 70-104). */
 static int codes(int chip, int *count, uint32_t *list, uint32_t size) {
     CALL(chip, CODES);
     if (c->boot_at)
         return leave(DCMI_NOT_READY);
+    if (c->answer[CONTROLLER])
+        return leave(DCMI_INNER);
     *count = 0;
-    for (int f = 0; f < c->faults && (uint32_t)*count < size; f++) {
-        int known = 0;
-        for (int k = 0; k < *count; k++)
-            known |= list[k] == c->fault[f].code;
-        if (!known)
-            list[(*count)++] = c->fault[f].code;
-    }
+    for (int f = 0; f < c->faults && (uint32_t)*count < size; f++)
+        list[(*count)++] = c->fault[f].code;
     return leave(0);
 }
 
+/* The gravest of all faults, the controller's included, which a 950 asks for it, too: reviews, dms_event.c 1101 and
+ * get_ext.c 1551-1567. */
 static int health(int chip, uint32_t *value) {
     CALL(chip, HEALTH);
+    if (c->boot_at)
+        return leave(DCMI_NOT_READY);
+    if (c->answer[CONTROLLER])
+        return leave(DCMI_INNER);
     *value = c->health;
-    return leave(c->boot_at ? DCMI_NOT_READY : 0);
+    for (int f = 0; f < c->faults; f++)
+        if ((uint32_t)c->fault[f].severity > *value)
+            *value = (uint32_t)c->fault[f].severity;
+    return leave(0);
 }
+
+#ifdef TWO
+/* Present faults with severity and module, on a 950 alone (reviews, part 3, "Small"). The arguments are those of the
+ * published header. A guess: it is the kernel's list, and asks no controller. */
+static int present(int chip, struct event *events, int size, int *count) {
+    CALL(chip, PRESENT);
+    *count = 0;
+    for (int f = 0; f < c->faults && *count < size; f++) {
+        struct told told = {c->fault[f].code, (uint16_t)chip, {0}, (uint8_t)c->fault[f].severity, 1};
+        memcpy(told.module, c->fault[f].module, 4);
+        if (!is_of_controller(told.code))
+            events[(*count)++] = event_of(&told);
+    }
+    return leave(0);
+}
+#endif
 
 static int processes(int chip, struct proc_mem_info *list, int *count) {
     CALL(chip, PROCESS);
@@ -841,6 +883,7 @@ int dcmiv2_get_device_chip_info(int d, struct chip_info_v2 *i) { return chip_inf
 int dcmiv2_get_device_board_info(int d, struct board_info *i) { return board_info(d, i); }
 int dcmiv2_get_mainboard_id(int d, unsigned *i) { return main_board(d, i); }
 int dcmiv2_get_device_error_code_list(int d, int *n, unsigned *l, unsigned s) { return codes(d, n, l, s); }
+int dcmiv2_get_device_current_fault_event(int d, struct event *e, int s, int *n) { return present(d, e, s, n); }
 int dcmiv2_get_device_health(int d, unsigned *v) { return health(d, v); }
 int dcmiv2_get_device_proc_mem_info(int d, struct proc_mem_info *l, int *n) { return processes(d, l, n); }
 int dcmiv2_reset_device(int d, int channel) { return reset(d, channel); }

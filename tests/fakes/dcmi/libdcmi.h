@@ -10,6 +10,7 @@
 
 #define DCMI_WRONG_PARAMETER (-8001)
 #define DCMI_NOT_PERMITTED (-8002)
+#define DCMI_INNER (-8005)
 #define DCMI_NO_DEVICE (-8008)
 #define DCMI_NOT_READY (-8012)
 #define DCMI_RESET_FAILED (-8015)
@@ -50,7 +51,8 @@ struct dms_fault_event {
     uint64_t alarm_raised_time;
     char event_name[256];
     char additional_info[32];
-    uint8_t resv[32];
+    uint16_t os_id, node_type_ex, sub_node_type_ex;
+    uint8_t resv[26];
 };
 
 struct event {
@@ -188,7 +190,10 @@ AT(dms_fault_event, notify_serial_num, 16);
 AT(dms_fault_event, alarm_raised_time, 24);
 AT(dms_fault_event, event_name, 32);
 AT(dms_fault_event, additional_info, 288);
-AT(dms_fault_event, resv, 320);
+AT(dms_fault_event, os_id, 320);
+AT(dms_fault_event, node_type_ex, 322);
+AT(dms_fault_event, sub_node_type_ex, 324);
+AT(dms_fault_event, resv, 326);
 SIZE(event, 360, 8);
 AT(event, u, 8);
 SIZE(proc_mem_info, 16, 8);

@@ -41,6 +41,8 @@ class Purpose(IntEnum):
     MAKE_VDEVICE = 18
     ADDRESS = 19
     NETWORK = 20
+    CONTROLLER = 21
+    PRESENT = 22
 
 
 SILENT = (Purpose.CODES, Purpose.HEALTH, Purpose.PROCESS, Purpose.BOOT)
@@ -142,7 +144,7 @@ class Standin:
             assert self._do("gauge", chip, name.encode(), value) == 0, name
 
     def silence(self, chip: int) -> None:
-        for purpose in SILENT:
+        for purpose in (*SILENT, Purpose.PRESENT):
             self.answer(chip, purpose, -8009)
 
     def hang(self, chip: int, purpose: Purpose, *, hangs: bool = True) -> None:

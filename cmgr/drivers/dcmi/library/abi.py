@@ -58,10 +58,16 @@ UNREAD = 0xFFFFFFFF
 NO_VALUES = (*range(0x7FFD, 0x8000), UNREAD)
 """Numbers that say that there is no value: it is invalid, or cannot be read."""
 CARD_DROPPED = "40F84E00"
+CONTROLLER = ("8F18", "8F19")
+"""The beginnings of the codes of a card's own controller (MCU), part 0x78C: on a 950 they are in a chip's list."""
+
+SEVERITIES = range(4)
 
 MOST_CARDS = 64
 MOST_DEVICES_OF_A_CARD = 4
 MOST_CODES = 128
+MOST_EVENTS = 128
+MOST_NODE_TYPE = 0x7FF
 MOST_PROCESSES = 32
 
 
@@ -95,6 +101,8 @@ class EventFilter(Structure):
 
 
 class FaultEvent(Structure):
+    """Types of nodes have 11 bits: `node_type` has the lowest eight, `node_type_ex` all; 0 with older drivers."""
+
     _fields_ = (
         ("event_id", c_uint32),
         ("deviceid", c_uint16),
@@ -106,7 +114,8 @@ class FaultEvent(Structure):
         ("alarm_raised_time", c_uint64),
         ("event_name", c_char * 256),
         ("additional_info", c_char * 32),
-        ("resv", c_uint8 * 32),
+        *((name, c_uint16) for name in ("os_id", "node_type_ex", "sub_node_type_ex")),
+        ("resv", c_uint8 * 26),
     )
 
 
@@ -325,6 +334,9 @@ ABOUT_CHIP: Mapping[str, Function] = {
         "dcmi_get_device_errorcode_v2",
         "dcmiv2_get_device_error_code_list",
         (_INT, _UINT, c_uint32),
+    ),
+    "present": Function(
+        "read its present faults", "", "dcmiv2_get_device_current_fault_event", (POINTER(Event), c_int, _INT)
     ),
     "health": Function("read the health", "dcmi_get_device_health", "dcmiv2_get_device_health", (_UINT,)),
     "processes": Function(

@@ -5,7 +5,7 @@ Nothing here limits how long a call takes or how many there are at a time: `driv
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from ctypes import byref, c_int, c_uint32, create_string_buffer
 from ipaddress import IPv4Address, IPv6Address
@@ -203,7 +203,18 @@ class Library:
         count, codes = c_int(0), (c_uint32 * abi.MOST_CODES)()
         self._ask("codes", place, byref(count), codes, abi.MOST_CODES)
         # The count is not to be relied on: the whole list is looked at, as the vendor's own programs do.
-        return tuple(f"{code:08X}" for code in codes if code)
+        # A code is there once for each part of the chip that has it.
+        return tuple(dict.fromkeys(f"{code:08X}" for code in codes if code))
+
+    def present(self, place: Location) -> Mapping[str, int]:
+        """Return the severities of the faults that the chip has now, by code, without those of its card's controller.
+
+        Only a 950 has it.
+        """
+        count, found = c_int(0), (abi.Event * abi.MOST_EVENTS)()
+        self._ask("present", place, found, abi.MOST_EVENTS, byref(count))
+        events = [event.u.dms for event in found[: max(0, min(count.value, len(found)))]]
+        return {f"{dms.event_id:08X}": dms.severity for dms in events if dms.event_id}
 
     def health(self, place: Location) -> int:
         value = c_uint32(0)

@@ -1,6 +1,7 @@
 """The state that one Ascend chip tells of itself: booted or not, its faults, who uses it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import TypeVar
 
 from cmgr.drivers.dcmi.library import abi
@@ -14,12 +15,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The answer. With `booted` false nothing else was asked. `shares`: None where they were not told."""
+    """The answer. With `booted` false nothing else was asked. `shares`: None where they were not told.
+
+    `severities`: those that the chip has told of its codes. `health`: the gravest of all of them, or None. `unasked`:
+    the beginnings of codes that nobody answered for.
+    """
 
     booted: bool
     codes: tuple[str, ...] = ()
     holders: tuple[Holder, ...] = ()
     shares: tuple[Share, ...] | None = None
+    severities: Mapping[str, int] = field(default_factory=dict)
+    health: int | None = None
+    unasked: tuple[str, ...] = ()
 
 
 def read(library: Library, place: Location, finished: int, *, after_reset: bool) -> Reading:
@@ -34,18 +42,49 @@ def read(library: Library, place: Location, finished: int, *, after_reset: bool)
         return Reading(booted=False)
     if not_ready:
         return Reading(True, (*dropped_codes(library, place),), _or_none(lambda: library.holders(place)))
-    return Reading(True, library.codes(place), _holders(library, place))
+    listed, unasked = _listed(library, place)
+    severities = _present(library, place) if listed else {}
+    # Asked after the codes: what has come since only makes it graver.
+    health = _health(library, place) if listed else None
+    return Reading(True, listed, _holders(library, place), severities=severities or {}, health=health, unasked=unasked)
 
 
 def codes(library: Library, place: Location) -> tuple[str, ...]:
     """Return the codes that the chip reports, a dropped card's included. Raises `Refused`."""
-    return dropped_codes(library, place) if _not_ready(library, place) else library.codes(place)
+    return dropped_codes(library, place) if _not_ready(library, place) else _listed(library, place)[0]
 
 
 def dropped_codes(library: Library, place: Location) -> tuple[str, ...]:
     """Return what a card that dropped still reports, and that it dropped."""
-    said = _or_none(lambda: library.codes(place))
+    said = _or_none(lambda: _listed(library, place)[0])
     return said if abi.CARD_DROPPED in said else (*said, abi.CARD_DROPPED)
+
+
+def _listed(library: Library, place: Location) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the codes that the chip reports, and the beginnings of those that nobody answered for."""
+    try:
+        return library.codes(place), ()
+    except Refused:
+        # The list of a 950 fails as a whole where the controller of its card does not answer.
+        present = _present(library, place)
+        if present is None:
+            raise
+        return tuple(present), abi.CONTROLLER
+
+
+def _present(library: Library, place: Location) -> Mapping[str, int] | None:
+    try:
+        return library.present(place)
+    except Refused:
+        return None
+
+
+def _health(library: Library, place: Location) -> int | None:
+    try:
+        value = library.health(place)
+    except Refused:
+        return None
+    return value if value in abi.SEVERITIES else None
 
 
 def _not_ready(library: Library, place: Location) -> bool:

@@ -1,0 +1,1 @@
+"""Which faults Ascend chips have, and how grave they are."""
