@@ -16,7 +16,7 @@ from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import gauges as dcmi_gauges
 from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location
-from cmgr.drivers.dcmi.library.load import WANTED
+from cmgr.drivers.dcmi.library.load import WANTED, check_host
 from cmgr.drivers.dcmi.library.severities import LIST, Severities
 from cmgr.drivers.dcmi.library.topology import Type
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
@@ -57,6 +57,7 @@ class DcmiDriver:
         self._unasked: set[ChipId] = set()
         self._resets = Resets(settings.settle.total_seconds())
         path = libraries.find(libraries.Where(WANTED, settings.library))
+        check_host()
         self._caller = Caller("libdcmi")
         self._library = self._caller.call("the library", BEGIN * self._seconds, lambda: Library(path))
         self._machine = Machine(self._library, self._caller, self._seconds)

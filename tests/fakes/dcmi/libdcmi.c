@@ -18,6 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -64,6 +66,8 @@ struct chip {
     uint32_t health;
     int32_t vdevices;
     struct vdevice vdevice[VDEVICES];
+    uint64_t occupied; /* The mount namespace of the ordinary container that has it, for as long as this process lives. */
+    int32_t occupant;
 };
 
 struct told {
@@ -105,6 +109,59 @@ static int Telling;
  * cards, in which the card of a chip whose health or board call fails is -1; dcmi_basic_info_intf.c 212 copies it). */
 static int Begun, Enumerated[CHIPS], Ready[CHIPS];
 static int Boardless; /* Whether one of them had no board info then. */
+
+/* ---- who asks, as the kernel's module sees it ---- */
+
+/* The host: the mount namespace of init. Else an "admin container": root with all capabilities from 0 to 37, while
+ * cgroup v1's memory is not mounted read-only. Else an ordinary container. No file, no cgroup and no variable counts.
+ * The maker's driver of 2026-07: docker_query.c 26-147, uda_access.c 123-187, ka_system.c 177-213. */
+enum who { HOST = 1, ADMIN, PLAIN };
+
+static long first_word(const char *path, long wanted) { /* The first number of a line, or of that with this number. */
+    char line[4096];
+    long found = 0, number;
+    FILE *file = fopen(path, "re");
+    while (file && !found && fgets(line, sizeof line, file))
+        if (sscanf(line, "%ld ", &number) == 1 && (!wanted || number == wanted))
+            found = number;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* The kernel compares two pointers. Mounts have their number in one namespace only; /proc/1/ns is not everybody's. */
+static int in_inits_mounts(void) {
+    struct stat ours, inits;
+    if (!stat("/proc/self/ns/mnt", &ours) && !stat("/proc/1/ns/mnt", &inits))
+        return ours.st_ino == inits.st_ino;
+    long mount = first_word("/proc/self/mountinfo", 0);
+    return access("/proc/1/mountinfo", R_OK) || first_word("/proc/1/mountinfo", mount) == mount;
+}
+
+static int has_every_capability(void) {
+    char line[256];
+    unsigned long long effective = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "CapEff: %llx", &effective) != 1)
+        ;
+    if (file)
+        fclose(file);
+    return (~effective & ((1ULL << 38) - 1)) == 0;
+}
+
+static enum who who(void) {
+    static enum who found;
+    struct statvfs groups;
+    if (found)
+        return found;
+    int sealed = !statvfs("/sys/fs/cgroup/memory", &groups) && groups.f_flag & ST_RDONLY;
+    return found = in_inits_mounts() ? HOST : !geteuid() && has_every_capability() && !sealed ? ADMIN : PLAIN;
+}
+
+static uint64_t mounts(void) {
+    struct stat ours;
+    return stat("/proc/self/ns/mnt", &ours) ? 0 : ours.st_ino;
+}
 
 /* ---- time, lock and bell ---- */
 
@@ -269,6 +326,9 @@ static void *teller(void *nothing) {
             storm();
         if (W->first != W->last) {
             struct told told = W->event[W->first++ % EVENTS];
+            /* An ordinary container hears of its own chips only (dms_event_distribute.c 510-531, 653-670). */
+            if (who() == PLAIN && told.chip < CHIPS && W->chip[told.chip].occupied != mounts())
+                continue;
             unlock();
             callback(&told);
             lock();
@@ -402,8 +462,9 @@ static int present(int chip, struct event *events, int size, int *count) {
 static int processes(int chip, struct proc_mem_info *list, int *count) {
     CALL(chip, PROCESS);
     forget_the_dead(c);
-    memcpy(list, c->process, sizeof(struct proc_mem_info) * (size_t)c->processes);
-    *count = c->processes;
+    /* An ordinary container is told of processes of its own namespace only (dms_process_info.c 36-130). */
+    *count = who() == PLAIN ? 0 : c->processes;
+    memcpy(list, c->process, sizeof(struct proc_mem_info) * (size_t)*count);
     return leave(0);
 }
 
@@ -415,6 +476,10 @@ static int boot_status(int chip, int *status) {
 
 static int reset(int chip, int channel) {
     CALL(chip, RESET);
+    /* Every command of a reset is the host's or an admin container's, and root's (dms_hotreset.c 49-118,
+     * urd_acc_ctrl.c 51-63). */
+    if (who() == PLAIN)
+        return leave(DCMI_UNSUPPORTED);
     int64_t done = now() + (int64_t)W->reset_ms * 1000000;
     while (now() < done)
         wait_for_bell(done);
@@ -689,17 +754,21 @@ static int die(int chip, int type, struct die_id *id) {
     return leave(0);
 }
 
-static int open_world(void) {
+/* Puts the path of what lies beside the library into `path`, which has room for 4096. */
+static const char *beside(char *path, const char *name) {
     Dl_info here;
-    char path[4096], *slash;
+    if (!dladdr((void *)beside, &here))
+        return "";
+    const char *slash = strrchr(here.dli_fname, '/');
+    snprintf(path, 4096, "%.*s%s", slash ? (int)(slash + 1 - here.dli_fname) : 0, here.dli_fname, name);
+    return path;
+}
+
+static int open_world(void) {
+    char path[4096];
     if (W)
         return 0;
-    if (!dladdr((void *)open_world, &here) || strlen(here.dli_fname) + 8 > sizeof path)
-        return DCMI_NOT_READY;
-    strcpy(path, here.dli_fname);
-    slash = strrchr(path, '/');
-    strcpy(slash ? slash + 1 : path, "world");
-    int file = open(path, O_RDWR | O_CLOEXEC);
+    int file = open(beside(path, "world"), O_RDWR | O_CLOEXEC);
     if (file < 0 || ftruncate(file, sizeof(struct world)))
         return DCMI_NOT_READY;
     void *at = mmap(NULL, sizeof(struct world), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -728,6 +797,40 @@ static void make_tables(void) {
     Begun = 1;
 }
 
+/* Opens every chip's device file and holds it: to the kernel the chip is then that of the ordinary container that opened
+ * it, and no other's, until that container's processes are gone; the host and admin containers take nothing from anybody.
+ * The maker's driver of 2026-07: uda_user_kernel_api.c 85-120 and 264-300, uda_access.c 1022-1112. */
+static int hold_devices(void) {
+    static int held[CHIPS];
+    int refused = 0;
+    for (int i = 0; i < W->chips; i++) {
+        struct chip *c = &W->chip[i];
+        char path[4096], name[32];
+        if (!c->listed || held[i])
+            continue;
+        if (who() == PLAIN) {
+            int taken = c->occupied && c->occupied != mounts() && !(kill(c->occupant, 0) && errno == ESRCH);
+            refused |= taken;
+            if (taken)
+                continue;
+            c->occupied = mounts();
+            c->occupant = getpid();
+        }
+        snprintf(name, sizeof name, "dev/davinci%u", !strncmp(c->name, "Ascend950", 9) ? (unsigned)i : c->physical);
+        held[i] = open(beside(path, name), O_RDWR | O_CLOEXEC) >= 0;
+    }
+    return refused;
+}
+
+/* Opening the library does that already (uda/dc/CMakeLists.txt 33: CFG_FEATURE_UDA_CONSTRUCT_INIT). */
+__attribute__((constructor)) static void constructed(void) {
+    if (open_world() || !W->ready)
+        return;
+    lock();
+    hold_devices();
+    unlock();
+}
+
 /* Only a 950 has the second family, and none of the first: reviews of the maker's driver of 2026-07, dcmi_init_basic.c.
  * That the second refuses with the same code is a guess. */
 static int init(int family) {
@@ -737,7 +840,7 @@ static int init(int family) {
     settle();
     while (W->chip[0].hangs[INIT])
         wait_for_bell(0);
-    int answer = W->chip[0].answer[INIT];
+    int answer = hold_devices() ? DCMI_OCCUPIED : W->chip[0].answer[INIT];
     if (!answer && !W->either_family && (family == 2) != is(&W->chip[0], "Ascend950"))
         answer = DCMI_UNSUPPORTED;
     if (!answer)
@@ -1107,7 +1210,16 @@ int standin_set(const char *name, int value) {
     return at ? 0 : -1;
 }
 
+static int occupied(void) {
+    int count = 0;
+    for (int i = 0; i < W->chips; i++)
+        count += W->chip[i].occupied && !(kill(W->chip[i].occupant, 0) && errno == ESRCH);
+    return count;
+}
+
 int standin_get(const char *name) {
+    if (!strcmp(name, "occupied"))
+        return occupied();
     lock();
     int32_t *at = setting(name);
     int value = at ? *at : -1;

@@ -86,7 +86,19 @@ class Standin:
             self._do("chip", number, *where)
             texts = (b"Ascend", chip.name.encode(), chip.product.encode())
             self._do("name", number, *texts, ctypes.c_uint(chip.board), ctypes.c_uint(0))
+        self.devices.mkdir(exist_ok=True)
+        self._numbers = [n if chip.name.startswith("Ascend950") else chip.physical for n, chip in enumerate(chips)]
+        for number in self._numbers:
+            self._device(number).touch()
         return self
+
+    @property
+    def devices(self) -> Path:
+        """Return the folder that stands for /dev."""
+        return self.library.parent / "dev"
+
+    def _device(self, number: int) -> Path:
+        return self.devices / f"davinci{number}"
 
     def _do(self, name: str, *args: object) -> int:
         answer = getattr(self._c, f"standin_{name}")(*args)
@@ -159,6 +171,8 @@ class Standin:
     def list(self, chip: int, *, listed: bool) -> None:
         """Let the chip be on the machine: a process knows those that were when it began."""
         self._do("list", chip, int(listed))
+        device = self._device(self._numbers[chip])
+        device.touch() if listed else device.unlink(missing_ok=True)
 
     def drop(self, chip: int, *, dropped: bool = True) -> None:
         self._do("drop", chip, int(dropped))

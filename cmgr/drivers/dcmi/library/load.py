@@ -1,7 +1,15 @@
-"""Which library this driver wants, and where the packages of the Ascend driver put it."""
+"""Which library this driver wants, where the packages of the Ascend driver put it, and who may open it.
+
+To the kernel's side of that driver a process is on the host only in init's mount namespace. In another it is an
+ordinary container, but for one with all capabilities. When that opens the library, it takes every chip away from all
+other containers; its lists of processes are empty, and each of its resets is refused.
+"""
+
+from pathlib import Path
 
 from cmgr.drivers.dcmi.library.abi import LIBRARY
 from cmgr.drivers.libraries import Wanted
+from cmgr.errors import DriverMissing
 
 WANTED = Wanted(
     LIBRARY,
@@ -15,3 +23,38 @@ WANTED = Wanted(
         "/usr/lib",
     ),
 )
+
+_CAPABILITIES = 38
+
+
+def check_host(proc: Path = Path("/proc")) -> None:
+    """Raise `DriverMissing` where the library is not to be opened, because this process would be a container to it."""
+    if _in_inits_mounts(proc) or not (lacking := _lacking(proc)):
+        return
+    numbers = ", ".join(map(str, lacking))
+    raise DriverMissing(
+        f"cannot open {LIBRARY} here: this process is not in the mount namespace of init and lacks the capabilities "
+        f"{numbers}, so it is a container to the Ascend driver, which would take the chips from all others",
+        hint="nsenter --target 1 --mount cmgr check shows whether it works there; of a unit take out whatever makes "
+        "a mount namespace (ProtectSystem=, PrivateTmp=, ReadWritePaths= and their like): systemctl edit UNIT",
+    )
+
+
+def _in_inits_mounts(proc: Path) -> bool:
+    """A mount has its number in one namespace only. The links in /proc/PID/ns would say it, but not to everybody."""
+    try:
+        ours, inits = (_mounts(proc / process / "mountinfo") for process in ("self", "1"))
+    except OSError:
+        return True  # Nobody can say. The library refuses by itself those that must not use it.
+    return not ours.isdisjoint(inits)
+
+
+def _mounts(path: Path) -> set[str]:
+    return {line.partition(" ")[0] for line in path.read_text(errors="replace").splitlines()}
+
+
+def _lacking(proc: Path) -> list[int]:
+    """Return the numbers of the capabilities, of those that the driver asks for, that this process does not have."""
+    status = (proc / "self" / "status").read_text(errors="replace").splitlines()
+    effective = int(next(line for line in status if line.startswith("CapEff:")).split()[1], 16)
+    return [number for number in range(_CAPABILITIES) if not effective >> number & 1]
