@@ -28,8 +28,8 @@ def saving(definition: Definition, streams: Streams) -> dict[str, str]:
     """Return the labels to set so that these streams survive the task; none when the record says them already."""
     if streams == saved(definition) or (streams.stdout and streams.stdout == _trusted_log(definition)):
         return {}
-    if streams == Streams() and saved(definition) is None:
-        return {}
+    if streams == Streams():
+        return {}  # The restart monitor gives its tasks none: those that were written down stay.
     # The moment of the record's making says that this label is no image's, which was made before.
     value = {"made": definition.made, "stdout": streams.stdout, "stderr": streams.stderr}
     return {SAVED_STREAMS: json.dumps(value)}

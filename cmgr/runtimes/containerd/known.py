@@ -18,9 +18,9 @@ from cmgr.runtimes.memory import Memory, Ticket
 class Seen:
     """A container as it was last seen.
 
-    `run`, `exit` and `streams` are of its present or last life. `blamed`: its label said that a person had stopped it
-    when this life began already, so that it says nothing about this life's end. `given`: the chips whose device files
-    this life was given by mounts.
+    `run` and `exit` are of its present or last life, `streams` of the last that had any: the restart monitor gives its
+    tasks none. `blamed`: its label said that a person had stopped it when this life began already, so that it says
+    nothing about this life's end. `given`: the chips whose device files this life was given by mounts.
     """
 
     definition: Definition
@@ -81,12 +81,13 @@ class Known(Memory[ContainerKey, Seen]):
         run = self._word(task, old.run)
         if run == old.run:
             end = old.exit or task.exit  # A second report of an end is that of a client's clean-up.
-            return replace(old, definition=definition, task=task, exit=end, streams=task.streams)
+            return replace(old, definition=definition, task=task, exit=end)
         given = mounted_in(task.pid) if task.running and definition.concerns else frozenset[str]()
         blamed, asked = self._blamed.get(definition.key, ("", None))
         asked = asked if is_same_life(run, blamed) else None
         label = _is_blamed(definition, task)
-        return Seen(definition, task, run, task.exit, task.streams, asked=asked, blamed=label, given=given)
+        streams = task.streams if task.streams != Streams() else old.streams
+        return Seen(definition, task, run, task.exit, streams, asked=asked, blamed=label, given=given)
 
     def _word(self, task: Task, known: str) -> str:
         process = f"{self._boot}.{task.pid}."

@@ -3,7 +3,8 @@
 Nothing stands between the order and the signal but what an earlier look or event has told already. The labels that a
 later start needs (where the output went, what the restart monitor was told) are sent just before the signal, and
 their answer is awaited after it: whoever dies in between leaves a task that containerd still keeps, with its streams,
-and a restart label whose value cmgr's own books have. The task itself is left: its client can still read how it ended
+and a restart label whose value cmgr's own books have. (Unless the restart monitor comes in just that moment: a task of
+its own, without streams, is then all that is left.) The task itself is left: its client can still read how it ended
 and where its log is, a slow logger holds up nobody, and the next start deletes it.
 """
 
