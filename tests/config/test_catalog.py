@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cmgr.config.settings import Config, Faults
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.config.tables.table import KEYS, read_table
+from cmgr.drivers.dcmi.library.abi import CONTROLLER
 from cmgr.errors import ConfigError
 from cmgr.model.values.faults import FaultClass, FaultCode, Handling, Level, Severity
 from cmgr.model.values.handling.catalog import FORMS, Catalog, is_of_machine
@@ -32,14 +33,14 @@ def mistakes_of(path: str) -> tuple[str, ...]:
     return caught.value.mistakes or (caught.value.message,)
 
 
-def test_the_built_in_table_has_each_of_the_352_codes_once() -> None:
+def test_the_built_in_table_has_each_of_the_761_codes_once() -> None:
     shipped = json.loads((TABLES / "levels.json").read_text())
     codes = [code for key in shipped for code in shipped[key]]
     assert [key for key in KEYS if key in shipped] == list(shipped)
-    assert len(codes) == len(set(codes)) == 352
+    assert len(codes) == len(set(codes)) == 761
     assert all(shipped[key] == sorted(shipped[key]) for key in shipped)
     shown = load_catalog(Config()).entries.values()
-    assert [entry.origin for entry in shown].count("built-in table ascend") == 352
+    assert [entry.origin for entry in shown].count("built-in table ascend") == 761
 
 
 def test_links_are_the_networks_and_what_ails_is_known_as_that() -> None:
@@ -47,6 +48,30 @@ def test_links_are_the_networks_and_what_ails_is_known_as_that() -> None:
     links = {code for code, entry in catalog.entries.items() if entry.fault_class is FaultClass.NETWORK}
     assert links == {"81078603", "81078605", "81078607", "81B18603"}
     assert catalog.judge(FaultCode("8C2FA001"), None).handling is Handling.SubHealthFault
+
+
+@pytest.mark.parametrize(
+    ("code", "handling"),
+    [
+        ("8F180200", Handling.SeparateNPU),
+        ("8F180220", Handling.PreSeparateNPU),
+        ("8F180237", Handling.PreSeparateNPU),
+        ("8F198800", Handling.PreSeparateNPU),
+        ("80CD8809", Handling.RestartNPU),
+        ("80BB880D", Handling.RestartRequest),
+        ("814D8008", Handling.NotHandleFault),
+    ],
+)
+def test_what_a_950_and_its_cards_controller_tell_is_known(code: str, handling: Handling) -> None:
+    verdict = load_catalog(Config()).judge(FaultCode(code), None)
+    assert (verdict.handling, verdict.known) == (handling, True)
+
+
+def test_every_code_of_a_cards_controller_keeps_new_work_from_the_chip() -> None:
+    entries = load_catalog(Config()).entries
+    told = {code: entry.handling for code, entry in entries.items() if code.startswith(CONTROLLER)}
+    assert len(told) == 399
+    assert set(told.values()) == {Handling.PreSeparateNPU, Handling.SeparateNPU}
 
 
 def test_an_operators_table_may_have_ascends_other_keys(tmp_path: Path) -> None:
@@ -89,7 +114,7 @@ def test_a_code_has_its_level_origin_and_meaning(code: str, level: Level, meanin
     assert verdict.known
 
 
-@pytest.mark.parametrize(("table", "codes"), [("ascend", 352), ("nvidia", 290)])
+@pytest.mark.parametrize(("table", "codes"), [("ascend", 761), ("nvidia", 290)])
 def test_every_code_has_a_meaning_and_an_advice_in_two_languages(table: str, codes: int) -> None:
     entries = [e for e in load_catalog(Config()).entries.values() if e.origin == f"built-in table {table}"]
     assert len(entries) == codes
