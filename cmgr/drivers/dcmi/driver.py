@@ -70,7 +70,7 @@ class DcmiDriver:
         )
         self._watch = Watch(self._library, self._caller, self._machine, pace, self._resets.asleep)
         self._optics = Optics(settings.hccn_tool)
-        self._resetter = Resetter(self._library, self._caller, settings, pause)
+        self._resetter = Resetter(self._library, self._caller, settings, self._machine, pause)
         try:
             self._machine.look()
         except DriverError:

@@ -107,6 +107,9 @@ class Machine:
         known, rings = self._known, self._rings
         return tuple(_chip(known[chip], rings[chip]) for chip in sorted(known))
 
+    def all(self) -> Mapping[ChipId, Known]:
+        return self._known
+
     def find(self, chip: ChipId) -> Known | None:
         return self._known.get(chip)
 

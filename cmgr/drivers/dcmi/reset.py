@@ -1,6 +1,7 @@
-"""Resetting Ascend chips: the last look before, the call itself, and the way around when that fails."""
+"""Resetting Ascend chips: the last look before, the call itself, what its refusals mean, and the way around."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from cmgr.drivers.caller import Caller
@@ -9,7 +10,7 @@ from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.library.topology import DUO, Type
-from cmgr.drivers.dcmi.machine import Known, owner_of
+from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.processes import in_words, process_of
 from cmgr.errors import DriverError, ResetRefused
@@ -21,13 +22,35 @@ T = TypeVar("T")
 RESCAN_PAUSE = 3.0
 """Seconds between the out-of-band reset and the rescan, as the vendor's own program waits."""
 
+TRIES = 4
+"""How often a reset is ordered at once, as the maker's tools do: a question of any program's to a chip is in its way."""
+
+ASKING_ALL = (Type.A910B, Type.A910A3)
+"""For these the driver asks every chip of the machine who uses it, before it resets any: one that boots says nothing."""
+
+_MEANT: Mapping[int, str] = {
+    abi.WRONG_PARAMETER: "some program is just asking a chip of it something",
+    abi.TIMED_OUT: "somebody computes on a chip of it, or another reset of it is under way",
+    abi.NO_DEVICE: "a chip of it starts, or is divided",
+    abi.NOT_READY: "a chip of it is not ready",
+    abi.IN_CONTAINER: "the driver is busy",
+    abi.UPGRADING: "its firmware is being upgraded",
+    abi.OCCUPIED: "a chip of it is occupied",
+}
+"""The errors of an in-band reset that say that nothing has begun. The kernel's own come through as other ones: EBUSY as
+timed out, EINVAL as wrong parameter, EPERM and EAGAIN as no device, "busy" as inside a container. Those that are above
+zero are not translated at all: the chip is in no table of the driver."""
+
 
 class Resetter:
     """Resets one ring at a time as its caller decides; any thread."""
 
-    def __init__(self, library: Library, caller: Caller, settings: Dcmi, pause: Callable[[float], None]) -> None:
+    def __init__(
+        self, library: Library, caller: Caller, settings: Dcmi, machine: Machine, pause: Callable[[float], None]
+    ) -> None:
         self._library = library
         self._caller = caller
+        self._machine = machine
         self._settings = settings
         self._pause = pause
 
@@ -51,8 +74,10 @@ class Resetter:
 
     def _used(self, chip: ChipId, known: Known) -> str:
         try:
-            holders = self._ask(known, lambda place: self._library.holders(place))
+            holders = self._ask(known, self._library.holders)
         except DriverError as error:
+            if self._down({chip: known}):
+                return f"chip {chip} has not booted"
             return f"chip {chip} does not answer the question who uses it: {error.message}"
         return "" if not holders else f"{in_words(process_of(holders[0]))} is on chip {chip}"
 
@@ -63,7 +88,15 @@ class Resetter:
             why = f"chip {chip} does not answer the question what is wrong with it: {error.message}"
             raise ResetRefused(f"cannot reset {listed(ring)}: {why}") from error
 
-    def _ask(self, known: Known, function: Callable[[Location], Sequence[T]]) -> Sequence[T]:
+    def _down(self, chips: Mapping[ChipId, Known]) -> list[ChipId]:
+        """Return which of these say that they have not booted."""
+        found = []
+        for chip, known in chips.items():
+            with suppress(DriverError):
+                found += [] if self._ask(known, self._library.boot_status) == self._settings.booted else [chip]
+        return found
+
+    def _ask(self, known: Known, function: Callable[[Location], T]) -> T:
         place = known.location
         return self._caller.call(owner_of(place), self._settings.call_timeout.total_seconds(), lambda: function(place))
 
@@ -73,13 +106,27 @@ class Resetter:
         try:
             self._in_band(place, chips)
         except Refused as refused:
-            if refused.code == abi.OCCUPIED:
-                raise ResetRefused(f"cannot reset {ring}: the driver says that a chip of it is in use") from refused
+            if refused.code > 0 or refused.code in _MEANT:
+                raise ResetRefused(f"cannot reset {ring}: {self._meant(refused.code, kind, chips)}") from refused
             if not self._settings.out_of_band:
                 raise DriverError(f"cannot reset {ring}") from refused
             self._out_of_band(place, ring, refused)
         except DriverError as error:
             raise DriverError(f"cannot tell how the reset of {ring} went") from error
+
+    def _meant(self, code: int, kind: Type | None, ring: Mapping[ChipId, Known]) -> str:
+        """Return why nothing has begun, in words."""
+        if code == abi.TIMED_OUT and kind is Type.A910A3:
+            return "another reset of it is under way"  # Of an A3 the driver does not ask who computes on it.
+        if code in (abi.WRONG_PARAMETER, abi.NO_DEVICE) or code > 0:
+            every = kind in ASKING_ALL
+            down = self._down(self._machine.all() if every else ring)
+            if down and every:
+                cycle = "if that does not come up, only a power cycle of the machine helps"
+                return f"{listed(down)} has not booted, and before it has no chip of this machine is reset; {cycle}"
+            if down:
+                return f"{listed(down)} has not booted"
+        return _MEANT.get(code, "a chip of it is in no table of the driver")
 
     def _in_band(self, place: Location, chips: Mapping[ChipId, Known]) -> None:
         seconds = self._settings.reset_timeout.total_seconds()
@@ -88,11 +135,11 @@ class Resetter:
             self._caller.call(owner_of(place), seconds, lambda: self._library.reset(place, abi.IN_BAND))
 
         try:
-            reset()
+            _repeated(reset)
         except Refused as refused:
-            # A driver may reset no divided chip. Nobody is on the vNPUs, and it is stored which are to be made again.
-            divided = [self._undivided(k) for k in chips.values()] if refused.code == abi.NOT_PERMITTED else []
-            if not any(divided):
+            # No divided chip is reset. Nobody is on the vNPUs, and it is stored which are to be made again.
+            may_be = refused.code in (abi.NOT_PERMITTED, abi.NO_DEVICE)
+            if not any([self._undivided(k) for k in chips.values()] if may_be else ()):
                 raise
             reset()
 
@@ -122,6 +169,16 @@ class Resetter:
             return self._caller.call(owner_of(place), seconds, lambda: self._library.channel(place))
         except Refused:
             return 0
+
+
+def _repeated(reset: Callable[[], None]) -> None:
+    for _ in range(TRIES - 1):
+        try:
+            return reset()
+        except Refused as refused:
+            if refused.code != abi.WRONG_PARAMETER:
+                raise
+    return reset()
 
 
 def _addressed(target: Known, kind: Type | None) -> Location:

@@ -17,7 +17,6 @@ from tests.support.waiting import eventually
 
 Open = Callable[..., DcmiDriver]
 RING = [ChipId(n) for n in range(8)]
-OCCUPIED = -8020
 
 
 @pytest.fixture
@@ -91,14 +90,6 @@ def test_who_uses_a_chip_is_named(machine: Standin, opened: Open) -> None:
     machine.fault(2, CODE)
     machine.process(7, os.getpid())
     with pytest.raises(ResetRefused, match=rf"process {os.getpid()} \(.+\) is on chip 7"):
-        reset(driver)
-
-
-def test_a_library_that_says_occupied_has_reset_nothing(machine: Standin, opened: Open) -> None:
-    driver = opened(machine)
-    machine.fault(2, CODE)
-    machine.answer(2, Purpose.RESET, OCCUPIED)
-    with pytest.raises(ResetRefused, match="in use"):
         reset(driver)
 
 

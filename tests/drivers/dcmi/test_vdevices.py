@@ -83,7 +83,7 @@ def test_a_driver_that_resets_no_divided_chip_has_its_vnpus_destroyed_first(mach
     machine.set("vdevices_block", 1)
     machine.fault(1, CODE)
     driver.reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
-    assert [reset.answer for reset in machine.resets] == [-8002, 0]
+    assert [reset.answer for reset in machine.resets] == [-8008, 0]
 
 
 def test_a_reset_that_is_not_permitted_for_another_reason_fails_once(ascend: Make, opened: Open) -> None:

@@ -53,7 +53,7 @@ struct vdevice {
 };
 
 struct chip {
-    int32_t listed, card, device, group, brother, reset_with;
+    int32_t listed, card, device, group, brother, in_reset;
     uint32_t physical, board, main_board;
     char name[32], type[32], product[65];
     int32_t faults, processes, dropped;
@@ -92,6 +92,8 @@ struct world {
     int32_t either_family; /* Unlike the real one: chips with mates, which the contract needs, by the second family too. */
     int32_t read_ms; /* What it takes to tell a chip's codes, which each look at a chip asks for once. */
     int32_t keep_vdevices, vdevices_block, made_vdevices; /* A reset leaves them; is refused while there are any. */
+    int32_t os_loaded; /* Chips that boot have come so far that they are in the driver's tables again. */
+    int32_t queries; /* So many resets come while some program asks a chip of theirs something. */
     int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
     _Atomic int32_t inside, most_inside;
     uint32_t first, last; /* The events from `first` up to but not `last` wait to be told. */
@@ -257,19 +259,6 @@ static int64_t next_boot(void) {
     return next;
 }
 
-static void begin_boot(const struct chip *chip) {
-    for (int i = 0; i < W->chips; i++) {
-        struct chip *c = &W->chip[i];
-        if (c->group != chip->group)
-            continue;
-        if (!W->keep_vdevices)
-            c->vdevices = 0;
-        c->boot_at = W->boot_by_hand ? BY_HAND : now() + (int64_t)W->boot_ms * 1000000;
-        for (int f = 0; f < c->faults; f++)
-            c->fault[f].curing = !c->fault[f].incurable;
-    }
-}
-
 /* ---- telling, on a thread of the library's own ---- */
 
 /* Types of nodes are 11 bits wide, and cut in the older two bytes: reviews, part 3, "Bits". */
@@ -432,8 +421,8 @@ static int codes(int chip, int *count, uint32_t *list, uint32_t size) {
  * get_ext.c 1551-1567. */
 static int health(int chip, uint32_t *value) {
     CALL(chip, HEALTH);
-    if (c->boot_at)
-        return leave(DCMI_NOT_READY);
+    if (c->boot_at) /* In no table first, then not ready (dsmi_common_interface.c:360-371). */
+        return leave(W->os_loaded ? DCMI_NOT_READY : DCMI_IOCTL_FAILED);
     if (c->answer[CONTROLLER])
         return leave(DCMI_INNER);
     *value = c->health;
@@ -461,6 +450,8 @@ static int present(int chip, struct event *events, int size, int *count) {
 
 static int processes(int chip, struct proc_mem_info *list, int *count) {
     CALL(chip, PROCESS);
+    if (c->boot_at && !W->os_loaded)
+        return leave(DCMI_WRONG_PARAMETER); /* It is in no table, EINVAL (dcmi_hot_reset_intf.c:1449-1512). */
     forget_the_dead(c);
     /* An ordinary container is told of processes of its own namespace only (dms_process_info.c 36-130). */
     *count = who() == PLAIN ? 0 : c->processes;
@@ -470,39 +461,12 @@ static int processes(int chip, struct proc_mem_info *list, int *count) {
 
 static int boot_status(int chip, int *status) {
     CALL(chip, BOOT);
-    *status = c->boot_at ? 1 : W->finished;
+    /* 1 and 2 are folded into 0; 3: its OS runs, its service not yet (dsmi_common_interface.c:1688-1737). */
+    *status = !c->boot_at ? W->finished : W->os_loaded ? 3 : 0;
     return leave(0);
 }
 
-static int reset(int chip, int channel) {
-    CALL(chip, RESET);
-    /* Every command of a reset is the host's or an admin container's, and root's (dms_hotreset.c 49-118,
-     * urd_acc_ctrl.c 51-63). */
-    if (who() == PLAIN)
-        return leave(DCMI_UNSUPPORTED);
-    int64_t done = now() + (int64_t)W->reset_ms * 1000000;
-    while (now() < done)
-        wait_for_bell(done);
-    for (int i = 0; i < W->chips; i++) {
-        forget_the_dead(&W->chip[i]);
-        if (W->chip[i].group == c->group && W->chip[i].processes)
-            answer = DCMI_OCCUPIED;
-    }
-    for (int i = 0; W->vdevices_block && i < W->chips; i++)
-        if (W->chip[i].group == c->group && W->chip[i].vdevices)
-            answer = DCMI_NOT_PERMITTED;
-    if (c->reset_with != c->device)
-        answer = DCMI_WRONG_PARAMETER;
-    if (!answer && channel == 1 && W->fail_resets) {
-        W->fail_resets -= W->fail_resets > 0;
-        answer = W->fail_with;
-    }
-    W->reset[W->resets++ % RESETS] = (struct reset){chip, channel, answer};
-    if (!answer)
-        begin_boot(c);
-    ring_the_bell();
-    return leave(answer);
-}
+#include "resets.h"
 
 static int channel_state(int chip, int *state) {
     CALL(chip, CHANNEL);
@@ -1032,7 +996,7 @@ int standin_create(int chips) {
     return 0;
 }
 
-int standin_chip(int i, int card, int device, int physical_id, int group, int brother, int reset_with) {
+int standin_chip(int i, int card, int device, int physical_id, int group, int brother) {
     lock();
     struct chip *c = &W->chip[i];
     c->listed = 1;
@@ -1041,7 +1005,6 @@ int standin_chip(int i, int card, int device, int physical_id, int group, int br
     c->physical = (uint32_t)physical_id;
     c->group = group;
     c->brother = brother;
-    c->reset_with = reset_with;
     c->temperature = 40 + i;
     c->power = c->card_power = 655;
     c->voltage = 85;
@@ -1138,6 +1101,13 @@ int standin_drop(int i, int dropped) {
     return 0;
 }
 
+int standin_reset_by_other(int i, int under_way) {
+    lock();
+    set_in_reset(&W->chip[i], under_way);
+    unlock();
+    return 0;
+}
+
 int standin_finish_boots(void) {
     lock();
     for (int i = 0; i < W->chips; i++)
@@ -1184,6 +1154,7 @@ static int32_t *setting(const char *name) {
         const char *name;
         int32_t *at;
     } all[] = {
+        {"os_loaded", &W->os_loaded}, {"queries", &W->queries},
         {"reset_ms", &W->reset_ms}, {"boot_ms", &W->boot_ms}, {"boot_by_hand", &W->boot_by_hand},
         {"fail_resets", &W->fail_resets}, {"fail_with", &W->fail_with}, {"lose", &W->lose}, {"twice", &W->twice},
         {"refuse_subscriptions", &W->refuse_subscriptions}, {"channel", &W->channel}, {"finished", &W->finished},

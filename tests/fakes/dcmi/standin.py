@@ -50,7 +50,7 @@ SILENT = (Purpose.CODES, Purpose.HEALTH, Purpose.PROCESS, Purpose.BOOT)
 
 @dataclass(frozen=True, slots=True)
 class FakeChip:
-    """`group`: chips that are reset with it. `reset_with`: the device number that a reset of it must be ordered for."""
+    """`group`: chips that are wired to it, and so reset with it."""
 
     card: int
     device: int
@@ -60,7 +60,6 @@ class FakeChip:
     board: int = 0
     product: str = ""
     brother: int = -1
-    reset_with: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class Standin:
     def create(self, chips: tuple[FakeChip, ...]) -> "Standin":
         self._do("create", len(chips))
         for number, chip in enumerate(chips):
-            where = (chip.card, chip.device, chip.physical, chip.group, chip.brother, chip.reset_with)
+            where = (chip.card, chip.device, chip.physical, chip.group, chip.brother)
             self._do("chip", number, *where)
             texts = (b"Ascend", chip.name.encode(), chip.product.encode())
             self._do("name", number, *texts, ctypes.c_uint(chip.board), ctypes.c_uint(0))
@@ -176,6 +175,10 @@ class Standin:
 
     def drop(self, chip: int, *, dropped: bool = True) -> None:
         self._do("drop", chip, int(dropped))
+
+    def reset_by_other(self, chip: int, *, under_way: bool = True) -> None:
+        """Let another program be resetting the chip, and what goes with it."""
+        self._do("reset_by_other", chip, int(under_way))
 
     def finish_boots(self) -> None:
         self._do("finish_boots")

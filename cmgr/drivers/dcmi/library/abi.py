@@ -14,12 +14,16 @@ from typing import Any, NamedTuple
 LIBRARY = "libdcmi.so"
 
 WRONG_PARAMETER = -8001
+NOT_PERMITTED = -8002
+TIMED_OUT = -8006
+NO_DEVICE = -8008
+"""No such device. From a reset it can also mean that the chip is divided into vNPUs, or that one is booting."""
+
 NOT_READY = -8012
 """Not ready, try again. From the health call it means that the card dropped."""
 
-NOT_PERMITTED = -8002
-"""No permission. From a reset it can also mean that the chip is divided into vNPUs."""
-
+IN_CONTAINER = -8013
+UPGRADING = -8017
 OCCUPIED = -8020
 NOT_SET = -8023
 UNSUPPORTED = -8255
@@ -30,18 +34,18 @@ WORDS: Mapping[int, str] = {
     -8003: "memory interface failed",
     -8004: "secure function failed",
     -8005: "internal error",
-    -8006: "timed out",
+    TIMED_OUT: "timed out",
     -8007: "bad device id",
-    -8008: "no such device",
+    NO_DEVICE: "no such device",
     -8009: "ioctl failed",
     -8010: "message could not be sent",
     -8011: "message could not be received",
     NOT_READY: "not ready",
-    -8013: "not supported inside a container",
+    IN_CONTAINER: "not supported inside a container",
     -8014: "file operation failed",
     -8015: "reset failed",
     -8016: "reset cancelled",
-    -8017: "upgrade in progress",
+    UPGRADING: "upgrade in progress",
     OCCUPIED: "device resources occupied",
     -8022: "partitions inconsistent",
     NOT_SET: "configuration does not exist",

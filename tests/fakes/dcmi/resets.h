@@ -1,0 +1,134 @@
+/* Resets, as the maker's driver makes and refuses them. A part of libdcmi.c; the lock is held.
+ *
+ * "Driver" is the maker's driver of 2026-07, read by people who wrote none of cmgr: its file and line stand beside each
+ * behaviour. In band the kernel's error comes through as a code of another meaning: EBUSY as -8006, EINVAL as -8001,
+ * EPERM and EAGAIN as -8008 (dms_power_hotreset.c:22-49, dcmi_fault_manage_intf.c:34-70). -8020 never comes from here.
+ */
+
+static int starts_with(const char *text, const char *with) { return !strncmp(text, with, strlen(with)); }
+
+/* Boards 0xB0 to 0xB3, 0xD1 and 0xD3 are A3s, whatever the name (dcmi_init_basic.c). */
+static int is_a3(const struct chip *c) {
+    return (c->board >= 0xB0 && c->board <= 0xB3) || c->board == 0xD1 || c->board == 0xD3;
+}
+
+static int is_910b(const struct chip *c) { return !is_a3(c) && starts_with(c->name, "910B"); }
+
+/* 0x97 is the 300I Duo, 0x99 the DuoA: plain board ids, which need no card controller (dcmi_init_basic.c:273-277). */
+static int is_duo(const struct chip *c) { return c->board == 0x97 || c->board == 0x99; }
+
+/* From the unbind until its OS is loaded a chip is in no table (devdrv_pci.c:1036-1056, 1401, 2085). */
+static int is_off_the_tables(const struct chip *c) { return c->dropped || (c->boot_at && !W->os_loaded); }
+
+static int is_linked(const struct chip *c, const struct chip *d) { return c != d && d->listed && c->group == d->group; }
+
+/* Whether a reset that is ordered for `c` resets `d`. For a 910B each reset asks the topology: with any HCCS link all
+ * chips of the machine, also those without, else that chip alone (dcmi_hot_reset_intf.c:1583-1652). */
+static int goes_with(const struct chip *c, const struct chip *d) {
+    if (!is_910b(c))
+        return c->group == d->group;
+    for (int i = 0; i < W->chips; i++)
+        if (is_linked(c, &W->chip[i]))
+            return 1;
+    return c == d;
+}
+
+static int is_whole(const struct chip *c) {
+    for (int i = 0; i < W->chips; i++)
+        if (is_910b(c) && &W->chip[i] != c && goes_with(c, &W->chip[i]))
+            return 1;
+    return 0;
+}
+
+/* A chip that is divided is not reset (dms_hotreset.c:309-314), nor is a machine of which one is, where all are reset as
+ * one (:334-359, 600). Nobody knows whether the builds for other chips than the 910B and the 950 look. */
+static int is_divided(const struct chip *c) {
+    int looks = is_910b(c) || starts_with(c->name, "Ascend950") || W->vdevices_block;
+    for (int i = 0; looks && i < W->chips; i++)
+        if (goes_with(c, &W->chip[i]) && W->chip[i].vdevices)
+            return 1;
+    return 0;
+}
+
+/* Return why an in-band reset ordered for this chip does not begin; 0 where it does. */
+static int refusal(const struct chip *c) {
+    if (is_duo(c) && c->device)
+        return DCMI_UNSUPPORTED; /* dcmi_hot_reset_intf.c:365 */
+    if (is_whole(c) && is_off_the_tables(c))
+        return ENXIO; /* The topology's own error, positive and as it is (:1635); which number it is is a guess. */
+    for (int i = 0; i < W->chips && (is_910b(c) || is_a3(c)); i++)
+        if (W->chip[i].listed && is_off_the_tables(&W->chip[i]))
+            return DCMI_WRONG_PARAMETER; /* The processes of every chip of the machine are asked first (:1449-1512). */
+    for (int i = 0; i < W->chips && is_whole(c); i++)
+        if (W->chip[i].boot_at)
+            return DCMI_NO_DEVICE; /* One starts yet (pcie devdrv_ctrl.c:5913-5944). */
+    if (is_divided(c))
+        return DCMI_NO_DEVICE;
+    if (W->queries) { /* Any program is just asking one of the chips something (dms_hotreset.c:918-971). */
+        W->queries -= W->queries > 0;
+        return DCMI_WRONG_PARAMETER;
+    }
+    for (int i = 0; i < W->chips; i++) {
+        struct chip *d = &W->chip[i];
+        if (!goes_with(c, d))
+            continue;
+        if (d->in_reset || (is_a3(c) && d->boot_at))
+            return DCMI_TIMED_OUT; /* Another reset is under way (:492-503, 647-653); of an A3, until the die is back. */
+        forget_the_dead(d);
+        if (d->processes && !is_a3(c))
+            return DCMI_TIMED_OUT; /* trs_ts_inst.c:337-362, svm_hot_reset.c:241-262; an A3 looks at no processes. */
+    }
+    return 0;
+}
+
+/* A die of an A3 is unbound when no process is on it any more, which is waited for (svm_hot_reset.c:208-239). */
+static int is_waited_for(const struct chip *c) {
+    for (int i = 0; i < W->chips && is_a3(c); i++) {
+        forget_the_dead(&W->chip[i]);
+        if (goes_with(c, &W->chip[i]) && W->chip[i].processes)
+            return 1;
+    }
+    return 0;
+}
+
+static void begin_boot(const struct chip *chip) {
+    for (int i = 0; i < W->chips; i++) {
+        struct chip *c = &W->chip[i];
+        if (!c->in_reset || !goes_with(chip, c))
+            continue;
+        if (!W->keep_vdevices)
+            c->vdevices = 0;
+        c->boot_at = W->boot_by_hand ? BY_HAND : now() + (int64_t)W->boot_ms * 1000000;
+        for (int f = 0; f < c->faults; f++)
+            c->fault[f].curing = !c->fault[f].incurable;
+    }
+}
+
+static void set_in_reset(const struct chip *chip, int in_reset) {
+    for (int i = 0; i < W->chips; i++)
+        if (goes_with(chip, &W->chip[i]))
+            W->chip[i].in_reset = in_reset;
+}
+
+static int reset(int chip, int channel) {
+    CALL(chip, RESET);
+    /* Every command of a reset is root's on the host, or an admin container's (dms_hotreset.c:49-118). */
+    answer = who() == PLAIN ? DCMI_UNSUPPORTED : channel == 1 ? refusal(c) : 0;
+    if (!answer) {
+        set_in_reset(c, 1);
+        for (int64_t done = now() + (int64_t)W->reset_ms * 1000000; now() < done || is_waited_for(c);)
+            wait_for_bell(now() < done ? done : now() + 10000000);
+    }
+    if (!answer && channel == 1 && W->fail_resets) {
+        W->fail_resets -= W->fail_resets > 0;
+        answer = W->fail_with;
+        set_in_reset(c, 0);
+    }
+    W->reset[W->resets++ % RESETS] = (struct reset){chip, channel, answer};
+    if (!answer) {
+        begin_boot(c);
+        set_in_reset(c, 0);
+    }
+    ring_the_bell();
+    return leave(answer);
+}
