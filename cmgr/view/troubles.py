@@ -25,7 +25,7 @@ from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import FaultClass, FaultCode
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
-from cmgr.model.values.rings import REBOOTING, Ring
+from cmgr.model.values.rings import REBOOTING, Phase, Ring
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.services.healing import HANGS
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from cmgr.view import shapes
 
 WIDENED = "its reset waited too long for containers that are not on a faulty chip (reset.widen_after)"
+GOES_ON_ASKING = "mend what is in its way: it is asked again by itself; cmgr isolate lets the ring's other chips go on"
 KEEP_WAITING = 'they are started again after the reset; to wait without an end another time: widen_after = ""'
 
 
@@ -144,6 +145,13 @@ def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
             codes=tuple(dict.fromkeys(f.code for f in faults)), containers=tuple(h.name for h in holds_on(node, ring)),
         )  # fmt: skip
     yield from _in_the_way(node, ring)
+    if _refused_for_long(node, ring):
+        text = f"the driver does not begin the reset of ring {ring.id}"
+        why = f"it was asked {times(ring.refusals)} (reset.refused_after); {ring.reason}"
+        yield Trouble(
+            TroubleKind.REFUSED, f"ring {ring.id}", text, why, GOES_ON_ASKING, ring.refused, ring=ring.id,
+            episode=ring.episode, chips=ring.chips, containers=tuple(h.name for h in holds_on(node, ring)),
+        )  # fmt: skip
     if ring.widened:
         names = tuple(h.name for h in holds_on(node, ring))
         yield Trouble(
@@ -158,6 +166,13 @@ def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
         yield Trouble(
             TroubleKind.SILENT, f"ring {ring.id}", text, why, "cmgr check", ring.silent, ring=ring.id, chips=ring.chips
         )
+
+
+def _refused_for_long(node: Node, ring: Ring) -> bool:
+    """Return whether the driver has begun no reset for so long, by its last answer, which brought it to this phase."""
+    if ring.refused is None or ring.since is None or ring.phase not in (Phase.WAITING, Phase.RESETTING):
+        return False
+    return ring.since - ring.refused >= node.policy.reset.refused_after
 
 
 def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:

@@ -23,10 +23,10 @@ RESCAN_PAUSE = 3.0
 """Seconds between the out-of-band reset and the rescan, as the vendor's own program waits."""
 
 TRIES = 4
-"""How often a reset is ordered at once, as the maker's tools do: a question of any program's to a chip is in its way."""
+"""How often a reset is ordered at once, as the maker's tools do: any program's question to a chip is in its way."""
 
 ASKING_ALL = (Type.A910B, Type.A910A3)
-"""For these the driver asks every chip of the machine who uses it, before it resets any: one that boots says nothing."""
+"""For these the driver asks every chip of the machine who uses it before it resets one; a chip that boots is silent."""
 
 _MEANT: Mapping[int, str] = {
     abi.WRONG_PARAMETER: "some program is just asking a chip of it something",

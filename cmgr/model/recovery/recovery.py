@@ -105,7 +105,7 @@ def _healthy(turn: Turn, ring: Ring) -> None:
     ring = turn.put_ring(
         replace(
             ring, episode=number, began=turn.at, failures=0, not_before=None, theirs=frozenset(), starts={},
-            up=None, blocked=None, widened=False, lost=frozenset(), restarts={}, look=None, refusals=0,
+            up=None, blocked=None, widened=False, lost=frozenset(), restarts={}, look=None, refusals=0, refused=None,
         )
     )  # fmt: skip
     # Notes of this very turn about the ring are the beginning of its story.
@@ -225,7 +225,8 @@ def _lull(turn: Turn, ring: Ring) -> None:
             reason = f"the fault came back {len(lulls)} times in {span(LULL_WINDOW)}: is it gone this time?"
             turn.put_ring(replace(ring, reason=reason, deadline=quiet, look=None))
             return
-    ring = turn.put_ring(replace(ring, lulls=lulls if cured else (*lulls, turn.at), look=None, blocked=None))
+    lulls = lulls if cured else (*lulls, turn.at)
+    ring = turn.put_ring(replace(ring, lulls=lulls, look=None, blocked=None, refusals=0, refused=None))
     turn.enter(ring, Phase.RESUMING, "no handled fault is left")
 
 

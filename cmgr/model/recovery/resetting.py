@@ -83,10 +83,11 @@ def reset_done(turn: Turn, fact: ResetDone) -> None:
         return
     ring = turn.put_ring(replace(ring, reset=None))
     if not fact.refused:
-        ring = turn.put_ring(replace(ring, refusals=0))
+        ring = turn.put_ring(replace(ring, refusals=0, refused=None))
     if fact.refused:
         refusals = ring.refusals + 1
-        ring = turn.put_ring(replace(ring, resets=ring.resets[:-1], refusals=refusals))
+        since = ring.refused or turn.at
+        ring = turn.put_ring(replace(ring, resets=ring.resets[:-1], refusals=refusals, refused=since))
         ring = turn.enter(ring, Phase.WAITING, f"nothing was reset: {fact.error}")
         again = turn.at + backed_off(REFUSED, min(REFUSED_MOST, turn.node.policy.reset.backoff_max), refusals)
         turn.put_ring(replace(ring, refused_until=again, deadline=again))

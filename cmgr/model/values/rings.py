@@ -68,8 +68,8 @@ class Ring:
     Of this life only: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way;
     `look`, since when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`,
     the read-out under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when
-    not every chip answers; `ask_at`, when to ask again; `refusals`, resets in a row that the driver refused;
-    `refused_until`, no look before the next reset is taken until then;
+    not every chip answers; `ask_at`, when to ask again; `refusals`, resets in a row that the driver refused,
+    and `refused`, when the first of them was; `refused_until`, no look before the next reset is taken until then;
     `making`, the order under way to make shares again; `makes`, how many of them there were since the last reset;
     `make_at`, when the next is due.
     """
@@ -102,6 +102,7 @@ class Ring:
     silent: ThisLife[datetime | None] = None
     ask_at: ThisLife[datetime | None] = None
     refusals: ThisLife[int] = 0
+    refused: ThisLife[datetime | None] = None
     making: ThisLife[CommandId | None] = None
     makes: ThisLife[int] = 0
     make_at: ThisLife[datetime | None] = None

@@ -77,6 +77,8 @@ class TroubleKind(StrEnum):
     """Somebody else starts again and again what cmgr must stop."""
     BLOCKED = "blocked", Severity.CRITICAL, "trouble", "CmgrTrouble"
     """A ring waits for a container that cmgr must not stop, and that no person has taken for theirs."""
+    REFUSED = "refused", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """The driver has refused for too long to begin the reset of a ring."""
     WIDENED = "widened", Severity.CRITICAL, "trouble", "CmgrTrouble"
     """The containers of a whole ring are stopped, because the wait for those that no fault concerns was too long."""
     POLICY = "policy", Severity.CRITICAL, "trouble", "CmgrTrouble"

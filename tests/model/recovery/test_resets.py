@@ -6,6 +6,8 @@ from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.view.troubles import troubles
 from tests.model.builders import RESET, RING, SINGLE, Cmgr, container, key, reset_timed_out, seconds
 
 
@@ -147,6 +149,58 @@ def test_a_refused_reset_does_not_count_and_is_tried_again_later_each_time() -> 
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60]
     cmgr.run()
     assert (cmgr.phase(), len(cmgr.ring().resets)) == (Phase.HEALTHY, 1)
+
+
+def refuse(cmgr: Cmgr, error: str, until: float) -> None:
+    """Have the driver refuse every reset for so many seconds."""
+    end = cmgr.now + seconds(until)
+    while cmgr.now < end:
+        cmgr.run_until(Phase.RESETTING)
+        cmgr.answer(ResetRing, error=error, refused=True)
+        cmgr.wait(((cmgr.ring().refused_until or cmgr.now) - cmgr.now).total_seconds(), run=False)
+
+
+def refused(cmgr: Cmgr) -> list[Trouble]:
+    return [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.REFUSED]
+
+
+def test_a_driver_that_refuses_for_long_is_told_of_and_nothing_is_isolated() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    refuse(cmgr, "somebody computes on it", 590)
+    assert refused(cmgr) == []
+    refuse(cmgr, "somebody computes on it", 900)
+    (told,) = refused(cmgr)
+    assert told.text == "the driver does not begin the reset of ring 0"
+    assert told.why.endswith("nothing was reset: somebody computes on it")
+    assert f"it was asked {cmgr.ring().refusals} times" in told.why
+    (episode,) = [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.EPISODE]
+    assert episode.why == "nothing was reset: somebody computes on it"
+    assert (cmgr.node.isolations, cmgr.ring().resets, cmgr.ring().failures) == ({}, (), 0)
+    cmgr.run()
+    assert (cmgr.phase(), refused(cmgr), len(cmgr.ring().resets)) == (Phase.HEALTHY, [], 1)
+
+
+def test_refusals_are_forgotten_when_the_fault_is_gone() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    refuse(cmgr, "somebody computes on it", 700)
+    assert len(refused(cmgr)) == 1
+    cmgr.clears(0)
+    cmgr.run()
+    assert (cmgr.ring().refusals, cmgr.ring().refused, refused(cmgr)) == (0, None, [])
+
+
+def test_a_refusal_between_failures_costs_nothing_and_begins_its_time_anew() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    refuse(cmgr, "it is being reset", 500)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.answer(ResetRing, error="the driver said no")
+    assert (len(cmgr.ring().resets), cmgr.ring().refused) == (1, None)
+    cmgr.wait(11, run=False)
+    refuse(cmgr, "it is being reset", 500)
+    assert (len(cmgr.ring().resets), cmgr.ring().failures, refused(cmgr)) == (1, 1, [])
 
 
 def test_a_resync_does_not_hasten_the_try_after_a_refusal() -> None:
