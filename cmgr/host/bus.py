@@ -124,6 +124,16 @@ def values(properties: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
     return {name: value for name, (_, value) in properties.items()}
 
 
+def object_path(unit: str) -> str:
+    """Return the path of a unit's object: what is no letter or digit is escaped (sd_bus_path_encode(3))."""
+
+    def escaped(at: int, letter: str) -> str:
+        plain = letter.isascii() and (letter.isalpha() or (at > 0 and letter.isdigit()))
+        return letter if plain else "".join(f"_{byte:02x}" for byte in letter.encode())
+
+    return f"{MANAGER}/unit/" + "".join(map(escaped, range(len(unit)), unit))
+
+
 class Signal:
     """A signal: its name, the object that sent it, and what it says."""
 

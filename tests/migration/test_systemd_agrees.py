@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from cmgr.host.bus import Bus
+from cmgr.host.bus import Bus, object_path
 from cmgr.migration.unit_file import Source, environment_line, parsed, percent, words
-from cmgr.runtimes.systemd.unit import object_path
 from tests.support.daemons.systemd import Systemd
 
 UNIT = "container-manager.service"

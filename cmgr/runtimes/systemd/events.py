@@ -6,12 +6,12 @@ The look may come late, though, and systemd has unloaded the unit by then: its l
 from collections.abc import Callable, Iterable
 
 from cmgr.errors import ContainerError
-from cmgr.host.bus import MANAGER, PROPERTIES, Bus, Signal, values
+from cmgr.host.bus import MANAGER, PROPERTIES, Bus, Signal, object_path, values
 from cmgr.model.values.messages.facts import ContainerRemoved, ContainerSeen, RuntimeDown, RuntimeUp
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.following import Follower
 from cmgr.runtimes.systemd.looks import Looks
-from cmgr.runtimes.systemd.unit import NAME, key, object_path
+from cmgr.runtimes.systemd.unit import NAME, key
 
 _RELOADS = f"path='{MANAGER}',member='Reloading'"
 _CHANGES = f"interface='{PROPERTIES}',member='PropertiesChanged',path_namespace='{MANAGER}/unit'"

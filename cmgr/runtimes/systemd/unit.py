@@ -42,16 +42,6 @@ def key(unit: str) -> ContainerKey:
     return ContainerKey(NAME, "", unit)
 
 
-def object_path(unit: str) -> str:
-    """Return the path of a unit's object: what is no letter or digit is escaped (sd_bus_path_encode(3))."""
-
-    def escaped(at: int, letter: str) -> str:
-        plain = letter.isascii() and (letter.isalpha() or (at > 0 and letter.isdigit()))
-        return letter if plain else "".join(f"_{byte:02x}" for byte in letter.encode())
-
-    return "/org/freedesktop/systemd1/unit/" + "".join(map(escaped, range(len(unit)), unit))
-
-
 def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
     """Read what systemd answered of the unit; `wish` is what the configuration says of it."""
     running = told.get("ActiveState") not in _DOWN

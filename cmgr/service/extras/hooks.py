@@ -14,6 +14,7 @@ from dataclasses import field
 from cmgr.config.settings import Config
 from cmgr.errors import ContainerError, ResetRefused, RuntimeDown
 from cmgr.frozen import dataclass, replace
+from cmgr.host.child import run
 from cmgr.model.scope import handled_faults
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.handling.catalog import normal_code
@@ -30,7 +31,6 @@ from cmgr.service.extras.hook_files import (
     BEFORE_STOP,
     HOOKS,
 )
-from cmgr.service.extras.hook_run import run
 from cmgr.service.work.around import Reports
 from cmgr.words import one_line
 

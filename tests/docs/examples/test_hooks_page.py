@@ -12,11 +12,11 @@ import pytest
 from cmgr.cli.app import app_of
 from cmgr.config.around import EVENTS
 from cmgr.config.load import load
+from cmgr.host.child import run
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.extras.alarm_forms import event
 from cmgr.service.extras.alarms import Alarm
 from cmgr.service.extras.hook_files import HOOKS
-from cmgr.service.extras.hook_run import run
 from tests.cli.test_bundle import FILES
 from tests.config.support import written
 from tests.model.builders import T0

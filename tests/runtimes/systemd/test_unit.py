@@ -7,9 +7,10 @@ import pytest
 
 from cmgr.config.settings import Unit
 from cmgr.config.spelling import is_unit
+from cmgr.host.bus import object_path
 from cmgr.model.values.services.containers import Exit
 from cmgr.runtimes.labels import LONGEST_GRACE
-from cmgr.runtimes.systemd.unit import described, object_path
+from cmgr.runtimes.systemd.unit import described
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 MICROSECONDS = int(AT.timestamp() * 10**6)

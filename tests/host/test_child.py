@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.service.extras.hook_run import OUTPUT, Ended, run
+from cmgr.host.child import OUTPUT, Ended, run
 from tests.support.daemons.daemon import is_dead
 from tests.support.waiting import eventually
 
