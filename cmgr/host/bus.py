@@ -26,17 +26,25 @@ _AWAY = ("ServiceUnknown", "NameHasNoOwner", "Disconnected")
 """Errors of the bus by which systemd never got the call: their last word."""
 
 
+class UnitExists(ContainerError):
+    """There is a unit of that name already."""
+
+
 class Bus:
     """A connection, open from the beginning. `what` begins the sentence of an error: "cannot …".
+
+    `files`: open files can be sent over it, as values of type h.
 
     Raises `RuntimeDown` where nobody answers, as every call does that surely never reached systemd.
     """
 
-    def __init__(self, path: str, what: str, seconds: float) -> None:
+    def __init__(self, path: str, what: str, seconds: float, *, files: bool = False) -> None:
         self._what = what
         self._signals: deque[Message] = deque()
         try:
-            self._line: DBusConnection = open_dbus_connection(f"unix:path={path}", auth_timeout=seconds)
+            self._line: DBusConnection = open_dbus_connection(
+                f"unix:path={path}", enable_fds=files, auth_timeout=seconds
+            )
         except (OSError, ValueError, LookupError, DBusErrorResponse) as exc:
             raise RuntimeDown(f"cannot {what}: nobody answers on {path}: {exc}") from exc
         self._line.sock.settimeout(seconds)
@@ -46,6 +54,9 @@ class Bus:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
         self._line.close()
 
     def cut(self) -> None:
@@ -61,11 +72,20 @@ class Bus:
         """Return all properties of an object, as they are at one moment."""
         return values(self._call(DBusAddress(path, _SYSTEMD, PROPERTIES), "GetAll", "s", ("",)))
 
+    def property(self, path: str, interface: str, name: str) -> Any:
+        """Return one property of an object; `interface` without what all of systemd's begin with."""
+        found = self._call(DBusAddress(path, _SYSTEMD, PROPERTIES), "Get", "ss", (f"{_SYSTEMD}.{interface}", name))
+        return found[1]
+
     def listen(self, *rules: str) -> None:
         """Have systemd's signals sent that these rules match."""
         self.ask("Subscribe")
         for rule in rules:
-            self._call(_BUS, "AddMatch", "s", (f"type='signal',sender='{_SYSTEMD}',{rule}",))
+            self.match(rule)
+
+    def match(self, rule: str) -> None:
+        """Have those signals sent that this rule matches and that systemd sends unasked."""
+        self._call(_BUS, "AddMatch", "s", (f"type='signal',sender='{_SYSTEMD}',{rule}",))
 
     def signal(self, seconds: float | None) -> "Signal | None":
         """Wait for the next signal. Return None when none came in time."""
@@ -112,6 +132,8 @@ class Bus:
         text = f"cannot {self._what}: {error.data[0] if error.data else name}".rstrip(".")
         if name in _AWAY or name.startswith("Spawn"):
             return RuntimeDown(text)
+        if name == "UnitExists":
+            return UnitExists(text)
         if name == "NoSuchUnit":
             return ContainerGone(text)
         if name in ("NoReply", "Timeout", "TimedOut", "LimitsExceeded"):

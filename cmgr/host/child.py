@@ -1,115 +1,68 @@
-"""Running one command of an operator: bounded in time and output, and nothing of it left afterwards."""
+"""A program as a child of cmgr's, where systemd has not begun that: a demo, tests, another init."""
 
 import os
-import select
 import signal
 import subprocess
-import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
+from threading import Event
 
-from cmgr.frozen import dataclass
-
-OUTPUT = 4096
-"""So many bytes of what it says are kept, the last ones."""
+from cmgr.host.act import Act, CannotBegin, Ended
+from cmgr.host.output import Memory, Pipe
 
 _LOOK_EVERY = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a command ended. `code`: its exit code, -N for signal N, None when it could not be run or was killed by us.
+class Child:
+    """A run that was just begun. It leads a process group of its own, which is killed when it has ended, too.
 
-    `why`: why there is no code. `output`: the end of what it said, standard error with it.
+    A run that outlives cmgr writes into memory: a pipe that nobody reads any more would end it.
     """
 
-    code: int | None
-    why: str
-    output: str
-    seconds: float
-
-    @property
-    def well(self) -> bool:
-        return self.code == 0
-
-
-def run(path: Path, environment: Mapping[str, str], seconds: float, cut: threading.Event) -> Ended:
-    """Run the file with nothing but this environment, and wait for its end, for so long, or until `cut` is set.
-
-    No shell, directory /, no input. It leads a process group of its own, which is killed when time is up, and when it
-    has ended: what is to live longer has to be given to somebody else. Any thread. Does not raise.
-    """
-    began = time.monotonic()
-    try:
-        process = subprocess.Popen(  # noqa: S603 - an operator's file, checked by `hook_files`, with no arguments
-            [str(path)], env=dict(environment), cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
-    except OSError as error:
-        return Ended(None, f"cannot be run: {error.strerror or error}", "", time.monotonic() - began)
-    assert process.stdout is not None
-    with process.stdout as out:
-        said = _Output(out.fileno())
-        why = _wait(process.pid, said, began + seconds, cut)
-        # It is not reaped yet, so that its number, and that of its group, can be nobody else's.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        code = process.wait()
-        said.take_rest()
-    took = time.monotonic() - began
-    return Ended(None if why else code, why and f"{why} after {took:.1f} s", said.text(), took)
-
-
-def _wait(pid: int, said: "_Output", until: float, cut: threading.Event) -> str:
-    """Wait for the end of the process, and take in what it says. Return why it is waited for no longer."""
-    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-        left = until - time.monotonic()
-        if left <= 0:
-            return "was killed"
-        if cut.is_set():
-            return "was killed because cmgr ends"
-        said.take(min(left, _LOOK_EVERY))
-    return ""
-
-
-class _Output:
-    """The reading end of a pipe, and the last of what came out of it."""
-
-    def __init__(self, file: int) -> None:
-        self._file = file
-        self._open = True
-        self._kept = b""
-        self._more = False
-        os.set_blocking(file, False)
-
-    def take(self, seconds: float) -> None:
-        """Take in what is there; wait for it, and for the end of the pipe, for so long."""
-        if not self._open:
-            # Nobody can write any more, so the process is most likely about to end.
-            time.sleep(min(seconds, 0.005))
-            return
-        waiting = select.poll()
-        waiting.register(self._file, select.POLLIN)
-        if waiting.poll(seconds * 1000):
-            self._read()
-
-    def take_rest(self) -> None:
-        # Bounded: a process that left the group may go on writing for ever.
-        for _ in range(64):
-            if not self._open or not self._read():
-                return
-
-    def _read(self) -> bool:
+    def __init__(self, act: Act, held: int | None = None) -> None:
+        """Raises `CannotBegin`. `held` as `Host.begin` has it."""
+        self._act = act
+        self._began = time.monotonic()
+        self._said: Memory | Pipe
+        if act.seconds is None:
+            self._said = Memory(out := os.memfd_create(act.name))
+        else:
+            file, out = os.pipe()
+            self._said = Pipe(file)
         try:
-            some = os.read(self._file, 65536)
-        except BlockingIOError:
-            return False
-        self._open = bool(some)
-        self._more = self._more or len(self._kept) + len(some) > OUTPUT
-        self._kept = (self._kept + some)[-OUTPUT:]
-        return True
+            self._process = subprocess.Popen(  # noqa: S603 - its caller has looked who may write it
+                act.words, env=dict(act.environment), cwd="/", stdin=subprocess.DEVNULL if held is None else held,
+                stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            self._said.close()
+            raise CannotBegin(f"cannot be run: {error.strerror or error}") from error
+        finally:
+            if act.seconds is not None:
+                os.close(out)
 
-    def text(self) -> str:
-        return ("… " if self._more else "") + self._kept.decode(errors="replace").strip()
+    def wait(self, seconds: float, cut: Event) -> Ended | None:
+        until = time.monotonic() + seconds
+        limit = self._began + self._act.seconds if self._act.seconds is not None else float("inf")
+        # It is not reaped, so that its number, and that of its group, can be nobody else's.
+        while os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            now = time.monotonic()
+            if now >= limit:
+                return self._ended("was killed")
+            if now >= until or cut.is_set():
+                return None
+            self._said.take(min(until - now, limit - now, _LOOK_EVERY))
+        return self._ended("")
+
+    def leave(self) -> Ended:
+        if self._act.seconds is None:
+            return Ended(None, "goes on though cmgr ends", "", time.monotonic() - self._began)
+        return self._ended("was killed because cmgr ends")
+
+    def _ended(self, why: str) -> Ended:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        code = self._process.wait()
+        took, output = time.monotonic() - self._began, self._said.text()
+        self._said.close()
+        return Ended(None if why else code, why and f"{why} after {took:.1f} s", output, took)

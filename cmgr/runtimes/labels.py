@@ -220,7 +220,7 @@ MAKERS_ONLY = frozenset({BEFORE_STOP, UNIT})
 """The labels that count only where the container's maker, and not its image, has given them."""
 
 _NOT_ITS_OWN = (
-    r"(cmgr|cmgr-web|docker|dockerd|containerd|podman|crio|kubelet|dbus|dbus-broker|user@.*|systemd-.*)\.service"
+    r"(cmgr(-.*)?|docker|dockerd|containerd|podman|crio|kubelet|dbus|dbus-broker|user@.*|systemd-.*)\.service"
 )
 
 _NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,62}"

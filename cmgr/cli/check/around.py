@@ -10,6 +10,7 @@ from cmgr import trust
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
 from cmgr.config.settings import Config
 from cmgr.errors import ConfigError
+from cmgr.host.host import obstacle
 from cmgr.service.door.scrapes import PATH, address, bound
 from cmgr.service.extras import hook_files
 
@@ -57,6 +58,18 @@ def _hooks(directory: str) -> Iterator[Finding]:
     for name in hook_files.strangers(directory):
         hint = f"the hooks are {', '.join(hook_files.HOOKS)}, and files in NAME.d"
         yield Finding("hooks", WARNING, f"{directory}/{name} is no hook's name: it is never run", hint)
+
+
+def programs(bus: str, pid: int) -> Finding:
+    """Return how the service of this number runs hooks and makers' tools."""
+    why = obstacle(bus, pid)
+    if not why:
+        return Finding("programs", OK, "hooks and makers' tools run in the host, each as a unit cmgr-….service")
+    text = f"hooks and makers' tools are children of the service, in its sandbox, and end with it: {why}"
+    if not os.path.isdir("/run/systemd/system"):
+        return Finding("programs", OK, text)
+    hint = f"have systemd begin it (systemctl start cmgr), with D-Bus on {bus}"
+    return Finding("programs", WARNING, text, hint)
 
 
 def directories(config: Config) -> Iterator[Finding]:

@@ -61,6 +61,8 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from fleet.findings(config)
     yield from machine.sources(config, None if isinstance(told, CmgrError) else told["service"].get("sources"))
     yield from around.findings(config)
+    if not isinstance(told, CmgrError) and (pid := told["service"]["pid"]) is not None:
+        yield around.programs(config.systemd.bus, pid)
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)
     yield from _in_the_way(rows)

@@ -1,7 +1,8 @@
 """An operator's hooks: which commands run at which step of a recovery, and what follows from how they end.
 
 Rules:
-1. A hook runs at least once for its step. After a crash of cmgr it may run again, and beside one that was left over.
+1. A hook runs at least once for its step. If an earlier life of cmgr has begun it and it still runs, by systemd, that
+   run is waited for, and its answer counts. If it has ended meanwhile it runs again.
 2. Each run is bounded, so that nothing waits for ever; only what the hook's own ring does waits for it at all.
 3. A file that cmgr must not run counts as a hook that says no, where a hook can say no.
 """
@@ -14,7 +15,8 @@ from dataclasses import field
 from cmgr.config.settings import Config
 from cmgr.errors import ContainerError, ResetRefused, RuntimeDown
 from cmgr.frozen import dataclass, replace
-from cmgr.host.child import run
+from cmgr.host.act import Act
+from cmgr.host.host import host_of
 from cmgr.model.scope import handled_faults
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.handling.catalog import normal_code
@@ -42,11 +44,17 @@ _SHOWN = 500
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The step of a ring's episode that a hook is run for."""
+    """The step of a ring's episode that a hook is run for. `about`: which of several, where an episode has several."""
 
     hook: str
     ring: Ring
     words: Mapping[str, str]
+    about: str = ""
+
+    def act(self, file: str) -> str:
+        """Return the name of a run of this file."""
+        which = (self.hook, file if file != self.hook else "", f"ring{self.ring.id}", f"episode{self.ring.episode}")
+        return "-".join(filter(None, ("hook", *which, self.about)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,7 @@ class Hooks:
     def __init__(self, config: Config, node: Callable[[], Node], put: Callable[[Remarked], None]) -> None:
         self._node = node
         self._put = put
+        self._host = host_of(config.systemd.bus)
         self._cut = threading.Event()
         self._lock = threading.Lock()
         self._gates: dict[int, threading.Event] = {}
@@ -93,7 +102,7 @@ class Hooks:
         return self._cut.is_set()
 
     def close(self) -> None:
-        """Kill what runs; nothing is run any more."""
+        """Wait for nothing that runs, or kill it where it is a child; nothing is run any more."""
         self._cut.set()
 
     # The steps.
@@ -171,7 +180,7 @@ class Hooks:
         mine = {"CHIPS": hook_words.numbers(chips), **hook_words.of_containers([(action.key, action.name)])}
         group = container.group if container is not None else ""
         words = {**hook_words.of_ring(node, ring), **mine, "GROUP": group, "REASON": action.reason}
-        why = self.run(Step(BEFORE_START, ring, words))
+        why = self.run(Step(BEFORE_START, ring, words, f"{action.key.runtime}-{action.key.id}"))
         what = f"cannot start container {one_line(action.name)}"
         if self._cut.is_set():
             raise RuntimeDown(f"{what}: cmgr ends")
@@ -200,7 +209,9 @@ class Hooks:
             why = hook_files.objection(path, settings.dir)
             if why:
                 return self._says(step, f"hook {name} is not run: {why}", loud=True)
-            ended = run(path, told, max(0.0, until - time.monotonic()), self._cut)
+            act = Act(step.act(path.name), (str(path),), told, max(0.0, until - time.monotonic()))
+            ended = self._host.run(act, self._cut)
+            name += ", which an earlier life of cmgr began," if ended.found else ""
             if not ended.well:
                 how = ended.why or _how(ended.code)
                 return self._says(step, f"hook {name} {how}{_shown(ended.output)}", loud=True)

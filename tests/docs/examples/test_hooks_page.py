@@ -12,7 +12,8 @@ import pytest
 from cmgr.cli.app import app_of
 from cmgr.config.around import EVENTS
 from cmgr.config.load import load
-from cmgr.host.child import run
+from cmgr.host.act import Act
+from cmgr.host.host import Host
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.extras.alarm_forms import event
 from cmgr.service.extras.alarms import Alarm
@@ -68,7 +69,7 @@ def test_the_hooks_run(tmp_path: Path, name: str, code: str, text: str) -> None:
     script.chmod(0o755)
     told = {"CHIPS": "0 1", "CONTAINERS": "a b", "OUTCOME": "recovered", "EPISODE": "17", "SECONDS": "3.6"}
     environment = {"PATH": os.environ["PATH"], **{f"CMGR_HOOK_{key}": value for key, value in told.items()}}
-    ended = run(script, environment, 30, threading.Event())
+    ended = Host("").run(Act(name, (str(script),), environment, 30.0), threading.Event())
     assert ended.code == int(code), ended.output
     assert (place / "in-service").exists() is (name != "before_stop")
 

@@ -80,17 +80,21 @@ class Systemd(Daemon):
         return done.stdout
 
     def _systemctl(self, *words: str) -> subprocess.CompletedProcess[str]:
-        assert self._process is not None
-        inside = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         # From outside its process has no number there, which systemd's own socket does not bear.
         return subprocess.run(
-            ["nsenter", f"--target={inside[0]}", "--pid", "--mount", "systemctl", "--user", "--no-pager", *words],
+            self.inside("systemctl", "--user", "--no-pager", *words),
             env=self._environment,
             capture_output=True,
             text=True,
             timeout=PATIENCE,
             check=False,
         )
+
+    def inside(self, *words: str) -> list[str]:
+        """Return the words that run these among systemd's own processes, as on a machine that it has started."""
+        assert self._process is not None
+        first = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()[0]
+        return ["nsenter", f"--target={first}", "--pid", "--mount", *words]
 
     def property(self, unit: str, name: str) -> str:
         return self.systemctl("show", "--value", f"--property={name}", unit).strip()

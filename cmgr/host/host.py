@@ -1,0 +1,67 @@
+"""The host, in which makers' tools and an operator's hooks run, apart from cmgr and from its sandbox.
+
+The way is decided once in a life, when the first of them is to run: as units of systemd where that has begun cmgr, else
+as children (a demo, tests, another init). `cmgr check` asks the same question about the service that runs.
+"""
+
+import math
+import os
+from functools import cache
+from threading import Event, Lock
+
+from cmgr.errors import ContainerError, bare, chain
+from cmgr.host.act import Act, Begun, CannotBegin, Ended
+from cmgr.host.child import Child
+
+
+def obstacle(bus: str, pid: int) -> str:
+    """Return why this cmgr runs programs as children of its own; nothing where it runs them as units."""
+    from cmgr.host.bus import Bus  # Not every life runs something.
+
+    try:
+        if os.stat(f"/proc/{pid}").st_uid != 0:
+            return "it is not root's"
+        with Bus(bus, "ask systemd for its unit", 5.0) as line:
+            if line.property(line.ask("GetUnitByPID", "u", pid), "Service", "MainPID") == pid:
+                return ""
+    except (OSError, ContainerError) as error:
+        return f"systemd does not know it: {bare(chain(error), 'ask')}"
+    return "systemd has not begun it"
+
+
+class Host:
+    """Any thread. `obstacle`: what the function of that name says, where that is known already."""
+
+    def __init__(self, bus: str, obstacle: str | None = None) -> None:
+        self._bus = bus
+        self._lock = Lock()
+        self._obstacle = obstacle
+
+    def begin(self, act: Act, held: int | None = None) -> Begun:
+        """Begin it, or find it where it runs already by systemd. Raises `CannotBegin`.
+
+        `held`: an open file that is its input. Whatever is locked by that stays locked as long as the program runs,
+        whatever becomes of cmgr.
+        """
+        with self._lock:
+            if self._obstacle is None:
+                self._obstacle = obstacle(self._bus, os.getpid())
+        if self._obstacle:
+            return Child(act, held)
+        from cmgr.host import transient
+
+        return transient.begin(self._bus, act, held)
+
+    def run(self, act: Act, cut: Event) -> Ended:
+        """Run it, or wait for the one that runs already, until it ends or `cut` is set. Does not raise."""
+        try:
+            begun = self.begin(act)
+        except CannotBegin as error:
+            return Ended(None, error.message, "", 0.0)
+        return begun.wait(math.inf, cut) or begun.leave()
+
+
+@cache
+def host_of(bus: str) -> Host:
+    """Return the host whose systemd answers on this bus, for all who run programs in it."""
+    return Host(bus)
