@@ -19,7 +19,7 @@ from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
-from cmgr.ports import ChipDriver, Diagnosing, Gauge, Runtime
+from cmgr.ports import ChipDriver, Diagnosing, Runtime
 from cmgr.service.extras.redact import redacted
 from cmgr.store.history import NoteRow
 from cmgr.store.reader import open_reader
@@ -60,10 +60,10 @@ def parts(sources: Sources, action: ResetRing, settings: Bundles) -> list[Part]:
         json_part("about.json", _about(action, ring, sources.now())),
         json_part("status.json", view.status(node, own, sources.now())),
         json_part("faults.json", view.faults(node)),
+        json_part("driver.json", _driver(sources.driver, node, ring)),
     ]
     jobs: list[Callable[[], Iterable[Part]]] = [
         lambda: [_timeline(sources.database, ring.episode)],
-        lambda: [json_part("driver.json", _driver(sources.driver, node, ring))],
     ]
     jobs += [
         _of_container(sources, container, settings.log_lines, number)
@@ -110,12 +110,11 @@ def _note(note: NoteRow) -> Json:
 
 
 def _driver(driver: ChipDriver, node: Node, ring: Ring) -> Json:
-    """Return what the last look before the reset has found, moments ago, and what the driver measures."""
-    told: Json = {"driver": driver.name, "chips": [_report(node.reports[c]) for c in ring.chips if c in node.reports]}
-    if isinstance(driver, Gauge):
-        measured = driver.measure(ring.chips)
-        told["measured"] = {str(chip): dict(values) for chip, values in sorted(measured.items())}
-    return told
+    """Return what the last look before the reset has found, moments ago.
+
+    Nothing is measured: a sick chip may take a minute over each gauge, and is not reset while it is asked.
+    """
+    return {"driver": driver.name, "chips": [_report(node.reports[c]) for c in ring.chips if c in node.reports]}
 
 
 def _report(report: ChipReport) -> Json:

@@ -6,7 +6,7 @@ import os
 import stat
 import tarfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +17,9 @@ import pytest
 from cmgr.config.around import Bundles as Settings
 from cmgr.config.sim import Sim
 from cmgr.drivers.sim.driver import SimDriver
+from cmgr.drivers.sim.gauges import MeasuredSim
 from cmgr.errors import ContainerError, ContainerGone
+from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.messages.facts import Remarked
 from cmgr.model.values.node import Node
@@ -128,6 +130,24 @@ def test_a_bundle_has_the_fault_the_story_the_containers_and_the_drivers_read_ou
     assert site.log.warnings == []
 
 
+class Asked(MeasuredSim):
+    """A driver that says when it is asked for anything about chips."""
+
+    def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
+        raise AssertionError("measured")
+
+    def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
+        raise AssertionError("read")
+
+
+def test_no_chip_is_asked_for_anything_right_before_its_reset(site: Site) -> None:
+    sources = Sources(Asked(Sim()), {"docker": site.runtime}, site.folder / NAME, site.node, lambda: site.cmgr.now)
+    Bundles(sources, lambda: SETTINGS, site.remarks.append, site.log).save(site.action)
+    texts = inside(saved(site.folder / "bundles")[-1])
+    assert "missing.txt" not in texts
+    assert "measured" not in json.loads(texts["driver.json"])
+
+
 def test_the_values_of_a_containers_environment_are_not_in_it_and_their_names_are(site: Site) -> None:
     site.runtime.documents["a"] = {
         "Config": {
@@ -156,7 +176,7 @@ def test_one_that_hangs_costs_its_part_and_a_bounded_time(site: Site) -> None:
     texts = site.save()
     assert "containers/02-b.log" in texts
     assert "containers/01-a.log" not in texts
-    assert texts["missing.txt"] == "1 of 4 parts were not there in time\n"
+    assert texts["missing.txt"] == "1 of 3 parts were not there in time\n"
 
 
 def test_without_lines_there_are_no_logs_and_without_keeping_there_is_no_bundle(site: Site) -> None:
