@@ -111,10 +111,10 @@ class Notation:
     group `part` is a part's number, and `chip` its chip. A list with an item of `none` is empty.
     `all_if`: two variables; an image that has the first and not the second asks for every chip where `variable` is not
     set. `mounts`: the directory inside the container where files that are mounted are such items.
-    `node`: the device file of a chip, its number the first group. That is the chip's own number, or, where `file` is
-    given, not always: then the claim is that path with the number. `parts`: how the device files of parts begin; the
-    number of the part follows, and the claim is that file. `majors`: the names that `/proc/devices` has for the driver
-    of those files.
+    `node`: the device file of a chip, its number the first group. That is the number by which lists name it, or, where
+    `file` is given, not always: then the claim is that path with the number. `parts`: how the device files of parts
+    begin; the number of the part follows, and the claim is that file. `majors`: the names that `/proc/devices` has for
+    the driver of those files; their minor numbers are the chips' ids, or with `file` those of the paths.
     `cdi`: the vendors in the names of CDI devices. `requests`: the drivers, and `capabilities`: what else Docker takes
     for this make in a device request; such a request sets `variable` anew at each start.
     `jobs`: how the labels begin with which the maker's own software says what job a container is a member of, and

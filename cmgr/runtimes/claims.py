@@ -1,10 +1,10 @@
 """Which chips a container asks for, read from everything in its definition that can say so.
 
 Pure, but for `majors_here`, `mounted_in`, and what a notation looks up. The same for every runtime and every make of
-chips; how one make is asked for, its `vendor.Notation` says. A claim is what `chips.resolve` takes: a physical id in
-decimal digits, `chips.ALL_CHIPS`, a slot's name, a share (`0:1`), or a serial, uuid, bus id or device file, the share's
-too. An unreadable item becomes a warning that names where it stands; it never hides the other claims and is never taken
-for chip 0.
+chips; how one make is asked for, its `vendor.Notation` says. A claim is what `chips.resolve` takes: a number in decimal
+digits, `chips.BY_ID`, `chips.ALL_CHIPS`, a slot's name, a share (`0:1`), or a serial, uuid, bus id or device file, the
+share's too. An unreadable item becomes a warning that names where it stands; it never hides the other claims and is
+never taken for chip 0.
 """
 
 import posixpath
@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import ALL_CHIPS, SLOT, UNCLEAR
+from cmgr.model.values.chips import ALL_CHIPS, BY_ID, SLOT, UNCLEAR
 from cmgr.vendor import Notation, notations
 
 _MOST = 4096
@@ -32,7 +32,7 @@ _DEVICE = re.compile(r"(?m)^\s*([0-9]{1,4}) (\S+)\s*$")
 
 
 Majors = Mapping[int, str]
-"""The chip drivers' major numbers here; with each the `file` of its notation."""
+"""The chip drivers' major numbers here, and how claims begin that are minor numbers of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +341,7 @@ def from_numbers(numbers: Iterable[tuple[int, int]], majors: Majors) -> Claims:
 
 def chip_majors(table: str) -> Majors:
     """Return the chip drivers' major numbers from the text of `/proc/devices`."""
-    files = {name: notation.file for notation in notations() for name in notation.majors}
+    files = {name: notation.file or BY_ID for notation in notations() for name in notation.majors}
     return {int(major): files[name] for major, name in _DEVICE.findall(table.partition("Block")[0]) if name in files}
 
 

@@ -9,6 +9,8 @@ CREATE TABLE chips (
     serial TEXT DEFAULT '' NOT NULL,
     aliases TEXT DEFAULT '[]' NOT NULL,
     shares TEXT DEFAULT '[]' NOT NULL,
+    number INTEGER,
+    tool_name TEXT DEFAULT '' NOT NULL,
     PRIMARY KEY (id)
 );
 CREATE TABLE commands (

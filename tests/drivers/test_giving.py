@@ -29,6 +29,13 @@ def test_an_npu_keeps_its_number_and_comes_with_what_is_installed_of_its_driver(
     assert ascend.variable(CHIPS) == "ASCEND_VISIBLE_DEVICES=2,5"
 
 
+def test_an_npu_that_is_asked_for_by_another_number_than_its_id_is_given_by_that(tmp_path: Path) -> None:
+    chips = [Chip(ChipId(5), RingId(5), 2, number=2), Chip(ChipId(6), RingId(6), 3, number=3)]
+    paths = [node["path"] for node in ascend.devices(chips, tmp_path)["deviceNodes"]]
+    assert paths == ["/dev/davinci2", "/dev/davinci3"]
+    assert ascend.variable(chips) == "ASCEND_VISIBLE_DEVICES=2,3"
+
+
 def test_a_gpu_is_named_by_its_uuid_and_comes_with_what_is_installed_of_its_driver(tmp_path: Path) -> None:
     for file in ("dev/nvidiactl", "usr/lib/x86_64-linux-gnu/libcuda.so.1", "usr/bin/nvidia-smi"):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmgr.model.values.chips import Chip, ChipId, RingId, listed, resolve, rings_of
+from cmgr.model.values.chips import BY_ID, Chip, ChipId, RingId, listed, resolve, rings_of
 
 CHIPS = {
     ChipId(n): Chip(ChipId(n), RingId(n // 4 * 4), logical=7 - n, bus=f"0000:{n:02x}:00.0", serial=f"S{n}")
@@ -37,6 +37,31 @@ def test_a_slot_means_its_chips_and_one_that_there_is_not_means_none() -> None:
 
 def test_a_claim_is_a_physical_id_not_a_logical_one() -> None:
     assert resolve({"7"}, CHIPS, {})[0] == {7}
+
+
+RENUMBERED = {
+    ChipId(n): Chip(ChipId(n), RingId(n), logical=number, number=number) for number, n in enumerate((2, 3, 5, 6))
+}
+"""Chips that containers ask for by other numbers: 950 in four slots."""
+
+
+@pytest.mark.parametrize(
+    ("claims", "chips"),
+    [
+        ({"2"}, {5}), ({"0", "3"}, {2, 6}), ({f"{BY_ID}2"}, {2}), ({"2", f"{BY_ID}2"}, {2, 5}), ({"2:100"}, {5}),
+        ({"all"}, {2, 3, 5, 6}),
+    ],
+)  # fmt: skip
+def test_where_a_chip_has_another_number_that_is_what_claims_mean(claims: set[str], chips: set[int]) -> None:
+    found, warnings = resolve(claims, RENUMBERED, {})
+    assert (set(found), warnings) == (chips, ())
+
+
+@pytest.mark.parametrize("claim", ["5", "6", f"{BY_ID}0", f"{BY_ID}1", f"{BY_ID}x", BY_ID])
+def test_no_number_is_taken_for_an_id_nor_the_other_way_round(claim: str) -> None:
+    chips, warnings = resolve({claim}, RENUMBERED, {})
+    said = claim.removeprefix(BY_ID)
+    assert (set(chips), warnings) == (set(), (f"asks for chip {said}, which this machine does not have",))
 
 
 def test_chips_without_a_serial_are_not_all_meant_by_an_empty_claim() -> None:

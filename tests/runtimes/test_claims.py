@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmgr.model.values.chips import UNCLEAR
+from cmgr.model.values.chips import BY_ID, UNCLEAR
 from cmgr.runtimes import claims
 from cmgr.runtimes.claims import Claims, Request
 
@@ -270,19 +270,19 @@ def test_a_cdi_name_that_cannot_be_read_is_a_warning(name: str) -> None:
 
 
 def test_device_numbers_are_chips_where_the_major_is_a_chip_driver() -> None:
-    read = claims.from_numbers([(236, 3), (10, 0), (195, 255), (195, 1)], {236: "", 195: "/dev/nvidia"})
-    assert read == Claims(frozenset({"3", "/dev/nvidia1"}))
+    read = claims.from_numbers([(236, 3), (10, 0), (195, 255), (195, 1)], {236: BY_ID, 195: "/dev/nvidia"})
+    assert read == Claims(frozenset({f"{BY_ID}3", "/dev/nvidia1"}))
 
 
 def test_a_rule_for_every_minor_reaches_chips_and_asks_for_none() -> None:
-    read = claims.from_numbers([(236, -1), (10, -1), (-1, -1)], {236: ""})
+    read = claims.from_numbers([(236, -1), (10, -1), (-1, -1)], {236: BY_ID})
     assert read.chips == {UNCLEAR}
     assert len(read.warnings) == 2
 
 
 def test_majors_are_read_from_the_table_of_character_devices() -> None:
     table = "Character devices:\n  1 mem\n 61 devdrv-cdev\n195 nvidia\n236 davinci_x\n\nBlock devices:\n  7 nvidia\n"
-    assert claims.chip_majors(table) == {61: "", 195: "/dev/nvidia"}
+    assert claims.chip_majors(table) == {61: BY_ID, 195: "/dev/nvidia"}
     assert claims.chip_majors("") == {}
 
 

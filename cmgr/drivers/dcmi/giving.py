@@ -24,14 +24,14 @@ def devices(chips: Sequence[Chip], root: Path = Path("/")) -> Edits:
 
     `root`: where the host's files are looked for; what is not installed is left out.
     """
-    nodes = [f"/dev/davinci{chip.id}" for chip in chips]
+    nodes = [f"/dev/davinci{chip.asked_as}" for chip in chips]
     nodes += [node for node in _MANAGERS if (root / node[1:]).exists()]
     mounts = [path for path in _DRIVER if (root / path[1:]).exists()]
     return edits(nodes, mounts)
 
 
 def variable(chips: Sequence[Chip]) -> str:
-    return f"ASCEND_VISIBLE_DEVICES={','.join(str(chip.id) for chip in chips)}"
+    return f"ASCEND_VISIBLE_DEVICES={','.join(str(chip.asked_as) for chip in chips)}"
 
 
 GIVING = Giving("huawei.com/npu", devices, variable, ("ascend-docker-runtime",))

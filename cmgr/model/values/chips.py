@@ -21,6 +21,9 @@ ALL_CHIPS = "all"
 SLOT = "cmgr.io/slot="
 """The claim of a container that asks for the chips of a slot begins so; the slot's name follows."""
 
+BY_ID = "cmgr.io/chip="
+"""The claim of a container that asks for a chip by its physical id begins so, whatever number its maker gives it."""
+
 UNCLEAR = "?"
 """The claim of a container that can reach chips, while nothing in its definition tells which."""
 
@@ -56,7 +59,8 @@ class Chip:
 
     `aliases`: what else a claim may call it, such as device files. `shares`: its parts, in order of their ids: those
     that there are, and those that are to be there again. `pod`: the number of the SuperPod that it is in, and `server`
-    that of its machine there; None where the driver does not tell.
+    that of its machine there; None where the driver does not tell. `number`: the one by which containers ask for it and
+    that its device file has, where that is another than its id. `tool_name`: what the maker's own tool calls it.
     """
 
     id: ChipId
@@ -71,6 +75,13 @@ class Chip:
     shares: tuple[Share, ...] = ()
     pod: ThisLife[int | None] = None
     server: ThisLife[int | None] = None
+    number: int | None = None
+    tool_name: str = ""
+
+    @property
+    def asked_as(self) -> int:
+        """Return the number by which containers ask for it."""
+        return self.id if self.number is None else self.number
 
 
 def with_shares(chip: Chip, found: Iterable[Share]) -> Chip:
@@ -163,8 +174,8 @@ def resolve(
 ) -> tuple[frozenset[ChipId], tuple[str, ...]]:
     """Return the chips that a container's claims mean here, and a warning for each claim that means none.
 
-    A claim is a physical id in decimal digits, `ALL_CHIPS`, `UNCLEAR`, a slot, a chip's serial, bus id or alias, an
-    alias of one of its shares, or the place of a share on a chip (`0:1`).
+    A claim is the number of a chip in decimal digits (`Chip.asked_as`), its id (`BY_ID`), `ALL_CHIPS`, `UNCLEAR`, a
+    slot, a chip's serial, bus id or alias, an alias of one of its shares, or the place of a share on a chip (`0:1`).
     """
     found: set[ChipId] = set()
     warnings = []
@@ -180,15 +191,16 @@ def resolve(
         elif named := _named(claim, chips):
             found.update(named)
         else:
-            warnings.append(f"asks for chip {claim}, which this machine does not have")
+            warnings.append(f"asks for chip {claim.removeprefix(BY_ID)}, which this machine does not have")
     return frozenset(found), tuple(warnings)
 
 
 def _named(claim: str, chips: Mapping[ChipId, Chip]) -> set[ChipId]:
+    by_id, claim = claim.startswith(BY_ID), claim.removeprefix(BY_ID)
     # ASCII digits only: int() would also take "1_0" and other alphabets' digits.
     is_number = re.fullmatch(r"[0-9]{1,4}", claim) is not None
-    if is_number and ChipId(int(claim)) in chips:
-        return {ChipId(int(claim))}
+    if is_number and (named := {c.id for c in chips.values() if (c.id if by_id else c.asked_as) == int(claim)}):
+        return named
     if found := {c.id for c in chips.values() if any(claim in share.aliases for share in c.shares)}:
         return found
     if is_number:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cmgr.errors import ContainerError
-from cmgr.model.values.chips import ALL_CHIPS, UNCLEAR, Chip, listed
+from cmgr.model.values.chips import ALL_CHIPS, BY_ID, UNCLEAR, Chip, listed
 from cmgr.runtimes import claims
 from cmgr.runtimes.documents import Json, items, mapping, text
 from cmgr.vendor import counts, notations
@@ -175,7 +175,7 @@ def _line(line: object, pairs: Pairs) -> object:
 def _other(claim: str, pairs: Pairs) -> str | None:
     """Return what is to stand where this claim stands: the new chip called in the same way; None: nothing."""
     for old, new in pairs:
-        if claim in (str(old.id), old.serial, old.bus, *old.aliases) and claim:
+        if claim in (str(old.asked_as), old.serial, old.bus, *old.aliases) and claim:
             return _called(claim, old, new) if new is not None else None
     return claim
 
@@ -184,7 +184,7 @@ def _called(claim: str, old: Chip, new: Chip) -> str:
     if old == new:
         return claim
     ways: tuple[tuple[str, str], ...] = ((old.serial, new.serial), (old.bus, new.bus))
-    return next((fresh for was, fresh in ways if claim == was and fresh), str(new.id))
+    return next((fresh for was, fresh in ways if claim == was and fresh), str(new.asked_as))
 
 
 def _renumbered(entries: Sequence[object], pairs: Pairs, majors: claims.Majors) -> list[object]:
@@ -199,18 +199,17 @@ def _entry(entry: Json, pairs: Pairs, majors: claims.Majors) -> Json | None:
         return entry
     assert isinstance(major, int)
     file = majors[major]
-    pair = next((p for p in pairs if f"{file}{minor}" in (str(p[0].id), *p[0].aliases)), None)
+    pair = next((p for p in pairs if f"{file}{minor}" in (f"{BY_ID}{p[0].id}", *p[0].aliases)), None)
     if pair is None or pair[1] is None:
         return entry if pair is None else None
-    number = _number(pair[1], file)
     path = text(entry, "path")
-    changes = {"path": _path(path, number)} if path else {}
-    return {**entry, **changes, "minor": number}
+    changes = {"path": _path(path, pair[1])} if path else {}
+    return {**entry, **changes, "minor": _minor(pair[1], file)}
 
 
-def _number(chip: Chip, file: str) -> int:
-    """Return the chip's minor number; `file` as its notation has it."""
-    if not file:
+def _minor(chip: Chip, file: str) -> int:
+    """Return the chip's minor number; `file` as `claims.Majors` has it."""
+    if file == BY_ID:
         return chip.id
     numbers = [alias.removeprefix(file) for alias in chip.aliases if alias.startswith(file)]
     found = next((number for number in numbers if number.isdigit()), None)
@@ -219,9 +218,10 @@ def _number(chip: Chip, file: str) -> int:
     return int(found)
 
 
-def _path(path: str, number: int) -> str:
+def _path(path: str, chip: Chip) -> str:
     """Return the path inside the container: another number where it has one, as the makers' software wants it."""
     for notation in notations():
         if named := notation.node.fullmatch(path):
+            number = _minor(chip, notation.file) if notation.file else chip.asked_as
             return f"{path[: named.start(1)]}{number}{path[named.end(1) :]}"
     return path

@@ -6,6 +6,7 @@ from typing import Any
 
 from cmgr.config.settings import Unit
 from cmgr.frozen import dataclass
+from cmgr.model.values.chips import BY_ID
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.runtimes.labels import LONGEST_GRACE
@@ -50,7 +51,7 @@ def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
     container = Container(
         key=key(name),
         name=name,
-        claims=frozenset(map(str, wish.chips)),
+        claims=frozenset(f"{BY_ID}{chip}" for chip in wish.chips),
         running=running,
         run=run,
         exit=None if running or not run else _exit(told, result),

@@ -1,14 +1,17 @@
 """The names of each chip: by the library, by the maker's tools, and by whoever asks for it."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from cmgr.drivers.dcmi.driver import DcmiDriver
 from cmgr.errors import DriverError
+from cmgr.model.values.chips import ChipId
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import FakeChip, Purpose
+from tests.support.waiting import eventually
 
 Open = Callable[..., DcmiDriver]
 
@@ -45,3 +48,41 @@ def test_a_list_that_is_refused_for_another_reason_is_not_made_up(ascend: Make, 
     machine.answer(0, Purpose.LIST, -8012)
     with pytest.raises(DriverError, match="-8012"):
         opened(machine)
+
+
+@pytest.mark.parametrize(
+    ("chips", "family", "called"),
+    [
+        (hosts.host_910b(2), "one", [(0, 0, "NPU 0 chip 0"), (1, 1, "NPU 1 chip 0")]),
+        (
+            hosts.host_a3(2),
+            "one",
+            [(0, 0, "NPU 0 chip 0"), (1, 1, "NPU 0 chip 1"), (2, 2, "NPU 1 chip 0"), (3, 3, "NPU 1 chip 1")],
+        ),
+        (hosts.host_duo(1), "one", [(0, 0, "NPU 0 chip 0"), (1, 1, "NPU 0 chip 1")]),
+        (hosts.host_950_in_slots(2, 5), "two", [(2, 0, "NPU 0"), (5, 1, "NPU 1")]),
+    ],
+)
+def test_a_chip_says_how_containers_and_the_makers_tool_call_it(
+    ascend: Make, opened: Open, chips: tuple[FakeChip, ...], family: str, called: list[tuple[int, int, str]]
+) -> None:
+    found = opened(ascend(chips, family)).chips()
+    assert [(chip.id, chip.asked_as, chip.tool_name) for chip in found] == called
+
+
+@pytest.mark.parametrize(
+    ("chips", "family", "question"),
+    [
+        (hosts.host_910b(6), "one", "-i 5 -link -g"),
+        (hosts.host_950_in_slots(2, 3, 5, 6), "two", "-g -dev_info -i 2"),
+    ],
+)
+def test_the_tool_for_ports_is_asked_by_the_number_that_it_knows(
+    ascend: Make, opened: Open, tmp_path: Path, chips: tuple[FakeChip, ...], family: str, question: str
+) -> None:
+    tool, asked = tmp_path / "hccn_tool", tmp_path / "asked"
+    tool.write_text(f'#!/bin/sh\necho "$@" >> {asked}\n')
+    tool.chmod(0o755)
+    opened(ascend(chips, family), hccn_tool=str(tool)).measure([ChipId(5)])
+    eventually(lambda: asked.exists() and asked.read_text(), why="it was asked")
+    assert asked.read_text().splitlines()[0] == question

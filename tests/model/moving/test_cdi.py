@@ -37,6 +37,15 @@ def test_each_chip_and_all_that_are_in_use_are_devices() -> None:
     assert chips_in(cmgr)["1"] == ""
 
 
+def test_a_device_has_the_number_by_which_containers_ask_for_its_chip() -> None:
+    cmgr = Cmgr(policy=KEPT, chips=2)
+    known = [replace(chip, number=7 - chip.id) for chip in cmgr.node.chips.values()]
+    cmgr.tell(facts.ChipsListed(tuple(known)))
+    cmgr.tell(facts.IsolateOrdered(ChipId(1), "it smells", "a"))
+    cmgr.run()
+    assert chips_in(cmgr) == {"6": "chip 1 is isolated: it smells", "7": "", "all": ""}
+
+
 def test_there_is_no_device_for_all_where_no_chip_is_left() -> None:
     cmgr = Cmgr(policy=KEPT, chips=1)
     cmgr.tell(facts.IsolateOrdered(ChipId(0), "it smells", "a"))

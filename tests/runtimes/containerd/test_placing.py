@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cmgr.errors import ContainerError
-from cmgr.model.values.chips import ALL_CHIPS, UNCLEAR, Chip, ChipId, RingId
+from cmgr.model.values.chips import ALL_CHIPS, BY_ID, UNCLEAR, Chip, ChipId, RingId
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.claims import majors_here
 from cmgr.runtimes.containerd import looks, placing, start
@@ -20,7 +20,7 @@ from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from tests.runtimes.containerd.world import ContainerdWorld
 from tests.support.daemons.dockerd import OBEYS
 
-ASCEND = {240: ""}
+ASCEND = {240: BY_ID}
 NVIDIA = {195: "/dev/nvidia"}
 
 
@@ -86,6 +86,18 @@ def test_device_files_and_their_rules_follow_under_the_chips_own_numbers() -> No
     rules = moved["linux"]["resources"]["devices"]
     assert [(r.get("major"), r.get("minor")) for r in rules] == [(None, None), (240, 5), (240, 6), (241, 0)]
     assert moved["linux"]["resources"]["memory"] == {"limit": 7}
+
+
+def test_an_npu_is_called_by_its_number_and_has_its_id_as_minor_number() -> None:
+    old, new = (Chip(ChipId(n), RingId(n), number, number=number) for n, number in ((5, 2), (6, 3)))
+    made = spec("ASCEND_VISIBLE_DEVICES=2", devices=[("/dev/davinci2", 240, 5), ("/dev/davinci0", 240, 2)])
+    moved = placed(made, [(old, new)])
+    assert moved["process"]["env"][1:3] == ["ASCEND_VISIBLE_DEVICES=3", "CMGR_CHIPS=6"]
+    files = [(device["path"], device["minor"]) for device in moved["linux"]["devices"]]
+    assert files == [("/dev/davinci3", 6), ("/dev/davinci0", 2)]
+    assert [rule.get("minor") for rule in moved["linux"]["resources"]["devices"]] == [None, 6, 2]
+    unmoved = spec("ASCEND_VISIBLE_DEVICES=5")
+    assert placed(unmoved, [(old, new)])["process"]["env"][1] == "ASCEND_VISIBLE_DEVICES=5", "that is another chip"
 
 
 def test_the_number_of_nvidias_device_file_is_not_the_gpus() -> None:
@@ -168,7 +180,7 @@ def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(7, 7))
     # Nobody can fake /proc/devices.
     for module in (start, looks):
-        monkeypatch.setattr(module, "majors_here", lambda: {**majors_here(), 7: ""})
+        monkeypatch.setattr(module, "majors_here", lambda: {**majors_here(), 7: BY_ID})
     yield path
     os.unlink(path)
 
@@ -183,7 +195,7 @@ def test_a_container_moves_and_comes_back_for_real(world: ContainerdWorld, key: 
     before = _definition(world, key)
     try:
         (known,) = [c for c in runtime.list() if c.key == key]
-        assert (known.claims, known.made_for, known.tied) == (frozenset({"7"}), frozenset(), "")
+        assert (known.claims, known.made_for, known.tied) == (frozenset({"7", f"{BY_ID}7"}), frozenset(), "")
         runtime.place(key, pairs((7, 5)))
         assert _definition(world, key) == before, "it runs"
         runtime.stop(key, timedelta(seconds=5))
@@ -194,8 +206,8 @@ def test_a_container_moves_and_comes_back_for_real(world: ContainerdWorld, key: 
             runtime.start(key, NO_RESTART)
             world.ready(key, said)
             (known,) = [c for c in runtime.list() if c.key == key]
-            assert (known.claims, known.tied) == (frozenset({str(number)}), "")
-            assert known.made_for == (frozenset() if number == 7 else {"7"})
+            assert (known.claims, known.tied) == (frozenset({str(number), f"{BY_ID}{number}"}), "")
+            assert known.made_for == (frozenset() if number == 7 else {"7", f"{BY_ID}7"})
             pid = world.task(key)[0]
             assert f"ASCEND_VISIBLE_DEVICES={number}" in Path(f"/proc/{pid}/environ").read_text().split("\0")
             found = os.stat(f"/proc/{pid}/root{node}").st_rdev

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from cmgr.model.values.chips import UNCLEAR, Chip, ChipId, RingId, Share, resolve
+from cmgr.model.values.chips import BY_ID, UNCLEAR, Chip, ChipId, RingId, Share, resolve
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.runtimes.containerd import record as records
 from cmgr.runtimes.containerd.messages import MESSAGES
 from cmgr.runtimes.containerd.record import Definition
 
-DAVINCI = {236: ""}
+DAVINCI = {236: BY_ID}
 
 
 def read(
@@ -57,9 +57,9 @@ def test_nvidias_variable_counts_where_its_runtime_or_hook_makes_the_container()
 
 def test_devices_are_told_by_type_and_number_and_not_by_their_path_inside() -> None:
     nodes = devices((236, 4), (1, 3), (235, 5)) + devices((236, 6), kind="b")
-    assert read({"linux": {"devices": nodes}}).container.claims == {"4"}
+    assert read({"linux": {"devices": nodes}}).container.claims == {f"{BY_ID}4"}
     rules = [{"allow": True, "type": "c", "major": 236, "minor": 7, "access": "rwm"}]
-    assert read({"linux": {"resources": {"devices": rules}}}).container.claims == {"7"}
+    assert read({"linux": {"resources": {"devices": rules}}}).container.claims == {f"{BY_ID}7"}
 
 
 def test_the_rules_that_every_container_has_ask_for_nothing() -> None:
@@ -99,7 +99,7 @@ def test_vnpus_are_those_that_nerdctl_was_told() -> None:
     # --device /dev/vdavinci100:/dev/davinci100: containerd keeps the number of the file, and not where it lay.
     files = [{"type": "c", "path": "/dev/davinci100", "major": 236, "minor": 100}]
     found = read({"linux": {"devices": files}}, labels)
-    assert found.container.claims == {"100"}
+    assert found.container.claims == {f"{BY_ID}100"}
     vnpu = Share("100", "vir04", aliases=frozenset({"/dev/vdavinci100", "0:100", "100"}))
     chips = {ChipId(n): Chip(ChipId(n), RingId(n), n, shares=(vnpu,) if n == 0 else ()) for n in range(2)}
     meant, warnings = resolve(found.container.claims, chips, {})

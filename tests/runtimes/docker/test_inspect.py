@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmgr.errors import ContainerError
-from cmgr.model.values.chips import UNCLEAR
+from cmgr.model.values.chips import BY_ID, UNCLEAR
 from cmgr.model.values.services.containers import UNHEALTHY, Container, Exit, Heal
 from cmgr.runtimes.docker.inspect import described, moment, restart_policy
 from cmgr.runtimes.documents import signal_number
 from cmgr.runtimes.labels import LONGEST_GRACE
 
-MAJORS = {236: ""}
+MAJORS = {236: BY_ID}
 INSPECTED: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "inspected.json").read_text())
 
 
@@ -169,7 +169,7 @@ def test_one_whose_label_says_that_it_uses_no_chip_asks_for_none(which: str) -> 
 
 def test_device_rules_are_read() -> None:
     container = read("rules")
-    assert container.claims == {"4", UNCLEAR}
+    assert container.claims == {f"{BY_ID}4", UNCLEAR}
     assert len(container.warnings) == 2
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from cmgr.config.settings import Unit
 from cmgr.errors import ContainerError, RuntimeDown
+from cmgr.model.values.chips import BY_ID
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages.facts import ContainerSeen, RuntimeUp
 from cmgr.model.values.services.containers import NO_RESTART, Container
@@ -35,7 +36,7 @@ def test_a_unit_has_what_the_configuration_wishes_and_its_own_grace(systemd: Sys
     world.define("graced.service", (0, 3), TimeoutStopSec="33")
     runtime = SystemdRuntime(systemd.socket, (Unit("graced.service", (0, 3), Strategy.RING, 5),))
     (unit,) = runtime.list()
-    assert (unit.claims, unit.strategy, unit.order) == (frozenset({"0", "3"}), Strategy.RING, 5)
+    assert (unit.claims, unit.strategy, unit.order) == (frozenset({f"{BY_ID}0", f"{BY_ID}3"}), Strategy.RING, 5)
     assert (unit.grace, unit.running, unit.run, unit.exit) == (timedelta(seconds=33), False, "", None)
 
 

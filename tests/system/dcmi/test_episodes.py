@@ -64,6 +64,24 @@ def test_single_recover_stops_one_alone_where_rings_are_single(
     checks.each_was_stopped_once(containers, ["c5"])
 
 
+def test_a_950_is_asked_for_by_its_logical_id_and_no_container_of_another_chip_is_stopped(
+    furnish: Furnish, containers: Containers
+) -> None:
+    appliance = furnish(hosts.host_950_in_slots(2, 3, 5, 6), family="two")
+    service, machine = appliance.service, appliance.machine
+    four = tuple(Spec(f"c{number}", str(number)) for number in range(4))
+    containers.run(*four)
+    for number in range(4):
+        machine.process(number, containers.pid(f"c{number}"))
+    service.start()
+    told = {c["name"]: c["chips"] for c in service.status()["containers"]}
+    assert told == {"c0": [2], "c1": [3], "c2": [5], "c3": [6]}
+    machine.fault(2, NOW)
+    recovered(service)
+    assert [r.chip for r in machine.resets] == [2]
+    checks.each_was_stopped_once(containers, ["c2"])
+
+
 def test_single_recover_on_a_ring_of_eight_waits_for_the_mates(furnish: Furnish, containers: Containers) -> None:
     appliance = furnish(hosts.host_910b(8), {"strategy": "singleRecover"})
     service, machine = appliance.service, appliance.machine

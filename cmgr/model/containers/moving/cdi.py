@@ -37,7 +37,8 @@ def _of_slot(node: Node, slot: Slot) -> Spec:
 
 def of_chips(node: Node) -> Spec:
     """Return the file that has a device for each chip, and one for all that are in use."""
-    each = tuple(Device(str(chip), (node.chips[chip],), _refusal(node, chip)) for chip in sorted(node.chips))
+    chips = sorted(node.chips.values(), key=lambda chip: chip.asked_as)
+    each = tuple(Device(str(chip.asked_as), (chip,), _refusal(node, chip.id)) for chip in chips)
     healthy = tuple(chip for device in each if not device.refusal for chip in device.chips)
     return Spec(EVERY_CHIP, (*each, Device(ALL_CHIPS, healthy)) if healthy else each)
 
