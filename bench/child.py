@@ -27,7 +27,6 @@ from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.ports import ChipDriver, DriverFact, Halt, Injector, Runtime, RuntimeFact
 from cmgr.service.listening import Listening, listen
-from cmgr.vendor import OpenUnits
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
@@ -122,8 +121,8 @@ def main() -> int:
     def note(call: Call) -> None:
         os.write(pipe, call.written())
 
-    def opened(config: Config, units: OpenUnits) -> ChipDriver:
-        chips = open_driver(config, units)
+    def opened(config: Config, waiting: Callable[[float], None]) -> ChipDriver:
+        chips = open_driver(config, waiting)
         timed = TimedDriver(chips, note)
         if isinstance(chips, SimDriver):
             threading.Thread(target=_weather, args=(chips, timed, note), name="weather", daemon=True).start()

@@ -28,7 +28,7 @@ from cmgr.model.values.messages.facts import (
 )
 from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.node import Node
-from cmgr.model.values.ranks import Device, Server
+from cmgr.model.values.ranks import Device
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 
 DriverFact = FaultReported | ReadNeeded | ChipsListed | Remarked | MachineTold
@@ -159,16 +159,13 @@ class Gauge(Protocol):
 
 @runtime_checkable
 class Ranking(Protocol):
-    """A driver whose chips find one another in a collective by a table that somebody has to write."""
+    """A driver that can say how its chips reach one another, for the table that a collective needs of them."""
 
     def devices(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Device | DriverError]:
         """Return for each of these chips how the others reach it, or why that is not known.
 
         Any thread. Blocks up to 3 s. Safe to repeat. Does not raise.
         """
-
-    def rank_table(self, servers: Sequence[Server]) -> Mapping[str, object]:
-        """Return that table of these machines; ranks go on from one to the next. JSON can hold it. Does not block."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.messages.commands import FaultSaid
+from cmgr.model.values.ranks import Server
 from cmgr.ports import Runtime
 
 _DRIVERS = Path(__file__).parent / "drivers"
@@ -78,7 +79,9 @@ class Vendor:
     looked for, `stopped` takes it and returns the units of systemd that are stopped for each reset, those of the
     setting stop_units.
     `told_too` takes the configuration, the node, and what is measured of each chip, and returns what is told by the
-    names of the make's own exporter beside cmgr's, if the configuration wishes that. `give_back` takes the
+    names of the make's own exporter beside cmgr's, if the configuration wishes that. `rank_table` returns the table by
+    which the chips of these machines find one another in a collective, ranks going on from one machine to the next, as
+    JSON can hold it; None: they need none. `give_back` takes the
     configuration and how units are reached, gives back what resets had taken away when the service was killed, and
     yields what came of that; the service does not run. All find their own table in `Config.drivers`.
     """
@@ -93,6 +96,7 @@ class Vendor:
     places: Callable[[Any], Iterable[Place]]
     stopped: Callable[[Any], tuple[str, ...]] = lambda _: ()
     told_too: Callable[[Any, Any, Mapping[Any, Mapping[str, float | str]]], Iterable[Told]] = lambda *_: ()
+    rank_table: Callable[[Sequence[Server]], Mapping[str, object]] | None = None
     give_back: Callable[[Any, OpenUnits], Iterable[Given]] = lambda *_: ()
 
 
@@ -183,6 +187,11 @@ class Giving:
 def vendors() -> tuple[Vendor, ...]:
     """Return every make of chips that this cmgr has a driver for, by name."""
     return tuple(module.VENDOR for module in _modules("vendor"))
+
+
+def rank_table(driver: str) -> Callable[[Sequence[Server]], Mapping[str, object]] | None:
+    """Return how the rank table of the driver of this name is made. See `Vendor.rank_table`."""
+    return next((vendor.rank_table for vendor in vendors() if vendor.name == driver), None)
 
 
 def told_too(config: Any, node: Any, measured: Mapping[Any, Mapping[str, float | str]]) -> Iterator[Told]:

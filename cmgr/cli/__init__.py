@@ -42,6 +42,10 @@ def _without_typer(args: Sequence[str]) -> int | None:
         from cmgr.cli.source import Asked
 
         return status(Asked(**given))
+    if args[:2] == ["chips", "--serve"]:
+        from cmgr.service.driving import drive
+
+        return drive(args[3] if args[2:3] == ["--connect"] and len(args) == 4 else None)
     if args[:1] == ["run"] and (given := _simple(args[1:], {})) is not None:
         from pathlib import Path
 

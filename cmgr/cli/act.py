@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Annotated
 
+from cmgr import again
 from cmgr.cli import source
 from cmgr.cli.options import Common
 from cmgr.cli.source import misused
@@ -106,9 +106,7 @@ def _looked(options: RunOptions) -> shapes.Check:
 
     paths = {"--config": options.config, "--state-dir": options.state_dir, "--socket": options.socket}
     given = [word for name, path in paths.items() if path is not None for word in (name, str(path))]
-    # As this very program was called, which is not the same in a package and out of it.
-    own = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
-    command = [sys.executable, *own, "check", "--json", *given]
+    command = [*again.program(), "check", "--json", *given]
     try:
         ended = subprocess.run(command, capture_output=True, check=False, timeout=CHECK_SECONDS)  # noqa: S603
         found: shapes.Check = json.loads(ended.stdout)

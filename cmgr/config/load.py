@@ -11,7 +11,7 @@ from typing import Any
 from cmgr import trust
 from cmgr.config.engine import contradictions as of_fleet
 from cmgr.config.kinds import Many, Rows
-from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings
+from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, settings, values
 from cmgr.config.settings import Config, DrillSettings
 from cmgr.config.sim import Sim
 from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted
@@ -75,11 +75,27 @@ def load(path: str | None, *, environ: Mapping[str, str], overrides: Mapping[str
         *_from_environment(environ, known.values()),
         *_from_flags(overrides, known),
     ]
-    values, wrong = _values(said)
+    found, wrong = _values(said)
     mistakes += wrong
     if mistakes:
         raise _refused(mistakes, hint)
-    return _whole(build(values))
+    return _whole(build(found))
+
+
+def written(config: Config) -> str:
+    """Return the settings that are not as by default as a file has them; lists of tables are left out."""
+    known, default, given = settings(), values(Config()), values(config)
+    changed = (key for key in given if given[key] != default[key] and not isinstance(known[key].kind, Rows))
+    return "".join(f"{key} = {known[key].kind.show(given[key])}\n" for key in changed)
+
+
+def read_back(text: str) -> Config:
+    """Return the configuration of which this was written. Raises `ConfigError`."""
+    source = "what was written"
+    found, mistakes = _values(_from_file(parse_toml(text, source), sections(), source))
+    if mistakes:
+        raise _refused(mistakes)
+    return build(found)
 
 
 def _whole(config: Config) -> Config:

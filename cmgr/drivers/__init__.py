@@ -1,5 +1,6 @@
 """The chips: one driver for each make, and one for simulated chips."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cmgr.errors import DriverError, DriverMissing, chain
@@ -8,17 +9,38 @@ from cmgr.vendor import OpenUnits, Vendor, vendors
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
-    from cmgr.drivers.pretending import RealDriver
 
 
-def open_driver(config: "Config", units: OpenUnits | None = None) -> ChipDriver:
-    """Return the driver that the configuration names. Raises `DriverMissing` or `DriverError`.
+def open_driver(config: "Config", waiting: Callable[[float], None] = lambda _: None) -> ChipDriver:
+    """Return the driver that the configuration names, for real chips a program that drives them.
+
+    It waits until the maker's library has begun, for as long as that takes, and calls `waiting` with the seconds so
+    far. Raises `DriverMissing` or `DriverError`.
+    """
+    if config.driver == "sim":
+        return open_here(config)
+    # Each driver is imported only where it is used.
+    from cmgr.config.load import written
+    from cmgr.drivers.program.driver import Pace, ProgramDriver
+    from cmgr.drivers.program.launch import launcher
+
+    beat = min(Pace().beat, config.sweep.total_seconds())
+    driver = ProgramDriver(launcher(config), written(config), Pace(beat), waiting)
+    if not config.allow_injection:
+        return driver
+    from cmgr.drivers.pretending import PretendingDriver
+
+    return PretendingDriver(driver)
+
+
+def open_here(config: "Config", units: OpenUnits | None = None) -> ChipDriver:
+    """Return the driver in this very process. Raises `DriverMissing` or `DriverError`.
 
     `units`: how units of systemd are reached that keep chips from a reset; None for whoever resets none.
 
     `auto` takes only real chips: simulated ones would look like a machine that is well.
     """
-    # Each driver is imported only where it is used: its libraries are not there everywhere.
+    # Their libraries are not there everywhere.
     if config.driver == "sim":
         from cmgr.drivers.sim.driver import SimDriver
         from cmgr.drivers.sim.gauges import MeasuredSim
@@ -26,11 +48,11 @@ def open_driver(config: "Config", units: OpenUnits | None = None) -> ChipDriver:
         return (MeasuredSim if config.sim.measured else SimDriver)(config.sim, config.sweep)
     if config.driver != "auto":
         (named,) = (vendor for vendor in vendors() if vendor.name == config.driver)
-        return _open_real(named, config, units)
+        return _real(named, config, units)
     refusals, hints = [], []
     for vendor in vendors():
         try:
-            return _open_real(vendor, config, units)
+            return _real(vendor, config, units)
         except DriverError as error:
             refusals.append(f"{vendor.name}: {chain(error)}")
             hints.append(error.hint)
@@ -39,11 +61,6 @@ def open_driver(config: "Config", units: OpenUnits | None = None) -> ChipDriver:
     raise DriverMissing(f"cannot find a chip driver ({why})", hint="; ".join(dict.fromkeys(h for h in hints if h)))
 
 
-def _open_real(vendor: Vendor, config: "Config", units: OpenUnits | None) -> ChipDriver:
-    """Return the driver, one that can pretend faults where the configuration allows that."""
-    real: RealDriver = vendor.open(config, units)
-    if not config.allow_injection:
-        return real
-    from cmgr.drivers.pretending import PretendingDriver
-
-    return PretendingDriver(real)
+def _real(vendor: Vendor, config: "Config", units: OpenUnits | None) -> ChipDriver:
+    found: ChipDriver = vendor.open(config, units)
+    return found

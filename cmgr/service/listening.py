@@ -9,12 +9,14 @@ from typing import NamedTuple
 from cmgr import drivers
 from cmgr.config.settings import Config
 from cmgr.ports import ChipDriver
-from cmgr.runtimes import open_units
 from cmgr.service.door.claim import claim, refuse_if_live
 from cmgr.service.inbox import Inbox
+from cmgr.service.systemd import Notifier
 from cmgr.service.timing.clock import SteadyClock
 from cmgr.store import files
-from cmgr.vendor import OpenUnits
+
+EXTENDS = 30.0
+"""So many seconds more systemd waits for the service to be ready, each time that it is told."""
 
 
 class Listening(NamedTuple):
@@ -26,7 +28,7 @@ class Listening(NamedTuple):
     right: files.Lock
 
 
-Open = Callable[[Config, OpenUnits], ChipDriver]
+Open = Callable[[Config, Callable[[float], None]], ChipDriver]
 
 
 def listen(config: Config, stack: ExitStack, opened: Open | None = None) -> Listening:
@@ -42,7 +44,15 @@ def listen(config: Config, stack: ExitStack, opened: Open | None = None) -> List
     stack.callback(right.release)
     clock = SteadyClock()
     inbox = Inbox(clock)
-    driver = (opened or drivers.open_driver)(config, partial(open_units, config))
+    driver = (opened or drivers.open_driver)(config, partial(_say_waiting, Notifier()))
     stack.callback(driver.close)
     driver.watch(inbox.put)
     return Listening(clock, inbox, driver, right)
+
+
+def _say_waiting(notifier: Notifier, seconds: float) -> None:
+    """Tell systemd that the service still starts: a library may take ten minutes to begin where a chip is dead."""
+    notifier.tell(
+        f"EXTEND_TIMEOUT_USEC={int(EXTENDS * 1e6)}",
+        f"STATUS=starting: the library of the chips has not begun for {seconds:.0f} s",
+    )

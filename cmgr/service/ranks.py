@@ -11,6 +11,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.node import Node
 from cmgr.model.values.ranks import Device, Part, Server
 from cmgr.ports import ChipDriver, Ranking
+from cmgr.vendor import rank_table
 from cmgr.view.groups import ranks, size
 from cmgr.view.ranks import joined, part, parts, shared, why_not
 
@@ -34,7 +35,7 @@ class Ranks:
 
     def told(self) -> tuple[Part, ...]:
         """Return the parts that the other appliances are told. Blocks up to 3 s, and rarely; does not raise."""
-        if not isinstance(self._driver, Ranking):
+        if rank_table(self._driver.name) is None or not isinstance(self._driver, Ranking):
             return ()
         node = self._node()
         chips = sorted({chip for each in shared(node).values() for chip in each})
@@ -43,10 +44,11 @@ class Ranks:
     def table(self, name: str) -> Mapping[str, object]:
         """Return the whole table of the group. Blocks up to 9 s. Raises `CmgrError`."""
         what = f"cannot make the rank table of group {name}"
-        if not isinstance(self._driver, Ranking):
+        table = rank_table(self._driver.name)
+        if table is None or not isinstance(self._driver, Ranking):
             raise CmgrError(f"{what}: chips of {self._driver.name} need none")
         try:
-            return self._driver.rank_table(self._servers(self._driver, name))
+            return table(self._servers(self._driver, name))
         except CmgrError as error:
             raise CmgrError(f"{what}: {error.message}", hint=error.hint) from error
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from cmgr.drivers import libraries
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller, Hangs
-from cmgr.drivers.dcmi import ranktable, vdevices
+from cmgr.drivers.dcmi import vdevices
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import gauges as dcmi_gauges
 from cmgr.drivers.dcmi.library import read as dcmi_read
@@ -29,7 +28,7 @@ from cmgr.drivers.resets import Resets, of_one_ring
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share, listed
 from cmgr.model.values.messages.facts import FaultReported
-from cmgr.model.values.ranks import Device, Server
+from cmgr.model.values.ranks import Device
 from cmgr.ports import Doubt, DriverFact
 
 NETWORK_SECONDS = 0.3
@@ -221,9 +220,6 @@ class DcmiDriver:
             except DriverError as error:
                 found[chip] = error
         return found
-
-    def rank_table(self, servers: Sequence[Server]) -> Mapping[str, Any]:
-        return ranktable.table(servers)
 
     def _device(self, chip: ChipId, until: float) -> Device:
         known, seconds = self._machine.find(chip), min(self._seconds, until - time.monotonic())

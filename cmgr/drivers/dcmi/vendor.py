@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cmgr.drivers.dcmi import ranktable
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.vendor import OpenUnits, Place, Told, Vendor
 
@@ -45,4 +46,5 @@ VENDOR = Vendor(
     open=_open,
     places=_places,
     told_too=_told_too,
+    rank_table=ranktable.table,
 )

@@ -33,7 +33,10 @@ class Nvml:
         ),
     ] = ()
     kernel_log: Annotated[
-        str, Meta("Where the kernel tells of Xids that the library does not tell; empty: nowhere.", form=Form.PATH)
+        str,
+        Meta(
+            "Where the kernel tells of Xids that the library does not tell; empty: nowhere.", form=Form.PATH, empty=True
+        ),
     ] = "/dev/kmsg"
     call_timeout: Annotated[
         timedelta, Meta("How long one GPU may take over an answer before it counts as silent.", within=("100ms", "5s"))

@@ -1,0 +1,146 @@
+"""Starting a program that drives chips: as a unit of systemd in the host, or as a child of this process.
+
+Makers' drivers judge by the mount namespace who asks them, and want files that the sandbox of the service closes. So a
+service that systemd runs has systemd start the program: a `cmgr-chips@` unit, which has no sandbox of that kind and
+connects to a socket of the service's. Elsewhere the program is a child, with its end of a connection as its standard
+input and output.
+"""
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cmgr import again
+from cmgr.drivers.program.link import Link
+from cmgr.errors import CmgrError, DriverError
+
+if TYPE_CHECKING:
+    from cmgr.config.settings import Config
+
+SERVE = ("chips", "--serve")
+"""The command that is such a program."""
+
+RUN, SOCKET = "/run/cmgr", "chips.sock"
+"""Where the service listens for units: cmgr-chips@.service names it, too."""
+
+CONNECTS = 60.0
+"""So many seconds a unit may take until it has connected."""
+
+ENDS = 2.0
+"""So many seconds a program may take to end after its connection has, before it is said that it has not."""
+
+_CREDENTIALS = "3i"
+
+
+def launcher(config: "Config") -> Callable[[], Link]:
+    """Return how programs are started here."""
+    if "INVOCATION_ID" in os.environ and Path("/run/systemd/system").is_dir():
+        return Units(Path(os.environ.get("RUNTIME_DIRECTORY", RUN)) / SOCKET, config.systemd.bus).launch
+    return child
+
+
+def child(command: Sequence[str] = ()) -> Link:
+    """Start a child; `command`: another program than this one. Raises `DriverError`."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - this program once more
+                command or [*again.program(), *SERVE],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise DriverError(f"cannot start the program that drives the chips: {error.strerror}") from error
+    return Link(ours, process.kill, lambda: _how_it_ended(process))
+
+
+def _how_it_ended(process: "subprocess.Popen[bytes]") -> str:
+    try:
+        code = process.wait(ENDS)
+    except subprocess.TimeoutExpired:
+        return "it has closed its connection"
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+class Units:
+    """The socket at `path`, and systemd at `bus`. `launch` on one thread at a time."""
+
+    def __init__(self, path: Path, bus: str) -> None:
+        self._path = path
+        self._bus = bus
+        self._numbers = count(1)
+        self._listener: socket.socket | None = None
+
+    def launch(self) -> Link:
+        """Start a unit, and return the connection that it makes. Raises `DriverError`."""
+        name = f"cmgr-chips@{os.getpid()}-{next(self._numbers)}.service"
+        try:
+            listener = self._listening()
+            self._ask("StartUnit", "ss", name, "replace")
+            line = self._accepted(listener, name)
+        except (OSError, CmgrError) as error:
+            self._end(name)
+            raise DriverError(
+                f"cannot start {name}, which drives the chips: {error}", hint=f"journalctl -u {name}"
+            ) from error
+        return Link(line, lambda: self._end(name), lambda: f"see journalctl -u {name}")
+
+    def _listening(self) -> socket.socket:
+        if self._listener is None:
+            with suppress(FileNotFoundError):
+                self._path.unlink()
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            before = os.umask(0o177)
+            try:
+                listener.bind(str(self._path))
+            finally:
+                os.umask(before)
+            listener.listen(1)
+            listener.settimeout(1.0)
+            self._listener = listener
+        return self._listener
+
+    def _accepted(self, listener: socket.socket, name: str) -> socket.socket:
+        until = time.monotonic() + CONNECTS
+        while time.monotonic() < until:
+            try:
+                line, _ = listener.accept()
+            except TimeoutError:
+                if (state := self._state(name)) in ("failed", "inactive"):
+                    raise DriverError(f"it is {state}") from None
+                continue
+            uid = struct.unpack(
+                _CREDENTIALS, line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(_CREDENTIALS))
+            )[1]
+            if uid in (0, os.geteuid()):
+                line.settimeout(None)
+                return line
+            line.close()
+        raise DriverError(f"it has not connected within {CONNECTS:g} s")
+
+    def _state(self, name: str) -> str:
+        path = self._ask("LoadUnit", "s", name)
+        from cmgr.host.bus import Bus
+
+        with Bus(self._bus, f"ask for {name}", 5.0) as bus:
+            return str(bus.properties(path)["ActiveState"])
+
+    def _end(self, name: str) -> None:
+        with suppress(CmgrError):
+            self._ask("KillUnit", "ssi", name, "all", int(signal.SIGKILL))
+
+    def _ask(self, method: str, signature: str, *values: object) -> str:
+        from cmgr.host.bus import Bus  # Not needed where there is no systemd.
+
+        with Bus(self._bus, "speak with systemd", 5.0) as bus:
+            return str(bus.ask(method, signature, *values))

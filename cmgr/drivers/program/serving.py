@@ -1,0 +1,177 @@
+"""The program's side: a driver of this process, asked over a connection by the service.
+
+It ends with the connection, but leaves no reset that is under way: the process goes on until that has returned.
+"""
+
+import json
+import os
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from cmgr.config.load import read_back
+from cmgr.config.settings import Config
+from cmgr.drivers.program import wire
+from cmgr.errors import CmgrError, DriverError
+from cmgr.model.values.chips import ChipId, Share, rings_of
+from cmgr.model.values.messages.facts import ReadNeeded
+from cmgr.ports import Ailing, ChipDriver, Describing, Dividing, DriverFact, Gauge, Ranking, Renewable
+
+MOST_TOLD = 20_000
+"""So many facts wait for a service that does not read. Beyond that they are lost, and all chips are to be read."""
+
+AT_ONCE = 24
+"""So many requests are served at once: more than any driver takes, so that nobody waits behind a reset."""
+
+Request = Mapping[str, Any]
+
+
+class Server:
+    """`opened` opens the driver, with the configuration that the service sends."""
+
+    def __init__(self, line: socket.socket, opened: Callable[[Config], ChipDriver]) -> None:
+        self._line = line
+        self._opened = opened
+        self._driver: ChipDriver | None = None
+        self._outgoing: deque[bytes] = deque()
+        self._changed = threading.Condition()
+        self._lost = False
+        self._resets = 0
+        self._does: Mapping[str, Callable[[Request], Any]] = {
+            "begin": self._begin, "describe": self._describe, "watch": self._watch, "read": self._read,
+            "processes": self._processes, "reset": self._reset, "measure": self._measure, "devices": self._devices,
+            "make_shares": self._make_shares, "state": self._state,
+        }  # fmt: skip
+
+    def run(self) -> None:
+        """Serve until the other side closes the connection, or is gone. The process is to end then."""
+        threading.Thread(target=self._send, name="tell", daemon=True).start()
+        pool = ThreadPoolExecutor(AT_ONCE, "serve")
+        try:
+            with self._line.makefile("rb") as lines:
+                while line := lines.readline(wire.MOST):
+                    pool.submit(self._serve, json.loads(line))
+        except OSError:
+            pass  # As if it had been closed.
+        with self._changed:
+            self._changed.wait_for(lambda: not self._resets)
+
+    def _serve(self, request: Request) -> None:
+        said: dict[str, Any]
+        try:
+            said = {"result": self._does[request["do"]](request)}
+        except DriverError as error:
+            said = {"error": wire.failure(error)}
+        except CmgrError as error:
+            said = {"error": wire.failure(DriverError(error.message, hint=error.hint))}
+        except Exception as error:  # Whoever waits for the answer has to have one.
+            said = {
+                "error": {"kind": "failed", "text": f"cannot {request.get('do')}: this is a bug in cmgr: {error!r}"}
+            }
+        with self._changed:
+            self._outgoing.append(wire.line({"id": request["id"], **said}))
+            self._changed.notify_all()
+
+    def _tell(self, fact: DriverFact) -> None:
+        line = wire.told(fact)
+        with self._changed:
+            if len(self._outgoing) < MOST_TOLD:
+                self._outgoing.append(line)
+                self._changed.notify_all()
+            else:
+                self._lost = True
+
+    def _send(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._outgoing)
+                lines, lost = b"".join(self._outgoing), self._lost
+                self._outgoing.clear()
+                self._lost = False
+            if lost and self._driver is not None:
+                rings = rings_of(self._driver.chips()).values()
+                lines += b"".join(wire.told(ReadNeeded(chips[0])) for chips in rings)
+            try:
+                self._line.sendall(lines)
+            except OSError:
+                return  # The reader of requests notices, too.
+
+    def _begin(self, request: Request) -> Any:
+        if request["version"] != wire.VERSION:
+            text = f"this program speaks version {wire.VERSION}, and the service version {request['version']}"
+            raise DriverError(f"cannot drive the chips: {text}", hint="restart cmgr: it was updated while it ran")
+        self._driver = self._opened(read_back(request["settings"]))
+        return self._describe(request)
+
+    @property
+    def _drives(self) -> ChipDriver:
+        if self._driver is None:
+            raise DriverError("cannot drive the chips: nothing has begun")
+        return self._driver
+
+    def _describe(self, _request: Request) -> Any:
+        driver = self._drives
+        text, doubts = (driver.describe(), driver.doubts()) if isinstance(driver, Describing) else ("", ())
+        obstacle = driver.share_obstacle() if isinstance(driver, Dividing) else "this driver makes no shares"
+        return {
+            "version": wire.VERSION,
+            "name": driver.name,
+            "concurrency": driver.concurrency,
+            "pid": os.getpid(),
+            "chips": wire.plain(driver.chips()),
+            "text": text,
+            "doubts": wire.plain(doubts),
+            "share_obstacle": obstacle,
+        }
+
+    def _watch(self, _request: Request) -> Any:
+        self._drives.watch(self._tell)
+
+    def _read(self, request: Request) -> Any:
+        return wire.plain(self._drives.read(_chips(request["chips"])))
+
+    def _processes(self, request: Request) -> Any:
+        reports = self._drives.read(_chips(request["chips"]))
+        return [{"chip": each.chip, "processes": wire.plain(each.processes), "error": each.error} for each in reports]
+
+    def _reset(self, request: Request) -> Any:
+        with self._changed:
+            self._resets += 1
+        try:
+            codes = wire.value(frozenset[str], request["codes"])
+            self._drives.reset(_chips(request["chips"]), _chips(request["faulty"]), codes)
+        finally:
+            with self._changed:
+                self._resets -= 1
+                self._changed.notify_all()
+
+    def _measure(self, request: Request) -> Any:
+        driver = self._drives
+        return wire.plain(driver.measure(_chips(request["chips"]))) if isinstance(driver, Gauge) else {}
+
+    def _devices(self, request: Request) -> Any:
+        driver = self._drives
+        found = driver.devices(_chips(request["chips"])) if isinstance(driver, Ranking) else {}
+        return {
+            str(chip): {"error": wire.failure(each)} if isinstance(each, DriverError) else wire.plain(each)
+            for chip, each in found.items()
+        }
+
+    def _make_shares(self, request: Request) -> Any:
+        driver = self._drives
+        if isinstance(driver, Dividing):
+            shares = request["shares"].items()
+            driver.make_shares({ChipId(int(chip)): wire.value(tuple[Share, ...], each) for chip, each in shares})
+
+    def _state(self, _request: Request) -> Any:
+        driver: object = self._driver
+        troubles = driver.trouble() if isinstance(driver, Ailing) else ()
+        return {"troubles": list(troubles), "stale": driver.stale() if isinstance(driver, Renewable) else ""}
+
+
+def _chips(raw: Any) -> tuple[ChipId, ...]:
+    found: tuple[ChipId, ...] = wire.value(tuple[ChipId, ...], raw)
+    return found

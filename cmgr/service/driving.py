@@ -1,0 +1,44 @@
+"""The process that drives chips: `cmgr chips --serve`, which the service starts and nobody else."""
+
+import faulthandler
+import os
+import socket
+import stat
+import sys
+from functools import partial
+
+from cmgr.errors import CmgrError
+from cmgr.listener import reached
+
+CONNECTS = 10.0
+
+
+def drive(connect: str | None) -> int:
+    """Serve the service at this socket, or the one on standard input, until that is gone."""
+    line = _line(connect)
+    os.umask(0o027)
+    # Whatever a library prints goes where errors go: into the journal.
+    os.dup2(2, 1)
+    sys.setswitchinterval(0.0005)
+    faulthandler.enable()
+    from cmgr.drivers import open_here
+    from cmgr.drivers.program.serving import Server
+    from cmgr.runtimes import open_units
+
+    Server(line, lambda config: open_here(config, partial(open_units, config))).run()
+    return 0
+
+
+def _line(connect: str | None) -> socket.socket:
+    if connect is not None:
+        try:
+            line = reached(connect, CONNECTS)
+        except OSError as error:
+            raise CmgrError(
+                f"cannot drive chips: the service does not listen on {connect}: {error.strerror}"
+            ) from error
+        line.settimeout(None)
+        return line
+    if not stat.S_ISSOCK(os.fstat(0).st_mode):
+        raise CmgrError("cannot drive chips: the service alone starts this", hint="systemctl start cmgr")
+    return socket.socket(fileno=os.dup(0))

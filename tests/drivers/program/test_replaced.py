@@ -1,0 +1,213 @@
+"""A program that drives chips ends, hangs, grows stale or says nonsense: another serves, and nothing is lost."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from cmgr.drivers.program.driver import Pace, ProgramDriver
+from cmgr.drivers.program.launch import child
+from cmgr.drivers.program.link import Link
+from cmgr.errors import DriverError
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.messages.facts import ChipsListed, Remarked
+from tests.drivers.contract import Told
+from tests.support.waiting import eventually
+
+PROGRAM = Path(__file__).parents[2] / "fakes/program.py"
+QUICK = Pace(beat=0.02, first=0.02)
+
+
+class Programs:
+    """Starts programs in a folder, and knows them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.links: list[Link] = []
+        self.pids: list[int] = []
+        (folder / "chips").write_text("2")
+
+    def launch(self) -> Link:
+        before = children()
+        self.links.append(child([sys.executable, str(PROGRAM), str(self.folder)]))
+        self.pids += sorted(children() - before)
+        return self.links[-1]
+
+    def put(self, name: str, text: str | bytes = "") -> None:
+        # As a whole or not at all: the program may read it at any moment.
+        (self.folder / f"{name}.new").write_bytes(text.encode() if isinstance(text, str) else text)
+        (self.folder / f"{name}.new").rename(self.folder / name)
+
+    @property
+    def begun(self) -> int:
+        return len((self.folder / "begun").read_text().splitlines())
+
+
+def children() -> set[int]:
+    found: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # The thread has ended.
+            found |= set(map(int, (task / "children").read_text().split()))
+    return found
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Programs:
+    return Programs(tmp_path)
+
+
+@pytest.fixture
+def opened(programs: Programs) -> Iterator[Callable[[], ProgramDriver]]:
+    made: list[ProgramDriver] = []
+
+    def make() -> ProgramDriver:
+        made.append(ProgramDriver(programs.launch, "", QUICK))
+        return made[-1]
+
+    yield make
+    for driver in made:
+        driver.close()
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+def test_one_that_is_killed_has_a_successor_and_every_ring_is_read(
+    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+) -> None:
+    driver = opened()
+    driver.watch(told)
+    os.kill(programs.pids[0], signal.SIGKILL)
+    told.asks(ChipId(0), 1)
+    (remark,) = [fact for fact in told.facts if isinstance(fact, Remarked)]
+    assert "killed by SIGKILL" in remark.text
+    assert remark.loud
+    assert [report.error for report in driver.read([ChipId(0), ChipId(1)])] == ["", ""]
+    eventually(lambda: driver.trouble() == ())
+
+
+def test_a_reset_during_which_it_is_killed_is_one_of_which_nobody_can_tell_how_it_went(
+    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+) -> None:
+    driver = opened()
+    driver.watch(told)
+    programs.put("resetting")
+    with ThreadPoolExecutor(1) as pool:
+        reset = pool.submit(driver.reset, [ChipId(0), ChipId(1)], [ChipId(0)], frozenset({"80E24E00"}))
+        eventually(lambda: not driver.read([ChipId(0)])[0].booted, why="a chip in a reset is not booted")
+        os.kill(programs.pids[0], signal.SIGKILL)
+        with pytest.raises(DriverError, match=r"cannot tell how the reset of chips 0-1 went"):
+            reset.result()
+    told.asks(ChipId(0), 1)
+    assert driver.read([ChipId(0)])[0].booted
+    assert not (programs.folder / "reset").exists()
+
+
+def test_one_that_is_stale_serves_until_its_successor_does(
+    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+) -> None:
+    programs.put("chips", "1")
+    driver = opened()
+    driver.watch(told)
+    programs.put("chips", "2")
+    programs.put("slow")
+    programs.put("stale", "the library began without a card")
+    eventually(lambda: programs.begun == 2, why="a successor begins")
+    assert [report.error for report in driver.read([ChipId(0)])] == [""]
+    assert programs.begun == 2
+    (programs.folder / "stale").unlink()
+    (programs.folder / "slow").unlink()
+    eventually(lambda: len(driver.chips()) == 2)
+    told.asks(ChipId(0), 1)
+    (listed,) = [fact for fact in told.facts if isinstance(fact, ChipsListed)]
+    assert listed.chips == driver.chips()
+    eventually(lambda: children().isdisjoint(programs.pids[:1]), why="the first one has ended")
+
+
+def test_one_that_is_stale_is_not_replaced_while_it_resets(
+    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+) -> None:
+    driver = opened()
+    driver.watch(told)
+    programs.put("resetting")
+    with ThreadPoolExecutor(1) as pool:
+        reset = pool.submit(driver.reset, [ChipId(0), ChipId(1)], [ChipId(0)], frozenset[str]())
+        eventually(lambda: not driver.read([ChipId(0)])[0].booted)
+        (programs.folder / "resetting").unlink()
+        reset.result()
+    assert (programs.folder / "reset").read_text() == "done"
+    programs.put("stale", "its thread has ended")
+    eventually(lambda: programs.begun >= 2)
+
+
+def test_a_chip_that_only_its_predecessor_knew_has_not_booted(
+    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+) -> None:
+    driver = opened()
+    driver.watch(told)
+    programs.put("chips", "1")
+    os.kill(programs.pids[0], signal.SIGKILL)
+    told.asks(ChipId(0), 1)
+    first, second = driver.read([ChipId(0), ChipId(1)])
+    assert (first.booted, first.error) == (True, "")
+    assert (second.booted, second.error) == (False, "")
+    assert [chip.id for chip in driver.chips()] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"hello\n", b"[1]\n", b"{}\n", b'{"tell": "weather"}\n', b'{"tell": "fault", "chip": true}\n', b"\xff\n"],
+)
+def test_one_that_says_what_nobody_understands_has_a_successor(
+    programs: Programs, opened: Callable[[], ProgramDriver], told: Told, said: bytes
+) -> None:
+    driver = opened()
+    driver.watch(told)
+    programs.put("odd", said)
+    (report,) = driver.read([ChipId(0)])
+    assert report.error
+    (programs.folder / "odd").unlink()
+    told.asks(ChipId(0), 1)
+    assert driver.read([ChipId(0)])[0].error == ""
+
+
+def test_a_successor_that_cannot_begin_is_a_trouble_until_one_does(
+    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+) -> None:
+    driver = opened()
+    driver.watch(told)
+    programs.put("chips", "none")
+    os.kill(programs.pids[0], signal.SIGKILL)
+    eventually(driver.trouble)
+    assert "does not serve" in driver.trouble()[0]
+    assert driver.read([ChipId(0)])[0].error
+    programs.put("chips", "2")
+    told.asks(ChipId(0), 1)
+    eventually(lambda: driver.trouble() == ())
+
+
+def test_opening_waits_as_long_as_the_library_takes_and_says_so(programs: Programs) -> None:
+    programs.put("slow")
+    waited: list[float] = []
+
+    def waiting(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 2:
+            (programs.folder / "slow").unlink()
+
+    driver = ProgramDriver(programs.launch, "", QUICK, waiting)
+    assert len(waited) >= 2
+    assert waited == sorted(waited)
+    driver.close()
+
+
+def test_one_that_cannot_be_started_is_an_error() -> None:
+    with pytest.raises(DriverError, match="cannot start the program that drives the chips: No such file"):
+        child(["/nowhere/program"])

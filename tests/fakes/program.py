@@ -1,0 +1,54 @@
+"""A program that drives two chips by the words of `docs/dcmi.md`, in as few lines as a reader could copy.
+
+`python program.py FOLDER`: it serves on its standard input and output. The folder plays the hardware: `chips` has the
+number of chips that it lists, `stale`, `hang` and `odd` say what it does wrong where they are there, `begun` grows by a
+line with each one that begins, and what stands in `tell` when it is to watch is told.
+"""
+
+import json
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+folder, line = Path(sys.argv[1]), socket.socket(fileno=0)
+
+
+def chips() -> list[dict[str, Any]]:
+    return [{"id": n, "ring": 0, "logical": n} for n in range(int((folder / "chips").read_text()))]
+
+
+def answer(request: dict[str, Any], listed: list[dict[str, Any]]) -> Any:
+    if request["do"] == "begin":
+        with (folder / "begun").open("a") as begun:
+            begun.write(f"{request['version']}\n")
+        if (folder / "slow").exists():
+            while (folder / "slow").exists():
+                time.sleep(0.02)
+        return {"name": "fake", "concurrency": 2, "chips": listed, "text": "", "doubts": [], "share_obstacle": ""}
+    if request["do"] == "read":
+        return [{"chip": chip} for chip in request["chips"]]
+    if request["do"] == "state":
+        stale = folder / "stale"
+        return {"troubles": [], "stale": stale.read_text() if stale.exists() else ""}
+    if request["do"] == "reset":
+        while (folder / "resetting").exists():
+            time.sleep(0.02)
+        (folder / "reset").write_text("done")
+    return None
+
+
+def main() -> None:
+    listed = chips()
+    for said in line.makefile("rb"):
+        request = json.loads(said)
+        if (folder / "odd").exists() and request["do"] == "read":
+            line.sendall((folder / "odd").read_bytes())
+            continue
+        result = answer(request, listed)
+        line.sendall(json.dumps({"id": request["id"], "result": result}).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()
