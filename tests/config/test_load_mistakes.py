@@ -121,5 +121,5 @@ def test_a_file_that_the_parser_chokes_on_is_refused(file: Path, text: str) -> N
 
 
 def test_settings_that_a_former_version_had_keep_no_service_from_starting(file: Path) -> None:
-    path = written(file, '[log]\nmax_size = "1G"\nmax_age = "30d"\nmax_files = 180\n')
-    assert load(path, environ={"CMGR_LOG_MAX_SIZE": "1G"}) == load(None, environ={})
+    path = written(file, '[log]\nmax_size = "1G"\nmax_age = "30d"\nmax_files = 180\n[dcmi]\nsubscribe = "1s"\n')
+    assert load(path, environ={"CMGR_LOG_MAX_SIZE": "1G", "CMGR_DCMI_SUBSCRIBE": "1s"}) == load(None, environ={})

@@ -351,7 +351,6 @@ class Ascend:
         self.settings: Mapping[str, Setting] = {
             "driver": "dcmi",
             "dcmi.library": str(self._machine.library),
-            "dcmi.subscribe": "50ms",
             "dcmi.poll": "100ms",
         }
 

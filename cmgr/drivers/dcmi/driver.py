@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from cmgr.drivers import libraries
-from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller, Hangs
+from cmgr.drivers.caller import MEASURE_SECONDS, READ_SECONDS, Caller, Hangs
 from cmgr.drivers.dcmi import vdevices
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import gauges as dcmi_gauges
@@ -57,12 +57,12 @@ class DcmiDriver:
         self._resets = Resets(settings.settle.total_seconds())
         path = libraries.find(libraries.Where(WANTED, settings.library))
         check_host()
+        # However long that takes: it may be ten minutes for each chip that does not answer.
+        self._library = Library(path)
         self._caller = Caller("libdcmi")
-        self._library = self._caller.call("the library", BEGIN * self._seconds, lambda: Library(path))
         self._machine = Machine(self._library, self._caller, self._seconds)
         pace = Pace(
             self._seconds,
-            settings.subscribe.total_seconds(),
             settings.poll.total_seconds(),
             sweep.total_seconds(),
             relist.total_seconds(),
@@ -244,7 +244,7 @@ class DcmiDriver:
         return (*self._machine.troubles, *((mute,) if unasked else ()), *self._watch.trouble())
 
     def stale(self) -> str:
-        return self._machine.without()
+        return self._machine.without() or self._watch.stale()
 
     def close(self) -> None:
         self._optics.close()

@@ -27,9 +27,6 @@ class Dcmi:
         timedelta,
         Meta("How long after the call that resets a chip its boot status is not believed.", within=("0s", "10m")),
     ] = NO_TIME
-    subscribe: Annotated[
-        timedelta, Meta("The wait between the first tries to hear of faults.", within=("10ms", "1m"))
-    ] = timedelta(seconds=1)
     hccn_tool: Annotated[
         str,
         Meta(

@@ -4,22 +4,24 @@ Rules:
 1. The library's callback copies a few numbers and tells them. It never raises and never waits.
 2. Whatever could not be told as it was (a bug, an odd event, a gap before the subscription) becomes a `ReadNeeded`.
 3. Events are hints: every chip is asked for its codes again and again, and read when they are others than before.
-4. Never alive but deaf: without a subscription that is done more often, the driver says so, and subscribing goes on.
+4. Never alive but deaf: without a subscription that is done more often, and the driver says so. One process subscribes
+   once: when that was refused, or the library's thread has ended, only another process can hear of faults.
 """
 
 import ctypes
 import threading
 import time
 from collections.abc import Callable, Set
+from pathlib import Path
 from typing import Any
 
 from cmgr.drivers.caller import Caller
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import read as dcmi_read
-from cmgr.drivers.dcmi.library.calls import Library
+from cmgr.drivers.dcmi.library.calls import Library, Refused
 from cmgr.drivers.dcmi.machine import STRANGER, Machine, owner_of
-from cmgr.drivers.looks import Looks, Silence
-from cmgr.errors import CmgrError, DriverError, chain
+from cmgr.drivers.looks import APART, Looks, Silence
+from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
@@ -27,9 +29,8 @@ from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNee
 from cmgr.ports import DriverFact
 from cmgr.words import counted
 
-TRIES = 3
-RETRY_MOST = 300.0
-"""Seconds between tries to subscribe, once there were many."""
+TELLER = "fault_event_sub"
+"""The name of the library's thread that calls back (the maker's driver of 2026-07)."""
 
 MOST_STRANGERS = 64
 
@@ -38,11 +39,10 @@ _ASSERTIONS = {abi.CLEARED: Assertion.CLEARED, abi.OCCURRED: Assertion.OCCURRED,
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """In seconds: one call; between tries to subscribe; between sweeps over all chips, when the driver tells of no
-    faults (`poll`) and when it does; between looks for new chips."""
+    """In seconds: one call; between sweeps over all chips, when the driver tells of no faults (`poll`) and when it
+    does; between looks for new chips."""
 
     call: float
-    retry: float
     poll: float
     sweep: float
     relist: float
@@ -64,10 +64,13 @@ class Watch:
         self._closed = False
         self._thread: threading.Thread | None = None
         self._subscribed = False
-        self._refusal = ""
+        self._unsupported = False
+        self._deaf = ""
+        self._before: Set[str] = set()
+        self._tellers: Set[str] = set()
+        self._serial = 0
         self._listless = ""
-        self._tries = 0
-        self._retry_at = self._sweep_at = 0.0
+        self._sweep_at = self._read_at = 0.0
         self._looks = Looks(pace.relist)
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._strangers: set[int] = set()
@@ -78,7 +81,7 @@ class Watch:
         self.lost = 0
 
     def start(self, tell: Callable[[DriverFact], None]) -> None:
-        """Subscribe, or begin to try; then keep at it on a thread. Raises `DriverError` the second time."""
+        """Subscribe, and keep at it on a thread. Raises `DriverError` the second time."""
         if self._thread is not None or self._closed:
             raise DriverError("cannot watch the chips: they are watched already, or closed")
         self._tell = tell
@@ -98,9 +101,9 @@ class Watch:
     def trouble(self) -> tuple[str, ...]:
         """Return why faults are not told as they should be."""
         told = []
-        if self._refusal and not self._subscribed:
+        if self._deaf and not self._unsupported:
             every = f"chips are polled every {self._pace.poll:g} s instead, and faults that come and go are missed"
-            told.append(f"the driver tells of no faults ({self._refusal}): {every}")
+            told.append(f"the driver tells of no faults ({self._deaf}): {every}")
         if self._listless:
             told.append(f"the chips cannot be listed, so new ones are not noticed: {self._listless}")
         if missed := self.lost - self._made_good:
@@ -108,6 +111,10 @@ class Watch:
                 f"{counted(missed, 'fault event')} could not be taken in, and not every chip has been read since"
             )
         return tuple(told)
+
+    def stale(self) -> str:
+        """Return why only another process could be told of faults; nothing while this one is, or none could."""
+        return f"the driver tells of no faults ({self._deaf})" if self._deaf and not self._unsupported else ""
 
     def has_read(self, chip: ChipId, lost: int) -> None:
         """A chip has told all its faults when it was asked, and so many events had been `lost` when that began."""
@@ -142,41 +149,61 @@ class Watch:
 
     def _wait(self, now: float) -> float:
         due = min(self._looks.at, self._sweep_at)
-        return max(0.01, (due if self._subscribed else min(due, self._retry_at)) - now)
+        return max(0.01, (min(due, self._read_at) if self._unread else due) - now)
 
     def _step(self, now: float) -> None:
-        if not self._subscribed and now >= self._retry_at:
-            self._subscribe()
         if now >= self._sweep_at:
+            self._listen_for_teller()
             self._sweep()
             self._sweep_at = time.monotonic() + self._apart()
         if now >= self._looks.at:
             self._looks.begin(time.monotonic())
             self._relist()
-        if self._unread:
-            self._unread = False
+        if self._unread and now >= self._read_at:
+            # In a storm each event may be the first after a gap.
+            self._unread, self._read_at = False, now + APART
             self._read_all()
 
     def _apart(self) -> float:
         """Return the seconds between two sweeps."""
-        deaf = not self._subscribed and self._tries >= TRIES
-        return min(self._pace.poll, self._pace.sweep) if deaf else self._pace.sweep
+        return self._pace.sweep if self._subscribed else min(self._pace.poll, self._pace.sweep)
 
     def _subscribe(self) -> None:
+        """Subscribe, the one time that the library allows. A call that was given up counts when it comes back."""
+
+        def subscribe() -> None:
+            try:
+                self._library.subscribe(self._on_event)
+            except Refused as refused:
+                self._unsupported = refused.unsupported
+                self._is_deaf(refused.message)
+            else:
+                self._hears()
+
+        self._before = _tellers()
         try:
-            self._caller.call("subscribing", self._pace.call, lambda: self._library.subscribe(self._on_event))
-        except CmgrError as error:
-            self._tries += 1
-            self._refusal = chain(error)
-            late = max(0, self._tries - TRIES)
-            now = time.monotonic()
-            self._retry_at = now + min(RETRY_MOST, self._pace.retry * 2**late)
-            self._sweep_at = min(self._sweep_at, now + self._apart())
-        else:
-            self._subscribed = True
-            # Nobody was told of what came between the last read-out and now.
-            self._unread = True
-            self._nudged.set()
+            self._caller.call("subscribing", self._pace.call, subscribe)
+        except DriverError as error:
+            if not self._subscribed:
+                self._is_deaf(error.message)
+
+    def _hears(self) -> None:
+        """The library calls back. Nobody was told of what came between the last read-out and now."""
+        self._subscribed, self._deaf = True, ""
+        self._read_soon()
+
+    def _is_deaf(self, why: str) -> None:
+        self._subscribed, self._deaf = False, why
+        self._sweep_at = min(self._sweep_at, time.monotonic() + self._apart())
+        self._nudged.set()
+
+    def _listen_for_teller(self) -> None:
+        """Note when the library's thread has ended: nobody says so. Where it has another name, nobody can tell."""
+        if self._subscribed:
+            alive = _tellers()
+            self._tellers = self._tellers or alive - self._before
+            if self._tellers and self._tellers.isdisjoint(alive):
+                self._is_deaf("its thread for that has ended")
 
     def _read_all(self) -> None:
         for chip in self._machine.one_of_each_ring():
@@ -223,6 +250,8 @@ class Watch:
         if self._closed:
             return
         try:
+            if not self._subscribed:
+                self._hears()
             self._take(pointer.contents)
         except BaseException:
             self.lost += 1
@@ -230,6 +259,7 @@ class Watch:
 
     def _take(self, event: abi.Event) -> None:
         dms = event.u.dms
+        self._count(dms.notify_serial_num)
         chip = self._machine.physical(dms.deviceid)
         assertion = _ASSERTIONS.get(dms.assertion)
         if event.type != abi.FAULT_EVENT or assertion is None:
@@ -244,6 +274,13 @@ class Watch:
         code = f"{dms.event_id:08X}"
         module = _module(dms)
         self._tell(FaultReported(chip, code, assertion, module, dms.severity))
+
+    def _count(self, serial: int) -> None:
+        """Have everything read after a gap: the kernel overwrites the oldest event that was not fetched, in silence."""
+        missed = serial - self._serial - 1
+        if self._serial and missed > 0:
+            self._read_soon()
+        self._serial = serial
 
     def _stranger(self, logical: int) -> ChipId | None:
         """Return a number that is no chip's, and look for new chips; None when there were many such already."""
@@ -261,6 +298,18 @@ class Watch:
     def _say(self, fact: DriverFact) -> None:
         if not self._closed:
             self._tell(fact)
+
+
+def _tellers() -> Set[str]:
+    """Return the ids of this process's threads that have the name of the library's."""
+    return {task.name for task in Path("/proc/self/task").glob("*") if _read(task / "comm") == TELLER}
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""  # It has ended.
 
 
 def _module(dms: abi.FaultEvent) -> str:

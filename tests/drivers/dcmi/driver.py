@@ -21,7 +21,7 @@ def open_dcmi(machine: Standin, relist: timedelta = HOUR, *, sweep: timedelta = 
     `severities`: where the driver's list of them is.
     """
     severities = Path(str(changes.pop("severities", NOWHERE)))
-    often = {"poll": timedelta(milliseconds=20), "subscribe": timedelta(milliseconds=20)}
-    values = {"library": str(machine.library), "call_timeout": timedelta(seconds=PATIENCE), **often, **changes}
+    often = {"poll": timedelta(milliseconds=20), "call_timeout": timedelta(seconds=PATIENCE)}
+    values = {"library": str(machine.library), **often, **changes}
     settings = Dcmi(**values)  # type: ignore[arg-type]  # as the settings have it
     return DcmiDriver(settings, sweep, relist, pause=lambda _: None, severities=severities)

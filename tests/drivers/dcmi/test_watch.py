@@ -166,44 +166,6 @@ def test_a_storm_is_told_event_by_event_from_the_librarys_thread(machine: Standi
     assert len({f.code for f in told.facts if isinstance(f, FaultReported)}) == 300
 
 
-def test_a_refused_subscription_is_tried_again(machine: Standin, opened: Open) -> None:
-    machine.set("refuse_subscriptions", 2)
-    driver, told = opened(machine), Told()
-    driver.watch(told)
-    eventually(lambda: machine.get("subscriptions") == 1)
-    machine.fault(1, CODE)
-    told.has(ChipId(1), Assertion.OCCURRED)
-    # The library counts a subscription before the watch has heard that it was taken.
-    eventually(lambda: driver.trouble() == ())
-
-
-def test_without_a_subscription_chips_are_polled_and_it_is_said(machine: Standin, opened: Open) -> None:
-    machine.set("refuse_subscriptions", ALWAYS)
-    driver, told = opened(machine), Told()
-    driver.watch(told)
-    (trouble,) = eventually(driver.trouble)
-    assert "the driver tells of no faults" in trouble
-    assert "-8012 (not ready)" in trouble
-    assert "polled every 0.02 s" in trouble
-    machine.fault(4, CODE)
-    eventually(lambda: reads(told) == [4])
-    machine.clear(4, CODE)
-    eventually(lambda: reads(told) == [4, 4])
-
-
-def test_polling_ends_when_the_subscription_comes_after_all(machine: Standin, opened: Open) -> None:
-    machine.set("refuse_subscriptions", 5)
-    driver, told = opened(machine), Told()
-    driver.watch(told)
-    eventually(driver.trouble)
-    eventually(lambda: machine.get("subscriptions") == 1)
-    eventually(lambda: driver.trouble() == ())
-    # A change that nobody heard of in between is read.
-    eventually(lambda: 7 in reads(told) or len(reads(told)) == 1)
-    machine.fault(4, CODE)
-    told.has(ChipId(4), Assertion.OCCURRED)
-
-
 def test_a_chip_that_falls_silent_is_noticed_by_polling_once(machine: Standin, opened: Open) -> None:
     machine.set("refuse_subscriptions", ALWAYS)
     driver, told = opened(machine), Told()
@@ -256,7 +218,7 @@ def test_the_callback_outlives_the_driver(machine: Standin, opened: Open) -> Non
     driver.close()
     del driver
     gc.collect()
-    other, told = opened(machine), Told()
+    other, told = opened(machine.another_process()), Told()
     machine.fault(0, CODE)
     other.watch(told)
     machine.fault(1, CODE)

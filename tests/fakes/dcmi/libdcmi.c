@@ -27,7 +27,7 @@
 #define CHIPS 64
 #define FAULTS 128
 #define PROCESSES 32
-#define EVENTS 4096
+#define EVENTS 256 /* DMS_MAX_EVENT_NUM: what the kernel keeps for a subscriber (dms_event_converge.h 48). */
 #define RESETS 256
 #define VDEVICES 16
 #define VDEVICE_COMMANDS 52
@@ -72,6 +72,7 @@ struct chip {
 
 struct told {
     uint32_t code;
+    int32_t serial;
     uint16_t chip;
     uint8_t module[4], severity, assertion;
 };
@@ -84,6 +85,8 @@ struct world {
     pthread_mutex_t lock;
     uint32_t bell;
     int32_t ready, chips, reset_ms, boot_ms, boot_by_hand, fail_resets, fail_with, refuse_subscriptions, subscriptions;
+    int32_t tellers_end; /* Changed: the threads that tell of events end. */
+    int32_t init_ms;
     int32_t lose, twice, channel, finished, mortal, calls, resets, storm_chip, storm_left, storm_rate, storm_distinct, storm_at;
     int32_t old_counters; /* HCCS is counted in 32 bits. */
     int32_t unsupported; /* How often that was answered: each time the real one writes a line into its log of errors. */
@@ -96,7 +99,8 @@ struct world {
     int32_t queries; /* So many resets come while some program asks a chip of theirs something. */
     int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
     _Atomic int32_t inside, most_inside;
-    uint32_t first, last; /* The events from `first` up to but not `last` wait to be told. */
+    int32_t serial; /* One counter for every event of every chip. */
+    uint32_t last; /* The number of the event that comes next. */
     struct told event[EVENTS];
     struct chip chip[CHIPS];
     struct reset reset[RESETS];
@@ -104,7 +108,11 @@ struct world {
 
 static struct world *W;
 static fault_callback Callback;
-static int Telling;
+
+/* The subscription of this process. `Asked` is given back when the thread ends, and not when the first try is refused; a
+ * result of 0 stays 0 (the maker's driver of 2026-07: dsmi_fault_event.c 159-167, 251). */
+static int Asked, Subscribed;
+static uint32_t Next; /* The number of the event that it hears next. */
 
 /* What this process found when it began; nothing renews it (the maker's driver of 2026-07: uda_user_kernel_api.c uda_init
  * caches the devices at the first success; dcmi_init_for_server.c 133-242 and dcmi_init_basic.c 1439 make the table of
@@ -217,8 +225,10 @@ static void tell(int chip, const struct fault *fault, int assertion) {
     }
     if (W->twice > 0)
         W->twice--;
-    while (times-- > 0 && W->last - W->first < EVENTS) {
+    /* The oldest event that a subscriber has not fetched is overwritten, without a word (dms_event_distribute.c 285). */
+    while (times-- > 0) {
         struct told *event = &W->event[W->last++ % EVENTS];
+        event->serial = ++W->serial;
         event->code = fault->code;
         event->chip = (uint16_t)chip;
         memcpy(event->module, fault->module, 4);
@@ -280,6 +290,7 @@ static struct event event_of(const struct told *told) {
 
 static void callback(const struct told *told) {
     struct event event = event_of(told);
+    event.u.dms.notify_serial_num = told->serial;
     Callback(&event);
     memset(&event, 0xa5, sizeof event); /* It is valid during the call only. */
 }
@@ -292,8 +303,14 @@ static void happen(struct chip *c, const struct fault *fault, int assertion) {
         c->fault[c->faults++] = *fault;
 }
 
-static void storm(void) {
+/* As many as one thread hears before the kernel's queue is full. */
+static int storm_burst(void) {
     int burst = W->storm_rate / 100 > 0 ? W->storm_rate / 100 : 1;
+    return burst < EVENTS ? burst : EVENTS;
+}
+
+static void storm(void) {
+    int burst = storm_burst();
     uint32_t first = W->storm_code ? (uint32_t)W->storm_code : 0x80F00000u;
     for (; burst > 0 && W->storm_left > 0; burst--, W->storm_left--, W->storm_at++) {
         struct fault fault = {first + (uint32_t)(W->storm_at % W->storm_distinct), 1, 0, 0, {1, 2, 3, 4}};
@@ -305,16 +322,18 @@ static void storm(void) {
 }
 
 /* Until the next part of a storm is due. */
-static int64_t storm_pause(void) { return W->storm_rate < 100 ? 1000000000 / W->storm_rate : 10000000; }
+static int64_t storm_pause(void) { return 1000000000LL * storm_burst() / W->storm_rate; }
 
 static void *teller(void *nothing) {
     lock();
-    for (;;) {
+    for (int ends = W->tellers_end; ends == W->tellers_end;) {
         settle();
-        if (W->storm_left > 0 && W->first == W->last)
+        if (W->storm_left > 0 && Next == W->last)
             storm();
-        if (W->first != W->last) {
-            struct told told = W->event[W->first++ % EVENTS];
+        if (Next != W->last) {
+            if (W->last - Next > EVENTS)
+                Next = W->last - EVENTS;
+            struct told told = W->event[Next++ % EVENTS];
             /* An ordinary container hears of its own chips only (dms_event_distribute.c 510-531, 653-670). */
             if (who() == PLAIN && told.chip < CHIPS && W->chip[told.chip].occupied != mounts())
                 continue;
@@ -324,9 +343,11 @@ static void *teller(void *nothing) {
         } else {
             wait_for_bell(next_boot());
         }
-        if (W->storm_left > 0 && W->first == W->last)
+        if (W->storm_left > 0 && Next == W->last)
             wait_for_bell(now() + storm_pause());
     }
+    Asked = 0;
+    unlock();
     return nothing;
 }
 
@@ -439,7 +460,9 @@ static int present(int chip, struct event *events, int size, int *count) {
     CALL(chip, PRESENT);
     *count = 0;
     for (int f = 0; f < c->faults && *count < size; f++) {
-        struct told told = {c->fault[f].code, (uint16_t)chip, {0}, (uint8_t)c->fault[f].severity, 1};
+        struct told told = {
+            .code = c->fault[f].code, .chip = (uint16_t)chip, .severity = (uint8_t)c->fault[f].severity, .assertion = 1
+        };
         memcpy(told.module, c->fault[f].module, 4);
         if (!is_of_controller(told.code))
             events[(*count)++] = event_of(&told);
@@ -479,6 +502,7 @@ static int step(int chip, enum purpose purpose) {
     return leave(0);
 }
 
+/* Once in a process. The codes of the first refusal are a guess, but for that of a 310 (see `Asked`). */
 static int subscribe(int chip, struct event_filter filter, fault_callback call) {
     static const struct event_filter everything;
     int answer = 0;
@@ -487,17 +511,20 @@ static int subscribe(int chip, struct event_filter filter, fault_callback call) 
     lock();
     while (W->chip[0].hangs[SUBSCRIBE])
         wait_for_bell(0);
-    if (W->refuse_subscriptions) {
-        W->refuse_subscriptions -= W->refuse_subscriptions > 0;
-        answer = DCMI_NOT_READY;
+    if (Asked) {
+        answer = DCMI_OCCUPIED;
+    } else if (W->refuse_subscriptions || !strcmp(W->chip[0].name, "310")) {
+        Asked = !Subscribed;
+        answer = Subscribed ? 0 : W->refuse_subscriptions ? DCMI_OCCUPIED : DCMI_UNSUPPORTED;
     } else {
         pthread_t thread;
         Callback = call;
+        Asked = Subscribed = 1;
         W->subscriptions++;
-        W->first = W->last; /* What nobody listened to is told to nobody. */
-        if (!Telling)
-            pthread_create(&thread, NULL, teller, NULL);
-        Telling = 1;
+        Next = W->last; /* What nobody listened to is told to nobody. */
+        pthread_create(&thread, NULL, teller, NULL);
+        pthread_setname_np(thread, "fault_event_sub");
+        pthread_detach(thread);
     }
     unlock();
     return answer;
@@ -804,6 +831,9 @@ static int init(int family) {
     settle();
     while (W->chip[0].hangs[INIT])
         wait_for_bell(0);
+    /* Half a minute for each chip that nothing can be sent to, ten for one that does not answer (dcmi_mcu_intf.c 566). */
+    for (int64_t done = now() + (int64_t)W->init_ms * 1000000; now() < done;)
+        wait_for_bell(done);
     int answer = hold_devices() ? DCMI_OCCUPIED : W->chip[0].answer[INIT];
     if (!answer && !W->either_family && (family == 2) != is(&W->chip[0], "Ascend950"))
         answer = DCMI_UNSUPPORTED;
@@ -1036,6 +1066,16 @@ int standin_fault(int i, unsigned code, int severity, unsigned module, int asser
     return 0;
 }
 
+int standin_burst(int i, int events) { /* So many at once that happen and are over, each of another code. */
+    lock();
+    for (int e = 0; e < events; e++) {
+        struct fault fault = {0x80F00000u + (uint32_t)e, 1, 0, 0, {1, 2, 3, 4}};
+        tell(i, &fault, 2);
+    }
+    unlock();
+    return 0;
+}
+
 int standin_process(int i, int pid, unsigned long bytes) { /* No bytes: it ends. */
     lock();
     struct chip *c = &W->chip[i];
@@ -1155,10 +1195,10 @@ static int32_t *setting(const char *name) {
         int32_t *at;
     } all[] = {
         {"os_loaded", &W->os_loaded}, {"queries", &W->queries},
-        {"reset_ms", &W->reset_ms}, {"boot_ms", &W->boot_ms}, {"boot_by_hand", &W->boot_by_hand},
+        {"init_ms", &W->init_ms}, {"reset_ms", &W->reset_ms}, {"boot_ms", &W->boot_ms}, {"boot_by_hand", &W->boot_by_hand},
         {"fail_resets", &W->fail_resets}, {"fail_with", &W->fail_with}, {"lose", &W->lose}, {"twice", &W->twice},
         {"refuse_subscriptions", &W->refuse_subscriptions}, {"channel", &W->channel}, {"finished", &W->finished},
-        {"subscriptions", &W->subscriptions}, {"calls", &W->calls}, {"resets", &W->resets},
+        {"subscriptions", &W->subscriptions}, {"tellers_end", &W->tellers_end}, {"calls", &W->calls}, {"resets", &W->resets},
         {"storm_left", &W->storm_left}, {"storm_code", &W->storm_code}, {"storm_flaps", &W->storm_flaps},
         {"keep_vdevices", &W->keep_vdevices}, {"vdevices_block", &W->vdevices_block}, {"addresses", &W->addresses},
         {"old_counters", &W->old_counters}, {"unsupported", &W->unsupported},

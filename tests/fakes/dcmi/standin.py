@@ -187,6 +187,14 @@ class Standin:
         """Tell so many events of so many distinct faults, from the library's own thread."""
         self._do("storm", chip, events, per_second, distinct)
 
+    def burst(self, chip: int, events: int) -> None:
+        """Tell so many events of as many codes at the same instant."""
+        self._do("burst", chip, events)
+
+    def end_tellers(self) -> None:
+        """Let the threads end by which the library tells of events."""
+        self.set("tellers_end", self.get("tellers_end") + 1)
+
     def set(self, name: str, value: int) -> None:
         assert self._do("set", name.encode(), value) == 0, name
 

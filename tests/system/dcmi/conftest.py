@@ -16,7 +16,6 @@ SHORT: Mapping[str, Setting] = {
     "driver": "dcmi",
     "resync": "1s",
     "dcmi.call_timeout": "1s",
-    "dcmi.subscribe": "50ms",
     "dcmi.poll": "100ms",
     "levels.RestartBusiness.reset_after": "2s",
 }

@@ -50,7 +50,6 @@ class Library:
         except OSError as error:
             hint = "the libraries of the Ascend driver that it needs must be in LD_LIBRARY_PATH or the loader's cache"
             raise DriverMissing(f"cannot open {path}", hint=hint) from error
-        self._callback: object = None
         self._lacking: set[tuple[object, ...]] = set()
         self.family = self._begin()
 
@@ -309,18 +308,17 @@ class Library:
     def subscribe(self, call: Callable[[Any], None]) -> None:
         """Have `call` called with a pointer to each event of every chip, on a thread of the library's own.
 
-        May be tried again, with the same `call`.
+        Once in a process: when it was refused the library goes on refusing.
         """
-        if self._callback is None:
-            self._callback = abi.FaultCallback(call)
-            # For ever, even when nobody has the library any more: there is no way to unsubscribe.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._callback))
+        callback = abi.FaultCallback(call)
+        # For ever, even when nobody has the library any more: there is no way to unsubscribe.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(callback))
         everything = abi.EventFilter()
         every = abi.EVERY_DEVICE
         if self.family == 1:
-            self._run("subscribe", "dcmi_subscribe_fault_event", every, every, everything, self._callback)
+            self._run("subscribe", "dcmi_subscribe_fault_event", every, every, everything, callback)
         else:
-            self._run("subscribe", "dcmiv2_subscribe_fault_event", every, everything, self._callback)
+            self._run("subscribe", "dcmiv2_subscribe_fault_event", every, everything, callback)
 
 
 def _text(raw: bytes) -> str:
