@@ -1,4 +1,8 @@
-"""Programs that a driver asks: bounded in time and in what is read of them, and nothing of them left."""
+"""Programs that a driver asks: bounded in time and in what is read of them, and nothing of them left.
+
+They are children, not units in the host as `host/transient.py` makes them: they only read, over and over, so nothing is
+lost when they end with their process, and a unit takes ten times as long and writes lines into the journal each time.
+"""
 
 import os
 import signal

@@ -69,7 +69,8 @@ def begin(path: str, act: Act, held: int | None = None) -> "Unit":
                 raise CannotBegin(f"cannot be run: systemd does not forget {unit_name(act.name)}, which has ended")
             time.sleep(_AGAIN)
     except ContainerError as error:
-        raise CannotBegin(f"cannot be run: {bare(chain(error), 'run')}") from error
+        hint = f"see whether systemd answers on {path}"
+        raise CannotBegin(f"cannot be run: {bare(chain(error), 'run')}", hint=hint) from error
 
 
 class Unit:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.resetting.holders import monitors, shows_a_console
-from cmgr.drivers.nvml.resetting.tool import Tool
+from cmgr.drivers.nvml.resetting.tool import weakness
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import in_words
 from cmgr.frozen import dataclass
@@ -37,9 +37,9 @@ class Seen:
 
 def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt]:
     """Yield them. `root`: where the machine's files are."""
-    weakness = Tool(settings.tool).weakness()
-    if weakness:
-        yield Doubt(f"GPUs cannot be reset: {settings.tool}: {weakness}", "correct nvml.tool")
+    why = weakness(settings.tool)
+    if why:
+        yield Doubt(f"GPUs cannot be reset: {settings.tool}: {why}", "correct nvml.tool")
     found = set(seen.modes)
     if abi.VIRTUAL_GPU in found:
         yield Doubt(

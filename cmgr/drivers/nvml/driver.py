@@ -27,6 +27,7 @@ from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, Sleep, of_one_ring
 from cmgr.errors import DriverError, sentence
 from cmgr.frozen import dataclass
+from cmgr.host.host import Host
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share, listed
 from cmgr.model.values.faults import Severity
 from cmgr.ports import Doubt, DriverFact
@@ -44,11 +45,12 @@ SAME = 5.0
 class Place:
     """The machine around the GPUs. `state`: the directory where promises are kept. `units` reaches systemd.
 
-    `managed` says whether the Fabric Manager runs.
+    `host`: where tools run. `managed` says whether the Fabric Manager runs.
     """
 
     state: Path
     units: OpenUnits | None
+    host: Host
     managed: Callable[[], bool] = fabric_is_managed
 
 
@@ -83,7 +85,7 @@ class NvmlDriver:
         self._watch = Watch(ears, pace, self._resets.asleep)
         self._promises = Promises(place.state)
         self._units = Units(settings.stop_units, place.units, self._promises)
-        self._resetter = Resetter(ears, settings, Aside(self._promises, self._units, self._watch.say))
+        self._resetter = Resetter(ears, settings, Aside(self._promises, self._units, place.host, self._watch.say))
         self._late: frozenset[ChipId] = frozenset()
         self._find_late()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmgr.drivers.nvml.settings import Nvml
+from cmgr.host.host import host_of
 from cmgr.vendor import Given, OpenUnits, Place, Vendor
 
 if TYPE_CHECKING:
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
 def _open(config: "Config", units: OpenUnits | None) -> "NvmlDriver":
     from cmgr.drivers.nvml import driver
 
-    return driver.NvmlDriver(
-        config.drivers.nvml, config.sweep, config.resync, driver.Place(Path(config.state_dir), units)
-    )
+    place = driver.Place(Path(config.state_dir), units, host_of(config.systemd.bus))
+    return driver.NvmlDriver(config.drivers.nvml, config.sweep, config.resync, place)
 
 
 def _places(config: "Config") -> Iterable[Place]:
@@ -30,7 +30,7 @@ def _places(config: "Config") -> Iterable[Place]:
 def _give_back(config: "Config", units: OpenUnits) -> Iterable[Given]:
     from cmgr.drivers.nvml.resetting.giving_back import give_back
 
-    return give_back(config.drivers.nvml, Path(config.state_dir), units)
+    return give_back(config.drivers.nvml, Path(config.state_dir), units, host_of(config.systemd.bus))
 
 
 VENDOR = Vendor(

@@ -4,6 +4,9 @@ import pytest
 
 from cmgr.drivers.nvml.driver import NvmlDriver
 from tests.drivers.nvml.driver import open_nvml
+from tests.host.conftest import by_systemd, children
+
+__all__ = ["by_systemd", "children"]
 
 
 @pytest.fixture

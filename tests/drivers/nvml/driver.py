@@ -5,10 +5,13 @@ from datetime import timedelta
 
 from cmgr.drivers.nvml.driver import NvmlDriver, Place
 from cmgr.drivers.nvml.settings import Nvml
+from cmgr.host.host import Host
 from cmgr.runtimes.sim.runtime import SimRuntime
 from tests.drivers.contract import HOUR
 from tests.fakes.nvml.standin import Standin
 from tests.support.waiting import PATIENCE
+
+CHILDREN = Host("", "tests have no systemd")
 
 
 def open_nvml(
@@ -18,6 +21,7 @@ def open_nvml(
     sweep: timedelta = HOUR,
     managed: bool = False,
     systemd: SimRuntime | None = None,
+    host: Host = CHILDREN,
     **changes: object,
 ) -> NvmlDriver:
     """Open it; only a call that hangs is waited for for long, and it looks for new GPUs only when told to.
@@ -32,4 +36,4 @@ def open_nvml(
         assert systemd is not None
         return systemd
 
-    return NvmlDriver(settings, sweep, relist, Place(machine.library.parent, units, lambda: managed))
+    return NvmlDriver(settings, sweep, relist, Place(machine.library.parent, units, host, lambda: managed))

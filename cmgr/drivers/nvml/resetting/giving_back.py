@@ -9,12 +9,13 @@ from cmgr.drivers.nvml.resetting.tool import DONE, Ended, Tool
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.errors import DriverError
+from cmgr.host.host import Host
 from cmgr.vendor import Given, OpenUnits
 
 _UNDER_WAY = "nvidia-smi still resets GPUs"
 
 
-def give_back(settings: Nvml, state: Path, open_units: OpenUnits) -> Iterator[Given]:
+def give_back(settings: Nvml, state: Path, open_units: OpenUnits, host: Host) -> Iterator[Given]:
     """Do once what the next life of the service would, and yield what came of each promise. Whatever is not given back
     stays promised: a service that is started again goes on with it."""
     promises = Promises(state)
@@ -23,7 +24,7 @@ def give_back(settings: Nvml, state: Path, open_units: OpenUnits) -> Iterator[Gi
     if promises.all.units:
         yield from _units(promises, open_units)
     if promises.all.persistent:
-        yield _persistence(settings, promises)
+        yield _persistence(settings, promises, host)
     if not promises.is_under_way():
         promises.keep(Promised(resetting=promises.all.resetting))
 
@@ -42,13 +43,13 @@ def _units(promises: Promises, open_units: OpenUnits) -> Iterator[Given]:
             yield Given(name, f"{name} runs" if name in started else f"{name} is not there any more")
 
 
-def _persistence(settings: Nvml, promises: Promises) -> Given:
+def _persistence(settings: Nvml, promises: Promises, host: Host) -> Given:
     owed, seconds = promises.all.persistent, settings.reset_timeout.total_seconds()
     who, typed = f"the persistence mode of {', '.join(owed)}", f"type: nvidia-smi -pm 1 -i {','.join(owed)}"
     why = _UNDER_WAY
     if not promises.is_under_way():
         try:
-            ended = Tool(settings.tool).persist(owed, seconds, on=True)
+            ended = Tool(settings.tool, host).persist(owed, seconds, on=True)
         except DriverError as error:
             why = error.message
         else:

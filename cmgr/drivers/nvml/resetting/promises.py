@@ -92,15 +92,15 @@ class Promises:
         self._promised, self.trouble = promised, ""
 
     @contextmanager
-    def handed_on(self) -> Iterator[tuple[int, ...]]:
-        """Give the descriptors that a program which resets GPUs has to inherit."""
+    def handed_on(self) -> Iterator[int]:
+        """Give the open file that a program which resets GPUs has to hold."""
         try:
             file = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
         except OSError as error:
             raise DriverError(f"cannot open {self._lock_path}: {error.strerror}") from error
         try:
             fcntl.flock(file, fcntl.LOCK_SH)
-            yield (file,)
+            yield file
         finally:
             os.close(file)
 

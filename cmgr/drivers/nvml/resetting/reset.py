@@ -17,6 +17,7 @@ from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import in_words, process_of
 from cmgr.errors import CmgrError, DriverError, ResetRefused
 from cmgr.frozen import dataclass
+from cmgr.host.host import Host
 from cmgr.model.values.chips import ChipId, RingId, listed
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import Remarked
@@ -29,10 +30,11 @@ LET_GO = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Aside:
-    """All that is put aside for a reset, and the one who is told of that."""
+    """All that is put aside for a reset, and the one who is told of that. `host`: where the tools run."""
 
     promises: Promises
     units: Units
+    host: Host
     remark: Callable[[Remarked], None]
 
 
@@ -42,8 +44,8 @@ class Resetter:
     def __init__(self, ears: Ears, settings: Nvml, aside: Aside, root: Path = Path("/")) -> None:
         self._ears = ears
         self._aside = aside
-        self._tool = Tool(settings.tool)
-        self._divider = Tool(settings.mig_tool, "nvml.mig_tool") if settings.mig_tool else None
+        self._tool = Tool(settings.tool, aside.host)
+        self._divider = Tool(settings.mig_tool, aside.host, "nvml.mig_tool") if settings.mig_tool else None
         self._call_seconds = settings.call_timeout.total_seconds()
         self._reset_seconds = settings.reset_timeout.total_seconds()
         self._root = root
@@ -105,12 +107,12 @@ class Resetter:
         self._aside.units.expect()
         try:
             self._put_aside(ring, buses)
-            with self._aside.promises.handed_on() as inherited:
-                ended = self._tool.reset(buses, self._reset_seconds, inherited)
+            with self._aside.promises.handed_on() as lock:
+                ended = self._tool.reset(buses, self._reset_seconds, lock)
                 if isinstance(ended, Ended) and ended.in_use and self._persistent(buses):
                     # The daemon that keeps it open lets go when the mode is turned off.
                     self._persist(buses, on=False)
-                    ended = self._tool.reset(buses, self._reset_seconds, inherited)
+                    ended = self._tool.reset(buses, self._reset_seconds, lock)
             if isinstance(ended, threading.Event):
                 pending = ended
                 return pending
@@ -150,7 +152,7 @@ class Resetter:
         what = f"cannot make the parts of {listed(ring)} again"
         if self._divider is None:
             raise DriverError(f"{what}: nvml.mig_tool names no program for that")
-        ended = self._divider.run(sorted(known.bus for known in ring.values()), self._reset_seconds)
+        ended = self._divider.divide(sorted(known.bus for known in ring.values()), self._reset_seconds)
         if isinstance(ended, threading.Event):
             raise DriverError(f"{what}: nvml.mig_tool has not ended within {self._reset_seconds:g} s")
         if ended.status != DONE:

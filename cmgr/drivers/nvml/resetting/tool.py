@@ -3,21 +3,24 @@
 Its words are no stable interface: what counts is how it ended, and how the GPU is afterwards.
 """
 
-import subprocess
+import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from cmgr import trust
-from cmgr.errors import DriverError, chain
+from cmgr.errors import DriverError, ResetRefused, bare
 from cmgr.frozen import dataclass
+from cmgr.host import act
+from cmgr.host.act import Act, CannotBegin
+from cmgr.host.host import Host
 
 DONE = 0
 
 _IN_USE = ("in use by another", "currently in use", "being used by")
 
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-_MOST_OUTPUT = 4096
+_NEVER = threading.Event()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,55 +40,63 @@ class Ended:
 
 
 class Tool:
-    """A program at this path, which that setting names. Any thread."""
+    """A program at this path, which that setting names, run in this host. Any thread."""
 
-    def __init__(self, path: str, setting: str = "nvml.tool") -> None:
+    def __init__(self, path: str, host: Host, setting: str = "nvml.tool") -> None:
         self._path = path
+        self._host = host
         self._setting = setting
 
-    def reset(self, buses: Sequence[str], seconds: float, inherited: Sequence[int]) -> Ended | threading.Event:
+    def reset(self, buses: Sequence[str], seconds: float, held: int) -> Ended | threading.Event:
         """Reset these GPUs together. Return how it ended, or, when it has not by then, what is set once it has.
 
-        It is not killed: it may be in the middle of the kernel's work. It inherits the descriptors `inherited`.
-        Raises `DriverError` when it cannot be run.
+        It is not killed, not even by the end of cmgr: it may be in the middle of the kernel's work. `held` as
+        `Host.begin` has it. Raises `DriverError` when it cannot be run, `ResetRefused` when it could not be begun.
         """
-        return self.run(("--gpu-reset", "-i", ",".join(buses)), seconds, inherited)
+        return self._run(f"reset-{'-'.join(buses)}", ("--gpu-reset", "-i", ",".join(buses)), seconds, held)
 
     def persist(self, buses: Sequence[str], seconds: float, *, on: bool) -> Ended | threading.Event:
         """Turn the persistence mode on or off. As `reset`."""
-        return self.run(("-pm", str(int(on)), "-i", ",".join(buses)), seconds)
+        mode = str(int(on))
+        return self._run(f"pm{mode}-{'-'.join(buses)}", ("-pm", mode, "-i", ",".join(buses)), seconds)
 
-    def weakness(self) -> str:
-        """Return what keeps the program from being run, in words; nothing when it can be."""
-        try:
-            Path(self._path).stat()
-            found = trust.weakness(self._path, itself=True, sticky=False)
-        except OSError as error:
-            return f"it cannot be looked at: {error.strerror}"
-        return "" if found is None else found.reason
+    def divide(self, buses: Sequence[str], seconds: float) -> Ended | threading.Event:
+        """Have the parts of these GPUs made again, whose bus ids are all that this program is told. As `reset`."""
+        return self._run(f"divide-{'-'.join(buses)}", buses, seconds)
 
-    def run(self, words: Sequence[str], seconds: float, inherited: Sequence[int] = ()) -> Ended | threading.Event:
-        """Run it with these words. As `reset`."""
-        why = self.weakness()
+    def _run(self, what: str, words: Sequence[str], seconds: float, held: int | None = None) -> Ended | threading.Event:
+        why = weakness(self._path)
         if why:
             raise DriverError(f"cannot run {self._path}: {why}", hint=f"correct {self._setting}")
-        over, ended = threading.Event(), list[Ended]()
+        over = threading.Event()
         try:
-            process = subprocess.Popen(  # noqa: S603  # A program that only root can write.
-                [self._path, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env=_ENVIRONMENT,
-                pass_fds=inherited,
-            )
-        except OSError as error:
-            raise DriverError(f"cannot run {self._path}: {chain(error)}", hint=f"correct {self._setting}") from error
+            begun = self._host.begin(Act(f"nvidia-{what}", (self._path, *words), _ENVIRONMENT, None), held)
+        except CannotBegin as error:
+            # Nothing has begun, so that nothing has failed.
+            text = f"cannot run {self._path}: {bare(error.message, 'be')}"
+            raise ResetRefused(text, hint=error.hint or f"correct {self._setting}") from error
+        ended = begun.wait(seconds, _NEVER)
+        if ended is not None:
+            return self._told(ended)
 
         def wait() -> None:
-            said, _ = process.communicate()
-            ended.append(Ended(process.returncode, said[:_MOST_OUTPUT].decode(errors="replace")))
+            begun.wait(math.inf, _NEVER)
             over.set()
 
         threading.Thread(target=wait, name="nvidia-smi", daemon=True).start()
-        return ended[0] if over.wait(seconds) else over
+        return over
+
+    def _told(self, ended: act.Ended) -> Ended:
+        if ended.code is None:
+            raise DriverError(f"{self._path} {ended.why}", hint=f"correct {self._setting}")
+        return Ended(ended.code, ended.output)
+
+
+def weakness(path: str) -> str:
+    """Return what keeps the program from being run, in words; nothing when it can be."""
+    try:
+        Path(path).stat()
+        found = trust.weakness(path, itself=True, sticky=False)
+    except OSError as error:
+        return f"it cannot be looked at: {error.strerror}"
+    return "" if found is None else found.reason

@@ -9,6 +9,7 @@ from cmgr.drivers.nvml.resetting.promises import NAME, Promised, Promises
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Pretended
+from tests.drivers.nvml.driver import CHILDREN
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import Standin
@@ -36,7 +37,8 @@ def owe(machine: Standin, *units: str) -> Promises:
 
 def given(machine: Standin, systemd: SimRuntime, tool: str = "") -> list[tuple[str, str, str]]:
     settings = Nvml(tool=tool or str(machine.tool))
-    return [(g.text, g.left, g.advice) for g in give_back(settings, machine.library.parent, lambda _: systemd)]
+    back = give_back(settings, machine.library.parent, lambda _: systemd, CHILDREN)
+    return [(given.text, given.left, given.advice) for given in back]
 
 
 def owed(machine: Standin) -> Promised:

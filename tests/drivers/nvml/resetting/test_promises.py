@@ -130,15 +130,18 @@ def test_the_next_life_starts_what_was_stopped_also_when_no_setting_names_it(mac
     assert machine.get("persistent", gpu=1) == 1
 
 
-def test_a_reset_that_an_earlier_life_began_is_waited_for(machine: Standin, opened: Open) -> None:
-    systemd = units()
+@pytest.mark.parametrize("tools", ["children", "by_systemd"])
+def test_a_reset_that_an_earlier_life_began_is_waited_for(
+    machine: Standin, opened: Open, tools: str, request: pytest.FixtureRequest
+) -> None:
+    systemd, host = units(), request.getfixturevalue(tools)
     machine.set("persistent", 1)
     machine.set("reset_hangs", 1)
-    former = opened(machine, systemd=systemd, stop_units=NAMES, reset_timeout=timedelta(milliseconds=200))
+    former = opened(machine, systemd=systemd, stop_units=NAMES, host=host, reset_timeout=timedelta(milliseconds=200))
     with pytest.raises(DriverError, match="cannot tell how the reset of chip 0 went"):
         former.reset([FIRST], [FIRST], NO_CODES)
     assert any("stays stopped until the reset of chip 0 ends" in text for text in former.trouble())
-    driver = opened(machine, systemd=systemd, stop_units=NAMES)
+    driver = opened(machine, systemd=systemd, stop_units=NAMES, host=host)
     driver.watch(Told())
     first, second = driver.read([FIRST, SECOND])
     assert (first.booted, first.error) == (False, "")

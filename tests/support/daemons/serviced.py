@@ -1,0 +1,77 @@
+"""A cmgr that a private systemd has begun, as on a machine: its unit, in a mount namespace of its own."""
+
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+from cmgr.errors import CmgrError
+from tests.support.daemons.systemd import Systemd
+from tests.support.service import Service
+from tests.support.waiting import eventually
+
+UNIT = "cmgr.service"
+
+
+class Serviced:
+    """A service that this systemd begins and ends."""
+
+    def __init__(self, service: Service, systemd: Systemd) -> None:
+        self.service = service
+        self._systemd = systemd
+        words = [*service.python, *service.program, "run", "--config", str(service.config)]
+        place = {"WorkingDirectory": str(Path(__file__).parents[3]), "StandardOutput": f"append:{service.log}"}
+        systemd.define(
+            UNIT, ExecStart=shlex.join(words), PrivateMounts="yes", KillMode="mixed", StandardError="inherit", **place
+        )
+
+    def start(self) -> None:
+        self.begin()
+        eventually(self._is_up, why=f"cmgr is up; it said: {self.service.said()[-2000:]}")
+
+    def begin(self) -> None:
+        """Start it, and wait for nothing: as long as a hook is in the way of the first read-out it is not up."""
+        self._systemd.systemctl("reset-failed")
+        self._systemd.systemctl("start", UNIT)
+
+    def _is_up(self) -> bool:
+        try:
+            return bool(self.service.status()["service"]["state"] != "starting")
+        except CmgrError:
+            return False
+
+    def kill9(self) -> None:
+        self._systemd.systemctl("kill", "--kill-whom=main", "--signal=KILL", UNIT)
+        eventually(lambda: self._systemd.property(UNIT, "ActiveState") == "failed")
+
+    def terminate(self) -> None:
+        self._systemd.systemctl("stop", UNIT)
+
+    def close(self) -> None:
+        self._systemd.systemctl("kill", "--signal=KILL", UNIT)
+        self._systemd.systemctl("stop", UNIT)
+        self._systemd.undefine(UNIT)
+
+    def namespace(self) -> str:
+        words = self._systemd.inside("readlink", f"/proc/{self._systemd.property(UNIT, 'MainPID')}/ns/mnt")
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+    def check(self) -> str:
+        service = self.service
+        words = [*service.python, *service.program, "check", "--json", "--config", str(service.config)]
+        return subprocess.run(self._systemd.inside(*words), capture_output=True, text=True, check=False).stdout
+
+    def until_awaited(self, pattern: str, *, by_nobody: bool = False) -> None:
+        """Wait until somebody waits for the one unit whose name is like this, or nobody."""
+        (name,) = self.units(pattern)
+        eventually(lambda: bool(self._systemd.property(name, "Refs")) is not by_nobody, why=f"who waits for {name}")
+
+    def units(self, pattern: str) -> list[str]:
+        told = self._systemd.systemctl("list-units", "--all", "--plain", "--no-legend", pattern)
+        return [line.split()[0] for line in told.splitlines()]
+
+
+def of_programs(check: str) -> str:
+    """Return what `cmgr check` says of the programs that the service runs."""
+    texts: list[str] = [finding["text"] for finding in json.loads(check)["findings"] if finding["what"] == "programs"]
+    return "".join(texts)
