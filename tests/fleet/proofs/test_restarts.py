@@ -50,12 +50,20 @@ def test_an_engine_put_back_to_an_older_round_is_written_again_and_stops_nobody(
 
 def test_an_engine_put_back_to_an_older_round_in_a_round_keeps_the_barrier(three: Trio) -> None:
     three.points()
-    for phase in PHASES:
-        deeds = put_back(three, phase, others_run if phase == "starting" else at_once)
+    for phase, due in (("stopping", at_once), ("resetting", at_once), ("starting", others_run)):
+        deeds = put_back(three, phase, due)
         done = [[d.action for d in deeds if d.who == (each, member)] for each in three.all for member in MEMBERS]
         assert done == [["die", "start"]] * len(done), (phase, deeds)
-    # While the others are about to start, those that have may be stopped with the rest, and started a second time.
-    put_back(three, "starting", at_once)
+    for phase in ABOUT_TO_START:
+        put_back(three, phase, at_once)
+
+
+ABOUT_TO_START = ("waiting at the barrier", "starting")
+"""While the others may be about to start: those that have may be stopped with the rest, and started a second time.
+
+At the barrier, too: all are down, and the word that the round starts is the others' as well as that of the one that
+stands still before it says so.
+"""
 
 
 def at_once(_: Trio) -> bool:
