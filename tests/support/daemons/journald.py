@@ -14,6 +14,8 @@ PROGRAM = Path("/lib/systemd/systemd-journald")
 
 _START = f"""
 mount -t tmpfs tmpfs /run
+mount -t tmpfs tmpfs /var/log
+mount --bind /dev/null /dev/kmsg
 mkdir -p /run/systemd/journal /run/log/journal
 exec {PROGRAM}
 """
@@ -45,7 +47,10 @@ def drained(end: socket.socket) -> list[dict[str, str]]:
 
 
 class Journald:
-    """A journald that sees a /run of its own. `prefix` makes a command see the same."""
+    """A journald of its own, with nothing in it of the machine's: neither its journal nor its kernel's log.
+
+    `prefix` makes a command see the same.
+    """
 
     def __init__(self) -> None:
         if not PROGRAM.exists() or os.geteuid():

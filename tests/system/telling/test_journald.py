@@ -79,6 +79,16 @@ def test_a_large_line_stands_there_whole(journald: Journald) -> None:
     assert eventually(found).strip() == "large " + "x" * 3_000_000
 
 
+def test_nothing_of_the_machine_stands_in_the_journal_of_a_test(journald: Journald) -> None:
+    journald.asked(sys.executable, "-c", LARGE)
+    eventually(lambda: journald.asked("journalctl", "-t", "cmgr", "-o", "cat"))
+    told = journald.asked("journalctl", "-o", "json", "--output-fields=_TRANSPORT,SYSLOG_IDENTIFIER")
+    entries = [json.loads(line) for line in told.splitlines()]
+    # journald itself speaks, too, by a way of its own.
+    assert {e["_TRANSPORT"] for e in entries} <= {"driver", "journal"}
+    assert {e["SYSLOG_IDENTIFIER"] for e in entries} == {"cmgr", "systemd-journald"}
+
+
 EXAMPLES = re.findall(r"^journalctl [^#\n]*", PAGE.read_text(), re.MULTILINE)
 
 
