@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from cmgr.errors import DriverError, ResetRefused
@@ -50,6 +51,7 @@ class Resets:
         self._settle = settle
         self._lock = threading.Lock()
         self._in_reset: set[ChipId] = set()
+        self._called: set[ChipId] = set()
         self._booting: dict[ChipId, float] = {}
         self._closed = False
 
@@ -58,9 +60,20 @@ class Resets:
         with self._lock:
             if self._closed:
                 raise DriverError(f"cannot reset {listed(chips)}: the driver is closed")
-            if self._in_reset.intersection(chips):
+            if (self._in_reset | self._called).intersection(chips):
                 raise ResetRefused(f"cannot reset {listed(chips)}: an earlier reset is under way")
             self._in_reset.update(chips)
+
+    @contextmanager
+    def called(self, chips: Iterable[ChipId]) -> Iterator[None]:
+        """Be in the library's call that resets these: they are in a reset until it comes back, whoever still waits."""
+        with self._lock:
+            self._called.update(chips)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._called.difference_update(chips)
 
     def expect_boots(self, chips: Sequence[ChipId]) -> None:
         believed = time.monotonic() + self._settle
@@ -73,7 +86,7 @@ class Resets:
 
     def of(self, chip: ChipId) -> Sleep:
         with self._lock:
-            return Sleep(chip in self._in_reset, self._booting.get(chip))
+            return Sleep(chip in self._in_reset | self._called, self._booting.get(chip))
 
     def is_up(self, chip: ChipId, seen: Sleep) -> None:
         """The chip has answered that it is up; that says nothing of a reset that came after `seen`."""
@@ -83,7 +96,7 @@ class Resets:
 
     def asleep(self) -> frozenset[ChipId]:
         with self._lock:
-            return frozenset(self._in_reset | self._booting.keys())
+            return frozenset(self._in_reset | self._called | self._booting.keys())
 
     def close(self) -> None:
         """Let no reset begin any more."""

@@ -338,7 +338,7 @@ def _ring_restarted(turn: Turn, ring: Ring) -> None:
         return
     if ring.phase is Phase.VERIFYING:
         # It looks again, and the time in which nobody looked does not count.
-        ring = turn.put_ring(replace(ring, deadline=turn.at + turn.node.policy.reset.boot_timeout))
+        ring = turn.put_ring(replace(ring, deadline=turn.at + turn.node.policy.reset.boot))
     turn.ask_read(ring, "cmgr was started", not_older=turn.at)
 
 

@@ -116,7 +116,7 @@ class Service:
         catalog = load_catalog(config, log.warn)
         self._timetable = Timetable(config, lambda: datetime.now(UTC), self._clock.drift)
         self._store = self._open_store(right)
-        node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
+        node = replace(self._store.load(), policy=config.policy(self._driver.name), catalog=catalog)
         self._runtimes = {r.name: r for r in self._open_runtimes(known_runtimes(node))}
         self._appeared = partial(appeared, config, self._runtimes)
         stack.callback(self._close_runtimes)
@@ -383,7 +383,7 @@ class Service:
 
     def _accept(self, config: Config, catalog: Catalog, who: str) -> Config:
         self._timetable.configure(config)
-        self._inbox.put(Reconfigured(config.policy(), catalog, who))
+        self._inbox.put(Reconfigured(config.policy(self._driver.name), catalog, who))
         self._inbox.put(CalendarRead(self._timetable.read()))
         self._around.configure(config, self._clock.now())
         before, self._config = self._config, config
@@ -407,7 +407,7 @@ class Service:
         self._notifier.tell("STOPPING=1")
         self._log.say("cmgr ends: containers are left as they are, and what is held is remembered")
         self._around.close_hooks()
-        self._workers.close(CLOSE_SECONDS, self._config.reset.boot_timeout.total_seconds())
+        self._workers.close(CLOSE_SECONDS, self._loop.node.policy.reset.boot.total_seconds())
         self._loop.drain()
         self._around.look(self._loop.node, self._troubles(), self._clock.now())
 

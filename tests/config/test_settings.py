@@ -1,6 +1,8 @@
 import tomllib
 from datetime import timedelta
 
+import pytest
+
 from cmgr.config.kinds import Rows
 from cmgr.config.schema import sections, settings, values
 from cmgr.config.settings import Config
@@ -34,7 +36,7 @@ FIXED = {
     "levels.RestartRequest.reset_after": '"60s"',
     "reset.attempts": "3",
     "reset.window": '"6h"',
-    "reset.boot_timeout": '"150s"',
+    "reset.boot_timeout": '""',
     "isolation.on_isolate": '"leave"',
     "isolation.release_after": '"300s"',
     "metrics.listen": '"127.0.0.1:9477"',
@@ -92,3 +94,10 @@ def test_every_table_has_a_sentence() -> None:
 
 def test_the_value_of_every_setting_is_found_by_its_key() -> None:
     assert values(Config()) == {key: setting.default for key, setting in settings().items()}
+
+
+@pytest.mark.parametrize(("driver", "usual"), [("dcmi", 600), ("nvml", 150), ("sim", 150), ("", 150)])
+def test_chips_may_take_as_long_to_boot_as_their_maker_says_where_nobody_has_set_it(driver: str, usual: int) -> None:
+    assert Config().policy(driver).reset.boot == timedelta(seconds=usual)
+    said = Config(reset=ResetPolicy(boot_timeout=timedelta(seconds=20)))
+    assert said.policy(driver).reset.boot == timedelta(seconds=20)

@@ -160,6 +160,7 @@ class Cmgr:
         self.inside: dict[int, ContainerKey] = {}
         self.silent: set[int] = set()
         self.unbooted: set[int] = set()
+        self.in_reset: set[int] = set()
         self.shares: dict[int, tuple[Share, ...]] = {}
         self.cures = True
         self.files: tuple[Spec, ...] = ()
@@ -324,8 +325,8 @@ class Cmgr:
     def _report(self, chip: ChipId) -> ChipReport:
         if chip in self.silent:
             return ChipReport(chip, error="timed out")
-        if chip in self.unbooted:
-            return ChipReport(chip, booted=False)
+        if chip in self.unbooted | self.in_reset:
+            return ChipReport(chip, booted=False, in_reset=chip in self.in_reset)
         on = [Process(1, c.name) for c in self.truth.values() if c.running and str(chip) in c.claims]
         on += [Process(99, self.processes[chip])] if chip in self.processes else []
         if chip in self.inside and self.truth[self.inside[chip]].running:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from cmgr.drivers import libraries
-from cmgr.drivers.caller import MEASURE_SECONDS, READ_SECONDS, Caller, Hangs
+from cmgr.drivers.caller import MEASURE_SECONDS, READ_SECONDS, Caller
 from cmgr.drivers.dcmi import vdevices
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import gauges as dcmi_gauges
@@ -20,7 +20,7 @@ from cmgr.drivers.dcmi.library.severities import LIST, Severities
 from cmgr.drivers.dcmi.library.topology import Type
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
 from cmgr.drivers.dcmi.optics import Optics
-from cmgr.drivers.dcmi.reset import Resetter
+from cmgr.drivers.dcmi.reset import Means, Resetter, StillUnderWay
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.dcmi.watch import Pace, Watch
 from cmgr.drivers.processes import process_of
@@ -69,7 +69,8 @@ class DcmiDriver:
         )
         self._watch = Watch(self._library, self._caller, self._machine, pace, self._resets.asleep)
         self._optics = Optics(settings.hccn_tool)
-        self._resetter = Resetter(self._library, self._caller, settings, self._machine, pause)
+        self._resetter = Resetter(Means(self._library, self._caller, self._machine, self._resets, pause), settings)
+        self._late: frozenset[ChipId] = frozenset()
         try:
             self._machine.look()
         except DriverError:
@@ -108,7 +109,7 @@ class DcmiDriver:
             return ChipReport(chip, error="the driver lists it no more" if known else "there is no such chip")
         sleep = self._resets.of(chip)
         if sleep.in_reset:
-            return ChipReport(chip, booted=False)
+            return ChipReport(chip, booted=False, in_reset=True)
         seconds = min(self._seconds, until - time.monotonic())
         if seconds <= 0:
             return ChipReport(chip, error="others took too long to answer")
@@ -146,13 +147,13 @@ class DcmiDriver:
         known = of_one_ring(chips, self._machine.find, self._machine.chips)
         self._resets.begin(chips)
         try:
-            target = self._resetter.last_look(known, faulty, codes)
-            self._resetter.reset(known[target], self._machine.kind, known)
+            self._late -= known.keys()
+            self._resetter.reset(known, faulty, codes)
             self._resets.expect_boots(chips)
-        except DriverError as error:
-            if isinstance(error.__cause__, Hangs):
-                self._resets.expect_boots(chips)  # It may still be under way.
-            raise
+        except StillUnderWay:
+            # No failure: until the call comes back its chips are in a reset, and then they boot.
+            self._resets.expect_boots(chips)
+            self._late |= known.keys()
         finally:
             self._resets.end(chips)
 
@@ -241,7 +242,10 @@ class DcmiDriver:
     def trouble(self) -> tuple[str, ...]:
         unasked = tuple(self._unasked)
         mute = f"the card controller of {listed(unasked)} does not answer: its own faults are not known"
-        return (*self._machine.troubles, *((mute,) if unasked else ()), *self._watch.trouble())
+        late = [chip for chip in sorted(self._late) if self._resets.of(chip).in_reset]
+        away = f"the call that resets {listed(late)} has not come back for longer than dcmi.reset_timeout"
+        told = [text for text, is_so in ((mute, unasked), (away, late)) if is_so]
+        return (*self._machine.troubles, *told, *self._watch.trouble())
 
     def stale(self) -> str:
         return self._machine.without() or self._watch.stale()

@@ -105,8 +105,7 @@ class Machine:
     def chips(self) -> tuple[Chip, ...]:
         """Return the chips that are known."""
         known, rings = self._known, self._rings
-        by_logical = self.kind is Type.A950
-        return tuple(_chip(known[chip], rings[chip], by_logical=by_logical) for chip in sorted(known))
+        return tuple(_chip(known[chip], rings[chip], self.kind) for chip in sorted(known))
 
     def all(self) -> Mapping[ChipId, Known]:
         return self._known
@@ -209,16 +208,17 @@ def _or_default(ask: Callable[[], T], default: T) -> T:
         return default
 
 
-def _chip(known: Known, ring: RingId, *, by_logical: bool) -> Chip:
-    """Return the chip. `by_logical`: device files, requests and npu-smi call it by its logical id, as those of a 950.
+def _chip(known: Known, ring: RingId, kind: Type | None) -> Chip:
+    """Return the chip. Device files, requests and npu-smi call that of a 950 by its logical id.
 
     Of all others npu-smi's NPU is the card.
     """
+    by_logical = kind is Type.A950
     place = known.place
     return Chip(
         place.physical, ring, place.logical, place.card, place.device, place.name, known.bus, known.serial,
         aliases=vdevices.usual_names(place.physical), shares=known.shares,
-        pod=known.pod, server=known.server,
+        pod=known.pod, server=known.server, boots_alone=kind in topology.ASKING_ALL,
         number=place.logical if by_logical else None,
         tool_name=f"NPU {place.logical}" if by_logical else f"NPU {place.card} chip {place.device}",
     )  # fmt: skip

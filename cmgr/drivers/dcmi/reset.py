@@ -1,18 +1,20 @@
 """Resetting Ascend chips: the last look before, the call itself, what its refusals mean, and the way around."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-from cmgr.drivers.caller import Caller
+from cmgr.drivers.caller import Caller, Hangs
 from cmgr.drivers.dcmi import vdevices
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
-from cmgr.drivers.dcmi.library.topology import DUO, Type
+from cmgr.drivers.dcmi.library.topology import ASKING_ALL, DUO, Type
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.processes import in_words, process_of
+from cmgr.drivers.resets import Resets
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.handling.catalog import normal_code
@@ -24,9 +26,6 @@ RESCAN_PAUSE = 3.0
 
 TRIES = 4
 """How often a reset is ordered at once, as the maker's tools do: any program's question to a chip is in its way."""
-
-ASKING_ALL = (Type.A910B, Type.A910A3)
-"""For these the driver asks every chip of the machine who uses it before it resets one; a chip that boots is silent."""
 
 _MEANT: Mapping[int, str] = {
     abi.WRONG_PARAMETER: "some program is just asking a chip of it something",
@@ -42,27 +41,43 @@ timed out, EINVAL as wrong parameter, EPERM and EAGAIN as no device, "busy" as i
 zero are not translated at all: the chip is in no table of the driver."""
 
 
+class StillUnderWay(DriverError):
+    """The reset was ordered, and the call has not come back in time: whether it works is not known yet."""
+
+
+class Means(NamedTuple):
+    """All that resets are made with. `resets` is told which calls are inside the library; `pause` waits, in seconds."""
+
+    library: Library
+    caller: Caller
+    machine: Machine
+    resets: Resets
+    pause: Callable[[float], None]
+
+
 class Resetter:
     """Resets one ring at a time as its caller decides; any thread."""
 
-    def __init__(
-        self, library: Library, caller: Caller, settings: Dcmi, machine: Machine, pause: Callable[[float], None]
-    ) -> None:
-        self._library = library
-        self._caller = caller
-        self._machine = machine
+    def __init__(self, means: Means, settings: Dcmi) -> None:
+        self._library, self._caller, self._machine, self._resets, self._pause = means
         self._settings = settings
-        self._pause = pause
 
-    def last_look(self, ring: Mapping[ChipId, Known], faulty: Sequence[ChipId], codes: frozenset[str]) -> ChipId:
-        """Return the chip to reset: the first of `faulty` that still reports one of `codes`; the first without codes.
+    def reset(self, ring: Mapping[ChipId, Known], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
+        """Reset the ring for the first of `faulty` that still reports one of `codes`; without codes, for the first.
 
-        Raises `ResetRefused`.
+        Raises `ResetRefused` when nothing has begun, `StillUnderWay`, or `DriverError` when it has failed.
         """
-        for chip, known in ring.items():
-            objection = self._used(chip, known)
-            if objection:
-                raise ResetRefused(f"cannot reset {listed(ring)}: {objection}")
+        place = self._addressed(ring[self._reason(ring, faulty, codes)])
+        try:
+            self._in_band(place, ring)
+        except Refused as refused:
+            if refused.code > 0 or refused.code in _MEANT:
+                raise ResetRefused(f"cannot reset {listed(ring)}: {self._meant(refused.code, ring)}") from refused
+            if not self._settings.out_of_band:
+                raise DriverError(f"cannot reset {listed(ring)}") from refused
+            self._out_of_band(place, ring, refused)
+
+    def _reason(self, ring: Mapping[ChipId, Known], faulty: Sequence[ChipId], codes: frozenset[str]) -> ChipId:
         if not codes:
             return next(chip for chip in faulty if chip in ring)
         wanted = {normal_code(code) for code in codes}
@@ -71,6 +86,13 @@ class Resetter:
                 return chip
         reported = ", ".join(sorted(codes))
         raise ResetRefused(f"cannot reset {listed(ring)}: {listed(faulty)} reports none of {reported} any more")
+
+    def _check_free(self, ring: Mapping[ChipId, Known]) -> None:
+        """Raise `ResetRefused` when somebody is on the ring. Right before each call: not every kernel looks again."""
+        for chip, known in ring.items():
+            objection = self._used(chip, known)
+            if objection:
+                raise ResetRefused(f"cannot reset {listed(ring)}: {objection}")
 
     def _used(self, chip: ChipId, known: Known) -> str:
         try:
@@ -100,22 +122,9 @@ class Resetter:
         place = known.location
         return self._caller.call(owner_of(place), self._settings.call_timeout.total_seconds(), lambda: function(place))
 
-    def reset(self, target: Known, kind: Type | None, chips: Mapping[ChipId, Known]) -> None:
-        """Reset the chip, and with it its ring. Raises `DriverError`; `ResetRefused` when the library refuses."""
-        place, ring = _addressed(target, kind), listed(chips)
-        try:
-            self._in_band(place, chips)
-        except Refused as refused:
-            if refused.code > 0 or refused.code in _MEANT:
-                raise ResetRefused(f"cannot reset {ring}: {self._meant(refused.code, kind, chips)}") from refused
-            if not self._settings.out_of_band:
-                raise DriverError(f"cannot reset {ring}") from refused
-            self._out_of_band(place, ring, refused)
-        except DriverError as error:
-            raise DriverError(f"cannot tell how the reset of {ring} went") from error
-
-    def _meant(self, code: int, kind: Type | None, ring: Mapping[ChipId, Known]) -> str:
+    def _meant(self, code: int, ring: Mapping[ChipId, Known]) -> str:
         """Return why nothing has begun, in words."""
+        kind = self._machine.kind
         if code == abi.TIMED_OUT and kind is Type.A910A3:
             return "another reset of it is under way"  # Of an A3 the driver does not ask who computes on it.
         if code in (abi.WRONG_PARAMETER, abi.NO_DEVICE) or code > 0:
@@ -128,47 +137,68 @@ class Resetter:
                 return f"{listed(down)} has not booted"
         return _MEANT.get(code, "a chip of it is in no table of the driver")
 
-    def _in_band(self, place: Location, chips: Mapping[ChipId, Known]) -> None:
-        seconds = self._settings.reset_timeout.total_seconds()
-
+    def _in_band(self, place: Location, ring: Mapping[ChipId, Known]) -> None:
         def reset() -> None:
-            self._caller.call(owner_of(place), seconds, lambda: self._library.reset(place, abi.IN_BAND))
+            self._check_free(ring)
+            self._call(place, ring, lambda: self._library.reset(place, abi.IN_BAND))
 
         try:
             _repeated(reset)
         except Refused as refused:
             # No divided chip is reset. Nobody is on the vNPUs, and it is stored which are to be made again.
             may_be = refused.code in (abi.NOT_PERMITTED, abi.NO_DEVICE)
-            if not any([self._undivided(k) for k in chips.values()] if may_be else ()):
+            if not any([self._undivided(k) for k in ring.values()] if may_be else ()):
                 raise
             reset()
 
-    def _undivided(self, known: Known) -> bool:
-        place, seconds = known.location, self._settings.call_timeout.total_seconds()
+    def _call(self, place: Location, ring: Mapping[ChipId, Known], function: Callable[[], None]) -> None:
+        """Make a call of the library's that resets. Raises `Refused`, `ResetRefused`, `StillUnderWay`."""
+        begun = threading.Event()
+
+        def call() -> None:
+            with self._resets.called(ring):
+                begun.set()
+                function()
+
         try:
-            return self._caller.call(owner_of(place), seconds, lambda: vdevices.destroy(self._library, place))
-        except Refused:
+            self._caller.call(owner_of(place), self._settings.reset_timeout.total_seconds(), call)
+        except Hangs as hangs:
+            if begun.is_set():
+                raise StillUnderWay(f"cannot tell how the reset of {listed(ring)} went") from hangs
+            raise ResetRefused(f"cannot reset {listed(ring)}: it was not ordered") from hangs
+
+    def _undivided(self, known: Known) -> bool:
+        try:
+            return self._ask(known, lambda place: vdevices.destroy(self._library, place))
+        except DriverError:
             return False
 
-    def _out_of_band(self, place: Location, ring: str, refused: Refused) -> None:
-        seconds = self._settings.reset_timeout.total_seconds()
+    def _out_of_band(self, place: Location, ring: Mapping[ChipId, Known], refused: Refused) -> None:
         library = self._library
-        if self._channel(place, seconds) != abi.CHANNEL_USABLE:
-            why = f"cannot reset {ring}, and its out-of-band channel cannot be used"
+        if self._channel(place) != abi.CHANNEL_USABLE:
+            why = f"cannot reset {listed(ring)}, and its out-of-band channel cannot be used"
             raise DriverError(why) from refused
         try:
-            self._caller.call(owner_of(place), seconds, lambda: library.pre_reset(place))
-            self._caller.call(owner_of(place), seconds, lambda: library.reset(place, abi.OUT_OF_BAND))
+            self._check_free(ring)
+            self._call(place, ring, lambda: library.pre_reset(place))
+            self._call(place, ring, lambda: library.reset(place, abi.OUT_OF_BAND))
             self._pause(RESCAN_PAUSE)
-            self._caller.call(owner_of(place), seconds, lambda: library.rescan(place))
-        except DriverError as error:
-            raise DriverError(f"cannot reset {ring} out of band either ({refused.message})") from error
+            self._call(place, ring, lambda: library.rescan(place))
+        except Refused as error:
+            raise DriverError(f"cannot reset {listed(ring)} out of band either ({refused.message})") from error
 
-    def _channel(self, place: Location, seconds: float) -> int:
+    def _channel(self, place: Location) -> int:
+        seconds = self._settings.reset_timeout.total_seconds()
         try:
             return self._caller.call(owner_of(place), seconds, lambda: self._library.channel(place))
-        except Refused:
+        except DriverError:
             return 0
+
+    def _addressed(self, target: Known) -> Location:
+        """Return what the reset is ordered for: the chip, but the first of the card where the card is reset as one."""
+        place = target.location
+        duo = self._machine.kind is Type.A310P and target.place.product == DUO
+        return Location(place.logical, place.card, 0) if duo else place
 
 
 def _repeated(reset: Callable[[], None]) -> None:
@@ -179,10 +209,3 @@ def _repeated(reset: Callable[[], None]) -> None:
             if refused.code != abi.WRONG_PARAMETER:
                 raise
     return reset()
-
-
-def _addressed(target: Known, kind: Type | None) -> Location:
-    """Return what the reset is ordered for: the chip, but the first of the card where the card is reset as one."""
-    place = target.location
-    duo = kind is Type.A310P and target.place.product == DUO
-    return Location(place.logical, place.card, 0) if duo else place

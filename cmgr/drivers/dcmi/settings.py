@@ -17,8 +17,13 @@ class Dcmi:
         timedelta, Meta("How long one chip may take over an answer before it counts as silent.", within=("100ms", "5s"))
     ] = timedelta(seconds=2)
     reset_timeout: Annotated[
-        timedelta, Meta("How long the driver may take over the call that resets a chip.", within=("1s", "1h"))
-    ] = timedelta(minutes=3)
+        timedelta,
+        Meta(
+            "How long the driver may take over the call that resets a chip before that is told as a trouble; it waits "
+            "for processes to end.",
+            within=("1s", "1h"),
+        ),
+    ] = timedelta(minutes=15)
     out_of_band: Annotated[
         bool, Meta("Whether a reset that failed is tried again through the out-of-band channel, where there is one.")
     ] = False

@@ -49,7 +49,7 @@ def mute(turn: Turn, ring: Ring) -> list[ChipId]:
 
 
 def _is_silent(turn: Turn, ring: Ring) -> bool:
-    if not mute(turn, ring) or ring.silent is None or turn.at - ring.silent < turn.node.policy.reset.boot_timeout:
+    if not mute(turn, ring) or ring.silent is None or turn.at - ring.silent < turn.node.policy.reset.boot:
         return False
     return ring.failures > 0 or _driver_answers(turn, ring)
 
@@ -59,6 +59,6 @@ def _driver_answers(turn: Turn, ring: Ring) -> bool:
     mates = [turn.node.reports[c] for c in ring.chips if c in turn.node.reports]
     if any(not report.error for report in mates):
         return True
-    lately = turn.at - turn.node.policy.reset.boot_timeout
+    lately = turn.at - turn.node.policy.reset.boot
     others = (r for r in turn.node.rings.values() if r.id != ring.id and r.silent is None)
     return any(other.read is not None and other.read >= lately for other in others)

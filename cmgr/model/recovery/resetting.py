@@ -16,6 +16,7 @@ from cmgr.model.values.faults import Fault, FaultClass, FaultCode
 from cmgr.model.values.handling.policy import backed_off, look_again_after
 from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.messages.facts import ResetDone
+from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.words import span
 
@@ -103,7 +104,7 @@ def verify(turn: Turn, ring: Ring, reason: str) -> None:
     ended_by_reset(turn, ring)
     ring = turn.ring(ring.id)
     ring = turn.enter(ring, Phase.VERIFYING, reason)
-    deadline = turn.at + turn.node.policy.reset.boot_timeout
+    deadline = turn.at + turn.node.policy.reset.boot
     ring = turn.put_ring(replace(ring, deadline=deadline))
     turn.ask_read(ring, f"did {listed(ring.chips)} boot?", not_older=turn.at)
 
@@ -128,11 +129,14 @@ def _ordered_is_done(turn: Turn, ring: Ring) -> None:
 def verifying(turn: Turn, ring: Ring) -> None:
     """Look whether the chips have booted and are well, until they are or the time for it is over."""
     assert ring.deadline is not None
-    late, used = turn.at >= ring.deadline, used_chips(turn.node, ring)
+    if is_in_reset(turn.node, ring):
+        # The time for the boot begins when the call comes back. Until then nothing has failed.
+        ring = turn.put_ring(replace(ring, deadline=turn.at + turn.node.policy.reset.boot))
+    late, used = ring.deadline is not None and turn.at >= ring.deadline, used_chips(turn.node, ring)
     # An isolated chip is given its time, and then not waited for: its mates are used all the same.
     why = unready(turn, ring, used if late else ring.chips)
     if why and late:
-        reset_failed(turn, ring, f"{why} {span(turn.node.policy.reset.boot_timeout)} after the reset")
+        reset_failed(turn, ring, f"{why} {span(turn.node.policy.reset.boot)} after the reset")
     elif why:
         look_again(turn, turn.put_ring(replace(ring, reason=why)))
     if why:
@@ -143,6 +147,11 @@ def verifying(turn: Turn, ring: Ring) -> None:
         reset_failed(turn, ring, f"{cause_of(faults)} is still there")
     else:
         turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, "every chip has booted and is well")
+
+
+def is_in_reset(node: Node, ring: Ring) -> bool:
+    """Return whether the driver is still in the call that resets the ring, as far as its last read-out tells."""
+    return any(report.in_reset for report in map(node.reports.get, ring.chips) if report is not None)
 
 
 def look_again(turn: Turn, ring: Ring) -> None:
@@ -163,6 +172,8 @@ def unready(turn: Turn, ring: Ring, chips: Iterable[ChipId]) -> str:
         return f"chip {silent[0].chip} does not answer: {silent[0].error}"
     if ring.read is None or ring.since is None or ring.read < ring.since:
         return f"the state of {listed(ring.chips)} is asked for"
+    if is_in_reset(turn.node, ring):
+        return f"the call that resets {listed(ring.chips)} has not come back"
     booting = [r.chip for r in reports if not r.booted]
     if booting:
         return f"{listed(booting)} not booted yet"

@@ -34,7 +34,7 @@ def bring_up(turn: Turn, ring: Ring, why: str) -> bool:
         look_again(turn, turn.put_ring(replace(ring, reason=why, look=None, deadline=early)))
         return False
     policy = turn.node.policy.reset
-    if ring.refusals and ring.not_before is not None and turn.at >= ring.not_before + policy.boot_timeout:
+    if ring.refusals and ring.not_before is not None and turn.at >= ring.not_before + policy.boot:
         return _give_up(turn, down, f"it cannot be reset again: {ring.reason}")
     look_again(turn, ring)
     came = try_reset(
@@ -47,7 +47,7 @@ def bring_up(turn: Turn, ring: Ring, why: str) -> bool:
 
 def _due(node: Node, ring: Ring) -> datetime | None:
     """Return when another reset may be made: a driver that said no may have begun the last one all the same."""
-    booted = [at + node.policy.reset.boot_timeout for at in ring.resets[-1:]]
+    booted = [at + node.policy.reset.boot for at in ring.resets[-1:]]
     return max([*booted, *([ring.not_before] if ring.not_before is not None else [])], default=None)
 
 

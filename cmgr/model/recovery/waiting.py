@@ -7,6 +7,7 @@ from typing import NamedTuple
 from cmgr.frozen import replace
 from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.containers.owners import is_fought_for
+from cmgr.model.recovery.resetting import look_again
 from cmgr.model.scope import (
     handled_faults,
     held_keys,
@@ -19,6 +20,7 @@ from cmgr.model.scope import (
     stop_due,
     strategy_of,
     unclear_users,
+    used_chips,
     why_idle,
 )
 from cmgr.model.turn import Turn
@@ -49,7 +51,7 @@ Check = Callable[[Turn, Ring, Sequence[Fault]], Obstacle | None]
 
 def require_due(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> bool:
     """Return whether a reset is due, by the faults' own measure where it is for faults; else the ring says why not."""
-    checks: tuple[Check, ...] = (_observed, _stops)
+    checks: tuple[Check, ...] = (_observed, _stops, _booting)
     return _passes(turn, ring, faults, (*checks, _too_early, _out_of_window, _backing_off) if faults else checks)
 
 
@@ -100,6 +102,17 @@ def _observed(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | Non
     what = f"recover {listed(ring.chips)} of {faults[0].code}" if faults else f"reset {listed(ring.chips)}"
     until = maintenance.until if maintenance is not None else None
     return Obstacle(f"{why_idle(turn.node)}: it would {what}", until)
+
+
+def _booting(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
+    """Chips that boot after the last reset, failed or not, are given their time: another would have them begin anew."""
+    reports = filter(None, map(turn.node.reports.get, used_chips(turn.node, ring)))
+    down = [report.chip for report in reports if not report.error and not report.booted]
+    due = ring.resets[-1] + turn.node.policy.reset.boot if ring.resets else turn.at
+    if not down or turn.at >= due:
+        return None
+    look_again(turn, ring)
+    return Obstacle(f"{listed(down)} not booted yet", due)
 
 
 def _too_early(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
@@ -209,8 +222,11 @@ def _runtimes(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | Non
 def _other_rings(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     # A ring that takes its last look is next. Were all to look at once, all but one would have looked in vain.
     others = [r for r in turn.node.rings.values() if r.id != ring.id]
-    # A ring that boots keeps nobody waiting: its boot perhaps never ends.
+    # A ring that boots keeps nobody waiting, but where the driver wants that: its boot perhaps never ends.
     busy = [r for r in others if r.phase is Phase.RESETTING] + [r for r in others if r.look is not None]
+    boots = next((r for r in others if r.phase is Phase.VERIFYING), None)
+    if boots is not None and any(chip.boots_alone for chip in map(turn.node.chips.get, ring.chips) if chip):
+        return Obstacle(f"ring {boots.id} boots, and until it has, the driver resets no other chip of this machine")
     if len(busy) < turn.node.policy.reset.at_once:
         return None
     doing = "is being reset" if busy[0].phase is Phase.RESETTING else "is next to be reset"

@@ -61,6 +61,7 @@ class Chip:
     that there are, and those that are to be there again. `pod`: the number of the SuperPod that it is in, and `server`
     that of its machine there; None where the driver does not tell. `number`: the one by which containers ask for it and
     that its device file has, where that is another than its id. `tool_name`: what the maker's own tool calls it.
+    `boots_alone`: its driver resets no chip while another one of the machine boots.
     """
 
     id: ChipId
@@ -75,6 +76,7 @@ class Chip:
     shares: tuple[Share, ...] = ()
     pod: ThisLife[int | None] = None
     server: ThisLife[int | None] = None
+    boots_alone: ThisLife[bool] = False
     number: int | None = None
     tool_name: str = ""
 
@@ -140,6 +142,7 @@ class ChipReport:
     With `error` set the chip did not answer, and the other fields mean nothing. `unwell`: it has answered, and
     somebody else says, in these words, that it is not fit for use yet. `shares`: None where it does not say which it
     has. `unasked`: the beginnings of codes that nobody answered for; faults with these codes are as they were.
+    `in_reset`: the call that resets it has not come back, and so it has not booted.
     """
 
     chip: ChipId
@@ -150,6 +153,7 @@ class ChipReport:
     unwell: str = ""
     shares: tuple[Share, ...] | None = ()
     unasked: tuple[str, ...] = ()
+    in_reset: bool = False
 
     @property
     def is_up(self) -> bool:

@@ -112,6 +112,10 @@ static void set_in_reset(const struct chip *chip, int in_reset) {
 
 static int reset(int chip, int channel) {
     CALL(chip, RESET);
+    if (W->late_process && c->processes < PROCESSES) { /* It comes after the caller's last look. */
+        c->process[c->processes++] = (struct proc_mem_info){W->late_process, 1 << 20};
+        W->late_process = 0;
+    }
     /* Every command of a reset is root's on the host, or an admin container's (dms_hotreset.c:49-118). */
     answer = who() == PLAIN ? DCMI_UNSUPPORTED : channel == 1 ? refusal(c) : 0;
     if (!answer) {

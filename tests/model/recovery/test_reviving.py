@@ -89,6 +89,35 @@ def test_a_reset_that_the_driver_said_no_to_may_have_begun_and_is_given_its_time
     assert len(cmgr.sent(ResetRing)) == 2
 
 
+def test_while_its_chips_boot_a_ring_is_not_reset_again_though_faults_are_still_known() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.unbooted = {0, 1, 2, 3}
+    cmgr.answer(ResetRing, error="the driver cannot tell")
+    cmgr.wait(140)
+    assert (cmgr.ring().reason, len(cmgr.sent(ResetRing))) == ("chips 0-3 not booted yet", 1)
+    cmgr.unbooted = set()
+    cmgr.clears(0)
+    cmgr.wait(5)
+    assert (cmgr.phase(), len(cmgr.sent(ResetRing)), cmgr.held()) == (Phase.HEALTHY, 1, [])
+
+
+def test_a_call_that_has_not_come_back_is_no_failure_and_the_boot_has_its_time_after_it() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.VERIFYING)
+    cmgr.in_reset = {0, 1, 2, 3}
+    cmgr.wait(3600)
+    assert (cmgr.phase(), cmgr.ring().failures) == (Phase.VERIFYING, 0)
+    assert cmgr.ring().reason == "the call that resets chips 0-3 has not come back"
+    cmgr.in_reset, cmgr.unbooted = set(), {2}
+    cmgr.wait(140)
+    assert (cmgr.phase(), cmgr.ring().failures) == (Phase.VERIFYING, 0)
+    cmgr.wait(11)
+    assert (cmgr.phase(), cmgr.ring().failures, len(cmgr.ring().resets)) == (Phase.WAITING, 1, 1)
+
+
 def test_nothing_is_reset_again_under_a_container_that_somebody_started_meanwhile() -> None:
     cmgr = not_up(0)
     cmgr.wait(151)

@@ -94,6 +94,38 @@ def test_a_ring_that_never_boots_keeps_no_other_from_its_reset() -> None:
     assert (cmgr.phase(0), cmgr.phase(4), names(cmgr.log, StartContainer)) == (Phase.VERIFYING, Phase.HEALTHY, ["b"])
 
 
+def boots_alone(cmgr: Cmgr) -> Cmgr:
+    cmgr.node = replace(cmgr.node, chips={c: replace(chip, boots_alone=True) for c, chip in cmgr.node.chips.items()})
+    return cmgr
+
+
+def test_where_the_driver_wants_it_a_ring_that_boots_keeps_others_waiting_and_costs_them_nothing() -> None:
+    cmgr = boots_alone(Cmgr(container("a", 0), container("b", 4)))
+    cmgr.unbooted = {2}
+    cmgr.fault(0)
+    cmgr.wait(5)
+    cmgr.fault(4)
+    cmgr.wait(60)
+    assert [c.ring for c in cmgr.sent(ResetRing)] == [0]
+    assert cmgr.ring(4).reason == "ring 0 boots, and until it has, the driver resets no other chip of this machine"
+    cmgr.unbooted = set()
+    cmgr.wait(5)
+    assert (cmgr.phase(0), cmgr.phase(4), cmgr.node.isolations) == (Phase.HEALTHY, Phase.HEALTHY, {})
+    assert [len(cmgr.ring(r).resets) for r in (0, 4)] == [1, 1]
+
+
+def test_a_ring_that_never_boots_keeps_others_waiting_for_as_long_as_a_boot_may_take() -> None:
+    cmgr = boots_alone(Cmgr(container("a", 0), container("b", 4)))
+    cmgr.unbooted = {2}
+    cmgr.fault(0)
+    cmgr.wait(5)
+    cmgr.fault(4)
+    cmgr.wait(140)
+    assert [c.ring for c in cmgr.sent(ResetRing)] == [0]
+    cmgr.wait(10)
+    assert [c.ring for c in cmgr.sent(ResetRing)] == [0, 4]
+
+
 def test_more_rings_are_reset_at_once_when_the_policy_says_so() -> None:
     cmgr = Cmgr(policy=replace(RING, reset=replace(RING.reset, at_once=2)))
     cmgr.fault(0)

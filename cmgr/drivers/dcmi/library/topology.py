@@ -30,6 +30,10 @@ class Type(StrEnum):
     A310P = "Ascend310P"
 
 
+ASKING_ALL = frozenset({Type.A910B, Type.A910A3})
+"""For these the driver asks every chip of the machine who uses it before it resets one; a chip that boots is silent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """The place that one chip says it has. `brother`: the card that it is wired to; None where it names none."""

@@ -16,6 +16,9 @@ from cmgr.model.values.handling.calendar import RESET_WINDOWS, Drill, Window
 
 NO_TIME = timedelta()
 
+BOOT = timedelta(seconds=150)
+"""How long chips may take to boot where neither the configuration nor their maker says that."""
+
 
 class Strategy(StrEnum):
     """Whose containers are stopped when a chip faults."""
@@ -112,8 +115,13 @@ class ResetPolicy:
     ] = timedelta(seconds=10)
     backoff_max: Annotated[timedelta, Meta("The longest such wait.", within=("100ms", "24h"))] = timedelta(minutes=5)
     boot_timeout: Annotated[
-        timedelta, Meta("How long chips may take to boot before the reset counts as failed.", within=("1s", "1h"))
-    ] = timedelta(seconds=150)
+        timedelta | None,
+        Meta(
+            "How long chips may take to boot before the reset counts as failed; empty: 10 min for Ascend chips, 150 s "
+            "for all others.",
+            within=("1s", "1h"),
+        ),
+    ] = None
     at_once: Annotated[
         int,
         Meta(
@@ -143,6 +151,11 @@ class ResetPolicy:
             within=("1s", "24h"),
         ),
     ] = timedelta(minutes=10)
+
+    @property
+    def boot(self) -> timedelta:
+        """How long chips may take to boot."""
+        return BOOT if self.boot_timeout is None else self.boot_timeout
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Resets: of which chip, by which way, and what is believed afterwards."""
 
+import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -84,8 +85,6 @@ def test_a_dropped_card_that_does_not_say_who_uses_it_is_not_reset(machine: Stan
 
 
 def test_who_uses_a_chip_is_named(machine: Standin, opened: Open) -> None:
-    import os
-
     driver = opened(machine)
     machine.fault(2, CODE)
     machine.process(7, os.getpid())
@@ -162,17 +161,51 @@ def test_right_after_a_reset_a_boot_status_is_not_believed_for_as_long_as_is_set
     assert machine.get("resets") == 1
 
 
-def test_a_reset_that_does_not_come_back_is_given_up(machine: Standin, opened: Open) -> None:
+def test_a_call_that_is_under_way_is_no_failure_and_its_chips_are_in_a_reset(machine: Standin, opened: Open) -> None:
     driver = opened(machine, reset_timeout=timedelta(milliseconds=50))
     machine.fault(2, CODE)
     machine.hang(2, Purpose.RESET)
-    with pytest.raises(DriverError, match="cannot tell how the reset of chips 0-7 went"):
-        reset(driver)
-    # The chip is asked nothing more; its mates answer.
-    reports = driver.read(RING)
-    assert [r.chip for r in reports if r.error] == [2]
+    reset(driver)
+    assert driver.trouble() == ("the call that resets chips 0-7 has not come back for longer than dcmi.reset_timeout",)
+    assert [(r.booted, r.in_reset, r.error) for r in driver.read(RING)] == [(False, True, "")] * 8
+    for code in (frozenset({CODE}), frozenset[str]()):
+        with pytest.raises(ResetRefused, match="an earlier reset is under way"):
+            driver.reset(RING, [ChipId(2)], code)
     machine.hang(2, Purpose.RESET, hangs=False)
-    eventually(lambda: not driver.read([ChipId(2)])[0].error)
+    eventually(lambda: driver.trouble() == ())
+    assert [r.answer for r in machine.resets] == [0]
+    assert [r.booted for r in driver.read(RING)] == [True] * 8
+
+
+def test_an_a3_waits_in_the_call_for_a_process_that_came_too_late(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_a3(2))
+    driver = opened(machine, reset_timeout=timedelta(milliseconds=50))
+    machine.set("late_process", os.getpid())
+    driver.reset(RING[:4], [ChipId(0)], frozenset())
+    assert all(r.in_reset for r in driver.read(RING[:4]))
+    machine.process(0, os.getpid(), 0)
+    eventually(lambda: driver.read([ChipId(0)])[0].booted)
+
+
+def test_a_library_that_hangs_elsewhere_is_not_ordered_a_reset(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, call_timeout=timedelta(milliseconds=100))
+    machine.hang(2, Purpose.PROCESS)
+    with pytest.raises(ResetRefused, match="chip 2 does not answer the question who uses it"):
+        driver.reset(RING, [ChipId(2)], frozenset())
+    with pytest.raises(ResetRefused):
+        driver.reset(RING, [ChipId(2)], frozenset())
+    assert machine.get("resets") == 0
+    machine.hang(2, Purpose.PROCESS, hangs=False)
+
+
+def test_who_uses_the_chips_is_asked_right_before_each_call(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.fault(2, CODE)
+    machine.set("queries", 1)
+    machine.set("late_process", os.getpid())
+    with pytest.raises(ResetRefused, match=rf"process {os.getpid()} .* is on chip 2"):
+        reset(driver)
+    assert [r.answer for r in machine.resets] == [-8001]
 
 
 def test_chips_of_two_rings_are_not_reset_together(ascend: Make, opened: Open) -> None:
