@@ -1,5 +1,6 @@
 """The service's first part: the rights that one service alone has, and the driver, which tells of faults then."""
 
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
@@ -14,6 +15,9 @@ from cmgr.service.inbox import Inbox
 from cmgr.service.systemd import Notifier
 from cmgr.service.timing.clock import SteadyClock
 from cmgr.store import files
+
+SAYS = 60
+"""It is said again after so many seconds, and after 10 for the first time."""
 
 EXTENDS = 30.0
 """So many seconds more systemd waits for the service to be ready, each time that it is told."""
@@ -52,7 +56,7 @@ def listen(config: Config, stack: ExitStack, opened: Open | None = None) -> List
 
 def _say_waiting(notifier: Notifier, seconds: float) -> None:
     """Tell systemd that the service still starts: a library may take ten minutes to begin where a chip is dead."""
-    notifier.tell(
-        f"EXTEND_TIMEOUT_USEC={int(EXTENDS * 1e6)}",
-        f"STATUS=starting: the library of the chips has not begun for {seconds:.0f} s",
-    )
+    text = f"starting: the library of the chips has not begun for {seconds:.0f} s"
+    notifier.tell(f"EXTEND_TIMEOUT_USEC={int(EXTENDS * 1e6)}", f"STATUS={text}")
+    if round(seconds) % SAYS == 10:  # There is no log yet; it goes to the journal all the same.
+        sys.stderr.write(f"cmgr: {text}\n")

@@ -19,6 +19,7 @@ from cmgr.cli.source import database_of
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
 from cmgr.errors import CmgrError, ServiceDown, StoreError, chain
+from cmgr.host.mounts import in_the_host
 from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.handling.rules import RuleKind
@@ -63,6 +64,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield from around.findings(config)
     if not isinstance(told, CmgrError) and (pid := told["service"]["pid"]) is not None:
         yield around.programs(config.systemd.bus, pid)
+        yield from _drivers(pid)
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)
     yield from _in_the_way(rows)
@@ -141,6 +143,21 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
     yield from _others(config, driver.name)
     yield from rings(config, chips, users)
     yield from divided(chips, obstacle)
+
+
+def _drivers(service: int) -> Iterator[Finding]:
+    """Yield where the processes are that drive the chips for the service of that number. This command is elsewhere."""
+    from cmgr.drivers.program.launch import drivers_of
+
+    for pid in drivers_of(service):
+        text = f"process {pid} drives them for the service"
+        if in_the_host(pid):
+            yield Finding("chips", OK, f"{text}, in the host")
+        else:
+            hint = (
+                "take what makes one out of the unit (Protect…, Private…, ReadWritePaths): systemctl edit cmgr-chips@"
+            )
+            yield Finding("chips", ERROR, f"{text} in a mount namespace of its own: to drivers it is a container", hint)
 
 
 def _others(config: Config, taken: str) -> Iterator[Finding]:

@@ -21,9 +21,12 @@ from typing import TYPE_CHECKING
 from cmgr import again
 from cmgr.drivers.program.link import Link
 from cmgr.errors import CmgrError, DriverError
+from cmgr.host.host import obstacle
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
+
+UNIT = "cmgr-chips@{service}-{number}.service"
 
 SERVE = ("chips", "--serve")
 """The command that is such a program."""
@@ -42,7 +45,7 @@ _CREDENTIALS = "3i"
 
 def launcher(config: "Config") -> Callable[[], Link]:
     """Return how programs are started here."""
-    if "INVOCATION_ID" in os.environ and Path("/run/systemd/system").is_dir():
+    if "INVOCATION_ID" in os.environ and not obstacle(config.systemd.bus, os.getpid()):
         return Units(Path(os.environ.get("RUNTIME_DIRECTORY", RUN)) / SOCKET, config.systemd.bus).launch
     return child
 
@@ -83,7 +86,7 @@ class Units:
 
     def launch(self) -> Link:
         """Start a unit, and return the connection that it makes. Raises `DriverError`."""
-        name = f"cmgr-chips@{os.getpid()}-{next(self._numbers)}.service"
+        name = UNIT.format(service=os.getpid(), number=next(self._numbers))
         try:
             listener = self._listening()
             self._ask("StartUnit", "ss", name, "replace")
@@ -144,3 +147,20 @@ class Units:
 
         with Bus(self._bus, "speak with systemd", 5.0) as bus:
             return str(bus.ask(method, signature, *values))
+
+
+def drivers_of(service: int, proc: Path = Path("/proc")) -> list[int]:
+    """Return the numbers of the processes that drive chips for the service of that number."""
+    return sorted(int(each.name) for each in proc.iterdir() if each.name.isdigit() and _drives(each, service))
+
+
+def _drives(process: Path, service: int) -> bool:
+    try:
+        words = (process / "cmdline").read_text(errors="replace").split("\0")
+        if SERVE[0] not in words or words[words.index(SERVE[0]) + 1 : words.index(SERVE[0]) + 2] != [SERVE[1]]:
+            return False
+        parent = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()[1]
+        unit = UNIT.partition("{number}")[0].format(service=service)
+        return int(parent) == service or unit in (process / "cgroup").read_text(errors="replace")
+    except OSError:
+        return False  # It has ended.

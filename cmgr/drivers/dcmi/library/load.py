@@ -10,6 +10,7 @@ from pathlib import Path
 from cmgr.drivers.dcmi.library.abi import LIBRARY
 from cmgr.drivers.libraries import Wanted
 from cmgr.errors import DriverMissing
+from cmgr.host.mounts import in_the_host
 
 WANTED = Wanted(
     LIBRARY,
@@ -29,7 +30,8 @@ _CAPABILITIES = 38
 
 def check_host(proc: Path = Path("/proc")) -> None:
     """Raise `DriverMissing` where the library is not to be opened, because this process would be a container to it."""
-    if _in_inits_mounts(proc) or not (lacking := _lacking(proc)):
+    # Where nobody can say it the library refuses by itself those that must not use it.
+    if in_the_host(proc=proc) or not (lacking := _lacking(proc)):
         return
     numbers = ", ".join(map(str, lacking))
     raise DriverMissing(
@@ -38,19 +40,6 @@ def check_host(proc: Path = Path("/proc")) -> None:
         hint="nsenter --target 1 --mount cmgr check shows whether it works there; of a unit take out whatever makes "
         "a mount namespace (ProtectSystem=, PrivateTmp=, ReadWritePaths= and their like): systemctl edit UNIT",
     )
-
-
-def _in_inits_mounts(proc: Path) -> bool:
-    """A mount has its number in one namespace only. The links in /proc/PID/ns would say it, but not to everybody."""
-    try:
-        ours, inits = (_mounts(proc / process / "mountinfo") for process in ("self", "1"))
-    except OSError:
-        return True  # Nobody can say. The library refuses by itself those that must not use it.
-    return not ours.isdisjoint(inits)
-
-
-def _mounts(path: Path) -> set[str]:
-    return {line.partition(" ")[0] for line in path.read_text(errors="replace").splitlines()}
 
 
 def _lacking(proc: Path) -> list[int]:
