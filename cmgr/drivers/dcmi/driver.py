@@ -19,13 +19,15 @@ from cmgr.drivers.dcmi.library.load import WANTED, check_host
 from cmgr.drivers.dcmi.library.severities import LIST, Severities
 from cmgr.drivers.dcmi.library.topology import Type
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
+from cmgr.drivers.dcmi.missing import DEVICES
 from cmgr.drivers.dcmi.optics import Optics
 from cmgr.drivers.dcmi.reset import Means, Resetter, StillUnderWay
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.dcmi.watch import Pace, Watch
 from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, of_one_ring
-from cmgr.errors import DriverError
+from cmgr.errors import DriverError, ResetRefused
+from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share, listed
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.ranks import Device
@@ -33,6 +35,17 @@ from cmgr.ports import Doubt, DriverFact
 
 NETWORK_SECONDS = 0.3
 """The time for the question about one chip's network: after its card has dropped there may be no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Places of the driver's own files: how grave it calls each fault, and the folder of the chips' device files."""
+
+    severities: Path = LIST
+    devices: Path = DEVICES
+
+
+FILES = Files()
 
 
 class DcmiDriver:
@@ -48,11 +61,11 @@ class DcmiDriver:
         sweep: timedelta,
         relist: timedelta,
         pause: Callable[[float], None] = time.sleep,
-        severities: Path = LIST,
+        files: Files = FILES,
     ) -> None:
         self._settings = settings
         self._seconds = settings.call_timeout.total_seconds()
-        self._severities = Severities(severities)
+        self._severities = Severities(files.severities)
         self._unasked: set[ChipId] = set()
         self._resets = Resets(settings.settle.total_seconds())
         path = libraries.find(libraries.Where(WANTED, settings.library))
@@ -60,7 +73,7 @@ class DcmiDriver:
         # However long that takes: it may be ten minutes for each chip that does not answer.
         self._library = Library(path)
         self._caller = Caller("libdcmi")
-        self._machine = Machine(self._library, self._caller, self._seconds)
+        self._machine = Machine(self._library, self._caller, self._seconds, files.devices)
         pace = Pace(
             self._seconds,
             settings.poll.total_seconds(),
@@ -145,6 +158,8 @@ class DcmiDriver:
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         known = of_one_ring(chips, self._machine.find, self._machine.chips)
+        if beside := self._machine.beside(known):
+            raise ResetRefused(f"cannot reset {listed(chips)}: {beside}")
         self._resets.begin(chips)
         try:
             self._late -= known.keys()
@@ -244,8 +259,9 @@ class DcmiDriver:
         mute = f"the card controller of {listed(unasked)} does not answer: its own faults are not known"
         late = [chip for chip in sorted(self._late) if self._resets.of(chip).in_reset]
         away = f"the call that resets {listed(late)} has not come back for longer than dcmi.reset_timeout"
-        told = [text for text, is_so in ((mute, unasked), (away, late)) if is_so]
-        return (*self._machine.troubles, *told, *self._watch.trouble())
+        without = self._machine.without()
+        told = [text for text, is_so in ((without, without), (mute, unasked), (away, late)) if is_so]
+        return (*told, *self._machine.troubles, *self._watch.trouble())
 
     def stale(self) -> str:
         return self._machine.without() or self._watch.stale()

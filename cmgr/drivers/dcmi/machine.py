@@ -8,17 +8,17 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from cmgr.drivers.caller import Caller, Hangs
-from cmgr.drivers.dcmi import vdevices
+from cmgr.drivers.dcmi import missing, vdevices
 from cmgr.drivers.dcmi.library import topology
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.library.topology import Place, Type
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
-from cmgr.words import counted
 
 STRANGER = 10_000
 """Added to a logical id that nobody knows: a number that is no chip's, and never chip 0."""
@@ -53,17 +53,19 @@ def owner_of(location: Location) -> str:
 class Machine:
     """Any thread."""
 
-    def __init__(self, library: Library, caller: Caller, seconds: float) -> None:
+    def __init__(self, library: Library, caller: Caller, seconds: float, devices: Path) -> None:
         self._library = library
         self._caller = caller
         self._seconds = seconds
+        self._devices = devices
         self._looking = threading.Lock()
         self._known: Mapping[ChipId, Known] = {}
         self._rings: Mapping[ChipId, RingId] = {}
         self._logical: Mapping[int, ChipId] = {}
         self.kind: Type | None = None
         self.troubles: tuple[str, ...] = ()
-        self.missing = 0
+        self._missing = 0
+        self._left_out: tuple[str, ...] = ()
 
     def look(self) -> tuple[Chip, ...]:
         """List the chips anew and return all that are known, ordered. Raises `DriverError` when no list can be had."""
@@ -74,6 +76,7 @@ class Machine:
                 known = self._seen(location, troubles)
                 if known is not None:
                     fresh[known.place.physical] = known
+            self._left_out = tuple(troubles)
             if not fresh:
                 troubles.append("the driver lists no chips")
             self._settle(fresh, troubles)
@@ -82,9 +85,7 @@ class Machine:
     def _locations(self, troubles: list[str]) -> list[Location]:
         found: list[Location] = []
         cards = self._caller.call("the list", self._seconds, self._library.cards)
-        self.missing = sum(card < 0 for card in cards)
-        if self.missing:
-            troubles.append(self.without())
+        self._missing = sum(card < 0 for card in cards)
         for card in cards:
             if card < 0:
                 continue
@@ -100,7 +101,18 @@ class Machine:
 
     def without(self) -> str:
         """Return what the library began without, and so is without for the life of this process; nothing else."""
-        return f"the driver began without {counted(self.missing, 'card')}" if self.missing else ""
+        if self._left_out and not self._missing:
+            return ""  # Those that are left out are listed, and taken in as soon as they answer.
+        by_logical = self.kind is Type.A950
+        numbers = {k.place.logical if by_logical else k.place.physical for k in self._known.values()}
+        return missing.in_words(self._missing, missing.unlisted(self._devices, numbers))
+
+    def beside(self, ring: Mapping[ChipId, Known]) -> str:
+        """Return why a reset of this ring could hit a chip that is not known; nothing when it cannot."""
+        without = self.without() or "; ".join(self._left_out)
+        if not without or not missing.could_be_hit([known.place for known in ring.values()], self.kind):
+            return ""
+        return f"{without}, and such a reset could hit it"
 
     def chips(self) -> tuple[Chip, ...]:
         """Return the chips that are known."""

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
-from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.dcmi.driver import DcmiDriver, Files
 from cmgr.drivers.dcmi.settings import Dcmi
 from tests.drivers.contract import HOUR
 from tests.fakes.dcmi.standin import Standin
@@ -24,4 +24,4 @@ def open_dcmi(machine: Standin, relist: timedelta = HOUR, *, sweep: timedelta = 
     often = {"poll": timedelta(milliseconds=20), "call_timeout": timedelta(seconds=PATIENCE)}
     values = {"library": str(machine.library), **often, **changes}
     settings = Dcmi(**values)  # type: ignore[arg-type]  # as the settings have it
-    return DcmiDriver(settings, sweep, relist, pause=lambda _: None, severities=severities)
+    return DcmiDriver(settings, sweep, relist, pause=lambda _: None, files=Files(severities, machine.devices))

@@ -1,0 +1,43 @@
+"""Chips that the library began without: its process never knows them, and a reset can hit them all the same."""
+
+import re
+from collections.abc import Iterable, Set
+from pathlib import Path
+
+from cmgr.drivers.dcmi.library.topology import BOARDS_WITHOUT_RING, DUO, Place, Type
+from cmgr.words import counted
+
+DEVICES = Path("/dev")
+
+_DEVICE = re.compile(r"davinci([0-9]+)")
+
+
+def unlisted(devices: Path, known: Set[int]) -> tuple[int, ...]:
+    """Return the numbers of the device files that are of no chip that is known."""
+    try:
+        names = [path.name for path in devices.iterdir()]
+    except OSError:
+        return ()
+    return tuple(sorted({int(found[1]) for name in names if (found := _DEVICE.fullmatch(name))} - known))
+
+
+def in_words(cards: int, numbers: Iterable[int]) -> str:
+    """Return what the library began without, by its own count of cards and by device files; nothing else."""
+    files = ", ".join(f"/dev/davinci{number}" for number in numbers)
+    if not cards:
+        return f"the driver began without {files}" if files else ""
+    return f"the driver began without {counted(cards, 'card')}" + (f" ({files})" if files else "")
+
+
+def could_be_hit(ring: Iterable[Place], kind: Type | None) -> bool:
+    """Return whether a reset of this ring can reset a chip that is not known."""
+    places = list(ring)
+    if kind is Type.A910B:
+        # With links between chips it is the whole machine that is reset, also what is isolated.
+        return any(place.board not in BOARDS_WITHOUT_RING for place in places)
+    if kind is Type.A910A3:
+        alone = all(place.brother is not None and place.brother < 0 for place in places)
+        return len(places) < (2 if alone else 4)
+    if kind is Type.A910:
+        return len(places) < 4
+    return kind is Type.A310P and places[0].product == DUO and len(places) < 2
