@@ -46,10 +46,13 @@ class Ended:
 
 
 class Begun(Protocol):
-    """A run that has begun. Its methods on one thread at a time; neither raises."""
+    """A run that has begun. Its methods on one thread at a time; none raises."""
 
     def wait(self, seconds: float, cut: Event) -> Ended | None:
         """Wait for its end. Return None when it still runs after so long, or when `cut` is set."""
 
     def leave(self) -> Ended:
         """Wait for it no more, because cmgr ends."""
+
+    def kill(self) -> Ended:
+        """Kill it, with all that it has started; it must be one with a time. Waits some seconds for that at most."""

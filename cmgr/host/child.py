@@ -59,6 +59,9 @@ class Child:
             return Ended(None, "goes on though cmgr ends", "", time.monotonic() - self._began)
         return self._ended("was killed because cmgr ends")
 
+    def kill(self) -> Ended:
+        return self._ended("was killed")
+
     def _ended(self, why: str) -> Ended:
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)

@@ -152,6 +152,11 @@ class Unit:
     def leave(self) -> Ended:
         return self._over(None, "goes on though cmgr ends")
 
+    def kill(self) -> Ended:
+        with suppress(ContainerError):  # Then its time kills it.
+            self._connected().ask("StopUnit", "ss", self._name, "replace")
+        return self.wait(_SECONDS, Event()) or self._over(None, "was told to end, and has not been seen to")
+
     def _is_over(self, bus: Bus) -> bool:
         """Return whether it does not run, and is not about to."""
         down = bus.property(self._object, "Unit", "ActiveState") in _DOWN

@@ -1,6 +1,7 @@
 """One program, really run, in both ways: what it gets, what is kept of it, and that nothing of it stays."""
 
 import os
+import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -62,6 +63,15 @@ def test_what_a_variable_says_is_never_a_command(ended: Run, tmp_path: Path) -> 
     told = ended('#!/bin/sh\nprintf "%s" "$CMGR_HOOK_CONTAINERS"\n', CMGR_HOOK_CONTAINERS=evil)
     assert told.output == evil
     assert sorted(path.name for path in tmp_path.iterdir()) == ["program"]
+
+
+def test_it_is_killed_with_all_it_has_started_when_somebody_wants_that(host: Host, program: Path) -> None:
+    program.write_text(f"#!/bin/sh\ntrap '' TERM\n{BREATHES.format(program.parent)} &\nwait\n")
+    program.chmod(0o755)
+    begun = host.begin(Act(program.parent.name, (str(program),), {"PATH": os.environ["PATH"]}, LONG))
+    eventually((program.parent / "breath").exists)
+    assert begun.kill().code in (None, -signal.SIGKILL)
+    stands_still(program.parent)
 
 
 def test_it_is_killed_with_all_it_has_started_when_its_time_is_up(ended: Run, tmp_path: Path) -> None:
