@@ -66,6 +66,31 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
+class Tool:
+    """A program of a maker's that tells something for a diagnosis. It may leave files in the directory that it runs in.
+
+    `name`: that of the directory that has what it tells; no two have the same. `words`: the program, with its path
+    where that is not one of the usual, and its arguments.
+    """
+
+    name: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The things that a maker's support asks for when chips ail.
+
+    `files`: paths, which may have `*` in them, or `**` for all that is below. `tools`: programs that can be asked at
+    any time. `lost`: those that tell what a reset of these chips wipes away; they are run before one, beside the stops.
+    """
+
+    files: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    lost: tuple[Tool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Vendor:
     """One make of chips.
 
@@ -85,6 +110,7 @@ class Vendor:
     JSON can hold it; None: they need none. `give_back` takes the
     configuration and how units are reached, gives back what resets had taken away when the service was killed, and
     yields what came of that; the service does not run. All find their own table in `Config.drivers`.
+    `support` takes chips and returns what the maker's support asks for about them.
     """
 
     name: str
@@ -100,6 +126,7 @@ class Vendor:
     told_too: Callable[[Any, Any, Mapping[Any, Mapping[str, float | str]]], Iterable[Told]] = lambda *_: ()
     rank_table: Callable[[Sequence[Server]], Mapping[str, object]] | None = None
     give_back: Callable[[Any, OpenUnits], Iterable[Given]] = lambda *_: ()
+    support: Callable[[Sequence[Chip]], Support] = lambda _: Support()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +221,12 @@ def vendors() -> tuple[Vendor, ...]:
 def rank_table(driver: str) -> Callable[[Sequence[Server]], Mapping[str, object]] | None:
     """Return how the rank table of the driver of this name is made. See `Vendor.rank_table`."""
     return next((vendor.rank_table for vendor in vendors() if vendor.name == driver), None)
+
+
+def support(driver: str, chips: Sequence[Chip]) -> Support:
+    """Return what the maker of these chips, which the driver of this name has, wants to know for a diagnosis."""
+    found = (vendor for vendor in vendors() if vendor.name == driver)
+    return next((vendor.support(chips) for vendor in found), Support())
 
 
 def told_too(config: Any, node: Any, measured: Mapping[Any, Mapping[str, float | str]]) -> Iterator[Told]:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 EPISODES = 100
 TIMELINES = 20
 SAVED = 5
-"""So many episodes, timelines of episodes, and saved bundles are in it: the newest."""
+"""So many episodes, timelines of episodes, and resets with saved bundles are in it: the newest."""
+
+MAKER_SECONDS = 60.0
+"""For all programs of the chips' maker."""
 
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -40,8 +44,9 @@ class BundleOptions(Common):
 def bundle(options: BundleOptions) -> int:
     """Gather what somebody needs who is to help.
 
-    Status, chips, faults, history, configuration, findings of check, versions, and the bundles saved before the last
-    resets, in one archive; secrets that are known as such are taken out. Works without the service.
+    Status, chips, faults, history, configuration, findings of check, versions, the bundles saved before the last
+    resets, and what the chips' maker asks for, in one archive; secrets that are known as such are taken out. Works
+    without the service.
     """
     from cmgr.service.extras.bundles import pack
 
@@ -94,6 +99,7 @@ def _parts(options: BundleOptions) -> "Iterator[Part]":
     yield json_part("configuration.json", _settings(config))
     yield json_part("check.json", _tried(lambda: _findings(config)))
     yield from _saved(config)
+    yield from _of_maker(options, config)
 
 
 def _tried(make: Callable[[], object]) -> object:
@@ -167,11 +173,36 @@ def _findings(config: "Config") -> object:
 
 def _saved(config: "Config") -> "Iterator[Part]":
     from cmgr.service.extras.bundle_parts import Part
-    from cmgr.service.extras.bundles import DIRECTORY, saved
+    from cmgr.service.extras.bundles import DIRECTORY, numbers, saved
 
-    directory = source.database_of(config).with_name(DIRECTORY)
-    for path in saved(directory)[-SAVED:]:
+    found = saved(source.database_of(config).with_name(DIRECTORY))
+    newest = sorted({numbers(path.name) for path in found})[-SAVED:]
+    for path in (path for path in found if numbers(path.name) in newest):
         try:
             yield Part(f"{DIRECTORY}/{path.name}", path.read_bytes())
         except OSError as error:
             yield Part(f"{DIRECTORY}/{path.name}.txt", f"cannot read {path}: {error.strerror}\n")
+
+
+def _of_maker(options: BundleOptions, config: "Config") -> "Iterator[Part]":
+    """Yield the files that the chips' maker asks for, and what its programs say now."""
+    from cmgr.host.host import Host
+    from cmgr.model.values.rings import Phase
+    from cmgr.service.extras import maker_tools
+    from cmgr.service.extras.bundle_parts import Part
+    from cmgr.vendor import Support, support, vendors
+
+    try:
+        with source.opened(options) as database:
+            node = database.node()
+    except CmgrError:
+        return  # The other files say why.
+    in_reset = any(ring.phase in (Phase.RESETTING, Phase.VERIFYING) for ring in node.rings.values())
+    for name in (vendor.name for vendor in vendors() if config.driver in ("auto", vendor.name)):
+        wanted = support(name, list(node.chips.values()))
+        if in_reset:
+            yield Part(f"maker/{name}/missing.txt", "a ring is in a reset, so no program asks its chips for anything\n")
+            wanted = Support(wanted.files)
+        with TemporaryDirectory() as place:
+            for part in maker_tools.told(Host("", "a person has typed this"), wanted, Path(place), MAKER_SECONDS):
+                yield Part(f"maker/{name}/{part.name}", part.content)

@@ -67,6 +67,14 @@ def test_without_a_service_it_has_what_the_database_says(database: Home) -> None
     assert found["status.json"]["rings"]
 
 
+def test_what_the_chips_maker_asks_for_is_gathered(database: Home) -> None:
+    database.config.write_text(database.config.read_text().replace('driver = "sim"', 'driver = "dcmi"'))
+    assert made(database).code == 0
+    texts = inside(database.folder / "out.tar.gz")
+    assert "out/maker/dcmi/dmesg/output.txt" in texts, "the one program of them that every machine has"
+    assert not [name for name in texts if "msnpureport" in name]
+
+
 def test_without_anything_it_says_in_each_file_why(home: Home) -> None:
     assert made(home).code == 0
     found = read(home)

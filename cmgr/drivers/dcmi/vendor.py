@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cmgr.drivers.dcmi import ranktable
 from cmgr.drivers.dcmi.settings import Dcmi
+from cmgr.drivers.dcmi.support import support
 from cmgr.vendor import OpenUnits, Place, Told, Vendor
 
 if TYPE_CHECKING:
@@ -50,4 +51,5 @@ VENDOR = Vendor(
     boot=timedelta(minutes=10),
     told_too=_told_too,
     rank_table=ranktable.table,
+    support=support,
 )

@@ -20,14 +20,16 @@ from cmgr.config.around import Bundles as Settings
 from cmgr.model.values.chips import RingId
 from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.messages.facts import Remarked
+from cmgr.model.values.rings import Ring
 from cmgr.service.extras.bundle_parts import Part, Sources, parts
 from cmgr.service.log.setup import Log
 
 DIRECTORY = "bundles"
 """Its name in the state directory."""
 
-_NAME = re.compile(r"episode-[0-9]{6,}-reset-[0-9]+\.tar\.gz")
+_NAME = re.compile(r"episode-[0-9]{6,}-reset-[0-9]+(-maker)?\.tar\.gz")
 _GROUP = "cmgr"
+_pruning = threading.Lock()
 
 
 class Bundles:
@@ -48,7 +50,7 @@ class Bundles:
         """Save the bundle for this reset, and wait for it for a bounded time. Does not raise."""
         settings = self._settings()
         ring = self._sources.node().rings[action.ring]
-        path = self._directory / f"episode-{ring.episode:06}-reset-{len(ring.resets)}.tar.gz"
+        path = self._directory / name_of(ring)
         # A reset that was refused is tried again: one bundle for it is enough.
         if not settings.keep or path.exists():
             return
@@ -69,7 +71,7 @@ class Bundles:
 
     def _save(self, action: ResetRing, path: Path, settings: Settings) -> None:
         try:
-            _make_directory(self._directory)
+            make_directory(self._directory)
             write(path, parts(self._sources, action, settings))
             prune(self._directory, settings)
         except OSError as error:
@@ -77,6 +79,11 @@ class Bundles:
         except Exception as error:
             # A bug here must cost no more than the bundle.
             self._log.bug(f"cannot save the bundle {path}: please report it", error)
+
+
+def name_of(ring: Ring, kind: str = "") -> str:
+    """Return the name of the bundle for the ring's latest reset."""
+    return f"episode-{ring.episode:06}-reset-{len(ring.resets)}{kind}.tar.gz"
 
 
 def write(path: Path, made: Iterable[Part]) -> None:
@@ -98,35 +105,41 @@ def pack(file: BinaryIO, directory: str, made: Iterable[Part]) -> None:
 
 
 def saved(directory: Path) -> list[Path]:
-    """Return the bundles in the directory, the oldest first."""
+    """Return the bundles in the directory, the oldest first; what makers' programs told beside each."""
     try:
         names = [name for name in os.listdir(directory) if _NAME.fullmatch(name)]
     except OSError:
         return []
-    return [directory / name for name in sorted(names, key=_order)]
+    return [directory / name for name in sorted(names, key=lambda name: (numbers(name), name))]
 
 
-def _order(name: str) -> list[int]:
-    return [int(number) for number in re.findall(r"[0-9]+", name)]
+def numbers(name: str) -> tuple[int, ...]:
+    """Return the episode and the reset that this bundle was saved for."""
+    return tuple(int(number) for number in re.findall(r"[0-9]+", name))
 
 
 def prune(directory: Path, settings: Settings) -> None:
     """Remove the oldest bundles over the limits, and what was left unfinished. Raises OSError."""
+    with _pruning:
+        _prune(directory, settings)
+
+
+def _prune(directory: Path, settings: Settings) -> None:
     for name in os.listdir(directory):
         if name.endswith(atomic.UNFINISHED) and time.time() - (directory / name).stat().st_mtime > 3600:
             (directory / name).unlink(missing_ok=True)
     found = saved(directory)
     sizes = {path: path.stat().st_size for path in found}
-    kept, room = 0, settings.max_mb * 1_000_000
+    resets, room = set[tuple[int, ...]](), settings.max_mb * 1_000_000
     for path in reversed(found):
+        resets.add(numbers(path.name))
         room -= sizes[path]
-        if kept >= settings.keep or room < 0:
+        if len(resets) > settings.keep or room < 0:
             path.unlink(missing_ok=True)
-        else:
-            kept += 1
 
 
-def _make_directory(directory: Path) -> None:
+def make_directory(directory: Path) -> None:
+    """Make the directory of bundles, if it is not there. Raises OSError."""
     with suppress(FileExistsError):
         directory.mkdir(mode=0o750)
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -52,3 +52,16 @@ def _arguments(words: list[str]) -> list[str]:
         told.append(GONE if hide and not flag else f"{name}={GONE}" if secret and value else word)
         hide = secret and flag and not equals
     return told
+
+
+_NAME = re.compile(_SECRET.pattern.encode(), re.IGNORECASE)
+_PAIR = re.compile(
+    rf"([\w.-]*(?:{_SECRET.pattern})[\w.-]*[\"']?\s*[=:]\s*)(?:(?:Bearer|Basic)\s+)?\S+".encode(), re.IGNORECASE
+)
+
+
+def redacted_text(text: bytes) -> bytes:
+    """Return lines of any text, or what is none, without what stands behind a name that says that it is secret."""
+    # Line by line: a search through all of it would keep other threads from running.
+    lines = text.splitlines(keepends=True)
+    return b"".join(_PAIR.sub(rb"\1" + GONE.encode(), line) if _NAME.search(line) else line for line in lines)

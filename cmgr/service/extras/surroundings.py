@@ -10,6 +10,7 @@ from datetime import datetime
 from cmgr.config import around as settings
 from cmgr.config.settings import Config
 from cmgr.errors import ResetRefused, RuntimeDown
+from cmgr.host.host import host_of
 from cmgr.model.invariants import unsafe
 from cmgr.model.values.messages.commands import ResetRing, StartContainer
 from cmgr.model.values.messages.facts import Remarked
@@ -20,10 +21,12 @@ from cmgr.service.extras.alarms import Alarm, Alarms
 from cmgr.service.extras.bundle_parts import Sources
 from cmgr.service.extras.bundles import Bundles
 from cmgr.service.extras.hooks import Hooks
+from cmgr.service.extras.maker_reports import MakerReports, Making
 from cmgr.service.extras.webhook import Receiver
 from cmgr.service.log.setup import Log
 from cmgr.service.loop import Step
 from cmgr.service.work.around import Around
+from cmgr.vendor import support
 
 CLOSE_SECONDS = 2.0
 """How long the end of the service waits for alarms that have not been sent."""
@@ -42,6 +45,8 @@ class Surroundings:
         self._hooks = Hooks(config, sources.node, put)
         self._afterwards = Afterwards(self._hooks, sources.database, sources.node, log)
         self._bundles = Bundles(sources, lambda: self._config.bundles, put, log)
+        making = Making(host_of(config.systemd.bus), lambda chips: support(sources.driver.name, chips).lost)
+        self._reports = MakerReports(sources, making, lambda: self._config.bundles, put, log)
 
     @property
     def around(self) -> Around:
@@ -51,6 +56,7 @@ class Surroundings:
 
     def observe(self, step: Step) -> None:
         """Hear of what was decided."""
+        self._reports.observe(step)
         for note in step.notes:
             if self._receivers and not self._bug:
                 self._alarms.note(note)
@@ -60,6 +66,7 @@ class Surroundings:
         """Begin to tell and to run things: when the state of the last life is loaded, and before anything happens."""
         self._receivers = self._opened(self._config.alarms)
         self._afterwards.settle(now)
+        self._reports.begin()
 
     def configure(self, config: Config, now: datetime) -> None:
         """Go on with another configuration. Alarms that wait for a receiver that stays as it is are kept."""
@@ -91,6 +98,7 @@ class Surroundings:
     def close_hooks(self) -> None:
         """Cut short what runs, so that nobody waits for it any more."""
         self._hooks.close()
+        self._reports.close()
         self._afterwards.close()
 
     def close(self) -> None:
@@ -100,6 +108,7 @@ class Surroundings:
     def _before_reset(self, action: ResetRing) -> None:
         self._hooks.before_reset(action)
         self._bundles.save(action)
+        self._reports.end(action)
         # Both take their time, in which somebody may have started a container on the ring.
         why = unsafe(self._node(), action)
         if why:
