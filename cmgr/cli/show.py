@@ -126,10 +126,12 @@ def _available(options: ChipsOptions) -> int:
     if len(free) < wanted:
         raise CmgrError(f"cannot find {wanted} healthy unused chips: there are {len(free)}", hint=hint)
     chosen = _of_few_rings(free, wanted)
+    by_id = {chip["id"]: chip["number"] for chip in told["chips"]}
+    numbers = [by_id[chip] for chip in chosen]
     if options.as_json:
-        out.as_json({"available": chosen})
+        out.as_json({"available": chosen, "numbers": numbers})
     else:
-        out.lines([",".join(map(str, chosen))])
+        out.lines([",".join(map(str, numbers))])
     return 0
 
 
@@ -140,7 +142,7 @@ def _reserved(options: ChipsOptions, count: int) -> int:
     if options.as_json:
         out.as_json(told)
     else:
-        out.lines([",".join(map(str, told["available"]))])
+        out.lines([",".join(map(str, told["numbers"]))])
     return 0
 
 

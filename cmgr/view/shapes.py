@@ -198,7 +198,11 @@ class Share(TypedDict):
 
 
 class Chip(TypedDict):
-    id: Annotated[int, "the physical id: what containers and people say"]
+    id: Annotated[int, "the physical id: what people say to cmgr"]
+    number: Annotated[int, "what containers and device files call it: the id, but on some chips another number"]
+    tool_name: Annotated[str, "what its maker's own tool calls it; nothing where that is the id"]
+    bus: Annotated[str, "its place on PCIe; nothing where that is not known"]
+    serial: Annotated[str, "its serial number or the like; nothing where that is not known"]
     logical: Annotated[int, "the driver's own number"]
     ring: Annotated[int, "the ring that it is reset with"]
     model: Annotated[str, "what it is"]
@@ -257,6 +261,7 @@ class Chips(TypedDict):
 
 class Available(TypedDict):
     available: Annotated[list[int], "ids of healthy chips that nobody uses"]
+    numbers: Annotated[list[int], "what containers call them, in the same order"]
 
 
 class Containers(TypedDict):

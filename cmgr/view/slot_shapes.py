@@ -41,6 +41,7 @@ class SlotRemoved(TypedDict):
 
 class Reserved(TypedDict):
     available: Annotated[list[int], "ids of healthy chips that nobody uses"]
+    numbers: Annotated[list[int], "what containers call them, in the same order"]
     until: Annotated[Time | None, "until when nobody else is told of them; null: they are not reserved"]
 
 

@@ -193,6 +193,10 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chi
     kept_free = ", ".join(f"{code}: {wrong.pre_isolated_words(node, code)}" for code in pre_isolating(node, chip))
     return {
         "id": chip,
+        "number": known.asked_as,
+        "tool_name": one_line(known.tool_name),
+        "bus": one_line(known.bus),
+        "serial": one_line(known.serial),
         "logical": known.logical,
         "ring": known.ring,
         "model": known.model,

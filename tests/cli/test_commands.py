@@ -180,7 +180,7 @@ def test_available_chips_are_printed_ready_for_use(home: Home) -> None:
     told = home.here("chips", "--available")
     assert (told.code, told.out, told.err) == (0, "3\n", "")
     assert home.here("chips", "--available", "--count", "1").out == "3\n"
-    assert json.loads(home.here("chips", "--available", "--json").out) == {"available": [3]}
+    assert json.loads(home.here("chips", "--available", "--json").out) == {"available": [3], "numbers": [3]}
 
 
 @pytest.mark.usefixtures("service")

@@ -38,6 +38,15 @@ def test_the_status_has_the_documented_keys_and_is_json() -> None:
     assert again["chips"][0]["faults"][0].keys() >= {"code", "level", "since", "count", "module"}
 
 
+def test_a_chip_is_shown_with_all_that_it_is_called() -> None:
+    node = machine()
+    known = replace(node.chips[ChipId(3)], number=1, tool_name="NPU 1 chip 1", bus="0000:83:00.0", serial="A1-B2")
+    shown = chip(replace(node, chips={**node.chips, ChipId(3): known}), 3)
+    names = {name: shown[name] for name in ("id", "number", "tool_name", "bus", "serial")}
+    assert names == {"id": 3, "number": 1, "tool_name": "NPU 1 chip 1", "bus": "0000:83:00.0", "serial": "A1-B2"}
+    assert [chip(node, 2)[name] for name in ("number", "tool_name")] == [2, ""]
+
+
 def test_the_same_state_is_shown_the_same_whatever_the_order_of_its_parts() -> None:
     node = machine()
     turned = replace(

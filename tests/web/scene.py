@@ -54,7 +54,8 @@ class Scene:
         faulty, isolated = self.busy and n == 1, self.trouble and n == 6
         fault = {**FAULT, "since": ago(seconds=6.2), "momentary": False, "raised": ""}
         return {
-            "id": n, "logical": n, "ring": n // 4 * 4, "model": "Ascend910B4", "healthy": not (faulty or isolated),
+            "id": n, "number": n, "tool_name": f"NPU {n} chip 0", "bus": f"0000:8{n}:00.0", "serial": "",
+            "logical": n, "ring": n // 4 * 4, "model": "Ascend910B4", "healthy": not (faulty or isolated),
             "isolated": isolated, "isolated_by": "budget" if isolated else None,
             "isolated_since": ago(minutes=41) if isolated else None, "release_at": None,
             "reason": "fault 80E24E00 (RestartNPU)" if faulty else BUDGET if isolated else "",

@@ -192,6 +192,7 @@ def test_shares_are_told_with_their_users_and_those_that_a_reset_took(browser: "
         ]
         go(page, "chips/7")
         page.get_by_role("heading", name="Shares").wait_for()
+        assert page.get_by_text("Ascend910B4 NPU 7 chip 0 0000:87:00.0").count() == 1, "as its maker's tool has it"
         cells = page.get_by_role("region", name="Shares").locator("tbody td").all_inner_texts()
         assert [" ".join(cell.split()) for cell in cells] == [
             *("212", "vir04", "embedding", ""),

@@ -273,8 +273,9 @@ def _bad_chips(told: "shapes.Status", page: Page) -> list[str]:
 
 def chips(told: "shapes.Chips", page: Page) -> list[str]:
     """Return one row for each chip, and one for each share of those that are divided."""
-    head = ("CHIP", "RING", "MODEL", "HEALTH", "USED BY", "FAULTS AND WHY")
-    lines = render.table(head, [_chip(c) for c in told["chips"]], page.width)
+    named = any(chip["tool_name"] for chip in told["chips"])
+    head = ("CHIP", *(["CALLED"] if named else []), "RING", "MODEL", "HEALTH", "USED BY", "FAULTS AND WHY")
+    lines = render.table(head, [_chip(c, named=named) for c in told["chips"]], page.width)
     shares = [_share(chip["id"], share) for chip in told["chips"] for share in chip["shares"]]
     if shares:
         lines += ["", *render.table(("CHIP", "SHARE", "TEMPLATE", "USED BY", "WHY"), shares, page.width)]
@@ -288,7 +289,7 @@ def _share(chip: int, share: "shapes.Share") -> tuple[str, ...]:
     return (str(chip), share["id"], share["template"] or "-", ", ".join(share["containers"]) or "-", why)
 
 
-def _chip(chip: "shapes.Chip") -> tuple[str, ...]:
+def _chip(chip: "shapes.Chip", *, named: bool) -> tuple[str, ...]:
     used = chip["containers"] or [f"pid {p['pid']}" for p in chip["processes"]]
     told = [f"{f['code']} {_word(f)}" for f in chip["faults"]]
     # A chip's reason is its gravest fault unless it says more than that.
@@ -297,6 +298,7 @@ def _chip(chip: "shapes.Chip") -> tuple[str, ...]:
     shown = used[0] if len(used) == 1 else f"{used[0]} +{len(used) - 1}" if used else "-"
     return (
         str(chip["id"]),
+        *([chip["tool_name"]] if named else []),
         str(chip["ring"]),
         chip["model"],
         health(chip),

@@ -60,8 +60,9 @@ class Chip:
     `aliases`: what else a claim may call it, such as device files. `shares`: its parts, in order of their ids: those
     that there are, and those that are to be there again. `pod`: the number of the SuperPod that it is in, and `server`
     that of its machine there; None where the driver does not tell. `number`: the one by which containers ask for it and
-    that its device file has, where that is another than its id. `tool_name`: what the maker's own tool calls it.
-    `boots_alone`: its driver resets no chip while another one of the machine boots.
+    that its device file has, where that is another than its id. `tool_name`: what the maker's own tool calls it, with
+    the numbers that this tool takes; empty where it takes the id. `boots_alone`: its driver resets no chip while
+    another one of the machine boots.
     """
 
     id: ChipId

@@ -106,7 +106,7 @@ class Afterwards:
             self._write()
 
     def _words(self, ring: Ring, closed: _Closed) -> dict[str, str]:
-        told = {"EPISODE": str(closed.number), "RING": str(ring.id), "CHIPS": hook_words.numbers(ring.chips)}
+        told = {"EPISODE": str(closed.number), "RING": str(ring.id), **hook_words.of_chips(self._node(), ring.chips)}
         told |= {"OUTCOME": closed.outcome, "REASON": closed.text}
         try:
             return told | self._from_database(ring, closed.number)

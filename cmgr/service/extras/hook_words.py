@@ -1,5 +1,6 @@
 """The variables of a hook's environment."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from cmgr.config.load import HOOK_VARIABLE
@@ -38,7 +39,7 @@ def of_ring(node: Node, ring: Ring) -> dict[str, str]:
     return {
         "EPISODE": str(ring.episode),
         "RING": str(ring.id),
-        "CHIPS": numbers(ring.chips),
+        **of_chips(node, ring.chips),
         **of_faults(faults),
         **of_containers((h.key, h.name) for h in holds),
         "REASON": ring.reason,
@@ -67,6 +68,17 @@ def of_containers(found: Iterable[tuple[ContainerKey, str]]) -> dict[str, str]:
 
 def _word(text: str) -> str:
     return "_".join(text.split())
+
+
+def of_chips(node: Node, chips: Iterable[ChipId]) -> dict[str, str]:
+    """Return the chips by their ids, and in the same order by the numbers that their maker's tool takes: `3/1`."""
+    found = sorted(set(chips))
+    known = {chip: node.chips[chip].tool_name for chip in found if chip in node.chips}
+    return {"CHIPS": numbers(found), "NPUS": " ".join(_in_tool(known.get(chip, ""), chip) for chip in found)}
+
+
+def _in_tool(name: str, chip: ChipId) -> str:
+    return "/".join(re.findall("[0-9]+", name)) or str(chip)
 
 
 def numbers(chips: Iterable[ChipId]) -> str:

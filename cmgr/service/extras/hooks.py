@@ -177,7 +177,7 @@ class Hooks:
         if not chips:
             return
         ring = node.rings[node.chips[chips[0]].ring]
-        mine = {"CHIPS": hook_words.numbers(chips), **hook_words.of_containers([(action.key, action.name)])}
+        mine = {**hook_words.of_chips(node, chips), **hook_words.of_containers([(action.key, action.name)])}
         group = container.group if container is not None else ""
         words = {**hook_words.of_ring(node, ring), **mine, "GROUP": group, "REASON": action.reason}
         why = self.run(Step(BEFORE_START, ring, words, f"{action.key.runtime}-{action.key.id}"))

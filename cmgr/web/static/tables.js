@@ -135,7 +135,7 @@ export function groupView(state, name) {
     }, t("There was no round yet."))}`;
 }
 
-// The chips, each with its ring, what was measured, and the word for how it is.
+// Chips, each with its ring, what was measured, and a word for how it is.
 const known = ({ status, measured }) => status.chips.map((chip) => {
   const whole = status.rings.find((ring) => ring.id === chip.ring);
   return { ...chip, chip: chip.id, whole, state: chipState(chip, whole), m: readings(measured?.[chip.id]) };
@@ -148,7 +148,7 @@ export const chipsView = (state, route) => html`${page(t("Chips"))}${filtered(ro
 }, "No chips are known.")}`;
 
 export function chipView(state, number) {
-  const chip = known(state).find(({ id }) => id === number);
+  const chip = known(state).find((c) => c.id === number);
   if (!chip) return html`${page(t("chip", { n: number }))}<p>${t("There is no such chip.")}</p>`;
   const ring = chip.whole;
   const line = (name, ...shape) => {
@@ -158,7 +158,7 @@ export function chipView(state, number) {
   const lines = [line("Temperature", "°C"), line("Load", "%", 0, 100)].filter(Boolean);
   const facts = {
     Ring: () => (ring ? ranges(ring.chips) : chip.ring), "Used by": () => CELLS.Services(chip) || t("nobody uses it"),
-    Resets: () => ring?.resets ?? 0, Slots: () => chip.slots.join(", "),
+    Resets: () => ring?.resets ?? 0, Slots: () => chip.slots.join(", "), Model: () => [chip.model, chip.tool_name, chip.bus, chip.serial].join(" "),
   };
   const shown = ["Ring", "Model", "Temperature", "Load", "Memory", "Power", "Used by", "Resets", ...(chip.slots?.length ? ["Slots"] : [])];
   const used = state.status.containers.some((c) => c.status === "running" && c.chips.some((n) => ring?.chips.includes(n)));

@@ -67,11 +67,38 @@ def test_the_hooks_run(tmp_path: Path, name: str, code: str, text: str) -> None:
     script = tmp_path / name
     script.write_text(text.replace("/run/appliance", str(place)))
     script.chmod(0o755)
-    told = {"CHIPS": "0 1", "CONTAINERS": "a b", "OUTCOME": "recovered", "EPISODE": "17", "SECONDS": "3.6"}
+    told = {"CHIPS": "0 1", "NPUS": "0/0 0/1", "CONTAINERS": "a b"}
+    told |= {"OUTCOME": "recovered", "EPISODE": "17", "SECONDS": "3.6"}
     environment = {"PATH": os.environ["PATH"], **{f"CMGR_HOOK_{key}": value for key, value in told.items()}}
     ended = Host("").run(Act(name, (str(script),), environment, 30.0), threading.Event())
     assert ended.code == int(code), ended.output
     assert (place / "in-service").exists() is (name != "before_stop")
+
+
+@pytest.mark.parametrize(
+    ("says", "code"),
+    [
+        ("Health Status : OK\nError Code : NA", 0),
+        ("Health : OK\nChip Name : MCU\nHealth : OK", 0),
+        ("Health : Alarm\nChip Name : MCU\nHealth : OK", 1),
+        ("Health Status : Warning", 1),
+        ("", 1),
+    ],
+)
+@pytest.mark.parametrize(("npus", "asked"), [("3/1", "-i 3 -c 1"), ("2", "-i 2")])
+def test_the_hook_that_asks_npu_smi_passes_well_chips_alone(
+    tmp_path: Path, says: str, code: int, npus: str, asked: str
+) -> None:
+    """The tool's words: the maker's pages on `npu-smi info -t health`."""
+    (text,) = (text for name, _, text in SCRIPTS if name == "after_reset")
+    tool = f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\necho "{says}"\n'
+    for name, content in (("after_reset", text), ("npu-smi", tool)):
+        (tmp_path / name).write_text(content)
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CMGR_HOOK_NPUS": npus}
+    ended = Host("").run(Act("after_reset", (str(tmp_path / "after_reset"),), environment, 30.0), threading.Event())
+    assert ended.code == code, ended.output
+    assert (tmp_path / "asked").read_text() == f"info -t health {asked}\n"
 
 
 def test_the_variables_are_those_that_hooks_get(install: Install, folder: Path) -> None:

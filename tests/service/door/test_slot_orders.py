@@ -97,7 +97,7 @@ def test_what_cannot_be_is_refused_with_the_reason(
     ],
 )
 def test_free_chips_are_found_and_kept_for_who_asks(cmgr: Cmgr, args: Mapping[str, object], chips: list[int]) -> None:
-    assert ask(cmgr, "reserve", **args) == {"available": chips, "until": None}
+    assert ask(cmgr, "reserve", **args) == {"available": chips, "numbers": chips, "until": None}
     assert ask(cmgr, "reserve", **args)["available"] == chips, "nothing was kept"
     kept = ask(cmgr, "reserve", seconds=60, **args)
     assert kept["available"] == chips

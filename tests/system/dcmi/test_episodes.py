@@ -67,7 +67,7 @@ def test_single_recover_stops_one_alone_where_rings_are_single(
 def test_a_950_is_asked_for_by_its_logical_id_and_no_container_of_another_chip_is_stopped(
     furnish: Furnish, containers: Containers
 ) -> None:
-    appliance = furnish(hosts.host_950_in_slots(2, 3, 5, 6), family="two")
+    appliance = furnish(hosts.host_950_in_slots(2, 3, 5, 6, 9), family="two")
     service, machine = appliance.service, appliance.machine
     four = tuple(Spec(f"c{number}", str(number)) for number in range(4))
     containers.run(*four)
@@ -80,6 +80,11 @@ def test_a_950_is_asked_for_by_its_logical_id_and_no_container_of_another_chip_i
     recovered(service)
     assert [r.chip for r in machine.resets] == [2]
     checks.each_was_stopped_once(containers, ["c2"])
+    assert service.cmgr("chips", "--available").out == "4\n", "chip 9, ready for the variable"
+    assert service.cmgr("chips", "--available", "--count", "1", "--reserve", "60s").out == "4\n"
+    assert [row.split()[:3] for row in service.cmgr("chips").out.splitlines()[1:]] == [
+        [str(slot), "NPU", str(number)] for number, slot in enumerate((2, 3, 5, 6, 9))
+    ]
 
 
 def test_single_recover_on_a_ring_of_eight_waits_for_the_mates(furnish: Furnish, containers: Containers) -> None:

@@ -132,7 +132,9 @@ class SlotOrders:
             chips = sorted(each.chip for each in kept if each.asker == asked.asker)
         if not chips:
             raise CmgrError(f"cannot find {counted(count, 'such chip')}: {_too_few(self.node())}", hint="cmgr chips")
-        return {"available": [*chips], "until": None if seconds is None else stamp(asked.until)}
+        numbers = [self.node().chips[chip].asked_as for chip in chips]
+        until = None if seconds is None else stamp(asked.until)
+        return {"available": [*chips], "numbers": numbers, "until": until}
 
     def remove(self, request: Request) -> "slot_shapes.SlotRemoved":
         name = self._there(request)
