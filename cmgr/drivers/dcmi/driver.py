@@ -11,6 +11,7 @@ from pathlib import Path
 from cmgr.drivers import libraries
 from cmgr.drivers.caller import MEASURE_SECONDS, READ_SECONDS, Caller
 from cmgr.drivers.dcmi import vdevices
+from cmgr.drivers.dcmi.downs import Downs
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import gauges as dcmi_gauges
 from cmgr.drivers.dcmi.library import read as dcmi_read
@@ -29,6 +30,7 @@ from cmgr.drivers.resets import Resets, of_one_ring
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share, listed
+from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.ranks import Device
 from cmgr.ports import Doubt, DriverFact
@@ -67,6 +69,7 @@ class DcmiDriver:
         self._seconds = settings.call_timeout.total_seconds()
         self._severities = Severities(files.severities)
         self._unasked: set[ChipId] = set()
+        self._downs = Downs()
         self._resets = Resets(settings.settle.total_seconds())
         path = libraries.find(libraries.Where(WANTED, settings.library))
         check_host()
@@ -107,6 +110,8 @@ class DcmiDriver:
         def hear(fact: DriverFact) -> None:
             if isinstance(fact, FaultReported) and fact.severity is not None:
                 self._severities.tell(fact.code, fact.severity)
+                if fact.code == abi.CARD_DROPPED and fact.chip not in self._resets.asleep():
+                    self._downs.tell(fact.chip, dropped=fact.assertion is Assertion.OCCURRED)
             tell(fact)
 
         self._watch.start(hear)
@@ -138,6 +143,8 @@ class DcmiDriver:
             return ChipReport(chip, booted=False)
         self._watch.has_read(chip, lost)
         self._resets.is_up(chip, sleep)
+        if abi.CARD_DROPPED not in reading.codes:
+            self._downs.is_up(chip)
         for code, severity in reading.severities.items():
             self._severities.tell(code, severity)
         faults = tuple(Reported(code, self._severities.of(code, reading.health)) for code in reading.codes)
@@ -150,7 +157,9 @@ class DcmiDriver:
         place, finished = known.location, self._settings.booted
 
         def ask() -> dcmi_read.Reading:
-            found = dcmi_read.read(self._library, place, finished, after_reset=after_reset)
+            found = dcmi_read.read(self._library, place, finished)
+            if not found.booted and not after_reset and self._downs.is_down(known.place.physical):
+                return dcmi_read.dropped(self._library, place)
             shares = vdevices.shares(self._library, place, known.place.physical) if found.booted else None
             return replace(found, shares=shares)
 
@@ -163,6 +172,7 @@ class DcmiDriver:
         self._resets.begin(chips)
         try:
             self._late -= known.keys()
+            self._downs.forget(chips)
             self._resetter.reset(known, faulty, codes)
             self._resets.expect_boots(chips)
         except StillUnderWay:
@@ -261,7 +271,7 @@ class DcmiDriver:
         away = f"the call that resets {listed(late)} has not come back for longer than dcmi.reset_timeout"
         without = self._machine.without()
         told = [text for text, is_so in ((without, without), (mute, unasked), (away, late)) if is_so]
-        return (*told, *self._machine.troubles, *self._watch.trouble())
+        return (*told, *self._machine.troubles, *self._downs.trouble(), *self._watch.trouble())
 
     def stale(self) -> str:
         return self._machine.without() or self._watch.stale()

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 
 from cmgr.drivers.dcmi.driver import DcmiDriver
-from cmgr.drivers.dcmi.library.abi import CARD_DROPPED
 from cmgr.model.values.chips import ChipId
 from tests.drivers.contract import CODE, OTHER_CODE
 from tests.drivers.dcmi.driver import HANGS
@@ -37,11 +36,11 @@ def test_a_question_without_an_answer_is_an_error_of_that_chip_alone(
     assert "libdcmi says -8009 (ioctl failed)" in reports[2].error
 
 
-def test_the_health_call_counts_only_for_a_dropped_card(machine: Standin, opened: Open) -> None:
+def test_a_health_that_cannot_be_told_speaks_not_against_the_chip(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
-    machine.answer(2, Purpose.HEALTH, -8009)
+    machine.answer(2, Purpose.HEALTH, -8005)
     report = driver.read([ChipId(2)])[0]
-    assert (report.error, report.faults) == ("", ())
+    assert (report.error, report.booted, report.faults) == ("", True, ())
 
 
 @pytest.mark.parametrize("purpose", [Purpose.BOOT, Purpose.PROCESS])
@@ -49,23 +48,6 @@ def test_what_a_chip_does_not_support_speaks_not_against_it(machine: Standin, op
     machine.answer(2, purpose, -8255)
     report = opened(machine).read([ChipId(2)])[0]
     assert (report.error, report.booted, report.processes) == ("", True, ())
-
-
-def test_a_dropped_card_is_a_fault(machine: Standin, opened: Open) -> None:
-    driver = opened(machine)
-    machine.drop(3)
-    report = driver.read([ChipId(3)])[0]
-    assert (report.booted, report.error) == (True, "")
-    assert codes(driver, 3) == [CARD_DROPPED]
-    machine.drop(3, dropped=False)
-    assert codes(driver, 3) == []
-
-
-def test_a_card_that_says_it_dropped_keeps_its_other_faults(machine: Standin, opened: Open) -> None:
-    driver = opened(machine)
-    machine.fault(3, CODE)
-    machine.answer(3, Purpose.HEALTH, -8012)
-    assert codes(driver, 3) == sorted([CARD_DROPPED, CODE])
 
 
 def test_all_codes_are_read_and_each_once(machine: Standin, opened: Open) -> None:

@@ -379,7 +379,7 @@ static struct chip *enter(int chip, enum purpose purpose, int *answer) {
         for (int64_t done = now() + (int64_t)W->read_ms * 1000000; now() < done;)
             wait_for_bell(done);
     *answer = c->answer[purpose];
-    if (*answer == 0 && c->dropped && purpose >= CODES)
+    if (*answer == 0 && c->dropped && purpose > PROCESS && purpose != BOOT)
         *answer = DCMI_NOT_READY;
     return c;
 }
@@ -429,10 +429,8 @@ static int main_board(int chip, uint32_t *id) {
  * and the list fails as a whole when that does not answer (dcmi_fault_manage_intf.c 70-104). */
 static int codes(int chip, int *count, uint32_t *list, uint32_t size) {
     CALL(chip, CODES);
-    if (c->boot_at)
-        return leave(DCMI_NOT_READY);
-    if (c->answer[CONTROLLER])
-        return leave(DCMI_INNER);
+    if (c->boot_at || c->dropped || c->answer[CONTROLLER])
+        return leave(DCMI_INNER); /* A list that fails fails with this one (dcmi_fault_manage_intf.c 70-104). */
     *count = 0;
     for (int f = 0; f < c->faults && (uint32_t)*count < size; f++)
         list[(*count)++] = c->fault[f].code;
@@ -445,8 +443,11 @@ static int health(int chip, uint32_t *value) {
     CALL(chip, HEALTH);
     if (c->boot_at) /* In no table first, then not ready (dsmi_common_interface.c:360-371). */
         return leave(W->os_loaded ? DCMI_NOT_READY : DCMI_IOCTL_FAILED);
+    if (c->dropped) /* What is read over a dead bus is no "up" (dsmi_common_interface.c:360-371). */
+        return leave(DCMI_NOT_READY);
     if (c->answer[CONTROLLER])
         return leave(DCMI_INNER);
+    /* 3 with a lost heartbeat while the bus lives (:372-383); 0xFFFFFFFF: no chip among the living (:342-346). */
     *value = c->health;
     for (int f = 0; f < c->faults; f++)
         if ((uint32_t)c->fault[f].severity > *value)
@@ -486,7 +487,8 @@ static int processes(int chip, struct proc_mem_info *list, int *count) {
 static int boot_status(int chip, int *status) {
     CALL(chip, BOOT);
     /* 1 and 2 are folded into 0; 3: its OS runs, its service not yet (dsmi_common_interface.c:1688-1737). */
-    *status = !c->boot_at ? W->finished : W->os_loaded ? 3 : 0;
+    /* Of a chip that left the bus it is the last one, or 0 once it was removed (:1713-1731). */
+    *status = !c->boot_at && !c->dropped ? W->finished : W->os_loaded || c->dropped == 1 ? 3 : 0;
     return leave(0);
 }
 

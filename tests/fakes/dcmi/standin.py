@@ -156,7 +156,7 @@ class Standin:
 
     def silence(self, chip: int) -> None:
         for purpose in (*SILENT, Purpose.PRESENT):
-            self.answer(chip, purpose, -8009)
+            self.answer(chip, purpose, -8005)
 
     def hang(self, chip: int, purpose: Purpose, *, hangs: bool = True) -> None:
         """Let calls for that purpose not come back until they may."""
@@ -173,8 +173,9 @@ class Standin:
         device = self._device(self._numbers[chip])
         device.touch() if listed else device.unlink(missing_ok=True)
 
-    def drop(self, chip: int, *, dropped: bool = True) -> None:
-        self._do("drop", chip, int(dropped))
+    def drop(self, chip: int, *, dropped: bool = True, removed: bool = False) -> None:
+        """Let the chip leave the bus, and the kernel's tables, too, when it is `removed`."""
+        self._do("drop", chip, 2 if removed else int(dropped))
 
     def reset_by_other(self, chip: int, *, under_way: bool = True) -> None:
         """Let another program be resetting the chip, and what goes with it."""

@@ -19,8 +19,11 @@ TIMED_OUT = -8006
 NO_DEVICE = -8008
 """No such device. From a reset it can also mean that the chip is divided into vNPUs, or that one is booting."""
 
+IOCTL_FAILED = -8009
+"""From the health call it means that the chip is in no table of the driver."""
+
 NOT_READY = -8012
-"""Not ready, try again. From the health call it means that the card dropped."""
+"""Not ready, try again. From the health call it means that the chip boots, is in a reset, or has left the bus."""
 
 IN_CONTAINER = -8013
 UPGRADING = -8017
@@ -37,7 +40,7 @@ WORDS: Mapping[int, str] = {
     TIMED_OUT: "timed out",
     -8007: "bad device id",
     NO_DEVICE: "no such device",
-    -8009: "ioctl failed",
+    IOCTL_FAILED: "ioctl failed",
     -8010: "message could not be sent",
     -8011: "message could not be received",
     NOT_READY: "not ready",
@@ -66,6 +69,7 @@ CONTROLLER = ("8F18", "8F19")
 """The beginnings of the codes of a card's own controller (MCU), part 0x78C: on a 950 they are in a chip's list."""
 
 SEVERITIES = range(4)
+GRAVEST = 3
 
 MOST_CARDS = 64
 MOST_DEVICES_OF_A_CARD = 4

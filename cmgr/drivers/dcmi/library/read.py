@@ -30,32 +30,46 @@ class Reading:
     unasked: tuple[str, ...] = ()
 
 
-def read(library: Library, place: Location, finished: int, *, after_reset: bool) -> Reading:
+def read(library: Library, place: Location, finished: int) -> Reading:
     """Return what the chip says. Raises `Refused` when it does not say the most important things.
 
-    `finished`: the boot status that means so. `after_reset`: a chip that is not ready may be booting, not dropped.
+    `finished`: the boot status that means so.
     """
-    not_ready = _not_ready(library, place)
-    if not_ready and after_reset:
+    if _is_away(library, place) or not _booted(library, place, finished):
         return Reading(booted=False)
-    if not _booted(library, place, finished, dropped=not_ready):
-        return Reading(booted=False)
-    if not_ready:
-        return Reading(True, (*dropped_codes(library, place),), _or_none(lambda: library.holders(place)))
-    listed, unasked = _listed(library, place)
+    try:
+        listed, unasked = _listed(library, place)
+    except Refused:
+        if _health(library, place) == abi.GRAVEST:
+            return Reading(booted=False)
+        raise
     severities = _present(library, place) if listed else {}
     # Asked after the codes: what has come since only makes it graver.
-    health = _health(library, place) if listed else None
-    return Reading(True, listed, _holders(library, place), severities=severities or {}, health=health, unasked=unasked)
+    health = _health(library, place)
+    if health == abi.GRAVEST and not listed:
+        # No fault is so grave: the chip's heartbeat is lost.
+        return Reading(booted=False)
+    return Reading(
+        True,
+        listed,
+        _holders(library, place),
+        severities=severities or {},
+        health=health if listed else None,
+        unasked=unasked,
+    )
+
+
+def dropped(library: Library, place: Location) -> Reading:
+    """Return what a chip still says that has dropped."""
+    return Reading(True, _and_dropped(library, place), _or_none(lambda: library.holders(place)))
 
 
 def codes(library: Library, place: Location) -> tuple[str, ...]:
-    """Return the codes that the chip reports, a dropped card's included. Raises `Refused`."""
-    return dropped_codes(library, place) if _not_ready(library, place) else _listed(library, place)[0]
+    """Return the codes that the chip reports; of one that is not ready, that it dropped, too. Raises `Refused`."""
+    return _and_dropped(library, place) if _is_away(library, place) else _listed(library, place)[0]
 
 
-def dropped_codes(library: Library, place: Location) -> tuple[str, ...]:
-    """Return what a card that dropped still reports, and that it dropped."""
+def _and_dropped(library: Library, place: Location) -> tuple[str, ...]:
     said = _or_none(lambda: _listed(library, place)[0])
     return said if abi.CARD_DROPPED in said else (*said, abi.CARD_DROPPED)
 
@@ -87,21 +101,21 @@ def _health(library: Library, place: Location) -> int | None:
     return value if value in abi.SEVERITIES else None
 
 
-def _not_ready(library: Library, place: Location) -> bool:
+def _is_away(library: Library, place: Location) -> bool:
+    """Return whether the chip is not up: it boots, is in a reset, or has left the bus."""
     try:
-        library.health(place)
+        return library.health(place) == abi.UNREAD
     except Refused as refused:
-        # Of all that the health call says only this counts: the codes say the rest.
-        return refused.code == abi.NOT_READY
-    return False
+        # For what other reason there is no health, the codes may say.
+        return refused.code in (abi.NOT_READY, abi.IOCTL_FAILED)
 
 
-def _booted(library: Library, place: Location, finished: int, *, dropped: bool) -> bool:
+def _booted(library: Library, place: Location, finished: int) -> bool:
     try:
         return library.boot_status(place) == finished
     except Refused as refused:
         # A chip that has no boot status is up when it answers the rest.
-        if dropped or refused.unsupported:
+        if refused.unsupported:
             return True
         raise
 

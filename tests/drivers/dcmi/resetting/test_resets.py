@@ -78,7 +78,8 @@ def test_a_dropped_card_can_be_the_reason(machine: Standin, opened: Open) -> Non
 
 def test_a_dropped_card_that_does_not_say_who_uses_it_is_not_reset(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
-    machine.drop(2)
+    machine.answer(2, Purpose.HEALTH, -8012)
+    machine.answer(2, Purpose.PROCESS, -8005)
     with pytest.raises(ResetRefused, match="chip 2 does not answer the question who uses it"):
         reset(driver, code=CARD_DROPPED)
     assert machine.resets == ()
@@ -147,8 +148,6 @@ def test_until_it_has_booted_a_chip_that_is_not_ready_has_not_dropped(machine: S
         assert (report.booted, report.faults, report.error) == (False, (), "")
     machine.finish_boots()
     assert all(report.booted and not report.faults for report in driver.read(RING))
-    machine.drop(5)
-    assert [f.code for f in driver.read([ChipId(5)])[0].faults] == [CARD_DROPPED]
 
 
 def test_right_after_a_reset_a_boot_status_is_not_believed_for_as_long_as_is_set(
