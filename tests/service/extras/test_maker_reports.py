@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.around import Bundles as Settings
+from cmgr.config.around import Hooks
+from cmgr.config.settings import Config
 from cmgr.config.sim import Sim
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.host.host import Host
@@ -21,13 +23,14 @@ from cmgr.model.values.rings import Phase
 from cmgr.service.extras.bundle_parts import Part, Sources
 from cmgr.service.extras.bundles import DIRECTORY, prune, saved, write
 from cmgr.service.extras.maker_reports import MakerReports, Making
+from cmgr.service.extras.surroundings import Surroundings
 from cmgr.service.loop import Step
 from cmgr.store import open_store
 from cmgr.store.files import NAME
-from cmgr.vendor import Tool
+from cmgr.vendor import Tool, support
 from tests.model.builders import MINOR, RESET, Cmgr, container
 from tests.service.door.desk import Heard
-from tests.service.extras.test_bundles import inside
+from tests.service.extras.test_bundles import Told, inside
 from tests.support.waiting import PATIENCE, eventually
 
 LONG = timedelta(seconds=PATIENCE)
@@ -45,7 +48,8 @@ class Site:
         self.settings = Settings(timeout=LONG)
         self.remarks: list[Remarked] = []
         self.log = Heard()
-        sources = Sources(SimDriver(Sim()), {}, folder / NAME, lambda: self.cmgr.node, lambda: self.cmgr.now)
+        self.runtimes = {"docker": Told()}
+        sources = Sources(SimDriver(Sim()), self.runtimes, folder / NAME, lambda: self.cmgr.node, lambda: self.cmgr.now)
         making = Making(Host("", "a test"), self.wanted)
         self.reports = MakerReports(sources, making, lambda: self.settings, self.remarks.append, self.log)
         self.reports.begin()
@@ -199,6 +203,29 @@ def test_a_bug_in_what_is_wanted_costs_no_decision(site: Callable[..., Site]) ->
     here.then(lambda: here.cmgr.fault(1, RESET))
     here.reports.end(here.until_reset())
     assert here.log.bugs
+
+
+def test_a_service_has_reports_of_the_make_that_it_drives_around_its_resets(site: Callable[..., Site]) -> None:
+    here = site('echo "chip $1"')
+
+    class Ascend(SimDriver):
+        name = "dcmi"
+
+    sources = Sources(Ascend(Sim()), here.runtimes, here.folder / NAME, lambda: here.cmgr.node, lambda: here.cmgr.now)
+    around = Surroundings(Config(hooks=Hooks(dir="")), sources, here.remarks.append, here.log)
+    chips = list(here.cmgr.node.chips.values())
+    assert around._reports._making.wanted(chips) == support("dcmi", chips).lost
+    # The programs of Ascend are not here.
+    around._reports._making = Making(Host("", "a test"), here.wanted)
+    around.begin(here.cmgr.now)
+    here.reports = around  # type: ignore[assignment]  # It observes, too.
+    here.then(lambda: here.cmgr.fault(1, RESET))
+    around.around.before_reset(here.until_reset())
+    eventually(lambda: len(saved(here.folder / DIRECTORY)) == 2)
+    maker, bundle = saved(here.folder / DIRECTORY)
+    assert (maker.name, bundle.name) == ("episode-000001-reset-1-maker.tar.gz", "episode-000001-reset-1.tar.gz")
+    assert inside(maker) == {"report-1/output.txt": "chip 1\n"}
+    around.close_hooks()
 
 
 def test_a_bundle_and_its_makers_report_count_as_one(tmp_path: Path) -> None:
