@@ -43,6 +43,13 @@ def foreign(install: Install, emulator: Emulator) -> Install:
     return made
 
 
+def start_once_more(service: Service, emulator: Emulator, *pages: str) -> None:
+    """Start a service of real chips, which starts the process that drives them."""
+    words, environment = emulator.once_more(*pages)
+    service.python, service.program = words, ()
+    service.start(environment)
+
+
 def recovered(service: Service) -> None:
     service.until_said("is over: recovered")
     service.until_over()
@@ -120,7 +127,7 @@ def chips(emulator: Emulator, workshop: Workshop) -> Callable[[str], Chips]:
 
 @pytest.fixture
 def paged(emulator: Emulator) -> tuple[str, ...]:
-    """A program that starts the interpreter as on a kernel with large pages. No emulator after 8 can."""
+    """Words that make the emulator's kernel one with large pages. No emulator after 8 can."""
     try:
         return emulator.with_pages(LARGEST_PAGES[FOREIGN])
     except CannotRun as why:
@@ -135,14 +142,14 @@ def tasks(containerd: Containerd) -> Iterator[Tasks]:
 
 
 def test_ascend_chips_and_containers_of_containerd(
-    foreign: Install, chips: Callable[[str], Chips], tasks: Tasks
+    foreign: Install, emulator: Emulator, chips: Callable[[str], Chips], tasks: Tasks
 ) -> None:
     machine = chips("one")
     service = foreign(
         {**ON_CONTAINERD, "containerd.address": tasks.containerd.socket, "dcmi.library": str(machine.library)}
     )
     tasks.run(Spec("web-1", "1"), Spec("web-2", "2"))
-    service.start()
+    start_once_more(service, emulator)
     machine.fault(2)
     recovered(service)
     eventually(lambda: (tasks.lives("web-1"), tasks.lives("web-2")) == (2, 2))
@@ -150,15 +157,14 @@ def test_ascend_chips_and_containers_of_containerd(
 
 
 def test_ascend_chips_and_containers_of_docker_on_large_pages(
-    foreign: Install, chips: Callable[[str], Chips], containers: Containers, paged: tuple[str, ...]
+    foreign: Install, emulator: Emulator, chips: Callable[[str], Chips], containers: Containers, paged: tuple[str, ...]
 ) -> None:
     """libffi makes callbacks in another way there, and SQLite maps its shared memory in another."""
     machine = chips("two")
     service = foreign({**ON_DOCKER, "docker.socket": containers.dockerd.socket, "dcmi.library": str(machine.library)})
-    service.python = paged
     containers.run(Spec("web-1", "1"), Spec("web-2", "2"))
     machine.occupy(2, containers.pid("web-2"))
-    service.start()
+    start_once_more(service, emulator, *paged)
     machine.fault(2)
     recovered(service)
     assert (containers.was_restarted("web-1"), containers.was_restarted("web-2")) == (False, True)

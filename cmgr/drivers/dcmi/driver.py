@@ -41,7 +41,7 @@ NETWORK_SECONDS = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Places of the driver's own files: how grave it calls each fault, and the folder of the chips' device files."""
+    """Places of the driver's own files: how grave it calls each fault, and the directory of the chips' device files."""
 
     severities: Path = LIST
     devices: Path = DEVICES

@@ -48,17 +48,27 @@ class Emulator:
         self.program = (str(INSTALLED / "bin/cmgr"),)
 
     def with_pages(self, size: int) -> tuple[str, ...]:
-        """Return what starts the interpreter as on a kernel with pages of that size. Raises `CannotRun`."""
-        python = (self.python[0], "-p", str(size), *self.python[1:])
-        if dists.answer(python, "import mmap; print(mmap.PAGESIZE)") != size:
-            raise CannotRun(f"{python[0]} does not pretend pages of {size} bytes")
-        return python
+        """Return what makes the emulator's kernel one with pages of that size. Raises `CannotRun`."""
+        pages = ("-p", str(size))
+        if dists.answer((self.python[0], *pages, *self.python[1:]), "import mmap; print(mmap.PAGESIZE)") != size:
+            raise CannotRun(f"{self.python[0]} does not pretend pages of {size} bytes")
+        return pages
+
+    def once_more(self, *pages: str) -> tuple[tuple[str, ...], Mapping[str, str]]:
+        """Return what starts a `cmgr` that can start itself once more, and the environment that it needs."""
+        python = (self._interpreter[0], *pages, *self._interpreter[1:])
+        words = (*python, "-SP", "-m", "tests.packages.machines.emulated")
+        return words, {**self._environment, "EMULATED": json.dumps(words)}
+
+    @property
+    def _environment(self) -> Mapping[str, str]:
+        paths = f"{INSTALLED / 'lib'}:{dists.ROOT}"
+        return {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
 
     def module(self, name: str, *words: str) -> str:
         """Run a module of the tests with the package's cmgr, and return what it wrote."""
-        paths = f"{INSTALLED / 'lib'}:{dists.ROOT}"
-        environment: Mapping[str, str] = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
         command = [*self._interpreter, "-SP", "-m", name, *words]
+        environment = self._environment
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
         assert done.returncode == 0, f"{command}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
         return done.stdout
