@@ -96,8 +96,7 @@ class DcmiDriver:
     def describe(self) -> str:
         """Return the library and its family, for `cmgr check`."""
         symbols = "dcmi_*" if self._library.family == 1 else "dcmiv2_*"
-        kind = self._machine.kind or "no chips"
-        return f"{self._library.path} with {symbols}, {kind}"
+        return f"{self._library.path} with {symbols}, {self._machine.describe()}"
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Nothing is known that the library does not say itself."""

@@ -5,9 +5,11 @@ not answer, not one that never was. A chip's ring stays what it was, too; chips 
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,10 +17,10 @@ from cmgr.drivers.caller import Caller, Hangs
 from cmgr.drivers.dcmi import missing, vdevices
 from cmgr.drivers.dcmi.library import topology
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
-from cmgr.drivers.dcmi.library.topology import Place, Type
+from cmgr.drivers.dcmi.library.topology import Place, Type, Wiring
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
+from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed, rings_of
 
 STRANGER = 10_000
 """Added to a logical id that nobody knows: a number that is no chip's, and never chip 0."""
@@ -61,6 +63,8 @@ class Machine:
         self._looking = threading.Lock()
         self._known: Mapping[ChipId, Known] = {}
         self._rings: Mapping[ChipId, RingId] = {}
+        self._whys: Mapping[RingId, str] = {}
+        self._wiring = Wiring()
         self._logical: Mapping[int, ChipId] = {}
         self.kind: Type | None = None
         self.troubles: tuple[str, ...] = ()
@@ -147,10 +151,44 @@ class Machine:
         if self.kind is Type.A910A3:
             troubles += [f"chip {p.physical} does not tell its brother card" for p in places if p.brother is None]
         if self.kind is not None:
-            self._rings = self._joined(topology.rings(places, self.kind), troubles)
+            if known.keys() - self._rings.keys():
+                self._wiring = self._wired(self.kind, [k.location for k in known.values()])
+            wired = topology.rings(places, self.kind, self._wiring)
+            self._rings = self._joined({chip: found.ring for chip, found in wired.items()}, troubles)
+            self._whys = {self._rings[chip]: found.why for chip, found in wired.items()}
         self._known = known
         self._logical = {k.place.logical: chip for chip, k in fresh.items()}
         self.troubles = tuple(troubles)
+
+    def _wired(self, kind: Type, places: Sequence[Location]) -> Wiring:
+        if kind is Type.A910B:
+            return Wiring(links=self._links(places))
+        if kind is Type.A910:
+            with suppress(DriverError):
+                return Wiring(is_smp=self._asked(places[0], partial(self._library.is_smp, places[0])))
+        return Wiring()
+
+    def _links(self, places: Sequence[Location]) -> bool | None:
+        """Return whether HCCS joins any two chips: one link is enough. None where the driver does not tell of all."""
+        told = True
+        for one, other in combinations(places, 2):
+            try:
+                if self._asked(one, partial(self._library.is_linked, one, other)):
+                    return True
+            except DriverError:
+                told = False
+        return False if told else None
+
+    def _asked(self, place: Location, question: Callable[[], T]) -> T:
+        return self._caller.call(owner_of(place), self._seconds, question)
+
+    def describe(self) -> str:
+        """Return the type of the chips, and each ring with why it is one."""
+        members: dict[str, list[str]] = {}
+        for ring, chips in rings_of(self.chips()).items():
+            members.setdefault(self._whys[ring], []).append(listed(chips).partition(" ")[2])
+        told = [f"ring {' / '.join(found)}: {why}" for why, found in members.items()]
+        return "; ".join([str(self.kind or "no chips"), *told])
 
     def _joined(self, wired: Mapping[ChipId, RingId], troubles: list[str]) -> Mapping[ChipId, RingId]:
         """Return the rings: as they were for chips that were known, and for the others the ring of their mates."""
@@ -183,7 +221,7 @@ class Machine:
 
     def _described(self, physical: ChipId, location: Location) -> Known:
         before = self._known.get(physical)
-        if before is not None and before.location == location and before.place.name:
+        if before is not None and before.location == location and before.place.name and before.place.board:
             return replace(before, here=True, shares=self._shares(physical, location, before.shares))
         library = self._library
         product = _or_default(lambda: library.product(location), "")

@@ -10,7 +10,7 @@ from cmgr.drivers.dcmi import vdevices
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
-from cmgr.drivers.dcmi.library.topology import ASKING_ALL, DUO, Type
+from cmgr.drivers.dcmi.library.topology import ASKING_ALL, Type, is_duo
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.processes import in_words, process_of
@@ -67,7 +67,7 @@ class Resetter:
 
         Raises `ResetRefused` when nothing has begun, `StillUnderWay`, or `DriverError` when it has failed.
         """
-        place = self._addressed(ring[self._reason(ring, faulty, codes)])
+        place = self._addressed(ring[self._reason(ring, faulty, codes)], ring)
         try:
             self._in_band(place, ring)
         except Refused as refused:
@@ -194,11 +194,21 @@ class Resetter:
         except DriverError:
             return 0
 
-    def _addressed(self, target: Known) -> Location:
-        """Return what the reset is ordered for: the chip, but the first of the card where the card is reset as one."""
-        place = target.location
-        duo = self._machine.kind is Type.A310P and target.place.product == DUO
-        return Location(place.logical, place.card, 0) if duo else place
+    def _addressed(self, target: Known, ring: Mapping[ChipId, Known]) -> Location:
+        """Return what the reset is ordered for: the chip, or one that stands for it."""
+        place, kind = target.location, self._machine.kind
+        if is_duo(target.place, kind):
+            return Location(place.logical, place.card, 0)
+        if kind not in ASKING_ALL:
+            return place
+        # Each of them stands for its ring, and the driver perhaps does not find a chip that is not up.
+        return next((known.location for known in (target, *ring.values()) if self._is_up(known)), place)
+
+    def _is_up(self, known: Known) -> bool:
+        try:
+            return self._ask(known, self._library.boot_status) == self._settings.booted
+        except DriverError:
+            return False
 
 
 def _repeated(reset: Callable[[], None]) -> None:

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from cmgr.drivers.dcmi.driver import DcmiDriver
-from cmgr.drivers.dcmi.library.topology import DUO, Place, Type, rings, type_of
+from cmgr.drivers.dcmi.library.topology import Place, Type, Wiring, rings, type_of
 from cmgr.errors import DriverError
-from cmgr.model.values.chips import ChipId, rings_of
+from cmgr.model.values.chips import ChipId, RingId, rings_of
 from tests.drivers.contract import Told
 from tests.drivers.dcmi.driver import HANGS
 from tests.fakes.dcmi import hosts
@@ -36,12 +36,22 @@ HOSTS: dict[str, tuple[tuple[FakeChip, ...], str, Sequence[Sequence[int]]]] = {
     "910B with 5 chips": (hosts.host_910b(5), "one", [[0, 1, 2, 3, 4]]),
     **{
         f"910B for inference, board {board:#x}": (hosts.host_910b_infer(4, board), "one", alone(4))
-        for board in (0x28, 0x29, 0x33, 0x3C)
+        for board in (0x10, 0x13, 0x28, 0x29, 0x33, 0x37, 0x3C)
     },
+    "910B with HCCS on a board that mostly has none": (hosts.host_910b(4, 0x33), "one", [[0, 1, 2, 3]]),
+    "910B of whose chips one has no link": (
+        (*hosts.host_910b(3), FakeChip(3, 0, 3, 99, "910B3", 0x01)),
+        "one",
+        [[0, 1, 2, 3]],
+    ),
+    "910B of the upper half": (hosts.host_910b(16)[8:], "one", [list(range(8, 16))]),
     "A3": (hosts.host_a3(4), "one", of_size(4, 8)),
     "A3 with one card": (hosts.host_a3(1), "one", [[0, 1]]),
     "A3 with three cards": (hosts.host_a3(3), "one", [[0, 1, 2, 3], [4, 5]]),
     "300I Duo": (hosts.host_duo(3), "one", of_size(2, 6)),
+    "300I DuoA": (hosts.host_duo(2, board=0x99, product="Atlas 300I DuoA"), "one", of_size(2, 4)),
+    "300I Duo whose controller does not answer": (hosts.host_duo(2, product=""), "one", of_size(2, 4)),
+    "300I Duo by its other name": (hosts.host_duo(2, board=0x20, product="A300I Duo"), "one", of_size(2, 4)),
     "300I Duo beside plain cards": (hosts.host_duo(2, plain=2), "one", [[0, 1], [2, 3], [4], [5]]),
     "310P": (hosts.host_single("310P3"), "one", alone(2)),
     "310B": (hosts.host_single("Ascend310B1"), "one", alone(2)),
@@ -56,7 +66,9 @@ def test_rings_are_those_of_the_product(ascend: Make, opened: Open, host: str) -
     driver = opened(ascend(chips, family))
     found = rings_of(driver.chips())
     assert [list(members) for members in found.values()] == [list(e) for e in expected]
-    assert list(found) == [min(e) for e in expected]
+    ids = [min(e) for e in expected]
+    # A machine that is reset as one is ring 0, whichever chips it has.
+    assert list(found) == ([0] if len(ids) == 1 else ids)
     assert driver.trouble() == ()
 
 
@@ -126,6 +138,8 @@ def test_chips_of_no_known_type_are_refused(ascend: Make, opened: Open) -> None:
         ("310P", 0, Type.A310P),
         ("I2", 0, Type.A310P),
         ("Ascend310B4", 0, Type.A310B),
+        ("Ascend310B4", 0xD1, Type.A310B),
+        ("", 0xB0, Type.A910A3),
         ("x310B", 0, Type.A310B),
         ("310", 0, Type.A310),
         ("my310", 0, Type.A310),
@@ -143,9 +157,10 @@ def test_the_type_is_read_from_board_and_name_in_order(name: str, board: int, ki
 
 
 def test_duo_is_decided_card_by_card() -> None:
-    duo = [Place(n, ChipId(n), 0, n, product=DUO) for n in range(2)]
+    duo = [Place(n, ChipId(n), 0, n, product="Atlas 300I Duo") for n in range(2)]
     plain = [Place(n, ChipId(n), 1, n - 2, product="Atlas 300V") for n in (2, 3)]
-    assert rings([*duo, *plain], Type.A310P) == {0: 0, 1: 0, 2: 2, 3: 3}
+    found = rings([*duo, *plain], Type.A310P, Wiring())
+    assert {chip: wired.ring for chip, wired in found.items()} == {0: 0, 1: 0, 2: 2, 3: 3}
 
 
 def test_a_chip_that_hangs_at_the_start_is_left_out_and_taken_in_when_it_answers(ascend: Make, opened: Open) -> None:
@@ -189,3 +204,59 @@ def test_an_a3_whose_brothers_are_not_known_is_said_to_be_so(ascend: Make, opene
     driver._machine.look()
     assert rings_of(driver.chips()) == {0: (0, 1), 2: (2, 3), 4: (4,)}
     assert "chip 0 does not tell its brother card" in driver.trouble()
+
+
+@pytest.mark.parametrize(
+    ("host", "why"),
+    [
+        (hosts.host_910b(8), "Ascend910B; ring 0-7: HCCS links"),
+        (hosts.host_910b_infer(3, 0x37), "Ascend910B; ring 0 / 1 / 2: no HCCS links"),
+        (hosts.host_910a(8), "Ascend910; ring 0-3 / 4-7: work mode SMP"),
+        (hosts.host_a3(2), "Ascend910A3; ring 0-3: its card and the brother of that"),
+        (hosts.host_duo(1, plain=1), "Ascend310P; ring 0-1: a card of two chips; ring 2: Ascend310P: each alone"),
+    ],
+)
+def test_each_ring_is_told_with_the_reason_for_it(
+    ascend: Make, opened: Open, host: tuple[FakeChip, ...], why: str
+) -> None:
+    assert opened(ascend(host)).describe().endswith(f"with dcmi_*, {why}")
+
+
+def test_where_the_topology_is_not_told_the_board_decides(ascend: Make, opened: Open) -> None:
+    for board, ring in ((0x01, (0, 1, 2)), (0x37, (0,))):
+        machine = ascend(hosts.host_910b_infer(3, board))
+        for chip in range(3):
+            machine.answer(chip, Purpose.TOPOLOGY, -8255)
+        driver = opened(machine)
+        assert rings_of(driver.chips())[RingId(0)] == ring
+        assert f"board {board:#x}; HCCS not told" in driver.describe()
+
+
+def test_one_chip_that_does_not_tell_its_links_leaves_those_of_the_others(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_910b(4, 0x33))
+    machine.answer(0, Purpose.TOPOLOGY, 6)
+    assert rings_of(opened(machine).chips()) == {0: (0, 1, 2, 3)}
+
+
+@pytest.mark.parametrize(("amp", "expected"), [(1, alone(8)), (0, of_size(4, 8))])
+def test_the_work_mode_of_a_910a_decides(
+    ascend: Make, opened: Open, amp: int, expected: Sequence[Sequence[int]]
+) -> None:
+    machine = ascend(hosts.host_910a(8))
+    machine.set("amp", amp)
+    assert [list(chips) for chips in rings_of(opened(machine).chips()).values()] == expected
+
+
+def test_a_910a_that_does_not_tell_its_work_mode_is_reset_by_four(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_910a(8))
+    machine.answer(0, Purpose.TOPOLOGY, -8255)
+    driver = opened(machine)
+    assert len(rings_of(driver.chips())) == 2
+    assert driver.describe().endswith("work mode not told")
+
+
+def test_an_a3_needs_no_name(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_a3(2))
+    for chip in range(4):
+        machine.answer(chip, Purpose.INFO, -8005)
+    assert rings_of(opened(machine).chips()) == {0: (0, 1, 2, 3)}

@@ -21,9 +21,11 @@ def host_a3(cards: int = 4) -> tuple[FakeChip, ...]:
     return tuple(FakeChip(n // 2, n % 2, n, n // 4, "910_93", 0xB0, brother=n // 2 ^ 1) for n in range(2 * cards))
 
 
-def host_duo(cards: int = 3, plain: int = 0) -> tuple[FakeChip, ...]:
+def host_duo(
+    cards: int = 3, plain: int = 0, board: int = 0x97, product: str = "Atlas 300I Duo"
+) -> tuple[FakeChip, ...]:
     """Cards of two chips that are reset as one, by their first; then plain 310P cards of one chip."""
-    duo = [FakeChip(n // 2, n % 2, n, n // 2, "310P3", 0x97, "Atlas 300I Duo") for n in range(2 * cards)]
+    duo = [FakeChip(n // 2, n % 2, n, n // 2, "310P3", board, product) for n in range(2 * cards)]
     first = 2 * cards
     return (*duo, *(FakeChip(cards + n, 0, first + n, 100 + n, "310P3", 0x20, "Atlas 300I Pro") for n in range(plain)))
 

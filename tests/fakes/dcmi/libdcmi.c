@@ -38,7 +38,7 @@
 
 enum purpose {
     INIT, LIST, IDS, INFO, BOARD, PRODUCT, BROTHER, CODES, HEALTH, PROCESS, RESET, BOOT, SUBSCRIBE, GAUGE, CHANNEL,
-    PRE_RESET, RESCAN, VDEVICE, MAKE_VDEVICE, ADDRESS, NETWORK, CONTROLLER, PRESENT, PURPOSES
+    PRE_RESET, RESCAN, VDEVICE, MAKE_VDEVICE, ADDRESS, NETWORK, CONTROLLER, PRESENT, TOPOLOGY, PURPOSES
 };
 
 struct fault {
@@ -96,6 +96,7 @@ struct world {
     int32_t read_ms; /* What it takes to tell a chip's codes, which each look at a chip asks for once. */
     int32_t keep_vdevices, vdevices_block, made_vdevices; /* A reset leaves them; is refused while there are any. */
     int32_t os_loaded; /* Chips that boot have come so far that they are in the driver's tables again. */
+    int32_t amp; /* The work mode is AMP, else SMP. */
     int32_t late_process; /* The process that is on the chip when the next reset is ordered, and not before. */
     int32_t queries; /* So many resets come while some program asks a chip of theirs something. */
     int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
@@ -915,6 +916,25 @@ int dcmi_get_product_type(int card, int device, char *text, int size) {
     return leave(0);
 }
 
+/* HCCS is 3 (manual of the 910B); which number other links have is a guess. What is in no table gets the kernel's own
+ * error, positive as it is (dcmi_inner_info_get.c:381-386). */
+int dcmi_get_topo_info_by_device_id(int card, int device, int other_card, int other_device, int *kind) {
+    CALL(at(card, device), TOPOLOGY);
+    int other = at(other_card, other_device);
+    if (other < 0 || !W->chip[other].listed)
+        return leave(DCMI_NO_DEVICE);
+    if (is_off_the_tables(c) || is_off_the_tables(&W->chip[other]))
+        return leave(ENXIO);
+    *kind = is_910b(c) && is_linked(c, &W->chip[other]) ? 3 : 5;
+    return leave(0);
+}
+
+int dcmi_get_npu_work_mode(int card, unsigned char *mode) {
+    CALL(at(card, 0), TOPOLOGY);
+    *mode = !W->amp;
+    return leave(0);
+}
+
 int dcmi_get_netdev_brother_device(int card, int device, int *brother) {
     CALL(at(card, device), BROTHER);
     *brother = c->brother;
@@ -1197,7 +1217,7 @@ static int32_t *setting(const char *name) {
         const char *name;
         int32_t *at;
     } all[] = {
-        {"os_loaded", &W->os_loaded}, {"queries", &W->queries}, {"late_process", &W->late_process},
+        {"os_loaded", &W->os_loaded}, {"queries", &W->queries}, {"late_process", &W->late_process}, {"amp", &W->amp},
         {"init_ms", &W->init_ms}, {"reset_ms", &W->reset_ms}, {"boot_ms", &W->boot_ms}, {"boot_by_hand", &W->boot_by_hand},
         {"fail_resets", &W->fail_resets}, {"fail_with", &W->fail_with}, {"lose", &W->lose}, {"twice", &W->twice},
         {"refuse_subscriptions", &W->refuse_subscriptions}, {"channel", &W->channel}, {"finished", &W->finished},

@@ -26,7 +26,7 @@ static int is_linked(const struct chip *c, const struct chip *d) { return c != d
  * chips of the machine, also those without, else that chip alone (dcmi_hot_reset_intf.c:1583-1652). */
 static int goes_with(const struct chip *c, const struct chip *d) {
     if (!is_910b(c))
-        return c->group == d->group;
+        return W->amp ? c == d : c->group == d->group; /* 910A: the kernel's SMP brothers; in AMP each alone. */
     for (int i = 0; i < W->chips; i++)
         if (is_linked(c, &W->chip[i]))
             return 1;

@@ -43,6 +43,7 @@ class Purpose(IntEnum):
     NETWORK = 20
     CONTROLLER = 21
     PRESENT = 22
+    TOPOLOGY = 23
 
 
 SILENT = (Purpose.CODES, Purpose.HEALTH, Purpose.PROCESS, Purpose.BOOT)

@@ -337,6 +337,9 @@ ABOUT_CHIP: Mapping[str, Function] = {
     ),
     "product": Function("read the product type", "dcmi_get_product_type", "", (c_char_p, c_int)),
     "brother": Function("ask for the brother card", "dcmi_get_netdev_brother_device", "", (_INT,)),
+    "topology": Function(
+        "ask how it is joined to another", "dcmi_get_topo_info_by_device_id", "", (c_int, c_int, _INT)
+    ),
     "codes": Function(
         "read the fault codes",
         "dcmi_get_device_errorcode_v2",
@@ -428,12 +431,16 @@ ABOUT_MACHINE: Mapping[str, Types] = {
     "dcmi_get_device_logic_id": (_INT, c_int, c_int),  # The answer comes first.
     "dcmi_get_device_phyid_from_logicid": (c_uint32, _UINT),
     "dcmi_mcu_get_power_info": (c_int, _INT),
+    "dcmi_get_npu_work_mode": (c_int, POINTER(c_uint8)),
     "dcmiv2_get_device_list": (_INT, _INT, c_int),  # The list comes first, unlike in dcmi_get_card_list.
     "dcmiv2_get_all_device_count": (_INT,),
     "dcmiv2_get_chip_phy_id_by_dev_id": (c_uint32, _UINT),
     "dcmi_subscribe_fault_event": (c_int, c_int, EventFilter, FaultCallback),
     "dcmiv2_subscribe_fault_event": (c_int, EventFilter, FaultCallback),
 }
+
+HCCS = 3
+"""The kind of link between two chips for which they are reset together."""
 
 UTILISATION: Mapping[str, int] = {
     **{"aicore": 2, "hbm": 6, "hbm_bandwidth": 10},

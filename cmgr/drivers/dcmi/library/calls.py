@@ -7,7 +7,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from ctypes import byref, c_int, c_uint32, create_string_buffer
+from ctypes import byref, c_int, c_uint8, c_uint32, create_string_buffer
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
@@ -164,6 +164,18 @@ class Library:
         card = c_int(-1)
         self._ask("brother", place, byref(card))
         return card.value
+
+    def is_linked(self, place: Location, other: Location) -> bool:
+        """Return whether HCCS joins the two chips."""
+        kind = c_int(-1)
+        self._ask("topology", place, other.card, other.device, byref(kind))
+        return kind.value == abi.HCCS
+
+    def is_smp(self, place: Location) -> bool:
+        """Return whether the work mode of the chip's card is SMP; else it is AMP."""
+        mode = c_uint8(0)
+        self._run("read the work mode", "dcmi_get_npu_work_mode", place.card, byref(mode))
+        return mode.value != 0
 
     def bus(self, place: Location) -> str:
         info = abi.PcieInfo()

@@ -6,16 +6,19 @@ The rules and their order are section "rings" of docs/dcmi.md.
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 from cmgr.drivers.dcmi.library.abi import UNREAD
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
 
-DUO = "Atlas 300I Duo"
+DUO_BOARDS = frozenset({0x97, 0x99})
+DUO = re.compile(r"(Atlas )?A?300I Duo")
+"""A Duo is told by its board, 0x97 or, for the DuoA, 0x99. Its product's name takes the card's controller to answer."""
 
 A3_BOARDS = frozenset({0xB0, 0xB1, 0xB2, 0xB3, 0xB4, 0x81, 0x83, 0xD1, 0xD3})
-BOARDS_WITHOUT_RING = frozenset({0x28, 0x29, 0x33, 0x3C})
-"""The 910B cards for inference that have no HCCS."""
+BOARDS_WITHOUT_RING = frozenset({0x10, 0x11, 0x12, 0x13, 0x28, 0x29, 0x33, 0x37, 0x3C})
+"""The 910B cards that have no HCCS, where the topology does not tell that."""
 
 
 class Type(StrEnum):
@@ -50,7 +53,8 @@ class Place:
 
 def type_of(name: str, board: int) -> Type | None:
     """Return the chip's type; None when nobody knows it. The order of the questions counts."""
-    if board in A3_BOARDS:
+    # Some boards of the 310B have the numbers of A3s.
+    if board in A3_BOARDS and "310" not in name:
         return Type.A910A3
     if name.startswith("Ascend950"):
         return Type.A950
@@ -69,31 +73,62 @@ def type_of(name: str, board: int) -> Type | None:
 def type_of_machine(places: Iterable[Place]) -> Type | None:
     """Return the type of the first chip that tells it: a machine has chips of one type."""
     places = list(places)
-    board = next((p.board for p in places if p.board not in (UNREAD, 0)), 0)
-    return next((kind for p in places if p.name and (kind := type_of(p.name, board))), None)
+    return next((kind for p in places if (kind := type_of(p.name, _board(p, places)))), None)
 
 
-def rings(places: Iterable[Place], kind: Type) -> Mapping[ChipId, RingId]:
+def is_duo(place: Place, kind: Type | None) -> bool:
+    """Return whether the chip is one of two that are reset as one card, ordered for its device 0."""
+    return kind is Type.A310P and (place.board in DUO_BOARDS or DUO.match(place.product) is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """How the driver says that chips hang together; None where it does not say.
+
+    `links`: whether any two chips of type 910B are joined by HCCS. `is_smp`: whether the work mode of a 910A is SMP.
+    """
+
+    links: bool | None = None
+    is_smp: bool | None = None
+
+
+class Wired(NamedTuple):
+    """The ring of a chip, and in words why it is that."""
+
+    ring: RingId
+    why: str
+
+
+def rings(places: Iterable[Place], kind: Type, wiring: Wiring) -> Mapping[ChipId, Wired]:
     """Return each chip's ring: only chips that exist are in one, and no chip stands in for another."""
     places = sorted(places, key=lambda p: p.physical)
     if kind is Type.A910A3:
-        return _rings_by_cards(places, {p.card: p.brother for p in places if p.brother is not None})
-    by_card = _rings_by_cards([p for p in places if kind is Type.A310P and p.product == DUO], {})
-    board = next((p.board for p in places if p.board not in (UNREAD, 0)), 0)
+        by_card = _rings_by_cards(places, {p.card: p.brother for p in places if p.brother is not None})
+        return {chip: Wired(ring, "its card and the brother of that") for chip, ring in by_card.items()}
+    by_card = _rings_by_cards([p for p in places if is_duo(p, kind)], {})
+    duos = {chip: Wired(ring, "a card of two chips") for chip, ring in by_card.items()}
     found = {}
     for place in places:
-        own = place.board if place.board not in (UNREAD, 0) else board
-        size = _size(kind, own, len(places))
-        found[place.physical] = RingId(place.physical // size * size)
-    return {**found, **by_card}
+        size, why = _size(kind, _board(place, places), wiring)
+        found[place.physical] = Wired(RingId(place.physical // size * size if size else 0), why)
+    return {**found, **duos}
 
 
-def _size(kind: Type, board: int, chips: int) -> int:
+def _board(place: Place, places: Iterable[Place]) -> int:
+    return next((p.board for p in (place, *places) if p.board not in (UNREAD, 0)), 0)
+
+
+def _size(kind: Type, board: int, wiring: Wiring) -> tuple[int, str]:
+    """Return how many chips are reset together, 0: all of the machine; and why."""
     if kind is Type.A910:
-        return 4
-    if kind is Type.A910B and board not in BOARDS_WITHOUT_RING:
-        return 8 if chips <= 8 else 16
-    return 1
+        mode = "work mode AMP" if wiring.is_smp is False else "work mode SMP" if wiring.is_smp else "work mode not told"
+        return 1 if wiring.is_smp is False else 4, mode
+    if kind is not Type.A910B:
+        return 1, f"{kind}: each alone"
+    if wiring.links is None:
+        return 1 if board in BOARDS_WITHOUT_RING else 0, f"board {board:#x}; HCCS not told"
+    # With any link the driver resets every chip of the machine, those without one too.
+    return (0, "HCCS links") if wiring.links else (1, "no HCCS links")
 
 
 def _rings_by_cards(places: list[Place], brothers: Mapping[int, int]) -> dict[ChipId, RingId]:

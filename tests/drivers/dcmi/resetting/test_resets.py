@@ -61,6 +61,32 @@ def test_a_duo_card_is_reset_by_its_first_chip_and_another_card_beside_it_is_not
     assert [(r.chip, r.answer) for r in machine.resets] == [(2, 0), (4, 0)]
 
 
+@pytest.mark.parametrize(
+    ("board", "product"), [(0x99, "Atlas 300I DuoA"), (0x97, ""), (0x20, "A300I DuoA"), (0x20, "300I Duo")]
+)
+def test_a_duo_is_known_by_its_board_or_by_any_of_its_names(
+    ascend: Make, opened: Open, board: int, product: str
+) -> None:
+    machine = ascend(hosts.host_duo(2, board=board, product=product))
+    driver = opened(machine)
+    machine.fault(3, CODE)
+    reset(driver, [ChipId(2), ChipId(3)], 3)
+    assert [(r.chip, r.answer) for r in machine.resets] == [(2, 0)]
+
+
+@pytest.mark.parametrize("host", [hosts.host_910b, hosts.host_a3])
+def test_a_chip_that_answers_badly_is_not_the_one_that_is_named(
+    ascend: Make, opened: Open, host: Callable[[], tuple[FakeChip, ...]]
+) -> None:
+    machine = ascend(host())
+    driver = opened(machine)
+    machine.fault(1, CODE)
+    machine.answer(1, Purpose.BOOT, -8005)
+    ring = [chip.id for chip in driver.chips() if chip.ring == driver.chips()[1].ring]
+    reset(driver, ring, 1)
+    assert [(r.chip, r.answer) for r in machine.resets] == [(0, 0)]
+
+
 def test_a_die_of_an_a3_card_is_reset_itself(ascend: Make, opened: Open) -> None:
     machine = ascend(hosts.host_a3(2))
     driver = opened(machine)
