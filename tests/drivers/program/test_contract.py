@@ -20,7 +20,7 @@ LEAST = timedelta(milliseconds=100)
 
 
 def settings(machine: Standin, sweep: timedelta = HOUR, **changes: object) -> Config:
-    often = {"poll": timedelta(milliseconds=20), "subscribe": timedelta(milliseconds=20)}
+    often = {"poll": timedelta(milliseconds=20)}
     values = {"library": str(machine.library), "call_timeout": timedelta(seconds=5), **often, **changes}
     return Config(driver="dcmi", sweep=sweep, resync=HOUR, drivers=Drivers(dcmi=Dcmi(**values)))  # type: ignore[arg-type]
 
