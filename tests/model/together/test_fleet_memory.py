@@ -9,6 +9,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import (
     ListContainers,
+    ReadGroup,
     ReadRing,
     ResetRing,
     StartContainer,
@@ -19,7 +20,7 @@ from cmgr.model.values.messages.documents import Seen
 from cmgr.model.values.messages.fleet_facts import FleetUp, GroupSeen
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.view.groups import groups
-from tests.model.fleet_builders import ALL, TP, Fleet, running
+from tests.model.fleet_builders import ALL, TP, Fleet, Member, running
 
 
 def test_what_the_engine_has_forgotten_is_written_again_and_nobody_is_stopped() -> None:
@@ -49,6 +50,44 @@ def test_an_engine_that_was_put_back_to_a_snapshot_in_mid_round_stops_nobody() -
         each.up()
     fleet.settle()
     assert (fleet.phase(), a.sent(StopContainer), b.sent(StopContainer)) == ((GroupPhase.RUNNING, 1), [], [])
+
+
+def starting() -> tuple[Fleet, Member]:
+    """Return a fleet whose b is about to start the last members of a round of which the engine knows nothing again."""
+    fleet = Fleet()
+    a, b = fleet.all
+    kept, revision = dict(fleet.engine.kept), fleet.engine.revision
+    a.fault(0)
+    for _ in range(9):
+        a.run()
+        b.run(StopContainer, ReadGroup, WriteGroup, ListContainers)
+        a.hears()
+        b.hears()
+    assert (running(a), running(b), len(b.sent(StartContainer))) == (ALL, ["x"], 2)
+    fleet.engine.kept, fleet.engine.revision = kept, revision
+    a.log.clear()
+    b.log.clear()
+    return fleet, b
+
+
+def test_members_that_are_being_started_when_the_engine_forgets_the_round_are_started_once() -> None:
+    fleet, b = starting()
+    for each in fleet.all:
+        each.up()
+        each.run(ReadGroup, WriteGroup, ListContainers)
+    assert fleet.phase() == (GroupPhase.RUNNING, 1)
+    fleet.settle()
+    assert (fleet.phase(), running(b), b.sent(StopContainer)) == ((GroupPhase.RUNNING, 1), ALL, [])
+
+
+def test_a_member_whose_start_fails_when_the_engine_has_forgotten_the_round_waits_for_the_next_one() -> None:
+    fleet, b = starting()
+    for each in fleet.all:
+        each.up()
+        each.run(ReadGroup, WriteGroup, ListContainers)
+    b.answer(StartContainer, error="no")
+    fleet.settle()
+    assert fleet.phase()[1] == 2
 
 
 def test_an_engine_that_forgets_in_mid_round_costs_another_round() -> None:

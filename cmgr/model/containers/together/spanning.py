@@ -166,7 +166,13 @@ def _is_held_anew(node: Node, group: FleetGroup, local: Group, document: Documen
         # A person had them started after this appliance had written that they could be.
         return starting and document.round == group.held
     other = document.phase is GroupPhase.RUNNING or (starting and document.round != group.held)
-    return local.in_round and other
+    return local.in_round and other and not _is_started(node, local)
+
+
+def _is_started(node: Node, local: Group) -> bool:
+    """Return whether each member here has been let start, which no memory that the engine has lost takes back."""
+    holds = [node.holds[key] for key in local.members if key in node.holds]
+    return all(hold.state in (HoldState.STARTING, HoldState.SETTLING) for hold in holds)
 
 
 def _back(entry: Entry) -> Entry:
