@@ -14,6 +14,7 @@ from bench.cases import alone, ascend, containerd, cycles, fleet, idle, moves, n
 from bench.report import figures, pictures
 from bench.report.figures import Figure
 from bench.site import Site
+from tests.running import reaper
 
 PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "cycles": cycles.run,
@@ -84,4 +85,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    reaper.guarded()
     sys.exit(main())

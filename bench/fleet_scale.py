@@ -24,6 +24,7 @@ from cmgr.model.values.messages.documents import Document, Entry, EntryState, Ou
 from cmgr.model.values.messages.fleet_facts import GroupSeen
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.ports import FleetFact
+from tests.running import reaper
 from tests.support.daemons.etcd import Cluster
 from tests.support.waiting import eventually
 
@@ -192,4 +193,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    reaper.guarded()
     main()

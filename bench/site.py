@@ -1,7 +1,6 @@
 """Where the bench takes place: this machine, a folder, and a private dockerd when one can run here."""
 
 import shutil
-import tempfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from typing import Self
 from bench.proxy import Proxy
 from bench.records import Records
 from bench.service import Plan, Service
+from tests.running import reaper
 from tests.support.daemons.daemon import CannotRun
 from tests.support.daemons.dockerd import IMAGE, Dockerd
 from tests.support.machine import described
@@ -34,7 +34,7 @@ class Site:
 
     def __enter__(self) -> Self:
         # Not in /tmp, which may be in memory: the durable writes are part of what is measured.
-        self.folder = Path(tempfile.mkdtemp(prefix="cb-", dir="/var/tmp"))
+        self.folder = reaper.outside("/var/tmp", "cb-")  # noqa: S108
         self._stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
         try:
             docker = Dockerd()

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import pytest
 
+from tests.running import reaper
 from tests.support.daemons.containerd import Containerd
 from tests.support.daemons.daemon import CannotRun
 from tests.support.daemons.dockerd import Dockerd
@@ -20,6 +21,12 @@ D = TypeVar("D", Dockerd, Containerd, Podman, Systemd, Cluster)
 pytest.register_assert_rewrite("tests.drivers.contract", "tests.runtimes.contract")
 
 pytest_plugins = ["tests.support.browser", "tests.support.figures", "tests.support.kinds"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    if reaper.guarded() and not config.option.basetemp:
+        config.option.basetemp = f"{os.environ[reaper.FOLDER]}/p"  # A unix socket's path may have 107 characters.
 
 
 def pytest_configure() -> None:

@@ -3,11 +3,11 @@
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cmgr import trust
+from tests.running import reaper
 from tests.support.waiting import PATIENCE
 
 
@@ -61,7 +61,7 @@ def trusted_folder() -> Path:
     """Return a new folder that nobody else can write, up to the root. Raises `CannotBuild`."""
     for parent in (Path("/var/lib"), Path.home(), Path(__file__).parent):
         try:
-            folder = Path(tempfile.mkdtemp(prefix="cmgr-chips-", dir=parent))
+            folder = reaper.outside(parent, "cmgr-chips-")
         except OSError:
             continue
         folder.chmod(0o755)

@@ -4,7 +4,6 @@ import os
 import shutil
 import stat
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +18,7 @@ from cmgr.drivers.dcmi.library.load import WANTED
 from cmgr.drivers.libraries import Where, find
 from cmgr.errors import CmgrError, ConfigError, DriverMissing, StoreError
 from cmgr.store import open_store
+from tests.running import reaper
 from tests.security.fuzz import SECTION
 from tests.support.door import door
 from tests.support.figures import Figures
@@ -30,7 +30,7 @@ EVE = 4242
 @pytest.fixture
 def safe() -> Iterator[Path]:
     """A folder below safe ones; /tmp may be written by all."""
-    folder = Path(tempfile.mkdtemp(prefix="cmgr-places-", dir="/var" if os.geteuid() == 0 else Path.home()))
+    folder = reaper.outside("/var" if os.geteuid() == 0 else Path.home(), "cmgr-places-")
     yield folder / "etc"
     shutil.rmtree(folder)
 

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.running import reaper
 from tests.support.browser import Scheme, chromium, opened
 from tests.support.page import Web
 from tests.web.scene import AT, Scene, door
@@ -76,4 +77,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    reaper.guarded()
     main()

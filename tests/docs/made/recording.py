@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from tests.running import reaper
+
 PICTURE = Path(__file__).parents[3] / "docs" / "pictures" / "demo.svg"
 
 ROWS, COLUMNS = 26, 80
@@ -85,5 +87,6 @@ def _text(row: int, text: str) -> str:
 
 
 if __name__ == "__main__":
+    reaper.guarded()
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
     PICTURE.write_text(picture(record([sys.executable, "-m", "cmgr", "demo", *sys.argv[1:]])))

@@ -18,6 +18,7 @@ from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.runtimes import open_runtimes
 from cmgr.runtimes.docker.runtime import DockerRuntime
 from cmgr.runtimes.docker.wire import Limits
+from tests.running import reaper
 from tests.runtimes.docker.world import DockerWorld
 from tests.runtimes.told import Told
 from tests.support.daemons.dockerd import Dockerd
@@ -54,6 +55,7 @@ def test_auto_finds_the_daemon(dockerd: Dockerd) -> None:
 def test_the_device_files_that_a_running_container_was_given_by_mounts_are_its_chips(world: DockerWorld) -> None:
     # A file system whose root has it, as /dev has those of chips.
     file = Path("/dev/shm/nvidia77")  # noqa: S108
+    reaper.note(file)
     file.touch()
     try:
         key = world.made("given", host={"binds": [f"{file}:/dev/nvidia77"]}, environment=ONE_CHIP)

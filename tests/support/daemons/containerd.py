@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+from tests.running import reaper
 from tests.support.daemons.daemon import BUSYBOX, CannotRun, Daemon, root_folder
 from tests.support.waiting import PATIENCE, eventually
 
@@ -43,6 +44,8 @@ class Containerd(Daemon):
         self.logs.mkdir()
         # runc keeps its own books by namespace and id, for all containerds of the machine.
         self.namespaces = tuple(f"{name}-{secrets.token_hex(3)}" for name in ("a", "b"))
+        for namespace in self.namespaces:
+            reaper.note(_books(namespace))
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -115,7 +118,11 @@ class Containerd(Daemon):
     def close(self) -> None:
         super().close()
         for namespace in self.namespaces:
-            shutil.rmtree(f"/run/containerd/runc/{namespace}", ignore_errors=True)
+            shutil.rmtree(_books(namespace), ignore_errors=True)
+
+
+def _books(namespace: str) -> Path:
+    return Path("/run/containerd/runc", namespace)
 
 
 def _archive(name: str, labels: Mapping[str, str]) -> bytes:
