@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -15,7 +14,7 @@ from cmgr.drivers.dcmi.downs import Downs
 from cmgr.drivers.dcmi.library import abi
 from cmgr.drivers.dcmi.library import gauges as dcmi_gauges
 from cmgr.drivers.dcmi.library import read as dcmi_read
-from cmgr.drivers.dcmi.library.calls import Library, Location
+from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.library.load import WANTED, check_host
 from cmgr.drivers.dcmi.library.severities import LIST, Severities
 from cmgr.drivers.dcmi.library.topology import Type
@@ -205,10 +204,9 @@ class DcmiDriver:
         until = time.monotonic() + MEASURE_SECONDS
         found: dict[ChipId, Mapping[str, float | str]] = {}
         for chip in chips:
-            known, left = self._machine.find(chip), until - time.monotonic()
-            if known is not None and known.here and left > 0:
-                measured = self._measured(known, min(left, self._seconds))
-                found[chip] = {**self._facts(known), **measured, **self._links(known)}
+            known = self._machine.find(chip)
+            if known is not None and known.here and time.monotonic() < until:
+                found[chip] = {**self._facts(known), **self._measured(known, until), **self._links(known)}
         return found
 
     def _links(self, known: Known) -> Mapping[str, float]:
@@ -223,19 +221,38 @@ class DcmiDriver:
         facts = {"type": str(self._machine.kind or ""), "board": f"{place.board:#x}", "product": place.product}
         return {name: value for name, value in facts.items() if value}
 
-    def _measured(self, known: Known, seconds: float) -> Mapping[str, float]:
-        place = known.location
-        try:
-            found = dict(self._caller.call(owner_of(place), seconds, lambda: dcmi_gauges.measure(self._library, place)))
-        except DriverError:
+    def _measured(self, known: Known, until: float) -> Mapping[str, float]:
+        """Return what a chip measures that is well: of one with a fault the management may be dead, as in a reset."""
+        place, chip = known.location, known.place.physical
+        if chip in self._resets.asleep():
             return {}
+        found = self._gauged(owner_of(place), until, partial(dcmi_gauges.health, self._library, place)) or {}
+        # Owners of their own: a chip is not silent, and its reset not kept, because it does not measure.
+        owner = f"gauges of {owner_of(place)}"
+        for gauge in dcmi_gauges.GAUGES if found.get("health") == 0 else ():
+            values = self._gauged(owner, until, partial(gauge, self._library, place))
+            if values is None:
+                return found
+            found |= values
         if place.device and self._machine.kind is Type.A910A3:
             found.pop("power_watts", None)  # The power is the card's, and told with its first die.
-        # An owner of its own: a chip is not silent because its network is not heard of.
-        owner, most = f"network of {owner_of(place)}", min(seconds, NETWORK_SECONDS)
-        with suppress(DriverError):
-            found |= self._caller.call(owner, most, lambda: dcmi_gauges.network(self._library, place))
+        if found.get("health") == 0:
+            soon = min(until, time.monotonic() + NETWORK_SECONDS)
+            network = partial(dcmi_gauges.network, self._library, place)
+            found |= self._gauged(f"network of {owner_of(place)}", soon, network) or {}
         return found
+
+    def _gauged(self, owner: str, until: float, ask: Callable[[], Mapping[str, float]]) -> dict[str, float] | None:
+        """Return what this gauge says, as long as it may take; None when the next ones need not be tried."""
+        seconds = min(self._seconds, until - time.monotonic())
+        if seconds <= 0:
+            return None
+        try:
+            return dict(self._caller.call(owner, seconds, ask))
+        except Refused:
+            return {}
+        except DriverError:
+            return None
 
     def devices(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Device | DriverError]:
         until, found = time.monotonic() + MEASURE_SECONDS, dict[ChipId, Device | DriverError]()

@@ -179,7 +179,6 @@ def test_the_second_family_measures_too(ascend: Make, opened: Open) -> None:
         *(("temperature", number) for number in (0x7FFD, 0x7FFE, 0x7FFF, -300)),
         *(("power", number) for number in (0x7FFD, 0x7FFF, -1)),
         *(("voltage", number) for number in (0x7FFD, 0x7FFF, -1)),
-        ("health", -1),
         ("network", 8),
     ],
 )
@@ -255,8 +254,39 @@ def test_what_is_refused_for_another_reason_is_asked_for_again(machine: Standin,
     assert driver.measure([ChipId(1)])[ChipId(1)]["power_watts"] == 65.5
 
 
-def test_a_chip_that_hangs_is_measured_as_nothing(machine: Standin, opened: Open) -> None:
+@pytest.mark.parametrize("purpose", [Purpose.GAUGE, Purpose.NETWORK])
+def test_a_gauge_that_hangs_costs_itself_and_no_more(machine: Standin, opened: Open, purpose: Purpose) -> None:
     driver = opened(machine, call_timeout=HANGS)
-    machine.hang(0, Purpose.GAUGE)
-    assert set(driver.measure([ChipId(0), ChipId(1)])[ChipId(0)]) == {"type", "board"}
-    machine.hang(0, Purpose.GAUGE, hangs=False)
+    machine.hang(0, purpose)
+    both = driver.measure([ChipId(0), ChipId(1)])
+    assert ("voltage_volts" in both[ChipId(0)]) is (purpose is Purpose.NETWORK)
+    assert both[ChipId(1)]["voltage_volts"] == 0.85
+    # Neither the questions that decisions need nor the reset wait for a gauge.
+    assert driver.read([ChipId(0)])[0].is_up
+    assert driver.stale() == ""
+    machine.fault(0, CODE)
+    driver.reset(ALL, [ChipId(0)], frozenset({CODE}))
+    assert [reset.answer for reset in machine.resets] == [0]
+    machine.hang(0, purpose, hangs=False)
+
+
+def test_a_chip_that_is_none_of_the_living_measures_nothing(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.gauge(1, health=-1)
+    assert set(driver.measure([ChipId(1)])[ChipId(1)]) == {"type", "board"}
+
+
+def test_a_chip_with_a_fault_or_in_a_reset_is_asked_for_no_gauge(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.fault(0, CODE, severity=2)
+    before = machine.get("calls")
+    assert set(driver.measure([ChipId(0)])[ChipId(0)]) == {"type", "board", "health"}
+    assert machine.get("calls") == before + 1, "its health, which the host knows"
+    machine.set("boot_by_hand", 1)
+    driver.reset(ALL, [ChipId(0)], frozenset())
+    before = machine.get("calls")
+    assert set(driver.measure([ChipId(1)])[ChipId(1)]) == {"type", "board"}
+    assert machine.get("calls") == before
+    machine.finish_boots()
+    assert driver.read(ALL)[1].is_up
+    assert driver.measure([ChipId(1)])[ChipId(1)]["voltage_volts"] == 0.85

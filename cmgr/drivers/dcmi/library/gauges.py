@@ -1,7 +1,9 @@
-"""The measurements of an Ascend chip. Those that a chip does not offer are left out."""
+"""The measurements of an Ascend chip: each gauge is asked by itself, and raises `Refused` where the chip has none.
+
+Most of them are a question to the chip's own management, for which the library waits a minute where that is dead.
+"""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from ctypes import c_int, c_uint32
 
 from cmgr.drivers.dcmi.library import abi
@@ -14,18 +16,6 @@ _MOST = 2**31 - 1
 Values = dict[str, float]
 
 
-def measure(library: Library, place: Location) -> Mapping[str, float]:
-    """Return the values by name; the name ends with the unit. Raises what is no answer of the library's."""
-    values: Values = {}
-    for gauge in (
-        *(_health, _temperature, _power, _voltage, _clocks, _hbm, _memory, _utilisation, _ecc),
-        *(_hccs, _port_traffic),
-    ):
-        with suppress(Refused):
-            values.update(gauge(library, place))
-    return values
-
-
 def network(library: Library, place: Location) -> Mapping[str, float]:
     """Return whether the chip's own test of its network works. Apart from the rest: it can take long on a sick card."""
     state = c_int(-1)
@@ -36,7 +26,8 @@ def network(library: Library, place: Location) -> Mapping[str, float]:
     return {} if state.value == abi.NOT_TRIED else {"network_reachable": float(state.value in abi.REACHES)}
 
 
-def _health(library: Library, place: Location) -> Values:
+def health(library: Library, place: Location) -> Values:
+    """Return how grave the chip's gravest fault is; the host knows that, so it takes no time."""
     return _known("health", library.health(place))
 
 
@@ -180,3 +171,7 @@ def _port_traffic(library: Library, place: Location) -> Values:
     found = abi.PortCounters()
     library.measure("port", place, found, abi.FIRST_PORT)
     return {name: getattr(found, counter) for name, counter in _PORT.items()}
+
+
+GAUGES = (_temperature, _power, _voltage, _clocks, _hbm, _memory, _utilisation, _ecc, _hccs, _port_traffic)
+"""In the order in which they are asked."""
