@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from cmgr.config.around import Bundles as Settings
@@ -146,9 +147,9 @@ class MakerReports:
         report.over.wait()
         try:
             path = self._directory / name_of(ring, "-maker")
-            parts = list(maker_tools.left(report.directory))
-            if parts:
-                write(path, parts)
+            parts = maker_tools.left(report.directory)
+            if (first := next(parts, None)) is not None:
+                write(path, chain([first], parts))
                 prune(self._directory, self._settings())
                 self._put(Remarked(f"saved for the chips' maker: {path}", ring.id, ring.episode))
         finally:

@@ -5,6 +5,7 @@ has: both by the maker's driver of 2026-07. Lists of a chip's codes come without
 """
 
 import re
+import threading
 from pathlib import Path
 
 from cmgr.drivers.dcmi.library import abi
@@ -24,12 +25,14 @@ class Severities:
     def __init__(self, path: Path = LIST) -> None:
         self._listed = _read(path)
         self._told: dict[str, int] = {}
+        self._lock = threading.Lock()
 
     def tell(self, code: str, severity: int) -> None:
         """Remember what the driver has told of this code."""
-        if len(self._told) >= MOST_TOLD and code not in self._told:
-            self._told.pop(next(iter(self._told)), None)
-        self._told[code] = severity
+        with self._lock:
+            if len(self._told) >= MOST_TOLD and code not in self._told:
+                del self._told[next(iter(self._told))]
+            self._told[code] = severity
 
     def of(self, code: str, most: int | None) -> int | None:
         """Return how grave the driver calls a fault with this code; None: nobody knows.
