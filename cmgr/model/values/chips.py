@@ -9,7 +9,7 @@ from cmgr.model.values.life import ThisLife
 from cmgr.words import runs
 
 ChipId = NewType("ChipId", int)
-"""The physical id: the number that users, containers and device nodes say."""
+"""The physical id: the number that people say, and mostly containers and device files, too (`Chip.asked_as`)."""
 
 RingId = NewType("RingId", int)
 """The lowest physical id that belongs to the ring by its wiring, whether or not that chip exists."""
