@@ -96,11 +96,14 @@ class Resetter:
 
     def _used(self, chip: ChipId, known: Known) -> str:
         try:
+            on = self._ask(known, lambda place: vdevices.used(self._library, place))
+            if on:
+                return f"{on} of chip {chip} is used by a container"
             holders = self._ask(known, self._library.holders)
         except DriverError as error:
-            if self._down({chip: known}):
-                return f"chip {chip} has not booted"
-            return f"chip {chip} does not answer the question who uses it: {error.message}"
+            return (
+                self._boots({chip: known}) or f"chip {chip} does not answer the question who uses it: {error.message}"
+            )
         return "" if not holders else f"{in_words(process_of(holders[0]))} is on chip {chip}"
 
     def _codes(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> Sequence[str]:
@@ -122,19 +125,30 @@ class Resetter:
         place = known.location
         return self._caller.call(owner_of(place), self._settings.call_timeout.total_seconds(), lambda: function(place))
 
+    def _boots(self, ring: Mapping[ChipId, Known]) -> str:
+        """Return which chips that have not booted keep the ring from a reset, in words; nothing where none does."""
+        if self._machine.kind not in ASKING_ALL:
+            down = self._down(ring)
+            return f"{listed(down)} has not booted" if down else ""
+        down = self._down(self._machine.all())
+        cycle = "if that does not come up, only a power cycle of the machine helps"
+        return (
+            f"{listed(down)} has not booted, and before it has no chip of this machine is reset; {cycle}"
+            if down
+            else ""
+        )
+
     def _meant(self, code: int, ring: Mapping[ChipId, Known]) -> str:
         """Return why nothing has begun, in words."""
-        kind = self._machine.kind
-        if code == abi.TIMED_OUT and kind is Type.A910A3:
+        if code == abi.TIMED_OUT and self._machine.kind is Type.A910A3:
             return "another reset of it is under way"  # Of an A3 the driver does not ask who computes on it.
         if code in (abi.WRONG_PARAMETER, abi.NO_DEVICE) or code > 0:
-            every = kind in ASKING_ALL
-            down = self._down(self._machine.all() if every else ring)
-            if down and every:
-                cycle = "if that does not come up, only a power cycle of the machine helps"
-                return f"{listed(down)} has not booted, and before it has no chip of this machine is reset; {cycle}"
-            if down:
-                return f"{listed(down)} has not booted"
+            boots = self._boots(ring)
+            if boots:
+                return boots
+        divided = [f"chip {chip} has {on}" for chip, known in ring.items() if (on := self._vdevices(known))]
+        if code == abi.NO_DEVICE and divided:
+            return f"no chip that is divided is reset: {'; '.join(divided)}"
         return _MEANT.get(code, "a chip of it is in no table of the driver")
 
     def _in_band(self, place: Location, ring: Mapping[ChipId, Known]) -> None:
@@ -146,10 +160,27 @@ class Resetter:
             _repeated(reset)
         except Refused as refused:
             # No divided chip is reset. Nobody is on the vNPUs, and it is stored which are to be made again.
-            may_be = refused.code in (abi.NOT_PERMITTED, abi.NO_DEVICE)
-            if not any([self._undivided(k) for k in ring.values()] if may_be else ()):
+            if refused.code not in (abi.NOT_PERMITTED, abi.NO_DEVICE) or not self._undivide(ring):
                 raise
             reset()
+
+    def _undivide(self, ring: Mapping[ChipId, Known]) -> bool:
+        """Destroy the vNPUs of the ring. Return whether there were any. Raises `ResetRefused` where that cannot be."""
+        there = False
+        for chip, known in ring.items():
+            on = self._vdevices(known)
+            try:
+                there |= bool(on) and bool(self._ask(known, lambda place: vdevices.destroy(self._library, place)))
+            except DriverError as error:
+                why = f"chip {chip} is divided, and {on} cannot be destroyed for the reset: {error.message}"
+                raise ResetRefused(f"cannot reset {listed(ring)}: {why}") from error
+        return there
+
+    def _vdevices(self, known: Known) -> str:
+        try:
+            return vdevices.named(self._ask(known, self._library.vdevices))
+        except DriverError:
+            return ""
 
     def _call(self, place: Location, ring: Mapping[ChipId, Known], function: Callable[[], None]) -> None:
         """Make a call of the library's that resets. Raises `Refused`, `ResetRefused`, `StillUnderWay`."""
@@ -166,12 +197,6 @@ class Resetter:
             if begun.is_set():
                 raise StillUnderWay(f"cannot tell how the reset of {listed(ring)} went") from hangs
             raise ResetRefused(f"cannot reset {listed(ring)}: it was not ordered") from hangs
-
-    def _undivided(self, known: Known) -> bool:
-        try:
-            return self._ask(known, lambda place: vdevices.destroy(self._library, place))
-        except DriverError:
-            return False
 
     def _out_of_band(self, place: Location, ring: Mapping[ChipId, Known], refused: Refused) -> None:
         library = self._library

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.notation import NOTATION
-from cmgr.errors import DriverError
+from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, Share
+from cmgr.words import runs
 
 _FIRST, _APART = 100, 16
 """The ids of a chip's vNPUs begin with 100 + 16 times its physical id: the vendor's pages about npu-smi."""
@@ -31,7 +32,7 @@ def _share(library: Library, place: Location, chip: ChipId, number: int) -> Shar
     # The number alone is what the device file of a vNPU says in the definitions of containerd's containers.
     aliases = frozenset({f"{NOTATION.parts}{number}", f"{chip}:{number}", str(number)})
     try:
-        template, group = library.vdevice(place, number)
+        template, group, _ = library.vdevice(place, number)
     except Refused:
         return Share(str(number), aliases=aliases)  # That it is there is known all the same.
     words = f"npu-smi set -t create-vnpu -i {place.card} -c {place.device} -f {template} -v {number}"
@@ -54,9 +55,34 @@ def make(library: Library, place: Location, wanted: Iterable[Share]) -> None:
         raise DriverError("; ".join(failed))
 
 
-def destroy(library: Library, place: Location) -> bool:
-    """Destroy all vNPUs of the chip. Return whether there were any. Raises `Refused`."""
+def used(library: Library, place: Location) -> str:
+    """Return which vNPUs of the chip are used by containers, in words. Raises `Refused` where it does not say that.
+
+    The list of a chip's processes is no answer: it has those of the first vNPU at the most.
+    """
+    try:
+        there = library.vdevices(place)
+    except Refused as refused:
+        if refused.unsupported:
+            return ""
+        raise
+    return named(number for number in there if library.vdevice(place, number)[2])
+
+
+def destroy(library: Library, place: Location) -> str:
+    """Destroy all vNPUs of the chip, and return which those were, in words; none where one is used.
+
+    Raises `ResetRefused` where one is used, and `Refused`.
+    """
+    if on := used(library, place):
+        raise ResetRefused(f"cannot destroy the vNPUs of the chip: {on} is used by a container")
     there = library.vdevices(place)
     for number in there:
         library.destroy_vdevice(place, number)
-    return bool(there)
+    return named(there)
+
+
+def named(numbers: Iterable[int]) -> str:
+    """Return vNPUs as a person reads them; nothing for none."""
+    found = list(numbers)
+    return f"vNPU {runs(found)}" if found else ""

@@ -38,7 +38,7 @@
 
 enum purpose {
     INIT, LIST, IDS, INFO, BOARD, PRODUCT, BROTHER, CODES, HEALTH, PROCESS, RESET, BOOT, SUBSCRIBE, GAUGE, CHANNEL,
-    PRE_RESET, RESCAN, VDEVICE, MAKE_VDEVICE, ADDRESS, NETWORK, CONTROLLER, PRESENT, TOPOLOGY, PURPOSES
+    PRE_RESET, RESCAN, VDEVICE, MAKE_VDEVICE, ADDRESS, NETWORK, CONTROLLER, PRESENT, TOPOLOGY, DESTROY_VDEVICE, PURPOSES
 };
 
 struct fault {
@@ -48,7 +48,7 @@ struct fault {
 };
 
 struct vdevice {
-    uint32_t id, group;
+    uint32_t id, group, used;
     char template[16];
 };
 
@@ -478,6 +478,10 @@ static int processes(int chip, struct proc_mem_info *list, int *count) {
     CALL(chip, PROCESS);
     if (c->boot_at && !W->os_loaded)
         return leave(DCMI_WRONG_PARAMETER); /* It is in no table, EINVAL (dcmi_hot_reset_intf.c:1449-1512). */
+    /* Of vNPUs the kernel looks at the first alone, and what is on that has no memory to be told of, which makes the
+     * whole call "not supported" (dms_process_info.c:46-51, 233-236). The readers differ about the 910B. */
+    if (c->vdevices && c->vdevice[0].used)
+        return leave(DCMI_UNSUPPORTED);
     forget_the_dead(c);
     /* An ordinary container is told of processes of its own namespace only (dms_process_info.c 36-130). */
     *count = who() == PLAIN ? 0 : c->processes;
@@ -549,6 +553,7 @@ static int put_vdevice(struct chip *c, uint32_t id, uint32_t group, const char *
         return DCMI_OCCUPIED;
     struct vdevice *made = &c->vdevice[c->vdevices++];
     made->id = id;
+    made->used = 0;
     made->group = group;
     put_text((uint8_t *)made->template, sizeof made->template, template);
     return 0;
@@ -603,6 +608,7 @@ static int device_info(int chip, int command, uint32_t about, void *buffer, uint
             return leave(DCMI_NO_DEVICE);
         memcpy(query->name, c->vdevice[v].template, sizeof query->name);
         query->vfg_id = c->vdevice[v].group;
+        query->is_container_used = c->vdevice[v].used;
         return leave(0);
     }
     return leave(DCMI_WRONG_PARAMETER);
@@ -638,7 +644,7 @@ static int make_vdevice(int chip, const struct create_vdev_res *wish, struct cre
 }
 
 static int destroy_vdevice(int chip, uint32_t id) {
-    CALL(chip, VDEVICE);
+    CALL(chip, DESTROY_VDEVICE);
     int v = find_vdevice(c, id);
     if (v < 0)
         return leave(DCMI_NO_DEVICE);
@@ -1121,6 +1127,16 @@ int standin_vdevice(int i, unsigned id, unsigned group, const char *template) { 
         c->vdevice[v] = c->vdevice[--c->vdevices];
     unlock();
     return answer;
+}
+
+int standin_use(int i, unsigned id, int used) { /* A container uses the vNPU, or does so no more. */
+    lock();
+    struct chip *c = &W->chip[i];
+    int v = find_vdevice(c, id);
+    if (v >= 0)
+        c->vdevice[v].used = (uint32_t)used;
+    unlock();
+    return v < 0 ? -1 : 0;
 }
 
 int standin_vdevice_at(int i, int n, unsigned *id, char *template) {

@@ -44,6 +44,7 @@ class Purpose(IntEnum):
     CONTROLLER = 21
     PRESENT = 22
     TOPOLOGY = 23
+    DESTROY_VDEVICE = 24
 
 
 SILENT = (Purpose.CODES, Purpose.HEALTH, Purpose.PROCESS, Purpose.BOOT)
@@ -133,6 +134,10 @@ class Standin:
         for name, template in templates.items():
             number = ctypes.c_uint(int(name.removeprefix("v")))
             assert self._do("vdevice", chip, number, ctypes.c_uint(0), template.encode()) == 0, name
+
+    def use(self, chip: int, number: int, *, used: bool = True) -> None:
+        """Let a container use a vNPU, or none any more."""
+        assert self._do("use", chip, ctypes.c_uint(number), int(used)) == 0, number
 
     def destroy(self, chip: int, number: int) -> None:
         """Destroy a vNPU."""

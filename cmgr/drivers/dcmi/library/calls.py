@@ -245,11 +245,11 @@ class Library:
         self._about_vdevices(place, abi.EVERY_VDEVICE, found)
         return tuple(found.vdev_id[: min(found.vdev_num, len(found.vdev_id))])
 
-    def vdevice(self, place: Location, number: int) -> tuple[str, int]:
-        """Return the template that the vNPU was made from, and its group."""
+    def vdevice(self, place: Location, number: int) -> tuple[str, int, bool]:
+        """Return the template that the vNPU was made from, its group, and whether a container uses it."""
         found = abi.Vdevice(vdev_id=number)
         self._about_vdevices(place, abi.ONE_VDEVICE, found)
-        return _text(found.name), found.vfg_id
+        return _text(found.name), found.vfg_id, bool(found.is_container_used)
 
     def _about_vdevices(self, place: Location, command: int, into: ctypes.Structure) -> None:
         self.about(abi.ABOUT_VDEVICES, command, place, into)

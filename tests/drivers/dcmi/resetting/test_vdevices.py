@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from cmgr.drivers.dcmi.driver import DcmiDriver
-from cmgr.errors import DriverError
+from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, Share, resolve
 from tests.drivers.contract import CODE
 from tests.fakes.dcmi import hosts
@@ -84,6 +84,54 @@ def test_a_driver_that_resets_no_divided_chip_has_its_vnpus_destroyed_first(mach
     machine.fault(1, CODE)
     driver.reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
     assert [reset.answer for reset in machine.resets] == [-8008, 0]
+
+
+@pytest.mark.parametrize("number", [116, 117])
+def test_no_vnpu_is_destroyed_under_a_container(machine: Standin, opened: Open, number: int) -> None:
+    driver = opened(machine)
+    machine.set("vdevices_block", 1)
+    machine.fault(1, CODE)
+    machine.use(1, number)
+    with pytest.raises(ResetRefused, match=f"^cannot reset chip 1: vNPU {number} of chip 1 is used by a container$"):
+        driver.reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
+    assert (machine.resets, machine.vdevices(1)) == ((), {116: "vir04", 117: "vir02_1c"})
+    machine.use(1, number, used=False)
+    driver.reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
+    assert [reset.answer for reset in machine.resets] == [-8008, 0]
+
+
+@pytest.mark.parametrize("divided", [2, 6])
+def test_a_machine_that_is_reset_as_one_has_every_vnpu_destroyed_first(
+    ascend: Make, opened: Open, divided: int
+) -> None:
+    machine = ascend(hosts.host_910b(8))
+    first = 100 + 16 * divided
+    machine.divide(divided, **{f"v{first}": "vir06"})
+    machine.fault(2, CODE)
+    driver, ring = opened(machine), [ChipId(n) for n in range(8)]
+    machine.use(divided, first)
+    with pytest.raises(ResetRefused, match=f"vNPU {first} of chip {divided} is used"):
+        driver.reset(ring, [ChipId(2)], frozenset({CODE}))
+    machine.use(divided, first, used=False)
+    driver.reset(ring, [ChipId(2)], frozenset({CODE}))
+    assert [reset.answer for reset in machine.resets] == [-8008, 0]
+
+
+def test_a_vnpu_that_cannot_be_destroyed_is_named(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.set("vdevices_block", 1)
+    machine.answer(1, Purpose.DESTROY_VDEVICE, -8020)
+    words = "^cannot reset chip 1: chip 1 is divided, and vNPU 116-117 cannot be destroyed for the reset: .* -8020"
+    with pytest.raises(ResetRefused, match=words):
+        driver.reset([ChipId(1)], [ChipId(1)], frozenset())
+    assert len(machine.vdevices(1)) == 2
+
+
+def test_a_950_whose_vnpus_cannot_be_destroyed_says_which_are_in_the_way(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_950(2), "two")
+    machine.divide(0, v100="vir10_3c_16g")
+    with pytest.raises(ResetRefused, match=r"chip 0 is divided, and vNPU 100 cannot be destroyed .* no such function"):
+        opened(machine).reset([ChipId(0)], [ChipId(0)], frozenset())
 
 
 def test_a_reset_that_is_not_permitted_for_another_reason_fails_once(ascend: Make, opened: Open) -> None:
