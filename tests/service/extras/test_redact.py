@@ -2,7 +2,7 @@
 
 import pytest
 
-from cmgr.service.extras.redact import GONE, redacted
+from cmgr.service.extras.redact import GONE, redacted, redacted_text
 
 
 @pytest.mark.parametrize("key", ["Env", "env", "environment"])
@@ -40,3 +40,19 @@ def test_everything_else_stays_as_it_is() -> None:
         "Env": None,
     }
     assert redacted(document) == document
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b"password=hunter2 user=me\n", b"password=(redacted) user=me\n"),
+        (b'{"api_key": "hunter2", "port": 1}', b'{"api_key": (redacted) "port": 1}'),
+        (b"Authorization: Bearer hunter2\r\n", b"Authorization: (redacted)\r\n"),
+        (b"max_tokens=4096 tokenizer=qwen", b"max_tokens=4096 tokenizer=qwen"),
+        (b"no secret here\xff\0: x", b"no secret here\xff\0: x"),
+        (b"db.passphrase : hunter2\nnext: line\n", b"db.passphrase : (redacted)\nnext: line\n"),
+        (b"", b""),
+    ],
+)
+def test_of_any_text_what_stands_behind_a_secret_name_is_taken_out(line: bytes, told: bytes) -> None:
+    assert redacted_text(line) == told
