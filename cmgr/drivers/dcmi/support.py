@@ -1,7 +1,7 @@
 """The files and programs that Ascend's support asks for.
 
 Which they are, and how the programs number chips: the maker's driver of 2026-07. `npu-smi -i` takes the card, which is
-the logical id on a 950; `hccn_tool -i` the physical id; `msnpureport -d` the logical id.
+the logical id on a 950; `hccn_tool -i` the physical id, or on a 950 the logical one; `msnpureport -d` the logical id.
 """
 
 from collections.abc import Sequence
@@ -36,10 +36,9 @@ def support(chips: Sequence[Chip]) -> Support:
         tools += [_smi(what, "-i", str(card)) for what in ("board", "health", "ecc", "pcie-err")]
     for chip in chips:
         tools.append(_smi("phyid-remap", "-p", str(chip.id)))
-        # For the links of a 950 the words are others.
-        if not chip.model.startswith("Ascend950"):
-            words = (f"{_DRIVER}/tools/hccn_tool", "-i", str(chip.id), "-link_stat", "-g")
-            tools.append(Tool(f"hccn_tool-{chip.id}", words))
+        ports = ("-g", "-dev_info", "-i", str(chip.logical))  # So the tool is asked for the links of a 950.
+        words = ports if chip.model.startswith("Ascend950") else ("-i", str(chip.id), "-link_stat", "-g")
+        tools.append(Tool(f"hccn_tool-{chip.id}", (f"{_DRIVER}/tools/hccn_tool", *words)))
     return Support(FILES, tuple(tools), tuple(_report(chip) for chip in chips))
 
 

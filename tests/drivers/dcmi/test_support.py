@@ -35,9 +35,9 @@ def test_no_two_programs_have_one_name_and_none_is_a_path() -> None:
     assert not [name for name in names if "/" in name]
 
 
-def test_a_950_is_not_asked_for_its_links_in_words_that_it_does_not_know() -> None:
-    told = asked(Chip(ChipId(0), RingId(0), 0, model="Ascend950PR"))
-    assert not [words for words in told if "hccn_tool" in words]
+def test_a_950_is_asked_for_its_links_in_words_of_its_own() -> None:
+    told = asked(Chip(ChipId(5), RingId(5), 2, model="Ascend950PR"))
+    assert [words.partition("hccn_tool ")[2] for words in told if "hccn_tool" in words] == ["-g -dev_info -i 2"]
 
 
 def test_other_makes_ask_for_nothing_yet() -> None:
