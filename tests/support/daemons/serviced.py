@@ -1,16 +1,29 @@
-"""A cmgr that a private systemd has begun, as on a machine: its unit, in a mount namespace of its own."""
+"""A cmgr that a private systemd has begun, as on a machine: its units, each in the sandbox of the packaged one."""
 
 import json
+import re
 import shlex
 import subprocess
 from pathlib import Path
 
+from cmgr.drivers.program.launch import SERVE, SOCKET
 from cmgr.errors import CmgrError
 from tests.support.daemons.systemd import Systemd
 from tests.support.service import Service
 from tests.support.waiting import eventually
 
-UNIT = "cmgr.service"
+UNIT, CHIPS = "cmgr.service", "cmgr-chips@.service"
+ROOT = Path(__file__).parents[3]
+
+
+def _sandbox(unit: str) -> dict[str, str]:
+    """Return what the packaged unit takes away from its process, as far as can be here."""
+    text = (ROOT / "packaging" / unit).read_text()
+    kinds = "Capability|NoNew|Protect|Private|Restrict|Lock|MemoryDeny|SystemCall"
+    # The tests and their interpreter may be in somebody's home, and a private systemd has no kernel of its own.
+    never = ("ProtectHome", "PrivateTmp", "ProtectKernelTunables", "ProtectKernelLogs")
+    found = re.findall(rf"^((?:{kinds})\w+)=(.*)$", text, re.MULTILINE)
+    return {name: value for name, value in found if name not in never}
 
 
 class Serviced:
@@ -19,11 +32,13 @@ class Serviced:
     def __init__(self, service: Service, systemd: Systemd) -> None:
         self.service = service
         self._systemd = systemd
-        words = [*service.python, *service.program, "run", "--config", str(service.config)]
-        place = {"WorkingDirectory": str(Path(__file__).parents[3]), "StandardOutput": f"append:{service.log}"}
-        systemd.define(
-            UNIT, ExecStart=shlex.join(words), PrivateMounts="yes", KillMode="mixed", StandardError="inherit", **place
-        )
+        run = shlex.join([*service.python, *service.program, "run", "--config", str(service.config)])
+        drive = shlex.join([*service.python, *service.program, *SERVE, "--connect", f"{service.folder}/{SOCKET}"])
+        place = {"WorkingDirectory": str(ROOT), "StandardOutput": f"append:{service.log}", "StandardError": "inherit"}
+        systemd.define(CHIPS, ExecStart=drive, Type="exec", **place, **_sandbox(CHIPS))
+        # The folder is where the packaged service has its state.
+        place |= {"Environment": f"RUNTIME_DIRECTORY={service.folder}", "ReadWritePaths": str(service.folder)}
+        systemd.define(UNIT, ExecStart=run, KillMode="mixed", **place, **_sandbox(UNIT))
 
     def start(self) -> None:
         self.begin()
@@ -51,6 +66,7 @@ class Serviced:
         self._systemd.systemctl("kill", "--signal=KILL", UNIT)
         self._systemd.systemctl("stop", UNIT)
         self._systemd.undefine(UNIT)
+        self._systemd.undefine(CHIPS)
 
     def namespace(self) -> str:
         words = self._systemd.inside("readlink", f"/proc/{self._systemd.property(UNIT, 'MainPID')}/ns/mnt")
@@ -64,7 +80,14 @@ class Serviced:
     def until_awaited(self, pattern: str, *, by_nobody: bool = False) -> None:
         """Wait until somebody waits for the one unit whose name is like this, or nobody."""
         (name,) = self.units(pattern)
-        eventually(lambda: bool(self._systemd.property(name, "Refs")) is not by_nobody, why=f"who waits for {name}")
+        looks: list[bool] = []
+
+        def settled() -> bool:
+            # A reference comes first, and the look whether it still runs after that.
+            looks.append(bool(self._systemd.property(name, "Refs")) is not by_nobody)
+            return len(looks) >= 5 and all(looks[-5:])
+
+        eventually(settled, why=f"who waits for {name}")
 
     def units(self, pattern: str) -> list[str]:
         told = self._systemd.systemctl("list-units", "--all", "--plain", "--no-legend", pattern)
