@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -197,7 +198,7 @@ def _idle(site: Site, program: str, machine: Standin) -> Theirs:
     with Rival(site, program, machine, "ringRecover") as rival:
         threading.Event().wait(SETTLE)
         pid = rival.process.pid
-        share = idle.processor(pid, idle.SECONDS)
+        share = idle.processor(partial(cpu_seconds, pid), idle.SECONDS)
         return {
             f"{idle.PART_IDLE}: processor": share,
             f"{idle.PART_IDLE}: memory (RSS)": memory(pid),

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench.records import Records
+from cmgr.drivers.program.launch import drivers_of
 from cmgr.service.door.client import get
 
 ROOT = Path(__file__).parents[1]
@@ -176,17 +177,23 @@ class Service:
     def _log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")[-4000:]
 
+    @property
+    def pids(self) -> list[int]:
+        """The service itself, and the process that drives its chips, where there is one."""
+        return [self.process.pid, *drivers_of(self.process.pid)]
+
     def cpu_seconds(self) -> float:
-        """Return the processor time that the process has used since it began, all threads."""
-        return cpu_seconds(self.process.pid)
+        """Return the processor time that its processes have used since they began, all threads."""
+        return sum(map(cpu_seconds, self.pids))
 
     def memory(self, what: str = "VmRSS") -> float:
-        """Return a line of the process's status in MB (10^6 bytes)."""
-        return memory(self.process.pid, what)
+        """Return a line of the status of its processes, added up, in MB (10^6 bytes)."""
+        return sum(memory(pid, what) for pid in self.pids)
 
     def forget_peak(self) -> None:
         """Let `VmHWM` begin anew."""
-        forget_peak(self.process.pid)
+        for pid in self.pids:
+            forget_peak(pid)
 
     def stored_bytes(self) -> int:
         """Return the size of the database with what SQLite keeps beside it."""

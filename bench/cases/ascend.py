@@ -49,26 +49,34 @@ def _machine(workshop: Workshop, chips: tuple[FakeChip, ...]) -> Standin:
     return machine
 
 
-def _cycles(site: Site, machine: Standin, strategy: str, stopped: int) -> list[Cycle]:
+Timed = tuple[Cycle, float]
+"""A recovery, and how long the fault took from the library to the deciding thread's queue, in ms."""
+
+
+def _cycles(site: Site, machine: Standin, strategy: str, stopped: int) -> list[Timed]:
     with ExitStack() as stack:
         service, records = site.settled(machine.library, CHIPS, strategy, stack)
         return [_one(service, records, machine, n % CHIPS, stopped) for n in range(COUNT)]
 
 
-def _one(service: Service, records: Records, machine: Standin, chip: int, stopped: int) -> Cycle:
-    mark = records.mark()
+def _one(service: Service, records: Records, machine: Standin, chip: int, stopped: int) -> Timed:
+    mark, told = records.mark(), time.monotonic()
     machine.fault(chip, weather.REAL)
     records.wait(mark, lambda calls: len(of(calls, "start")) >= stopped, f"chip {chip} faulted, containers started")
     service.until(service.all_well, "end the episode")
-    return measured(records.since(mark))
+    calls = records.since(mark)
+    return measured(calls), (of(calls, "fault")[0].begin - told) * 1000
 
 
-def _figures(case: str, cycles: Sequence[Cycle]) -> list[Figure]:
+def _figures(case: str, timed: Sequence[Timed]) -> list[Figure]:
+    cycles, heard = [cycle for cycle, _ in timed], [after for _, after in timed]
     first = [c.first_stop * 1000 for c in cycles]
     spread = [(c.last_stop - c.first_stop) * 1000 for c in cycles]
     overhead = [c.overhead * 1000 for c in cycles]
     n = len(cycles)
     return [
+        Figure(PART, f"{case}: fault in the library to the service's queue, p50", quantile(heard, 0.5), "ms", None, n),
+        Figure(PART, f"{case}: fault in the library to the service's queue, p99", quantile(heard, 0.99), "ms", 1, n),
         Figure(PART, f"{case}: callback to the first stop, p50", quantile(first, 0.5), "ms", 5, n),
         Figure(PART, f"{case}: callback to the first stop, p99", quantile(first, 0.99), "ms", 25, n),
         Figure(PART, f"{case}: first stop to the last, p50", quantile(spread, 0.5), "ms", 30, n),

@@ -3,13 +3,13 @@
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from bench.records import of
 from bench.report.figures import Figure, quantile
-from bench.service import Service, cmgr, cpu_seconds
+from bench.service import Service, cmgr
 from bench.site import Site
 
 CHIPS, CONTAINERS = 16, 64
@@ -27,7 +27,7 @@ def run(site: Site) -> list[Figure]:
     with service:
         service.settle()
         written = service.written_bytes()
-        share = processor(service.process.pid, SECONDS)
+        share = processor(service.cpu_seconds, SECONDS)
         idle = [
             Figure(PART_IDLE, "processor", share, "% of a core", 0.5, 1, "0.37 % (8 containers)"),
             Figure(PART_IDLE, "memory (RSS)", service.memory(), "MB", 40, 1, "26.3 MB (8 containers)"),
@@ -36,11 +36,11 @@ def run(site: Site) -> list[Figure]:
         return [*idle, *_commands(service), *_starts(site)]
 
 
-def processor(pid: int, seconds: float) -> float:
-    """Return what share of a core, in %, it uses for so many seconds."""
-    began, cpu = time.monotonic(), cpu_seconds(pid)
+def processor(used: Callable[[], float], seconds: float) -> float:
+    """Return what share of a core, in %, is used for so many seconds. `used`: the processor time so far."""
+    began, cpu = time.monotonic(), used()
     threading.Event().wait(seconds)
-    return (cpu_seconds(pid) - cpu) / (time.monotonic() - began) * 100
+    return (used() - cpu) / (time.monotonic() - began) * 100
 
 
 def on_library(site: Site, library: Path, part: str, chips: str, most: float) -> list[Figure]:
@@ -48,7 +48,7 @@ def on_library(site: Site, library: Path, part: str, chips: str, most: float) ->
     plan = site.plan(CHIPS, CHIPS, "ringRecover", CONTAINERS, library=str(library))
     with site.service(plan) as service:
         service.settle()
-        share = processor(service.process.pid, SECONDS)
+        share = processor(service.cpu_seconds, SECONDS)
         return [
             Figure(part, "start to READY", service.ready_after * 1000, "ms", 1500),
             Figure(part, f"idle, {CHIPS} {chips}: processor", share, "% of a core", most),

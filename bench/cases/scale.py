@@ -90,8 +90,8 @@ def _measured(site: Site, chips: int, containers: int, notes: int = 0) -> Size:
     with Service(folder, plan) as service:
         status = quantile(_status(service), 0.5)
         service.settle()
-        service.until(lambda: processor(service.process.pid, 1.0) < RESTS, "come to rest")
-        idle = processor(service.process.pid, IDLE_SECONDS)
+        service.until(lambda: processor(service.cpu_seconds, 1.0) < RESTS, "come to rest")
+        idle = processor(service.cpu_seconds, IDLE_SECONDS)
         first = quantile([cycle.first_stop * 1000 for cycle in cycles], 0.5)
         return Size(first, status, service.ready_after * 1000, idle, service.memory())
 
