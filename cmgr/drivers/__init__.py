@@ -25,7 +25,7 @@ def open_driver(config: "Config", waiting: Callable[[float], None] = lambda _: N
     from cmgr.drivers.program.launch import launcher
 
     beat = min(Pace().beat, config.sweep.total_seconds())
-    driver = ProgramDriver(launcher(config), written(config), Pace(beat), waiting)
+    driver = ProgramDriver(launcher(), written(config), Pace(beat), waiting)
     if not config.allow_injection:
         return driver
     from cmgr.drivers.pretending import PretendingDriver

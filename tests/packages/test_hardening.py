@@ -109,6 +109,18 @@ def test_a_library_can_call_back_although_no_memory_is_both_written_and_run(mach
     assert (result, told) == ("success", "[1, 2, 3]\n")
 
 
+def test_the_makers_library_can_write_what_it_writes(machine: Machine) -> None:
+    """The files of the maker's driver of 2026-07 for Ascend, and the devices and files that NVIDIA's tools write to."""
+    files = (
+        "/etc/custom_process.cfg /etc/vnpu.cfg /run/vnpu_cfg_lock/lock /run/mcu_lock_flag /var/log/nputools_LOG_ERR.log"
+    )
+    tries = (
+        f"mkdir -p /run/vnpu_cfg_lock && touch {files} && exec 3<>/etc/custom_process.cfg && readlink /proc/self/ns/mnt"
+    )
+    result, told = inside(machine, "/bin/sh", "-c", tries, of="cmgr-chips@.service")
+    assert (result, told.strip()) == ("success", machine.do("readlink", "/proc/1/ns/mnt").strip())
+
+
 def test_the_chips_devices_are_not_hidden(machine: Machine) -> None:
     for setting in ("PrivateDevices", "ProtectClock"):
         assert machine.show(setting) == "no"

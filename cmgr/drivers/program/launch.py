@@ -16,15 +16,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cmgr import again
 from cmgr.drivers.program.link import Link
-from cmgr.errors import CmgrError, DriverError
-from cmgr.host.host import obstacle
-
-if TYPE_CHECKING:
-    from cmgr.config.settings import Config
+from cmgr.errors import DriverError
+from cmgr.host.mounts import in_the_host
 
 UNIT = "cmgr-chips@{service}-{number}.service"
 
@@ -33,6 +29,9 @@ SERVE = ("chips", "--serve")
 
 RUN, SOCKET = "/run/cmgr", "chips.sock"
 """Where the service listens for units: cmgr-chips@.service names it, too."""
+
+SYSTEMCTL = 15.0
+"""So many seconds systemd may take over an order or an answer."""
 
 CONNECTS = 60.0
 """So many seconds a unit may take until it has connected."""
@@ -43,10 +42,10 @@ ENDS = 2.0
 _CREDENTIALS = "3i"
 
 
-def launcher(config: "Config") -> Callable[[], Link]:
+def launcher() -> Callable[[], Link]:
     """Return how programs are started here."""
-    if "INVOCATION_ID" in os.environ and not obstacle(config.systemd.bus, os.getpid()):
-        return Units(Path(os.environ.get("RUNTIME_DIRECTORY", RUN)) / SOCKET, config.systemd.bus).launch
+    if "INVOCATION_ID" in os.environ and not in_the_host():
+        return Units(Path(os.environ.get("RUNTIME_DIRECTORY", RUN)) / SOCKET).launch
     return child
 
 
@@ -76,11 +75,10 @@ def _how_it_ended(process: "subprocess.Popen[bytes]") -> str:
 
 
 class Units:
-    """The socket at `path`, and systemd at `bus`. `launch` on one thread at a time."""
+    """Units that connect to the socket at `path`. `launch` on one thread at a time."""
 
-    def __init__(self, path: Path, bus: str) -> None:
+    def __init__(self, path: Path) -> None:
         self._path = path
-        self._bus = bus
         self._numbers = count(1)
         self._listener: socket.socket | None = None
 
@@ -89,14 +87,15 @@ class Units:
         name = UNIT.format(service=os.getpid(), number=next(self._numbers))
         try:
             listener = self._listening()
-            self._ask("StartUnit", "ss", name, "replace")
+            _systemctl("start", "--no-block", name)
             line = self._accepted(listener, name)
-        except (OSError, CmgrError) as error:
-            self._end(name)
+        except (OSError, subprocess.SubprocessError, DriverError) as error:
+            _kill(name)
+            why = str(getattr(error, "stderr", "") or error).strip()
             raise DriverError(
-                f"cannot start {name}, which drives the chips: {error}", hint=f"journalctl -u {name}"
-            ) from error
-        return Link(line, lambda: self._end(name), lambda: f"see journalctl -u {name}")
+                f"cannot start {name}, which drives the chips: {why}", hint=f"journalctl -u {name}"
+            ) from None
+        return Link(line, lambda: _kill(name), lambda: f"see journalctl -u {name}")
 
     def _listening(self) -> socket.socket:
         if self._listener is None:
@@ -119,34 +118,31 @@ class Units:
             try:
                 line, _ = listener.accept()
             except TimeoutError:
-                if (state := self._state(name)) in ("failed", "inactive"):
+                if (state := _shown("ActiveState", name)) in ("failed", "inactive"):
                     raise DriverError(f"it is {state}") from None
                 continue
-            uid = struct.unpack(
-                _CREDENTIALS, line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(_CREDENTIALS))
-            )[1]
+            size = struct.calcsize(_CREDENTIALS)
+            _, uid, _ = struct.unpack(_CREDENTIALS, line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
             if uid in (0, os.geteuid()):
                 line.settimeout(None)
                 return line
             line.close()
         raise DriverError(f"it has not connected within {CONNECTS:g} s")
 
-    def _state(self, name: str) -> str:
-        path = self._ask("LoadUnit", "s", name)
-        from cmgr.host.bus import Bus
 
-        with Bus(self._bus, f"ask for {name}", 5.0) as bus:
-            return str(bus.properties(path)["ActiveState"])
+def _systemctl(*words: str) -> str:
+    # Not by D-Bus: systemctl needs none, and small systems have none.
+    command = ["systemctl", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=SYSTEMCTL).stdout  # noqa: S603
 
-    def _end(self, name: str) -> None:
-        with suppress(CmgrError):
-            self._ask("KillUnit", "ssi", name, "all", int(signal.SIGKILL))
 
-    def _ask(self, method: str, signature: str, *values: object) -> str:
-        from cmgr.host.bus import Bus  # Not needed where there is no systemd.
+def _shown(name: str, unit: str) -> str:
+    return _systemctl("show", "--value", "--property", name, unit).strip()
 
-        with Bus(self._bus, "speak with systemd", 5.0) as bus:
-            return str(bus.ask(method, signature, *values))
+
+def _kill(unit: str) -> None:
+    with suppress(OSError, subprocess.SubprocessError):
+        _systemctl("kill", "--signal=KILL", unit)
 
 
 def drivers_of(service: int, proc: Path = Path("/proc")) -> list[int]:
