@@ -74,6 +74,12 @@ class Caller:
             raise job.error
         return cast("T", job.result)
 
+    def stuck(self, seconds: float) -> frozenset[str]:
+        """Return the owners of calls that were given up, and have not come back since they began so long ago."""
+        before = time.monotonic() - seconds
+        with self._changed:
+            return frozenset(owner for owner, job in self._stuck.items() if job.began <= before)
+
     def close(self) -> None:
         """Let everybody who waits go. A thread that is inside the library stays there: nobody can call it back."""
         with self._changed:

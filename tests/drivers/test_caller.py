@@ -108,3 +108,12 @@ def test_who_waits_is_let_go_when_it_is_closed(caller: Caller, gate: threading.E
             waiting.result(PATIENCE)
     with pytest.raises(Hangs, match="closed"):
         caller.call("b", PATIENCE, lambda: 1)
+
+
+def test_calls_that_have_not_come_back_are_known_by_their_owners(caller: Caller, gate: threading.Event) -> None:
+    with pytest.raises(Hangs):
+        caller.call("a", 0.01, blocked(gate, threading.Event()))
+    assert (sorted(caller.stuck(0)), sorted(caller.stuck(PATIENCE))) == (["a"], [])
+    caller.call("b", PATIENCE, lambda: 1)
+    gate.set()
+    eventually(lambda: not caller.stuck(0))

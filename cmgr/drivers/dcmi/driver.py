@@ -37,13 +37,18 @@ from cmgr.ports import Doubt, DriverFact
 NETWORK_SECONDS = 0.3
 """The time for the question about one chip's network: after its card has dropped there may be no answer."""
 
+STUCK_SECONDS = 60.0
+"""A call that has not come back for so long is taken for one that never will."""
+
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Places of the driver's own files: how grave it calls each fault, and the directory of the chips' device files."""
+    """Places of the driver's own files: how grave it calls each fault, the directory of the chips' device files, and
+    the processes that it is to kill before a reset, which it opens for writing."""
 
     severities: Path = LIST
     devices: Path = DEVICES
+    processes: Path = Path("/etc/custom_process.cfg")
 
 
 FILES = Files()
@@ -65,6 +70,7 @@ class DcmiDriver:
         files: Files = FILES,
     ) -> None:
         self._settings = settings
+        self._files = files
         self._seconds = settings.call_timeout.total_seconds()
         self._severities = Severities(files.severities)
         self._unasked: set[ChipId] = set()
@@ -98,7 +104,15 @@ class DcmiDriver:
         return f"{self._library.path} with {symbols}, {self._machine.describe()}"
 
     def doubts(self) -> tuple[Doubt, ...]:
-        """Nothing is known that the library does not say itself."""
+        """Return what the library says no earlier than when a chip is to be reset."""
+        path = self._files.processes
+        if self._machine.kind not in (Type.A910B, Type.A910A3) or not path.exists():
+            return ()
+        try:
+            path.open("r+").close()
+        except OSError as error:
+            text = f"{path} cannot be opened for writing, as the driver does before each reset: {error.strerror}"
+            return (Doubt(text, "let the process that drives the chips write it: systemctl cat 'cmgr-chips@*'"),)
         return ()
 
     def chips(self) -> tuple[Chip, ...]:
@@ -290,7 +304,14 @@ class DcmiDriver:
         return (*told, *self._machine.troubles, *self._downs.trouble(), *self._watch.trouble())
 
     def stale(self) -> str:
-        return self._machine.without() or self._watch.stale()
+        return self._machine.without() or self._watch.stale() or self._stuck()
+
+    def _stuck(self) -> str:
+        """Return which chips nobody can ask anything any more here; that a reset lasts long is no reason."""
+        owners, asleep = self._caller.stuck(STUCK_SECONDS), self._resets.asleep()
+        chips = [chip for chip, known in self._machine.all().items() if owner_of(known.location) in owners]
+        chips = [chip for chip in sorted(chips) if chip not in asleep]
+        return f"a call about {listed(chips)} has not come back for more than {STUCK_SECONDS:g} s" if chips else ""
 
     def close(self) -> None:
         self._optics.close()

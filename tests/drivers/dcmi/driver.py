@@ -24,4 +24,5 @@ def open_dcmi(machine: Standin, relist: timedelta = HOUR, *, sweep: timedelta = 
     often = {"poll": timedelta(milliseconds=20), "call_timeout": timedelta(seconds=PATIENCE)}
     values = {"library": str(machine.library), **often, **changes}
     settings = Dcmi(**values)  # type: ignore[arg-type]  # as the settings have it
-    return DcmiDriver(settings, sweep, relist, pause=lambda _: None, files=Files(severities, machine.devices))
+    files = Files(severities, machine.devices, machine.custom_processes)
+    return DcmiDriver(settings, sweep, relist, pause=lambda _: None, files=files)

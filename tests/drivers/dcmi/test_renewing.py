@@ -1,16 +1,19 @@
 """A library that goes on telling what it found when it began: a new process alone knows the chips as they are."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.dcmi.driver import DcmiDriver
+from cmgr.drivers.dcmi.driver import STUCK_SECONDS, DcmiDriver
 from cmgr.errors import ResetRefused
 from cmgr.model.values.chips import ChipId
 from cmgr.ports import Renewable
+from tests.drivers.dcmi.driver import HANGS
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import FakeChip, Purpose
+from tests.support.waiting import eventually
 
 Open = Callable[..., DcmiDriver]
 
@@ -130,3 +133,20 @@ def test_a_chip_that_does_not_say_its_number_could_be_hit_as_well(ascend: Make, 
     machine.answer(3, Purpose.IDS, 0)
     driver._machine.look()
     driver.reset([*ring, ChipId(3)], [ChipId(0)], frozenset())
+
+
+def test_a_call_that_does_not_come_back_is_a_reason_but_for_a_reset(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_910b_infer(3))
+    driver = opened(machine, call_timeout=HANGS, reset_timeout=timedelta(milliseconds=50))
+    for chip, purpose in ((0, Purpose.CODES), (1, Purpose.RESET), (2, Purpose.GAUGE)):
+        machine.hang(chip, purpose)
+    assert driver.read([ChipId(0)])[0].error
+    driver.measure([ChipId(2)])
+    driver.reset([ChipId(1)], [ChipId(1)], frozenset())
+    assert driver.stale() == "", "it may come back yet"
+    for job in driver._caller._stuck.values():
+        job.began -= STUCK_SECONDS
+    assert driver.stale() == "a call about chip 0 has not come back for more than 60 s"
+    for chip, purpose in ((0, Purpose.CODES), (1, Purpose.RESET), (2, Purpose.GAUGE)):
+        machine.hang(chip, purpose, hangs=False)
+    eventually(lambda: not driver.stale())

@@ -26,7 +26,7 @@
 
 #define CHIPS 64
 #define FAULTS 128
-#define PROCESSES 32
+#define PROCESSES 64 /* What the library writes at most; further ones are cut (dcmi_common.h:139). */
 #define EVENTS 256 /* DMS_MAX_EVENT_NUM: what the kernel keeps for a subscriber (dms_event_converge.h 48). */
 #define RESETS 256
 #define VDEVICES 16
@@ -57,6 +57,7 @@ struct chip {
     uint32_t physical, board, main_board;
     char name[32], type[32], product[65];
     int32_t faults, processes, dropped;
+    int32_t vanishing, lingering; /* A process that ends; whether one holds the chip that is in no list any more. */
     int64_t boot_at; /* Nanoseconds; 0: has booted. */
     struct fault fault[FAULTS];
     struct proc_mem_info process[PROCESSES];
@@ -474,6 +475,14 @@ static int present(int chip, struct event *events, int size, int *count) {
 }
 #endif
 
+static int remove_process(struct chip *c, int pid) {
+    int there = c->processes;
+    for (int p = c->processes - 1; p >= 0; p--)
+        if (c->process[p].proc_id == pid)
+            c->process[p] = c->process[--c->processes];
+    return there != c->processes;
+}
+
 static int processes(int chip, struct proc_mem_info *list, int *count) {
     CALL(chip, PROCESS);
     if (c->boot_at && !W->os_loaded)
@@ -483,6 +492,13 @@ static int processes(int chip, struct proc_mem_info *list, int *count) {
     if (c->vdevices && c->vdevice[0].used)
         return leave(DCMI_UNSUPPORTED);
     forget_the_dead(c);
+    /* First the ids, then the memory of each: one that ends in between makes the whole call fail
+     * (dcmi_inner_info_get_ext.c 658-705). Its code is a guess. */
+    if (c->vanishing) {
+        remove_process(c, c->vanishing);
+        c->vanishing = 0;
+        return leave(DCMI_INNER);
+    }
     /* An ordinary container is told of processes of its own namespace only (dms_process_info.c 36-130). */
     *count = who() == PLAIN ? 0 : c->processes;
     memcpy(list, c->process, sizeof(struct proc_mem_info) * (size_t)*count);
@@ -496,6 +512,8 @@ static int boot_status(int chip, int *status) {
     *status = !c->boot_at && !c->dropped ? W->finished : W->os_loaded || c->dropped == 1 ? 3 : 0;
     return leave(0);
 }
+
+static const char *beside(char *path, const char *name);
 
 #include "resets.h"
 
@@ -1108,11 +1126,22 @@ int standin_burst(int i, int events) { /* So many at once that happen and are ov
 int standin_process(int i, int pid, unsigned long bytes) { /* No bytes: it ends. */
     lock();
     struct chip *c = &W->chip[i];
-    for (int p = c->processes - 1; p >= 0; p--)
-        if (c->process[p].proc_id == pid)
-            c->process[p] = c->process[--c->processes];
+    remove_process(c, pid);
     if (bytes && c->processes < PROCESSES)
         c->process[c->processes++] = (struct proc_mem_info){pid, bytes};
+    unlock();
+    return 0;
+}
+
+/* It ends: between the two questions of the next list, or so that it leaves the list and holds the chip until its memory
+ * is released, which takes long on a sick one (svm_mmu_notifier.c 70-78, svm_master_proc_mng.c 225-240). */
+int standin_end_process(int i, int pid, int lingers) {
+    lock();
+    struct chip *c = &W->chip[i];
+    if (lingers)
+        c->lingering = remove_process(c, pid);
+    else
+        c->vanishing = pid;
     unlock();
     return 0;
 }

@@ -62,6 +62,14 @@ static int refusal(const struct chip *c) {
     for (int i = 0; i < W->chips && is_whole(c); i++)
         if (W->chip[i].boot_at)
             return DCMI_NO_DEVICE; /* One starts yet (pcie devdrv_ctrl.c:5913-5944). */
+    /* Processes to be killed are read from this file, which is opened "r+"; only one that is not there is left out
+     * (dcmi_hot_reset_intf.c:1345-1352, 1495, 1654). */
+    char path[4096];
+    FILE *listed = is_910b(c) || is_a3(c) ? fopen(beside(path, "custom_process.cfg"), "r+e") : NULL;
+    if (listed)
+        fclose(listed);
+    else if ((is_910b(c) || is_a3(c)) && errno != ENOENT)
+        return DCMI_FILE_FAILED;
     if (is_divided(c))
         return DCMI_NO_DEVICE;
     if (W->queries) { /* Any program is just asking one of the chips something (dms_hotreset.c:918-971). */
@@ -75,7 +83,7 @@ static int refusal(const struct chip *c) {
         if (d->in_reset || (is_a3(c) && d->boot_at))
             return DCMI_TIMED_OUT; /* Another reset is under way (:492-503, 647-653); of an A3, until the die is back. */
         forget_the_dead(d);
-        if (d->processes && !is_a3(c))
+        if ((d->processes || d->lingering) && !is_a3(c))
             return DCMI_TIMED_OUT; /* trs_ts_inst.c:337-362, svm_hot_reset.c:241-262; an A3 looks at no processes. */
     }
     return 0;

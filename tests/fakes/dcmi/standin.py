@@ -129,6 +129,15 @@ class Standin:
         """Put a process on the chip; with no memory it ends."""
         self._do("process", chip, pid, ctypes.c_ulong(memory))
 
+    def end_process(self, chip: int, pid: int, *, lingers: bool = False) -> None:
+        """Let it end in the midst of the next list; or leave the list now and hold the chip on, when it lingers."""
+        self._do("end_process", chip, pid, int(lingers))
+
+    @property
+    def custom_processes(self) -> Path:
+        """Return the path that stands for /etc/custom_process.cfg."""
+        return self.library.parent / "custom_process.cfg"
+
     def divide(self, chip: int, **templates: str) -> None:
         """Make vNPUs: `v100="vir04"`."""
         for name, template in templates.items():
