@@ -18,7 +18,7 @@ from cmgr.cli.check.units import clients, units
 from cmgr.cli.source import database_of
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
-from cmgr.errors import CmgrError, ServiceDown, StoreError, chain
+from cmgr.errors import CmgrError, DriverError, ServiceDown, StoreError, chain
 from cmgr.host.mounts import in_the_host
 from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import Strategy
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 GROUP = "cmgr"
 SECONDS = 3.0
+BEGINS = 15.0
+"""So many seconds a maker's library may take to begin. The service waits without a limit."""
+
 RUNNING = ("running", "settling", "pausing")
 
 
@@ -121,7 +124,7 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
         if config.driver in ("auto", vendor.name):
             yield from _library(vendor, config)
     try:
-        driver = open_driver(config)
+        driver = open_driver(config, _waits)
         try:
             chips = driver.chips()
             ails = driver.trouble() if isinstance(driver, Ailing) else ()
@@ -143,6 +146,12 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
     yield from _others(config, driver.name)
     yield from rings(config, chips, users)
     yield from divided(chips, obstacle)
+
+
+def _waits(seconds: float) -> None:
+    if seconds > BEGINS:
+        text = f"cannot drive the chips: the library has not begun within {BEGINS:g} s"
+        raise DriverError(text, hint="it may take ten minutes where a chip is dead; the service waits for it")
 
 
 def _drivers(service: int) -> Iterator[Finding]:

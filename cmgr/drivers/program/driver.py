@@ -48,7 +48,8 @@ class ProgramDriver:
     """Implements `ChipDriver`, `Ailing`, `Describing`, `Dividing`, `Gauge` and `Ranking`.
 
     `launch` starts a program; `settings` is what it is to begin with. Opening waits for the library without a limit,
-    and calls `waiting` with the seconds so far every second. Raises `DriverError` when the program cannot begin.
+    and calls `waiting` with the seconds so far every second, which may raise `DriverError` to end that. Raises
+    `DriverError` when the program cannot begin.
     """
 
     def __init__(
@@ -165,18 +166,18 @@ class ProgramDriver:
         link.start(lambda fact: self._take(link, fact), self._nudged.set)
         began = time.monotonic()
         answer = link.begin("begin", version=wire.VERSION, settings=self._settings)
-        while not answer.come.wait(1.0):
-            waiting(time.monotonic() - began)
-            if self._closed:
-                link.kill()
         try:
+            while not answer.come.wait(1.0):
+                waiting(time.monotonic() - began)
+                if self._closed:
+                    link.kill()
             said = link.answered(answer)
             wire.value(tuple[Chip, ...], said["chips"])
         except (LookupError, ValueError, TypeError) as error:
             link.kill()
             raise DriverError(f"cannot drive the chips: the program says what cannot be understood: {error}") from error
         except DriverError:
-            link.close()
+            link.kill()
             raise
         return link, said
 

@@ -106,3 +106,11 @@ def test_a_restart_of_cmgr_while_the_ring_boots_ends_with_every_container_runnin
     assert len(machine.resets) == 1
     checks.each_was_stopped_once(containers, NAMES)
     eventually(lambda: service.status()["troubles"] == [])
+
+
+def test_check_waits_for_no_library_that_takes_for_ever(furnish_alone: Furnish) -> None:
+    appliance = furnish_alone(hosts.host_910b(8))
+    appliance.machine.hang(0, Purpose.INIT)
+    told = json.loads(appliance.service.cmgr("check", "--json").out)
+    assert any("has not begun within 15 s" in each["text"] for each in told["findings"])
+    appliance.machine.hang(0, Purpose.INIT, hangs=False)
