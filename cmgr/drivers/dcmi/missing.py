@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Set
 from pathlib import Path
 
-from cmgr.drivers.dcmi.library.topology import BOARDS_WITHOUT_RING, DUO, Place, Type
+from cmgr.drivers.dcmi.library.topology import BOARDS_WITHOUT_RING, Place, Type, is_duo
 from cmgr.words import counted
 
 DEVICES = Path("/dev")
@@ -34,10 +34,10 @@ def could_be_hit(ring: Iterable[Place], kind: Type | None) -> bool:
     places = list(ring)
     if kind is Type.A910B:
         # With links between chips it is the whole machine that is reset, also what is isolated.
-        return any(place.board not in BOARDS_WITHOUT_RING for place in places)
+        return len(places) > 1 or places[0].board not in BOARDS_WITHOUT_RING
     if kind is Type.A910A3:
         alone = all(place.brother is not None and place.brother < 0 for place in places)
         return len(places) < (2 if alone else 4)
     if kind is Type.A910:
         return len(places) < 4
-    return kind is Type.A310P and places[0].product == DUO and len(places) < 2
+    return is_duo(places[0], kind) and len(places) < 2

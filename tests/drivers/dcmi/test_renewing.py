@@ -6,6 +6,8 @@ from datetime import timedelta
 import pytest
 
 from cmgr.drivers.dcmi.driver import STUCK_SECONDS, DcmiDriver
+from cmgr.drivers.dcmi.library.topology import Place, Type
+from cmgr.drivers.dcmi.missing import could_be_hit
 from cmgr.errors import ResetRefused
 from cmgr.model.values.chips import ChipId
 from cmgr.ports import Renewable
@@ -86,6 +88,7 @@ def test_files_of_a_950_have_its_logical_ids(ascend: Make, opened: Open) -> None
         (hosts.host_910b(2), 1, [0]),
         (hosts.host_a3(4), 2, [0, 1]),
         (hosts.host_910a(8), 5, [4, 6, 7]),
+        (hosts.host_910b(4, 0x33), 3, [0, 1, 2]),
     ],
 )
 def test_a_reset_that_could_hit_a_chip_that_is_not_known_is_refused(
@@ -120,6 +123,15 @@ def test_a_reset_that_cannot_is_not(
     machine.drop(gone, dropped=False)
     driver.reset([ChipId(n) for n in ring], [ChipId(ring[0])], frozenset())
     assert [reset.answer for reset in machine.resets] == [0]
+
+
+@pytest.mark.parametrize(
+    ("board", "product", "hit"), [(0x97, "", True), (0x99, "", True), (0, "Atlas 300I Duo", True), (0x20, "", False)]
+)
+def test_one_chip_of_a_card_of_two_takes_along_the_other_however_the_card_is_known(
+    board: int, product: str, hit: bool
+) -> None:
+    assert could_be_hit([Place(2, ChipId(2), 1, 0, board, "310P3", product)], Type.A310P) is hit
 
 
 def test_a_chip_that_does_not_say_its_number_could_be_hit_as_well(ascend: Make, opened: Open) -> None:
