@@ -79,6 +79,12 @@ def test_the_packages_carry_every_page() -> None:
         assert f" docs/{page.name} " in listed, page.name
 
 
+def test_whoever_installs_by_hand_has_every_unit() -> None:
+    page = (ROOT / "docs" / "install.md").read_text()
+    units = [path.name for kind in ("service", "socket") for path in (ROOT / "packaging").glob(f"*.{kind}")]
+    assert [unit for unit in units if f"packaging/{unit}" not in page] == []
+
+
 def test_what_users_read_says_directory_as_unix_does() -> None:
     shown = [
         path for part in ("cmgr", "docs", "etc", "packaging") for path in (ROOT / part).rglob("*") if path.is_file()
