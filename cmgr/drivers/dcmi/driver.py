@@ -134,9 +134,9 @@ class DcmiDriver:
 
     def _report(self, chip: ChipId, until: float) -> ChipReport:
         known = self._machine.find(chip)
-        if known is None or not known.here:
+        if known is None:
             self._watch.look_soon()
-            return ChipReport(chip, error="the driver lists it no more" if known else "there is no such chip")
+            return ChipReport(chip, error="there is no such chip")
         sleep = self._resets.of(chip)
         if sleep.in_reset:
             return ChipReport(chip, booted=False, in_reset=True)
@@ -219,7 +219,7 @@ class DcmiDriver:
         found: dict[ChipId, Mapping[str, float | str]] = {}
         for chip in chips:
             known = self._machine.find(chip)
-            if known is not None and known.here and time.monotonic() < until:
+            if known is not None and time.monotonic() < until:
                 found[chip] = {**self._facts(known), **self._measured(known, until), **self._links(known)}
         return found
 
@@ -279,7 +279,7 @@ class DcmiDriver:
 
     def _device(self, chip: ChipId, until: float) -> Device:
         known, seconds = self._machine.find(chip), min(self._seconds, until - time.monotonic())
-        if known is None or not known.here or seconds <= 0:
+        if known is None or seconds <= 0:
             raise DriverError(f"chip {chip} does not answer")
         place, in_pods = known.location, self._machine.kind is Type.A910A3
         try:

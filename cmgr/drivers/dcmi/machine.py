@@ -1,7 +1,7 @@
 """The Ascend chips of this machine: which there are, what each is called by whom, and what is reset together.
 
-Chips that were once seen stay known for the life of the process: a chip that the driver lists no more is one that does
-not answer, not one that never was. A chip's ring stays what it was, too; chips that appear later join it.
+The library makes its list once, when it begins. Only a chip that is listed, and did not say its number at the
+first look, is taken in later. A chip's ring stays what it was then; chips that are taken in join it.
 """
 
 import threading
@@ -32,12 +32,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A chip as it was seen last. `here`: the driver lists it now."""
+    """A chip as it was seen last."""
 
     place: Place
     bus: str = ""
     serial: str = ""
-    here: bool = True
     shares: tuple[Share, ...] = ()
     pod: int | None = None
     server: int | None = None
@@ -114,7 +113,9 @@ class Machine:
     def beside(self, ring: Mapping[ChipId, Known]) -> str:
         """Return why a reset of this ring could hit a chip that is not known; nothing when it cannot."""
         without = self.without() or "; ".join(self._left_out)
-        if not without or not missing.could_be_hit([known.place for known in ring.values()], self.kind):
+        # One chip by itself has no link to any that is known, which says nothing.
+        wiring = self._wiring if len(self._known) > 1 else Wiring()
+        if not without or not missing.could_be_hit([known.place for known in ring.values()], self.kind, wiring):
             return ""
         return f"{without}, and such a reset could hit it"
 
@@ -137,8 +138,7 @@ class Machine:
         return tuple({ring: chip for chip, ring in self._rings.items()}.values())
 
     def _settle(self, fresh: Mapping[ChipId, Known], troubles: list[str]) -> None:
-        gone = {chip: replace(known, here=False) for chip, known in self._known.items() if chip not in fresh}
-        known = {**gone, **fresh}
+        known = {**self._known, **fresh}
         places = [k.place for k in known.values()]
         if places and self.kind is None:
             self.kind = topology.type_of_machine(places)
@@ -146,8 +146,6 @@ class Machine:
                 said = ", ".join(sorted({f"{p.name or 'no name'} on board {p.board:#x}" for p in places}))
                 hint = "see docs/dcmi.md for the chips that are known"
                 raise DriverError(f"cannot tell what chips these are: {said}", hint=hint)
-        if gone:
-            troubles.append(f"the driver lists {listed(gone)} no more")
         if self.kind is Type.A910A3:
             troubles += [f"chip {p.physical} does not tell its brother card" for p in places if p.brother is None]
         if self.kind is not None:
@@ -222,7 +220,7 @@ class Machine:
     def _described(self, physical: ChipId, location: Location) -> Known:
         before = self._known.get(physical)
         if before is not None and before.location == location and before.place.name and before.place.board:
-            return replace(before, here=True, shares=self._shares(physical, location, before.shares))
+            return replace(before, shares=self._shares(physical, location, before.shares))
         library = self._library
         product = _or_default(lambda: library.product(location), "")
         place = Place(

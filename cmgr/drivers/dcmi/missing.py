@@ -1,10 +1,10 @@
 """Chips that the library began without: its process never knows them, and a reset can hit them all the same."""
 
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 
-from cmgr.drivers.dcmi.library.topology import BOARDS_WITHOUT_RING, Place, Type, is_duo
+from cmgr.drivers.dcmi.library.topology import BOARDS_WITHOUT_RING, Place, Type, Wiring, is_duo
 from cmgr.words import counted
 
 DEVICES = Path("/dev")
@@ -29,15 +29,15 @@ def in_words(cards: int, numbers: Iterable[int]) -> str:
     return f"the driver began without {counted(cards, 'card')}" + (f" ({files})" if files else "")
 
 
-def could_be_hit(ring: Iterable[Place], kind: Type | None) -> bool:
+def could_be_hit(ring: Sequence[Place], kind: Type | None, wiring: Wiring) -> bool:
     """Return whether a reset of this ring can reset a chip that is not known."""
-    places = list(ring)
     if kind is Type.A910B:
-        # With links between chips it is the whole machine that is reset, also what is isolated.
-        return len(places) > 1 or places[0].board not in BOARDS_WITHOUT_RING
+        # With links between chips the whole machine is reset.
+        by_board = any(place.board not in BOARDS_WITHOUT_RING for place in ring)
+        return by_board if wiring.links is None else wiring.links
     if kind is Type.A910A3:
-        alone = all(place.brother is not None and place.brother < 0 for place in places)
-        return len(places) < (2 if alone else 4)
+        alone = all(place.brother is not None and place.brother < 0 for place in ring)
+        return len(ring) < (2 if alone else 4)
     if kind is Type.A910:
-        return len(places) < 4
-    return is_duo(places[0], kind) and len(places) < 2
+        return wiring.is_smp is not False and len(ring) < 4
+    return is_duo(ring[0], kind) and len(ring) < 2

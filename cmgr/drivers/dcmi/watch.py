@@ -122,9 +122,9 @@ class Watch:
             return
         with self._reading:
             self._read[chip] = max(lost, self._read.get(chip, 0))
-            here = (c.id for c in self._machine.chips() if (known := self._machine.find(c.id)) and known.here)
-            # A subscription that was made good once stays so, also when a chip comes that has not been read yet.
-            self._made_good = max(self._made_good, min((self._read.get(c, 0) for c in here), default=0))
+            # Events that were made good once stay so, also when a chip comes that has not been read yet.
+            read = (self._read.get(each.id, 0) for each in self._machine.chips())
+            self._made_good = max(self._made_good, min(read, default=0))
 
     def could_not_read(self, chip: ChipId) -> None:
         """A read-out failed: what a sweep saw there is news as long as nobody has read it."""
@@ -223,7 +223,7 @@ class Watch:
 
     def _ask(self, chip: ChipId) -> frozenset[str] | Silence:
         known = self._machine.find(chip)
-        if known is None or not known.here:
+        if known is None:
             return frozenset()
         place = known.location
         try:

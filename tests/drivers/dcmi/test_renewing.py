@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from cmgr.drivers.dcmi.driver import STUCK_SECONDS, DcmiDriver
-from cmgr.drivers.dcmi.library.topology import Place, Type
+from cmgr.drivers.dcmi.library.topology import Place, Type, Wiring
 from cmgr.drivers.dcmi.missing import could_be_hit
 from cmgr.errors import ResetRefused
 from cmgr.model.values.chips import ChipId
@@ -107,6 +107,8 @@ def test_a_reset_that_could_hit_a_chip_that_is_not_known_is_refused(
     ("chips", "family", "gone", "ring"),
     [
         (hosts.host_910b_infer(4), "one", 3, [0]),
+        (hosts.host_910b_infer(4, board=0x01), "one", 3, [0]),
+        (hosts.host_910b_infer(2), "one", 1, [0]),
         (hosts.host_a3(4), "one", 6, [0, 1, 2, 3]),
         (hosts.host_910a(8), "one", 5, [0, 1, 2, 3]),
         (hosts.host_duo(2), "one", 2, [0, 1]),
@@ -131,7 +133,7 @@ def test_a_reset_that_cannot_is_not(
 def test_one_chip_of_a_card_of_two_takes_along_the_other_however_the_card_is_known(
     board: int, product: str, hit: bool
 ) -> None:
-    assert could_be_hit([Place(2, ChipId(2), 1, 0, board, "310P3", product)], Type.A310P) is hit
+    assert could_be_hit([Place(2, ChipId(2), 1, 0, board, "310P3", product)], Type.A310P, Wiring()) is hit
 
 
 def test_a_chip_that_does_not_say_its_number_could_be_hit_as_well(ascend: Make, opened: Open) -> None:
@@ -162,3 +164,14 @@ def test_a_call_that_does_not_come_back_is_a_reason_but_for_a_reset(ascend: Make
     for chip, purpose in ((0, Purpose.CODES), (1, Purpose.RESET), (2, Purpose.GAUGE)):
         machine.hang(chip, purpose, hangs=False)
     eventually(lambda: not driver.stale())
+
+
+def test_a_duo_card_is_not_reset_with_one_chip_of_it_known(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_duo(2))
+    machine.list(1, listed=False)
+    driver = opened(machine)
+    machine.list(1, listed=True)
+    with pytest.raises(ResetRefused, match="began without /dev/davinci1, and such a reset could hit it"):
+        driver.reset([ChipId(0)], [ChipId(0)], frozenset())
+    driver.reset([ChipId(2), ChipId(3)], [ChipId(2)], frozenset())
+    assert [reset.chip for reset in machine.resets] == [2]
