@@ -1,5 +1,6 @@
 """The driver of Ascend chips, over Huawei's libdcmi.so. docs/dcmi.md says what it believes of that library."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,18 +18,20 @@ from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.library.load import WANTED, check_host
 from cmgr.drivers.dcmi.library.severities import LIST, Severities
-from cmgr.drivers.dcmi.library.topology import Type
+from cmgr.drivers.dcmi.library.topology import ASKING_ALL, Type
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
 from cmgr.drivers.dcmi.missing import DEVICES
 from cmgr.drivers.dcmi.optics import Optics
 from cmgr.drivers.dcmi.reset import Means, Resetter, StillUnderWay
+from cmgr.drivers.dcmi.resetting import kills
+from cmgr.drivers.dcmi.resetting.rescans import Rescans
 from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.dcmi.watch import Pace, Watch
-from cmgr.drivers.processes import process_of
+from cmgr.drivers.processes import Holder, process_of
 from cmgr.drivers.resets import Resets, of_one_ring
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share, listed
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, Share, listed
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.ranks import Device
@@ -44,11 +47,14 @@ STUCK_SECONDS = 60.0
 @dataclass(frozen=True, slots=True)
 class Files:
     """Places of the driver's own files: how grave it calls each fault, the directory of the chips' device files, and
-    the processes that it is to kill before a reset, which it opens for writing."""
+    the processes that it is to kill before a reset, which it opens for writing. `state`: the directory of cmgr's own,
+    where it is to remember anything.
+    """
 
     severities: Path = LIST
     devices: Path = DEVICES
-    processes: Path = Path("/etc/custom_process.cfg")
+    processes: Path = kills.FILE
+    state: Path | None = None
 
 
 FILES = Files()
@@ -90,7 +96,9 @@ class DcmiDriver:
         )
         self._watch = Watch(self._library, self._caller, self._machine, pace, self._resets.asleep)
         self._optics = Optics(settings.hccn_tool)
-        self._resetter = Resetter(Means(self._library, self._caller, self._machine, self._resets, pause), settings)
+        self._rescans = Rescans(files.state)
+        means = Means(self._library, self._caller, self._machine, self._resets, pause, self._rescans, files.processes)
+        self._resetter = Resetter(means, settings)
         self._late: frozenset[ChipId] = frozenset()
         try:
             self._machine.look()
@@ -104,16 +112,8 @@ class DcmiDriver:
         return f"{self._library.path} with {symbols}, {self._machine.describe()}"
 
     def doubts(self) -> tuple[Doubt, ...]:
-        """Return what the library says no earlier than when a chip is to be reset."""
-        path = self._files.processes
-        if self._machine.kind not in (Type.A910B, Type.A910A3) or not path.exists():
-            return ()
-        try:
-            path.open("r+").close()
-        except OSError as error:
-            text = f"{path} cannot be opened for writing, as the driver does before each reset: {error.strerror}"
-            return (Doubt(text, "let the process that drives the chips write it: systemctl cat 'cmgr-chips@*'"),)
-        return ()
+        """Return whom the driver kills for a reset, and what the library says no earlier than when one is due."""
+        return tuple(kills.doubts(self._files.processes)) if self._machine.kind in ASKING_ALL else ()
 
     def chips(self) -> tuple[Chip, ...]:
         return self._machine.chips()
@@ -127,6 +127,17 @@ class DcmiDriver:
             tell(fact)
 
         self._watch.start(hear)
+        if self._rescans.due:
+            threading.Thread(target=self._rescan, name="dcmi-rescan", daemon=True).start()
+
+    def _rescan(self) -> None:
+        """Look for the chips that an earlier life took off the bus, and did not look for."""
+        self._resetter.rescan_due()
+        self._watch.look_soon()
+
+    def _process(self, holder: Holder) -> Process:
+        yields = self._machine.kind in ASKING_ALL and kills.kills(self._files.processes, holder.pid)
+        return replace(process_of(holder), yields=yields)
 
     def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
         until = time.monotonic() + READ_SECONDS
@@ -162,7 +173,12 @@ class DcmiDriver:
         faults = tuple(Reported(code, self._severities.of(code, reading.health)) for code in reading.codes)
         (self._unasked.add if reading.unasked else self._unasked.discard)(chip)
         return ChipReport(
-            chip, True, faults, tuple(map(process_of, reading.holders)), shares=reading.shares, unasked=reading.unasked
+            chip,
+            True,
+            faults,
+            tuple(map(self._process, reading.holders)),
+            shares=reading.shares,
+            unasked=reading.unasked,
         )
 
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> dcmi_read.Reading:
@@ -301,6 +317,7 @@ class DcmiDriver:
         away = f"the call that resets {listed(late)} has not come back for longer than dcmi.reset_timeout"
         without = self._machine.without()
         told = [text for text, is_so in ((without, without), (mute, unasked), (away, late)) if is_so]
+        told += self._resetter.lost()
         return (*told, *self._machine.troubles, *self._downs.trouble(), *self._watch.trouble())
 
     def stale(self) -> str:

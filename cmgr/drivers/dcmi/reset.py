@@ -3,6 +3,8 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from cmgr.drivers.caller import Caller, Hangs
@@ -12,8 +14,10 @@ from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.library.topology import ASKING_ALL, Type, is_duo
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
+from cmgr.drivers.dcmi.resetting import kills
+from cmgr.drivers.dcmi.resetting.rescans import Rescans
 from cmgr.drivers.dcmi.settings import Dcmi
-from cmgr.drivers.processes import in_words, process_of
+from cmgr.drivers.processes import Holder, in_words, process_of
 from cmgr.drivers.resets import Resets
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, listed
@@ -46,20 +50,25 @@ class StillUnderWay(DriverError):
 
 
 class Means(NamedTuple):
-    """All that resets are made with. `resets` is told which calls are inside the library; `pause` waits, in seconds."""
+    """All that resets are made with. `resets` is told which calls are inside the library; `pause` waits, in seconds.
+
+    `kills`: the file that names those whom the driver kills for a reset.
+    """
 
     library: Library
     caller: Caller
     machine: Machine
     resets: Resets
     pause: Callable[[float], None]
+    rescans: Rescans
+    kills: Path
 
 
 class Resetter:
     """Resets one ring at a time as its caller decides; any thread."""
 
     def __init__(self, means: Means, settings: Dcmi) -> None:
-        self._library, self._caller, self._machine, self._resets, self._pause = means
+        self._library, self._caller, self._machine, self._resets, self._pause, self._rescans, self._kills = means
         self._settings = settings
 
     def reset(self, ring: Mapping[ChipId, Known], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
@@ -99,12 +108,15 @@ class Resetter:
             on = self._ask(known, lambda place: vdevices.used(self._library, place))
             if on:
                 return f"{on} of chip {chip} is used by a container"
-            holders = self._ask(known, self._library.holders)
+            holders = [holder for holder in self._ask(known, self._library.holders) if not self._yields(holder)]
         except DriverError as error:
             return (
                 self._boots({chip: known}) or f"chip {chip} does not answer the question who uses it: {error.message}"
             )
         return "" if not holders else f"{in_words(process_of(holders[0]))} is on chip {chip}"
+
+    def _yields(self, holder: Holder) -> bool:
+        return self._machine.kind in ASKING_ALL and kills.kills(self._kills, holder.pid)
 
     def _codes(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> Sequence[str]:
         try:
@@ -199,18 +211,53 @@ class Resetter:
             raise ResetRefused(f"cannot reset {listed(ring)}: it was not ordered") from hangs
 
     def _out_of_band(self, place: Location, ring: Mapping[ChipId, Known], refused: Refused) -> None:
-        library = self._library
         if self._channel(place) != abi.CHANNEL_USABLE:
             why = f"cannot reset {listed(ring)}, and its out-of-band channel cannot be used"
             raise DriverError(why) from refused
         try:
             self._check_free(ring)
-            self._call(place, ring, lambda: library.pre_reset(place))
-            self._call(place, ring, lambda: library.reset(place, abi.OUT_OF_BAND))
-            self._pause(RESCAN_PAUSE)
-            self._call(place, ring, lambda: library.rescan(place))
-        except Refused as error:
+            self._taken_away_and_found(place, ring)
+        except (StillUnderWay, ResetRefused):
+            raise
+        except DriverError as error:
             raise DriverError(f"cannot reset {listed(ring)} out of band either ({refused.message})") from error
+
+    def _taken_away_and_found(self, place: Location, ring: Mapping[ChipId, Known]) -> None:
+        """Reset out of band. Whatever becomes of it, chips that were taken off the bus for it are looked for again."""
+        places, library = [known.location for known in ring.values()], self._library
+        self._rescans.add(places)
+        try:
+            self._call(place, ring, lambda: library.pre_reset(place))
+        except (Refused, ResetRefused):
+            self._rescans.done(places)
+            raise
+        failure = None
+        try:
+            self._call(place, ring, lambda: library.reset(place, abi.OUT_OF_BAND))
+        except Refused as refused:
+            failure = refused
+        self._pause(RESCAN_PAUSE)
+        self._call(place, ring, lambda: library.rescan(place))
+        self._rescans.done(places)
+        if failure is not None:
+            raise failure
+
+    def rescan_due(self) -> None:
+        """Look for what an earlier life took off the bus: for each card, as the library has forgotten its brother."""
+        seconds = self._settings.reset_timeout.total_seconds()
+        for place in {place.card: place for place in reversed(self._rescans.due)}.values():
+            with suppress(DriverError):
+                self._caller.call(owner_of(place), seconds, partial(self._library.rescan, place))
+                self._rescans.done([each for each in self._rescans.due if each.card == place.card])
+
+    def lost(self) -> list[str]:
+        """Return, in words, which chips were taken off the bus for a reset, and not found again."""
+        cards = {str(p.card) for p in self._rescans.due if not self._resets.asleep()}
+        cycle = "if a restart of cmgr does not bring them back, only a power cycle of the machine does"
+        text = (
+            f"the chips of card {', '.join(sorted(cards))} were prepared for a reset and not looked for since; {cycle}"
+        )
+        return [text] if cards else []
 
     def _channel(self, place: Location) -> int:
         seconds = self._settings.reset_timeout.total_seconds()

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def _open(config: "Config", _units: OpenUnits | None) -> "DcmiDriver":
-    from cmgr.drivers.dcmi.driver import DcmiDriver
+    from cmgr.drivers.dcmi.driver import DcmiDriver, Files
 
-    return DcmiDriver(config.drivers.dcmi, config.sweep, config.resync)
+    return DcmiDriver(config.drivers.dcmi, config.sweep, config.resync, files=Files(state=Path(config.state_dir)))
 
 
 def _places(config: "Config") -> Iterable[Place]:

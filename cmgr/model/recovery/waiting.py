@@ -285,8 +285,8 @@ def _on_chips(turn: Turn, ring: Ring) -> str:
         report = turn.node.reports.get(chip, ChipReport(chip, error="it has not been read"))
         if report.error:
             return f"chip {chip} does not answer: {report.error}"
-        if report.processes:
-            first = report.processes[0]
-            more = f" and {len(report.processes) - 1} more" if len(report.processes) > 1 else ""
+        if users := [process for process in report.processes if not process.yields]:
+            first = users[0]
+            more = f" and {len(users) - 1} more" if len(users) > 1 else ""
             return f"process {first.pid} ({first.name or '?'}){more} is on chip {chip}"
     return ""

@@ -115,7 +115,8 @@ def lost_shares(chip: Chip) -> tuple[Share, ...]:
 class Process:
     """A process that the driver sees on a chip. `memory` is in bytes, `container` the id of the one that it is in.
 
-    `share`: the id of the share that it is on, where the driver tells.
+    `share`: the id of the share that it is on, where the driver tells. `yields`: the driver ends it itself for a reset,
+    so that it is in nobody's way.
     """
 
     pid: int
@@ -123,6 +124,7 @@ class Process:
     memory: int = 0
     container: str = ""
     share: str = ""
+    yields: bool = False
 
 
 @dataclass(frozen=True, slots=True)

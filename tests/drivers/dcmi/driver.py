@@ -24,5 +24,5 @@ def open_dcmi(machine: Standin, relist: timedelta = HOUR, *, sweep: timedelta = 
     often = {"poll": timedelta(milliseconds=20), "call_timeout": timedelta(seconds=PATIENCE)}
     values = {"library": str(machine.library), **often, **changes}
     settings = Dcmi(**values)  # type: ignore[arg-type]  # as the settings have it
-    files = Files(severities, machine.devices, machine.custom_processes)
+    files = Files(severities, machine.devices, machine.custom_processes, machine.library.parent)
     return DcmiDriver(settings, sweep, relist, pause=lambda _: None, files=files)

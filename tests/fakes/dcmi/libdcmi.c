@@ -53,7 +53,7 @@ struct vdevice {
 };
 
 struct chip {
-    int32_t listed, card, device, group, brother, in_reset;
+    int32_t listed, card, device, group, brother, in_reset, prepared;
     uint32_t physical, board, main_board;
     char name[32], type[32], product[65];
     int32_t faults, processes, dropped;
@@ -98,6 +98,7 @@ struct world {
     int32_t keep_vdevices, vdevices_block, made_vdevices; /* A reset leaves them; is refused while there are any. */
     int32_t os_loaded; /* Chips that boot have come so far that they are in the driver's tables again. */
     int32_t amp; /* The work mode is AMP, else SMP. */
+    int32_t rescans; /* How many there were. */
     int32_t late_process; /* The process that is on the chip when the next reset is ordered, and not before. */
     int32_t queries; /* So many resets come while some program asks a chip of theirs something. */
     int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
@@ -485,7 +486,7 @@ static int remove_process(struct chip *c, int pid) {
 
 static int processes(int chip, struct proc_mem_info *list, int *count) {
     CALL(chip, PROCESS);
-    if (c->boot_at && !W->os_loaded)
+    if (c->prepared || (c->boot_at && !W->os_loaded))
         return leave(DCMI_WRONG_PARAMETER); /* It is in no table, EINVAL (dcmi_hot_reset_intf.c:1449-1512). */
     /* Of vNPUs the kernel looks at the first alone, and what is on that has no memory to be told of, which makes the
      * whole call "not supported" (dms_process_info.c:46-51, 233-236). The readers differ about the 910B. */
@@ -520,11 +521,6 @@ static const char *beside(char *path, const char *name);
 static int channel_state(int chip, int *state) {
     CALL(chip, CHANNEL);
     *state = W->channel;
-    return leave(0);
-}
-
-static int step(int chip, enum purpose purpose) {
-    CALL(chip, purpose);
     return leave(0);
 }
 
@@ -855,6 +851,7 @@ __attribute__((constructor)) static void constructed(void) {
 static int init(int family) {
     if (open_world() || !W->ready)
         return DCMI_NOT_READY;
+    Prepared = -1; /* As in a new process. */
     lock();
     settle();
     while (W->chip[0].hangs[INIT])
@@ -1262,7 +1259,7 @@ static int32_t *setting(const char *name) {
         const char *name;
         int32_t *at;
     } all[] = {
-        {"os_loaded", &W->os_loaded}, {"queries", &W->queries}, {"late_process", &W->late_process}, {"amp", &W->amp},
+        {"os_loaded", &W->os_loaded}, {"queries", &W->queries}, {"late_process", &W->late_process}, {"rescans", &W->rescans}, {"amp", &W->amp},
         {"init_ms", &W->init_ms}, {"reset_ms", &W->reset_ms}, {"boot_ms", &W->boot_ms}, {"boot_by_hand", &W->boot_by_hand},
         {"fail_resets", &W->fail_resets}, {"fail_with", &W->fail_with}, {"lose", &W->lose}, {"twice", &W->twice},
         {"refuse_subscriptions", &W->refuse_subscriptions}, {"channel", &W->channel}, {"finished", &W->finished},

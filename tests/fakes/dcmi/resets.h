@@ -18,7 +18,7 @@ static int is_910b(const struct chip *c) { return !is_a3(c) && starts_with(c->na
 static int is_duo(const struct chip *c) { return c->board == 0x97 || c->board == 0x99; }
 
 /* From the unbind until its OS is loaded a chip is in no table (devdrv_pci.c:1036-1056, 1401, 2085). */
-static int is_off_the_tables(const struct chip *c) { return c->dropped || (c->boot_at && !W->os_loaded); }
+static int is_off_the_tables(const struct chip *c) { return c->dropped || c->prepared || (c->boot_at && !W->os_loaded); }
 
 static int is_linked(const struct chip *c, const struct chip *d) { return c != d && d->listed && c->group == d->group; }
 
@@ -50,6 +50,39 @@ static int is_divided(const struct chip *c) {
     return 0;
 }
 
+static int is_called(int pid, const char *name) {
+    char path[64], comm[64] = "";
+    snprintf(path, sizeof path, "/proc/%d/comm", pid);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        return 0;
+    int read = fscanf(file, "%63[^\n]", comm);
+    fclose(file);
+    return read == 1 && !strcmp(comm, name);
+}
+
+/* Processes of this file that are on any chip of the machine are killed; it is opened for writing, and only one that is
+ * missing is passed over (dcmi_hot_reset_intf.c:1345-1352, 1449-1495). In /etc there, beside the library here. */
+static int kill_listed(void) {
+    char path[4096], line[256], name[64];
+    FILE *file = fopen(beside(path, "custom_process.cfg"), "r+e");
+    if (!file)
+        return errno == ENOENT ? 0 : DCMI_FILE_FAILED;
+    for (int n = 0, pid; n < 10 && fgets(line, sizeof line, file);) {
+        if (sscanf(line, "AllowKilledWhenResetNPU:%63[^:]:%d", name, &pid) != 2)
+            continue;
+        n++;
+        for (int i = 0; i < W->chips; i++)
+            for (int p = W->chip[i].processes - 1; p >= 0; p--)
+                if (W->chip[i].process[p].proc_id == pid && is_called(pid, name)) {
+                    kill(pid, SIGKILL);
+                    W->chip[i].process[p] = W->chip[i].process[--W->chip[i].processes];
+                }
+    }
+    fclose(file);
+    return 0;
+}
+
 /* Return why an in-band reset ordered for this chip does not begin; 0 where it does. */
 static int refusal(const struct chip *c) {
     if (is_duo(c) && c->device)
@@ -59,17 +92,11 @@ static int refusal(const struct chip *c) {
     for (int i = 0; i < W->chips && (is_910b(c) || is_a3(c)); i++)
         if (W->chip[i].listed && is_off_the_tables(&W->chip[i]))
             return DCMI_WRONG_PARAMETER; /* The processes of every chip of the machine are asked first (:1449-1512). */
+    if ((is_910b(c) || is_a3(c)) && kill_listed())
+        return DCMI_FILE_FAILED;
     for (int i = 0; i < W->chips && is_whole(c); i++)
         if (W->chip[i].boot_at)
             return DCMI_NO_DEVICE; /* One starts yet (pcie devdrv_ctrl.c:5913-5944). */
-    /* Processes to be killed are read from this file, which is opened "r+"; only one that is not there is left out
-     * (dcmi_hot_reset_intf.c:1345-1352, 1495, 1654). */
-    char path[4096];
-    FILE *listed = is_910b(c) || is_a3(c) ? fopen(beside(path, "custom_process.cfg"), "r+e") : NULL;
-    if (listed)
-        fclose(listed);
-    else if ((is_910b(c) || is_a3(c)) && errno != ENOENT)
-        return DCMI_FILE_FAILED;
     if (is_divided(c))
         return DCMI_NO_DEVICE;
     if (W->queries) { /* Any program is just asking one of the chips something (dms_hotreset.c:918-971). */
@@ -80,7 +107,7 @@ static int refusal(const struct chip *c) {
         struct chip *d = &W->chip[i];
         if (!goes_with(c, d))
             continue;
-        if (d->in_reset || (is_a3(c) && d->boot_at))
+        if (d->in_reset || d->prepared || (is_a3(c) && d->boot_at))
             return DCMI_TIMED_OUT; /* Another reset is under way (:492-503, 647-653); of an A3, until the die is back. */
         forget_the_dead(d);
         if ((d->processes || d->lingering) && !is_a3(c))
@@ -143,4 +170,27 @@ static int reset(int chip, int channel) {
     }
     ring_the_bell();
     return leave(answer);
+}
+
+/* The card whose brother this process has taken off the bus with it: what a new one does not know (:39, 755). */
+static int Prepared = -1;
+
+/* A pre-reset takes the card and its brother off the bus, a rescan brings the card back, and the brother where it is the
+ * same process that asks. One that is divided is refused, but not of an A3 (:162-167, 267-315). */
+static int step(int chip, enum purpose purpose) {
+    CALL(chip, purpose);
+    if (who() == PLAIN)
+        return leave(DCMI_UNSUPPORTED);
+    if (purpose == PRE_RESET && !is_a3(c) && is_divided(c))
+        return leave(DCMI_NOT_PERMITTED);
+    W->rescans += purpose == RESCAN;
+    for (int i = 0; i < W->chips; i++) {
+        struct chip *d = &W->chip[i];
+        if (purpose == PRE_RESET && goes_with(c, d))
+            d->prepared = 1;
+        else if (purpose == RESCAN && (d->card == c->card || (Prepared == c->card && goes_with(c, d))))
+            d->prepared = 0;
+    }
+    Prepared = purpose == PRE_RESET ? c->card : -1;
+    return leave(0);
 }
