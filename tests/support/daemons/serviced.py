@@ -1,8 +1,10 @@
 """A cmgr that a private systemd has begun, as on a machine: its units, each in the sandbox of the packaged one."""
 
 import json
+import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -37,7 +39,12 @@ class Serviced:
         place = {"WorkingDirectory": str(ROOT), "StandardOutput": f"append:{service.log}", "StandardError": "inherit"}
         systemd.define(CHIPS, ExecStart=drive, Type="exec", **place, **_sandbox(CHIPS))
         # The folder is where the packaged service has its state.
-        place |= {"Environment": f"RUNTIME_DIRECTORY={service.folder}", "ReadWritePaths": str(service.folder)}
+        # For a private systemd, systemctl has to be told that it is a user's.
+        ctl = service.folder / "systemctl"
+        ctl.write_text(f'#!/bin/sh\nexec {shutil.which("systemctl")} --user "$@"\n')
+        ctl.chmod(0o755)
+        around = f"RUNTIME_DIRECTORY={service.folder} PATH={service.folder}:{os.environ['PATH']}"
+        place |= {"Environment": around, "ReadWritePaths": str(service.folder)}
         systemd.define(UNIT, ExecStart=run, KillMode="mixed", **place, **_sandbox(UNIT))
 
     def start(self) -> None:
