@@ -161,6 +161,7 @@ class Cmgr:
         self.silent: set[int] = set()
         self.unbooted: set[int] = set()
         self.in_reset: set[int] = set()
+        self.yielding: set[int] = set()
         self.shares: dict[int, tuple[Share, ...]] = {}
         self.cures = True
         self.files: tuple[Spec, ...] = ()
@@ -328,7 +329,7 @@ class Cmgr:
         if chip in self.unbooted | self.in_reset:
             return ChipReport(chip, booted=False, in_reset=chip in self.in_reset)
         on = [Process(1, c.name) for c in self.truth.values() if c.running and str(chip) in c.claims]
-        on += [Process(99, self.processes[chip])] if chip in self.processes else []
+        on += [Process(99, self.processes[chip], yields=chip in self.yielding)] if chip in self.processes else []
         if chip in self.inside and self.truth[self.inside[chip]].running:
             on.append(Process(2, "python3", container=self.inside[chip].id))
         faults, shares = tuple(Reported(c) for c in sorted(self.faults[chip])), self.shares.get(chip, ())

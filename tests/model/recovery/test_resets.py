@@ -43,6 +43,17 @@ def test_a_process_on_any_chip_of_the_ring_is_waited_for() -> None:
     assert (cmgr.phase(), len(cmgr.sent(ResetRing))) == (Phase.HEALTHY, 1)
 
 
+def test_a_process_that_the_driver_ends_itself_is_not_waited_for() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.processes, cmgr.yielding = {2: "agent", 3: "agent"}, {2}
+    cmgr.fault(0)
+    cmgr.wait(60)
+    assert (cmgr.phase(), cmgr.ring().reason) == (Phase.WAITING, "process 99 (agent) is on chip 3")
+    cmgr.yielding = {2, 3}
+    cmgr.wait(2)
+    assert (cmgr.phase(), len(cmgr.sent(ResetRing))) == (Phase.HEALTHY, 1)
+
+
 def test_a_process_that_stays_for_hours_is_looked_for_less_often() -> None:
     cmgr = Cmgr(container("a", 0))
     cmgr.processes[3] = "python3"
