@@ -127,6 +127,28 @@ class Dividing(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class SoftFault:
+    """A fault that the maker's own driver can raise on a chip, and that breaks nothing.
+
+    `words`: those with which cmgr has to be called in the host, in `environment` (NAME=VALUE). It takes `--for SECONDS`
+    besides, and a socket as its standard input, on which it says a line when the fault is raised. The fault ends with
+    its time, or when the other end is closed.
+    """
+
+    code: str
+    words: tuple[str, ...]
+    environment: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Drilling(Protocol):
+    """A driver of chips whose maker's driver may raise a fault by itself."""
+
+    def soft_fault(self, chip: ChipId) -> SoftFault:
+        """Return the fault that can be raised on this chip. Any thread; blocks up to seconds. Raises `DriverError`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Doubt:
     """Something of the machine that may keep a driver from its work, and what to do about it."""
 

@@ -13,15 +13,15 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import FaultReported
-from cmgr.ports import Ailing, ChipDriver, Describing, Doubt, DriverFact, Gauge
+from cmgr.ports import Ailing, ChipDriver, Describing, Doubt, Drilling, DriverFact, Gauge, SoftFault
 
 
-class RealDriver(ChipDriver, Ailing, Describing, Gauge, Protocol):
+class RealDriver(ChipDriver, Ailing, Describing, Drilling, Gauge, Protocol):
     """A driver of real chips."""
 
 
 class PretendingDriver:
-    """Implements `ChipDriver` and `Injector` with a driver of real chips, to which everything else is handed on."""
+    """Implements `ChipDriver`, `Drilling` and `Injector` by a driver of real chips, which does the rest."""
 
     def __init__(self, real: RealDriver) -> None:
         self.name = real.name
@@ -81,6 +81,9 @@ class PretendingDriver:
 
     def chips(self) -> tuple[Chip, ...]:
         return self._real.chips()
+
+    def soft_fault(self, chip: ChipId) -> SoftFault:
+        return self._real.soft_fault(chip)
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         return self._real.measure(chips)

@@ -12,7 +12,7 @@ from cmgr.drivers import libraries
 from cmgr.drivers.caller import MEASURE_SECONDS, READ_SECONDS, Caller
 from cmgr.drivers.dcmi import vdevices
 from cmgr.drivers.dcmi.downs import Downs
-from cmgr.drivers.dcmi.library import abi
+from cmgr.drivers.dcmi.library import abi, soft_fault
 from cmgr.drivers.dcmi.library import gauges as dcmi_gauges
 from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
@@ -35,7 +35,7 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported,
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.model.values.ranks import Device
-from cmgr.ports import Doubt, DriverFact
+from cmgr.ports import Doubt, DriverFact, SoftFault
 
 NETWORK_SECONDS = 0.3
 """The time for the question about one chip's network: after its card has dropped there may be no answer."""
@@ -61,7 +61,7 @@ FILES = Files()
 
 
 class DcmiDriver:
-    """Implements `ChipDriver`, `Ailing`, `Renewable`, `Dividing`, `Gauge` and `Ranking`."""
+    """Implements `ChipDriver`, `Ailing`, `Renewable`, `Dividing`, `Drilling`, `Gauge` and `Ranking`."""
 
     name = "dcmi"
     # A ring whose chip hangs, and resets, which last minutes, must leave room for others.
@@ -229,6 +229,12 @@ class DcmiDriver:
     def _make(self, place: Location, wanted: Sequence[Share]) -> None:
         seconds = self._settings.reset_timeout.total_seconds()
         self._caller.call(owner_of(place), seconds, lambda: vdevices.make(self._library, place, wanted))
+
+    def soft_fault(self, chip: ChipId) -> SoftFault:
+        known = self._machine.find(chip)
+        if known is None:
+            raise DriverError(f"the driver does not list chip {chip}")
+        return soft_fault.of(self._library.path, known.location.logical)
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         until = time.monotonic() + MEASURE_SECONDS

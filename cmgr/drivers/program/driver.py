@@ -23,7 +23,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, listed, rings_of
 from cmgr.model.values.messages.facts import ChipsListed, ReadNeeded, Remarked
 from cmgr.model.values.ranks import Device
-from cmgr.ports import Doubt, DriverFact
+from cmgr.ports import Doubt, DriverFact, SoftFault
 
 READ_SECONDS = 5.0
 MEASURE_SECONDS = 3.0
@@ -45,7 +45,7 @@ class Pace:
 
 
 class ProgramDriver:
-    """Implements `ChipDriver`, `Ailing`, `Describing`, `Dividing`, `Gauge` and `Ranking`.
+    """Implements `ChipDriver`, `Ailing`, `Describing`, `Dividing`, `Drilling`, `Gauge` and `Ranking`.
 
     `launch` starts a program; `settings` is what it is to begin with. Opening waits for the library without a limit,
     and calls `waiting` with the seconds so far every second, which may raise `DriverError` to end that. Raises
@@ -125,6 +125,10 @@ class ProgramDriver:
 
     def share_obstacle(self) -> str:
         return str(self._said["share_obstacle"])
+
+    def soft_fault(self, chip: ChipId) -> SoftFault:
+        found: SoftFault = wire.value(SoftFault, self._link.ask("soft_fault", READ_SECONDS, chip=chip))
+        return found
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         try:

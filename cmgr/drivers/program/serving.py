@@ -18,7 +18,7 @@ from cmgr.drivers.program import wire
 from cmgr.errors import CmgrError, DriverError
 from cmgr.model.values.chips import ChipId, Share, rings_of
 from cmgr.model.values.messages.facts import ReadNeeded
-from cmgr.ports import Ailing, ChipDriver, Describing, Dividing, DriverFact, Gauge, Ranking, Renewable
+from cmgr.ports import Ailing, ChipDriver, Describing, Dividing, Drilling, DriverFact, Gauge, Ranking, Renewable
 
 MOST_TOLD = 20_000
 """So many facts wait for a service that does not read. Beyond that they are lost, and all chips are to be read."""
@@ -43,7 +43,7 @@ class Server:
         self._does: Mapping[str, Callable[[Request], Any]] = {
             "begin": self._begin, "describe": self._describe, "watch": self._watch, "read": self._read,
             "processes": self._processes, "reset": self._reset, "measure": self._measure, "devices": self._devices,
-            "make_shares": self._make_shares, "state": self._state,
+            "make_shares": self._make_shares, "soft_fault": self._soft_fault, "state": self._state,
         }  # fmt: skip
 
     def run(self) -> None:
@@ -165,6 +165,12 @@ class Server:
         if isinstance(driver, Dividing):
             shares = request["shares"].items()
             driver.make_shares({ChipId(int(chip)): wire.value(tuple[Share, ...], each) for chip, each in shares})
+
+    def _soft_fault(self, request: Request) -> Any:
+        driver = self._drives
+        if not isinstance(driver, Drilling):
+            raise DriverError("this driver cannot raise a fault by itself")
+        return wire.plain(driver.soft_fault(ChipId(request["chip"])))
 
     def _state(self, _request: Request) -> Any:
         driver: object = self._driver

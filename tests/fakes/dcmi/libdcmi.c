@@ -2,7 +2,7 @@
  *
  * The machine lies in the file `world` beside the library, so that it outlives the program that uses it, as chips do,
  * and so that a test in another process can change it: it loads the same library and calls the functions `standin_*`.
- * -DONE gives the functions dcmi_*, -DTWO the functions dcmiv2_*. The names of calls, the purposes, are those of
+ * -DONE gives the functions dcmi_*, -DTWO the functions dcmiv2_*, -DHAL those of libascend_hal.so. The names of calls, the purposes, are those of
  * tests/fakes/dcmi/standin.py.
  */
 #define _GNU_SOURCE
@@ -82,6 +82,15 @@ struct reset {
     int32_t chip, channel, answer;
 };
 
+#define SENSORS 16
+
+/* What a process has registered to raise a fault by itself: soft_faults.h. No pid: it is free. */
+struct sensor {
+    int32_t pid, chip, state, standing;
+    uint32_t type, mask, code;
+    int64_t scanned; /* When the kernel looks next; 0: nothing is new. */
+};
+
 struct world {
     pthread_mutex_t lock;
     uint32_t bell;
@@ -102,12 +111,16 @@ struct world {
     int32_t late_process; /* The process that is on the chip when the next reset is ordered, and not before. */
     int32_t queries; /* So many resets come while some program asks a chip of theirs something. */
     int32_t storm_code, storm_flaps; /* The first code, 0: the usual one; every other event clears it. */
+    int32_t sensors_leave; /* A sensor that goes leaves its fault. */
+    int32_t refuse_updates; /* So often a process cannot say what became of its fault. */
+    int32_t resumed; /* So often a process has said that its own fault is over. */
     _Atomic int32_t inside, most_inside;
     int32_t serial; /* One counter for every event of every chip. */
     uint32_t last; /* The number of the event that comes next. */
     struct told event[EVENTS];
     struct chip chip[CHIPS];
     struct reset reset[RESETS];
+    struct sensor sensor[SENSORS];
 };
 
 static struct world *W;
@@ -242,7 +255,12 @@ static void tell(int chip, const struct fault *fault, int assertion) {
     ring_the_bell();
 }
 
+static void scan_sensors(void);
+static int64_t next_scan(int64_t before);
+static int open_world(void);
+
 static void settle(void) {
+    scan_sensors();
     for (int i = 0; i < W->chips; i++) {
         struct chip *c = &W->chip[i];
         if (c->boot_at <= 0 || c->boot_at > now())
@@ -345,7 +363,7 @@ static void *teller(void *nothing) {
             callback(&told);
             lock();
         } else {
-            wait_for_bell(next_boot());
+            wait_for_bell(next_scan(next_boot()));
         }
         if (W->storm_left > 0 && Next == W->last)
             wait_for_bell(now() + storm_pause());
@@ -354,6 +372,8 @@ static void *teller(void *nothing) {
     unlock();
     return nothing;
 }
+
+#include "soft_faults.h"
 
 static int is(const struct chip *c, const char *name) { return !strncmp(c->name, name, strlen(name)); }
 
@@ -1268,7 +1288,9 @@ static int32_t *setting(const char *name) {
         {"keep_vdevices", &W->keep_vdevices}, {"vdevices_block", &W->vdevices_block}, {"addresses", &W->addresses},
         {"old_counters", &W->old_counters}, {"unsupported", &W->unsupported},
         {"no_pcie", &W->no_pcie}, {"either_family", &W->either_family}, {"in_no_pod", &W->in_no_pod}, {"read_ms", &W->read_ms},
-        {"made_vdevices", &W->made_vdevices}, {"mortal", &W->mortal}, {"most_inside", (int32_t *)&W->most_inside},
+        {"made_vdevices", &W->made_vdevices}, {"mortal", &W->mortal},
+        {"sensors_leave", &W->sensors_leave}, {"resumed", &W->resumed},
+        {"refuse_updates", &W->refuse_updates}, {"most_inside", (int32_t *)&W->most_inside},
     };
     for (size_t n = 0; n < sizeof all / sizeof *all; n++)
         if (!strcmp(all[n].name, name))
