@@ -1,10 +1,13 @@
-"""The commands that let something happen: run, inject, give-back."""
+"""The commands that let something happen: run, inject, drill, give-back."""
 
 # As in `options`: typer is loaded when it is to read a line, and never for `cmgr run` as systemd calls it.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, cast
 
 from cmgr import again
 from cmgr.cli import source
@@ -13,7 +16,7 @@ from cmgr.cli.source import misused
 from cmgr.cli.text import out
 from cmgr.errors import CmgrError
 from cmgr.frozen import dataclass
-from cmgr.service.door.client import order
+from cmgr.service.door.client import get, order
 
 if TYPE_CHECKING:
     import typer
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 MACHINE = "machine"
 """The word for the machine around the chips in the place of a chip's number."""
+
+_LOOK_EVERY = 0.5
 
 CHECK_SECONDS = 25.0
 """Shorter than whoever asks for it waits."""
@@ -73,6 +78,19 @@ class InjectOptions(Common):
     ] = None
     clear: Annotated[bool, typer.Option("--clear", help="End the fault.")] = False
     once: Annotated[bool, typer.Option("--once", help="A fault that passes at once.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrillOptions(Common):
+    chip: Annotated[
+        int, typer.Argument(metavar="CHIP", min=0, help="The chip's physical id.", autocompletion=complete.chips)
+    ]
+    real: Annotated[bool, typer.Option("--real", help="Have the chip's own driver raise the fault.")] = False
+    length: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="The fault ends by itself after that: 90s, 10m at most.")
+    ] = "60s"
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before the fault is raised.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and do nothing.")] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +162,46 @@ def inject(options: InjectOptions) -> int:
     order(source.socket_of(options), "inject", **where, code=code, assertion=str(assertion))
     out.lines([f"{name}: fault {code} {happened}"])
     return 0
+
+
+def drill(options: DrillOptions) -> int:
+    """Have a chip's own driver raise a real fault.
+
+    It breaks nothing, and ends with its reset, its time, or Ctrl-C. You are told before what cmgr will do about it.
+    """
+    if not options.real:
+        raise misused("the only drills are --real, by the chip's own driver, and cmgr inject, which pretends a fault")
+    path, seconds = source.socket_of(options), source.length("--for", options.length).total_seconds()
+    args: dict[str, object] = {"chip": options.chip, "seconds": seconds}
+    told = cast("shapes.Preview", order(path, "drill", **args, preview=True))
+    out.told([*told["does"], *["nothing was done: --dry-run"] * options.dry_run])
+    if options.dry_run:
+        return 0
+    if not options.yes:
+        _confirm(options.chip)
+    try:
+        raised = order(path, "drill", **args)
+        out.told([f"chip {options.chip}: {raised['code']} is raised; Ctrl-C ends it"])
+        out.flush()
+        while get(path, "drill")["chip"] == options.chip:
+            time.sleep(_LOOK_EVERY)
+    except KeyboardInterrupt:
+        with suppress(CmgrError):  # It is over.
+            order(path, "drill-end")
+        raise
+    out.told(
+        [f"chip {options.chip}: the fault is over; cmgr status shows how it goes on, and cmgr history what was done"]
+    )
+    return 0
+
+
+def _confirm(chip: int) -> None:
+    if not sys.stdin.isatty():
+        raise CmgrError(f"cannot drill chip {chip}: nobody can be asked", hint="--yes says yes")
+    import typer
+
+    if not typer.confirm("Go on?", err=True):
+        raise CmgrError("nothing was done")
 
 
 def give_back(options: GiveBackOptions) -> int:

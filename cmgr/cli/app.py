@@ -54,6 +54,7 @@ COMMANDS = {
     "explain": ("show", "explain", "ExplainOptions"),
     "report": ("report", "report", "ReportOptions"),
     "inject": ("act", "inject", "InjectOptions"),
+    "drill": ("act", "drill", "DrillOptions"),
     "reset": ("orders", "reset", "ResetOptions"),
     "isolate": ("orders", "isolate", "IsolateOptions"),
     "release": ("orders", "release", "ReleaseOptions"),

@@ -19,6 +19,7 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.machine.pretended import Pretended
 from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
 from cmgr.frozen import replace
+from cmgr.host.host import host_of
 from cmgr.model.containers.moving.cdi import specs_of
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.model.values.messages.facts import (
@@ -63,6 +64,7 @@ from cmgr.service.systemd import Notifier
 from cmgr.service.timing.clock import history_ends, steadied
 from cmgr.service.timing.jobs import Jobs
 from cmgr.service.timing.timetable import Timetable
+from cmgr.service.work.drilling import Drills
 from cmgr.service.work.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME, Lock
@@ -127,7 +129,10 @@ class Service:
         self._exports = Exports(config.export, lambda: self._loop.node, lambda: self._clock.now() + self._clock.drift())
         self._fleet = self._open_fleet()
         self._ranks = Ranks(self._driver, self._exports.host, lambda: self._loop.node, self._fleet)
+        self._drills = Drills(self._driver, host_of(config.systemd.bus), self._inbox.put, self._clock.now)
+        stack.callback(self._drills.close)
         around = replace(self._around.around, write_cdi=lambda order: self._cdi.write(order.specs))
+        around = replace(around, codes=self._drills.codes)
         if self._fleet is not None:
             around = replace(around, agree=partial(agree, self._fleet))
         self._workers = Workers(self._driver, self._runtimes, self._take, log.bug, around)
@@ -301,7 +306,9 @@ class Service:
         def read_anew(who: str) -> "shapes.Reloaded":
             return reloader.ask(who, self._inbox.nudge)
 
-        orders = Orders(node, now, desk.give, read_anew, self._driver, lambda: self._config.reports, self._pretend)
+        orders = Orders(
+            node, now, desk.give, read_anew, self._driver, self._drills, lambda: self._config.reports, self._pretend
+        )
         database = Path(self._config.state_dir) / NAME
         seen, exports = self._fleet_told, self._exports
         answers = Answers(self._driver, node, self.own, now, database, look, self._cdi, exports, seen, self._ranks)

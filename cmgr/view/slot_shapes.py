@@ -74,6 +74,13 @@ class Cdi(TypedDict):
     specification: Annotated[CdiSpecification, "the chips, for the Container Device Interface; isolated ones refuse"]
 
 
+class Drill(TypedDict):
+    chip: Annotated[int | None, "the chip; null: there is no drill"]
+    code: Annotated[str, "the code that its driver raises there"]
+    who: Annotated[str, "who ordered it"]
+    until: Annotated[Time | None, "then it ends by itself"]
+
+
 class Ticket(TypedDict):
     ticket: Annotated[str, "what opens the page once"]
     ends: Annotated[Time, "until then"]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from cmgr.config.settings import Export
+from cmgr.host.host import Host
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver
 from cmgr.service.cdi_files import CdiFiles
@@ -18,6 +19,7 @@ from cmgr.service.door.routes import Request, Route
 from cmgr.service.door.sessions import Sessions
 from cmgr.service.exports import Exports
 from cmgr.service.ranks import Ranks
+from cmgr.service.work.drilling import Drills
 from cmgr.vendor import giving
 from cmgr.view.status import Own
 from tests.cli.scenes import NOW
@@ -42,7 +44,8 @@ def table(own: Own = WELL) -> tuple[Route, ...]:
         lambda _: {"name": "", "engine": None, "appliances": [], "remarks": []},
         Ranks(none, "box", Node, None),
     )
-    orders = Orders(Node, lambda: NOW, lambda _: None, lambda _: {"changed": [], "after_restart": []}, none)
+    drills = Drills(none, Host("", ""), lambda _: None, lambda: NOW)
+    orders = Orders(Node, lambda: NOW, lambda _: None, lambda _: {"changed": [], "after_restart": []}, none, drills)
     return routes(answers, orders, Pages(Sessions(), lambda: NOW, orders=True))
 
 

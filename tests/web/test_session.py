@@ -142,7 +142,7 @@ def test_the_door_alone_orders_nothing(running: Site) -> None:
         for more in said:
             reply = asked(running.door, "POST", f"/v1/orders/{do}", json.dumps(args | more).encode())
             assert reply.status in (400, 401), (do, more, reply.body)
-    for do in ("inject", "reload"):
+    for do in ("inject", "drill", "drill-end", "reload"):
         assert asked(running.door, "POST", f"/v1/orders/{do}", b"{}").status == 404
     assert [n for n in running.service.notes() if n not in before and "uid" in n.text] == []
     assert not isolated(running)

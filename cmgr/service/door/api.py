@@ -79,6 +79,7 @@ def _orders(o: Orders) -> tuple[Route, ...]:
     every = Arg("all", "boolean", "Every container that was given up, and every ring that is kept back.")
     on = Arg("on", "boolean", "Whether it begins or ends.", required=True)
     seconds = Arg("seconds", "number", "It ends by itself after that, or after 4 h.")
+    lasts = Arg("seconds", "number", "The fault ends by itself after that, or after 60 s; 10 min at most.")
     code = Arg("code", "string", "The fault's code, such as 80E24E00.", required=True)
     assertion = Arg("assertion", "string", "occurred, cleared or once.", required=True)
     trouble = Arg("trouble", "string", "Its id, as cmgr status -o json has it.")
@@ -103,6 +104,9 @@ def _orders(o: Orders) -> tuple[Route, ...]:
         *_group_orders(o.groups, preview),
         *_slot_orders(o.slots),
         _order("reload", o.read_anew, "Have the configuration and fault tables read again."),
+        _order("drill", o.drill, "Have the driver raise a real fault that breaks nothing.", CHIP, lasts, preview),
+        _order("drill-end", o.end_drill, "End the drill that is under way."),
+        Route("GET", "/v1/drill", "drilled", o.drilled, "The drill that is under way."),
         _order("inject", o.inject, "Pretend a fault of a chip or the machine, for drills.", *WHERE, code, assertion),
         _report(o),
     )

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 GROUP = "cmgr-web"
 
-NEVER = ("inject", "reload", "check", "ticket", "end-sessions", "describe")
+NEVER = ("inject", "drill", "drill-end", "reload", "check", "ticket", "end-sessions", "describe")
 """Not given on the page: drills, the configuration, and what lasts long."""
 
 _SECRET = Arg("session", "string", "What `enter` has given.", required=True)

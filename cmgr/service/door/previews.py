@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from cmgr.model.scope import active_faults
+from cmgr.model.scope import Scope, active_faults, in_scope, on_ring
 from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.faults import FaultCode, Level
 from cmgr.model.values.handling.policy import OnIsolate
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring, resets_within
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.troubles import Trouble
+from cmgr.view.advice import called
+from cmgr.view.explain import explain
 from cmgr.view.machine import troubles as of_machine
 from cmgr.words import span
 
@@ -45,6 +48,30 @@ def reset(node: Node, ring: Ring, users: Sequence[str], now: datetime) -> "shape
         f"this is reset {done + 1} of {policy.attempts} within {span(policy.window)}",
     ]
     return {"does": told}
+
+
+def drill(node: Node, chip: ChipId, code: str, length: timedelta) -> "shapes.Preview":
+    ring, meaning = node.rings[node.chips[chip].ring], explain(code, node)
+    level = node.catalog.judge(FaultCode(code), None).level
+    rule = node.policy.levels[level]
+    isolated = level is Level.SeparateNPU and node.policy.isolation.on_isolate is OnIsolate.STOP
+    acts = level.handled and not rule.observe
+    scope = Scope(frozenset({chip} if acts and rule.stop else ()), frozenset({chip} if isolated else ()))
+    running = [c for c in on_ring(node, ring) if c.running]
+    stopped = [called(node, c.key) for c in running if in_scope(node, ring, c, scope)]
+    left = [called(node, c.key) for c in running if not in_scope(node, ring, c, scope)]
+    told = [
+        f"the driver itself raises fault {code} on chip {chip}, for {span(length)} at most; it breaks nothing",
+        "whoever listens to this driver hears it: its maker's own agents, and all who have subscribed to faults",
+        f"{code} is of level {level.name} here ({meaning['origin']}): {'; '.join(meaning['does'])}",
+        f"of those that run on {listed(ring.chips)} are stopped: {', '.join(stopped) or 'none'}",
+    ]
+    if not (acts and rule.reset):
+        whole = f"for a drill of a whole recovery give {code} the level RestartNPU in faults.file, and type cmgr reload"
+        told.append(f"nothing is reset; {whole}")
+    elif left:
+        told.append(f"the reset waits for those that are left running: {', '.join(left)}")
+    return {"does": [*told, "the fault is over when its reset begins, its time is up, somebody ends it, or cmgr ends"]}
 
 
 def resume(rings: Sequence[int], containers: Sequence[str]) -> "shapes.Preview":

@@ -146,7 +146,7 @@ class Workers:
             case ResetRing():
                 self._around.before_reset(action)
                 with self._turn():
-                    self._driver.reset(action.chips, action.faulty, action.codes)
+                    self._driver.reset(action.chips, action.faulty, self._around.codes(action))
                 return ResetDone(action.id, action.ring)
             case MakeShares():
                 self._make_shares(action)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cmgr.config.reporters import Reports
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.frozen import dataclass
-from cmgr.model.scope import is_spent, on_ring, spent_words, why_idle
+from cmgr.model.scope import chip_blocker, is_spent, on_ring, spent_words, why_idle
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.handling.catalog import is_of_machine, normal_code
@@ -33,14 +33,16 @@ from cmgr.service.door.orders.groups import GroupOrders
 from cmgr.service.door.orders.reports import ReportOrders
 from cmgr.service.door.orders.slots import SlotOrders
 from cmgr.service.door.routes import Request, flag_of
+from cmgr.service.work.drilling import Drill, Drills
 from cmgr.view import status as view
 from cmgr.view.advice import called, forgettable, idle_hint, named, unheld
 from cmgr.words import one_line, span, stamp
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import shapes, slot_shapes
 
 LONGEST_REASON = 200
+DRILL, LONGEST_DRILL = timedelta(seconds=60), timedelta(minutes=10)
 LONGEST_MAINTENANCE = timedelta(days=365)
 
 
@@ -57,6 +59,7 @@ class Orders:
     give: Callable[[Ordered], None]
     reload: "Callable[[str], shapes.Reloaded]"
     driver: ChipDriver
+    drills: Drills
     reports: Callable[[], Reports] = Reports
     pretend: Callable[[FaultCode, str, Assertion], None] = lambda *_: None
     """Has the machine around the chips pretend a fault of a part of it."""
@@ -96,7 +99,7 @@ class Orders:
         node = self.node()
         chip, stop = chip_of(request, node), flag_of(request, "stop")
         ring = node.rings[node.chips[chip].ring]
-        _may_be_reset(node, ring, chip, self.now())
+        _may_be_reset(node, ring, request, self.now())
         users = [c for c in on_ring(node, ring) if c.running]
         names = ", ".join(called(node, c.key) for c in users)
         if users and not stop:
@@ -117,6 +120,26 @@ class Orders:
             return previews.reset(node, ring, stopped, self.now())
         self.give(ResetOrdered(chip, who(request), stop))
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": stopped}
+
+    def drill(self, request: Request) -> "slot_shapes.Drill | shapes.Preview":
+        node = self.node()
+        chip, length = chip_of(request, node), _length(request) or DRILL
+        if length > LONGEST_DRILL:
+            raise BadRequest(f"cannot drill: it must not last longer than {span(LONGEST_DRILL)}")
+        ring = node.rings[node.chips[chip].ring]
+        _may_be_reset(node, ring, request, self.now())
+        if why := chip_blocker(node, chip) or ("its ring is in an episode" if ring.in_episode else ""):
+            raise CmgrError(f"cannot drill chip {chip}: {why}", hint="cmgr status")
+        code = self.drills.fault_of(chip).code
+        if flag_of(request, "preview"):
+            return previews.drill(node, chip, code, length)
+        return _told(self.drills.begin(node.chips[chip], length, who(request)))
+
+    def end_drill(self, request: Request) -> "slot_shapes.Drill":
+        return _told(self.drills.end(who(request)))
+
+    def drilled(self, _request: Request) -> "slot_shapes.Drill":
+        return _told(self.drills.now)
 
     def resume(self, request: Request) -> "shapes.Resumed | shapes.AllResumed | shapes.Preview":
         if flag_of(request, "all"):
@@ -232,6 +255,12 @@ class Orders:
         return {"chip": chip, "part": part, "code": code, "assertion": str(assertion)}
 
 
+def _told(drill: Drill | None) -> "slot_shapes.Drill":
+    if drill is None:
+        return {"chip": None, "code": "", "who": "", "until": None}
+    return {"chip": drill.chip.id, "code": drill.code, "who": drill.who, "until": stamp(drill.until)}
+
+
 def _on_chip(node: Node, chip: ChipId) -> list[str]:
     return sorted(called(node, c.key) for c in node.containers.values() if c.running and chip in c.chips)
 
@@ -240,18 +269,19 @@ def _held_down(node: Node) -> list[str]:
     return sorted(row["name"] for row in view.containers(node) if row["held"] and row["status"] != "settling")
 
 
-def _may_be_reset(node: Node, ring: Ring, chip: ChipId, now: datetime) -> None:
+def _may_be_reset(node: Node, ring: Ring, request: Request, now: datetime) -> None:
+    cannot = f"cannot {request.do} chip {request.args['chip']}"
     if why := "cmgr is in maintenance" if node.maintenance is not None else why_idle(node):
-        raise CmgrError(f"cannot reset chip {chip}: {why}", hint=idle_hint(node))
+        raise CmgrError(f"{cannot}: {why}", hint=idle_hint(node))
     if ring.phase in REBOOTING:
-        raise CmgrError(f"cannot reset chip {chip}: its ring is just being reset", hint="cmgr status")
+        raise CmgrError(f"{cannot}: its ring is just being reset", hint="cmgr status")
     policy = node.policy.reset
     if is_spent(node, ring, now):
         oldest = resets_within(ring, now, policy.window)[0]
         isolated = [c for c in ring.chips if c in node.isolations]
         begin = f", or cmgr release {isolated[0]} to begin anew" if isolated else ""
         raise CmgrError(
-            f"cannot reset chip {chip}: {spent_words(policy)}",
+            f"{cannot}: {spent_words(policy)}",
             hint=f"the next may be made in {span(oldest + policy.window - now)}{begin}",
         )
 
@@ -323,7 +353,7 @@ def _length(request: Request) -> timedelta | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadRequest("cannot begin maintenance: seconds must be a number")
+        raise BadRequest(f"cannot begin {request.do}: seconds must be a number")
     if not 0 < value <= LONGEST_MAINTENANCE.total_seconds():
-        raise BadRequest("cannot begin maintenance: it must last longer than nothing and at most a year")
+        raise BadRequest(f"cannot begin {request.do}: it must last longer than nothing and at most a year")
     return timedelta(seconds=value)
