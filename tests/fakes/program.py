@@ -48,6 +48,8 @@ def main() -> None:
             continue
         result = answer(request, listed)
         line.sendall(json.dumps({"id": request["id"], "result": result}).encode() + b"\n")
+    while (folder / "endless").exists():
+        time.sleep(0.02)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,9 @@ from cmgr.ports import Doubt, DriverFact, SoftFault
 READ_SECONDS = 5.0
 MEASURE_SECONDS = 3.0
 CLOSE_SECONDS = 1.5
+MOST_PAST = 4
+"""So many may be left that were told to end: a call that hangs in the kernel keeps its process for ever."""
+
 HANGS = 30.0
 """So many seconds a program may take to say how it is, for which it asks nobody."""
 
@@ -70,6 +73,7 @@ class ProgramDriver:
         self._told: tuple[str, ...] = ()
         self._stale = ""
         self._trouble = ""
+        self._past: list[Link] = []
         self._needed: float | None = None
         self._due = 0.0
         self._nudged = threading.Event()
@@ -218,8 +222,15 @@ class ProgramDriver:
             self._needed = None
             return
         self._needed = now if self._needed is None else self._needed
-        if now >= self._due:
+        if now >= self._due and not self._many_hang():
             self._replace(self._needed)
+
+    def _many_hang(self) -> bool:
+        self._past = [link for link in self._past if link.lives()]
+        if len(self._past) < MOST_PAST:
+            return False
+        self._trouble = f"{MOST_PAST} programs that drove the chips before do not end: no other one is started"
+        return True
 
     def _ask_how_it_is(self) -> None:
         try:
@@ -255,6 +266,7 @@ class ProgramDriver:
             link.close()
         died = old.lost
         old.retire()
+        self._past.append(old)
         self._ask_how_it_is()
         if died:
             self._say(Remarked(f"the program that drives the chips had ended ({died}): another one does", loud=True))

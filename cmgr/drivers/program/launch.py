@@ -63,7 +63,7 @@ def child(command: Sequence[str] = ()) -> Link:
         except OSError as error:
             ours.close()
             raise DriverError(f"cannot start the program that drives the chips: {error.strerror}") from error
-    return Link(ours, process.kill, lambda: _how_it_ended(process))
+    return Link(ours, process.kill, lambda: _how_it_ended(process), lambda: process.poll() is None)
 
 
 def _how_it_ended(process: "subprocess.Popen[bytes]") -> str:
@@ -95,7 +95,7 @@ class Units:
             raise DriverError(
                 f"cannot start {name}, which drives the chips: {why}", hint=f"journalctl -u {name}"
             ) from None
-        return Link(line, lambda: _kill(name), lambda: f"see journalctl -u {name}")
+        return Link(line, lambda: _kill(name), lambda: f"see journalctl -u {name}", lambda: _lives(name))
 
     def _listening(self) -> socket.socket:
         if self._listener is None:
@@ -138,6 +138,13 @@ def _systemctl(*words: str) -> str:
 
 def _shown(name: str, unit: str) -> str:
     return _systemctl("show", "--value", "--property", name, unit).strip()
+
+
+def _lives(unit: str) -> bool:
+    try:
+        return _shown("ActiveState", unit) not in ("failed", "inactive")
+    except (OSError, subprocess.SubprocessError):
+        return False
 
 
 def _kill(unit: str) -> None:

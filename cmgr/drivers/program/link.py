@@ -31,14 +31,17 @@ class _Answer:
 class Link:
     """From `start` to `close`. Any thread.
 
-    `end` ends the program at once, and `why` says in a few words how it ended; both are called when the connection is
-    over, `why` once the program has gone.
+    `end` ends the program at once; `why` says in a few words how it ended, once the connection is over; `lives` says
+    whether it is still there then, as one is whose call into the kernel never returns.
     """
 
-    def __init__(self, line: socket.socket, end: Callable[[], None], why: Callable[[], str]) -> None:
+    def __init__(
+        self, line: socket.socket, end: Callable[[], None], why: Callable[[], str], lives: Callable[[], bool]
+    ) -> None:
         self._line = line
         self._end = end
         self._why = why
+        self.lives = lives
         self._lock = threading.Lock()
         self._numbers = count(1)
         self._waiting: dict[int, _Answer] = {}

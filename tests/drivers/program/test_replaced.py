@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.program.driver import Pace, ProgramDriver
+from cmgr.drivers.program.driver import MOST_PAST, Pace, ProgramDriver
 from cmgr.drivers.program.launch import child
 from cmgr.drivers.program.link import Link
 from cmgr.errors import DriverError
@@ -211,3 +211,18 @@ def test_opening_waits_as_long_as_the_library_takes_and_says_so(programs: Progra
 def test_one_that_cannot_be_started_is_an_error() -> None:
     with pytest.raises(DriverError, match="cannot start the program that drives the chips: No such file"):
         child(["/nowhere/program"])
+
+
+def test_when_many_that_were_told_to_end_do_not_no_other_one_is_started(
+    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+) -> None:
+    programs.put("endless")
+    programs.put("stale", "a call hangs")
+    driver = opened()
+    driver.watch(told)
+    eventually(lambda: any("no other one is started" in trouble for trouble in driver.trouble()))
+    begun = programs.begun
+    assert begun == MOST_PAST + 1
+    assert driver.read([ChipId(0)])[0].error == ""
+    (programs.folder / "endless").unlink()
+    eventually(lambda: programs.begun > begun, why="they have ended, and another one begins")
