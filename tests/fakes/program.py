@@ -1,4 +1,4 @@
-"""A program that drives two chips by the words of `docs/dcmi.md`, in as few lines as a reader could copy.
+"""A program that drives two chips by the words of `cmgr/drivers/program`, in as few lines as a reader could copy.
 
 `python program.py FOLDER`: it serves on its standard input and output. The folder plays the hardware: `chips` has the
 number of chips that it lists, `stale`, `hang` and `odd` say what it does wrong where they are there, `begun` grows by a
