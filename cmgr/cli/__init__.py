@@ -46,10 +46,11 @@ def _without_typer(args: Sequence[str]) -> int | None:
         from cmgr.service.driving import drive
 
         return drive(args[3] if args[2:3] == ["--connect"] and len(args) == 4 else None)
-    if args[:2] == ["chips", "--soft-fault"]:
-        from cmgr.drivers.dcmi.library.soft_fault import main as raise_fault
+    if args[:2] == ["chips", "--soft-fault"] and len(args) > 2:
+        from importlib import import_module
 
-        return raise_fault(args[2:])
+        ended: int = import_module(f"cmgr.drivers.{args[2]}.library.soft_fault").main(args[3:])
+        return ended
     if args[:1] == ["run"] and (given := _simple(args[1:], {})) is not None:
         from pathlib import Path
 

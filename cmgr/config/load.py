@@ -32,7 +32,9 @@ CONFIG_VARIABLE = "CMGR_CONFIG"
 HOOK_VARIABLE = "CMGR_HOOK"
 """This and what begins so is told to hooks, which may run `cmgr` themselves: it sets nothing."""
 
-_FORMER = frozenset({"log.max_size", "log.max_age", "log.max_files", "dcmi.subscribe"})
+_FORMER = frozenset({"log.max_size", "log.max_age", "log.max_files"}) | {
+    f"{vendor.name}.{name}" for vendor in vendors() for name in vendor.former
+}
 """Settings of version 0.1.0 that do nothing any more: an upgrade must not keep the service from starting."""
 
 _ELSEWHERE: Mapping[str, str] = {

@@ -39,6 +39,7 @@ _MEANT: Mapping[int, str] = {
     abi.IN_CONTAINER: "the driver is busy",
     abi.UPGRADING: "its firmware is being upgraded",
     abi.OCCUPIED: "a chip of it is occupied",
+    abi.NOT_PERMITTED: "the driver lets only root on a bare machine reset chips, and takes cmgr for something else",
 }
 """The errors of an in-band reset that say that nothing has begun. The kernel's own come through as other ones: EBUSY as
 timed out, EINVAL as wrong parameter, EPERM and EAGAIN as no device, "busy" as inside a container. Those that are above

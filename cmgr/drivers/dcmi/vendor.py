@@ -51,5 +51,6 @@ VENDOR = Vendor(
     boot=timedelta(minutes=10),
     told_too=_told_too,
     rank_table=ranktable.table,
+    former=("subscribe",),
     support=support,
 )

@@ -74,7 +74,7 @@ def of_chips(node: Node, chips: Iterable[ChipId]) -> dict[str, str]:
     """Return the chips by their ids, and in the same order by the numbers that their maker's tool takes: `3/1`."""
     found = sorted(set(chips))
     known = {chip: node.chips[chip].tool_name for chip in found if chip in node.chips}
-    return {"CHIPS": numbers(found), "NPUS": " ".join(_in_tool(known.get(chip, ""), chip) for chip in found)}
+    return {"CHIPS": numbers(found), "CALLED": " ".join(_in_tool(known.get(chip, ""), chip) for chip in found)}
 
 
 def _in_tool(name: str, chip: ChipId) -> str:

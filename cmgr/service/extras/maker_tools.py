@@ -22,7 +22,7 @@ from cmgr.vendor import Support, Tool
 
 OUTPUT = "output.txt"
 MOST_AT_ONCE = 4
-"""So many of Ascend's programs for reports may run at a time."""
+"""So many of a maker's programs for reports may run at a time."""
 
 MOST_OF_ONE = 4 << 20
 MOST_OF_ALL = 16 << 20

@@ -67,7 +67,7 @@ def test_the_hooks_run(tmp_path: Path, name: str, code: str, text: str) -> None:
     script = tmp_path / name
     script.write_text(text.replace("/run/appliance", str(place)))
     script.chmod(0o755)
-    told = {"CHIPS": "0 1", "NPUS": "0/0 0/1", "CONTAINERS": "a b"}
+    told = {"CHIPS": "0 1", "CALLED": "0/0 0/1", "CONTAINERS": "a b"}
     told |= {"OUTCOME": "recovered", "EPISODE": "17", "SECONDS": "3.6"}
     environment = {"PATH": os.environ["PATH"], **{f"CMGR_HOOK_{key}": value for key, value in told.items()}}
     ended = Host("").run(Act(name, (str(script),), environment, 30.0), threading.Event())
@@ -95,7 +95,7 @@ def test_the_hook_that_asks_npu_smi_passes_well_chips_alone(
     for name, content in (("after_reset", text), ("npu-smi", tool)):
         (tmp_path / name).write_text(content)
         (tmp_path / name).chmod(0o755)
-    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CMGR_HOOK_NPUS": npus}
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CMGR_HOOK_CALLED": npus}
     ended = Host("").run(Act("after_reset", (str(tmp_path / "after_reset"),), environment, 30.0), threading.Event())
     assert ended.code == code, ended.output
     assert (tmp_path / "asked").read_text() == f"info -t health {asked}\n"

@@ -184,7 +184,7 @@ def test_a_chip_that_is_not_there_has_none(bare: Standin, opened: Open, workshop
 
 
 def test_nobody_but_the_service_starts_the_process() -> None:
-    words = ("chips", "--soft-fault", "0", "--library", "/nowhere", "--for", "1")
+    words = ("chips", "--soft-fault", "dcmi", "0", "--library", "/nowhere", "--for", "1")
     ended = subprocess.run(
         [sys.executable, "-m", "cmgr", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

@@ -25,10 +25,14 @@ def workshop() -> Iterator[Workshop]:
 
 
 @pytest.fixture
-def ascend(workshop: Workshop) -> Make:
+def ascend(workshop: Workshop) -> Iterator[Make]:
     """Make a machine: `ascend(chips, family="one")`."""
+    made: list[Standin] = []
 
     def make(chips: tuple[FakeChip, ...], family: str = "one") -> Standin:
-        return Standin(workshop.place(family)).create(chips)
+        made.append(Standin(workshop.place(family)).create(chips))
+        return made[-1]
 
-    return make
+    yield make
+    for machine in made:
+        machine.let_go()

@@ -835,13 +835,14 @@ static void make_tables(void) {
 /* Opens every chip's device file and holds it: to the kernel the chip is then that of the ordinary container that opened
  * it, and no other's, until that container's processes are gone; the host and admin containers take nothing from anybody.
  * The maker's driver of 2026-07: uda_user_kernel_api.c 85-120 and 264-300, uda_access.c 1022-1112. */
+static int Held[CHIPS]; /* Descriptors; 0: none. */
+
 static int hold_devices(void) {
-    static int held[CHIPS];
     int refused = 0;
     for (int i = 0; i < W->chips; i++) {
         struct chip *c = &W->chip[i];
         char path[4096], name[32];
-        if (!c->listed || held[i])
+        if (!c->listed || Held[i])
             continue;
         if (who() == PLAIN) {
             int taken = c->occupied && c->occupied != mounts() && !(kill(c->occupant, 0) && errno == ESRCH);
@@ -852,7 +853,8 @@ static int hold_devices(void) {
             c->occupant = getpid();
         }
         snprintf(name, sizeof name, "dev/davinci%u", !strncmp(c->name, "Ascend950", 9) ? (unsigned)i : c->physical);
-        held[i] = open(beside(path, name), O_RDWR | O_CLOEXEC) >= 0;
+        int file = open(beside(path, name), O_RDWR | O_CLOEXEC);
+        Held[i] = file < 0 ? 0 : file;
     }
     return refused;
 }
@@ -1313,6 +1315,16 @@ static int occupied(void) {
     for (int i = 0; i < W->chips; i++)
         count += W->chip[i].occupied && !(kill(W->chip[i].occupant, 0) && errno == ESRCH);
     return count;
+}
+
+/* The real library lets go of them at the end of its process: one that plays many machines would run out of numbers. */
+int standin_let_go(void) {
+    for (int i = 0; i < CHIPS; i++) {
+        if (Held[i])
+            close(Held[i]);
+        Held[i] = 0;
+    }
+    return 0;
 }
 
 int standin_get(const char *name) {

@@ -93,6 +93,10 @@ class Standin:
             self._device(number).touch()
         return self
 
+    def let_go(self) -> None:
+        """Close the chips' device files, which a library that has begun in this process holds to its end."""
+        self._do("let_go")
+
     @property
     def devices(self) -> Path:
         """Return the folder that stands for /dev."""

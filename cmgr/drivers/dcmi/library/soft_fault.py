@@ -78,7 +78,7 @@ def of(beside: str, chip: int) -> ports.SoftFault:
         raise DriverError(f"this driver cannot raise a fault by itself: {chain(error)}") from None
     searched = "LD_LIBRARY_PATH"
     around = (f"{searched}={os.environ[searched]}",) if searched in os.environ else ()
-    return ports.SoftFault(CODE, ("chips", "--soft-fault", str(chip), "--library", path), around)
+    return ports.SoftFault(CODE, ("chips", "--soft-fault", "dcmi", str(chip), "--library", path), around)
 
 
 def _opened(path: str) -> ctypes.CDLL:

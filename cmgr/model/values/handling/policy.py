@@ -117,8 +117,8 @@ class ResetPolicy:
     boot_timeout: Annotated[
         timedelta | None,
         Meta(
-            "How long chips may take to boot before the reset counts as failed; empty: 10 min for Ascend chips, 150 s "
-            "for all others.",
+            "How long chips may take to boot before the reset counts as failed; empty: as long as their make may: "
+            "150 s, or 10 min.",
             within=("1s", "1h"),
         ),
     ] = None
