@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cmgr import drivers
 from cmgr.config.settings import Config
+from cmgr.errors import DriverError, sentence
 from cmgr.ports import ChipDriver
 from cmgr.service.door.claim import claim, refuse_if_live
 from cmgr.service.inbox import Inbox
@@ -48,7 +49,12 @@ def listen(config: Config, stack: ExitStack, opened: Open | None = None) -> List
     stack.callback(right.release)
     clock = SteadyClock()
     inbox = Inbox(clock)
-    driver = (opened or drivers.open_driver)(config, partial(_say_waiting, Notifier()))
+    notifier = Notifier()
+    try:
+        driver = (opened or drivers.open_driver)(config, partial(_say_waiting, notifier))
+    except DriverError as error:
+        notifier.tell(f"STATUS={sentence(error)}")  # systemctl status cmgr shows it until the next start.
+        raise
     stack.callback(driver.close)
     driver.watch(inbox.put)
     return Listening(clock, inbox, driver, right)

@@ -39,7 +39,11 @@ def test_one_process_drives_the_chips_and_ends_with_the_service(furnish_alone: F
 def test_a_service_in_a_mount_namespace_of_its_own_opens_no_library_and_says_what_to_do(furnish_alone: Furnish) -> None:
     service = furnish_alone(hosts.host_910b(8)).service
     service.prefix = ("unshare", "--mount", "setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin")
-    service.launch()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.settimeout(PATIENCE)
+        systemd.bind(str(service.folder / "notify"))
+        service.launch({"NOTIFY_SOCKET": str(service.folder / "notify")})
+        assert systemd.recv(4096).startswith(b"STATUS=cannot open libdcmi.so here: this process is not in the mount")
     eventually(lambda: not service.running())
     assert "is a container to the Ascend driver, which would take the chips from all others" in service.said()
     assert "hint: " in service.said()
