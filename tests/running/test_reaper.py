@@ -1,5 +1,6 @@
 """Nothing of a run of tests is left when it is interrupted, whoever of it is told what."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -78,7 +79,16 @@ def namespaces(pid: int) -> set[str]:
 
 
 @pytest.fixture
-def busy(tmp_path: Path) -> Iterator[Callable[[], Run]]:
+def alone() -> Iterator[None]:
+    """One run at a time: each has daemons of every kind, and six of them take longer than anybody waits."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (ROOT / "build/busy.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def busy(tmp_path: Path, alone: None) -> Iterator[Callable[[], Run]]:
     started: list[subprocess.Popen[bytes]] = []
 
     def begin() -> Run:
