@@ -211,7 +211,8 @@ class ProgramDriver:
                 self._look(time.monotonic())
             except Exception as error:
                 # Without this thread nobody would hear of faults any more.
-                self._trouble = f"the program that drives the chips does not serve: {chain(error)}"
+                what = "the program that drives the chips does not serve"
+                self._trouble = f"{what if self._link.lost else 'no other program can drive the chips'}: {chain(error)}"
             left = self._due - time.monotonic() if self._link.lost else self._pace.beat
             self._nudged.wait(max(0.01, min(left, self._pace.beat)))
             self._nudged.clear()
@@ -242,7 +243,7 @@ class ProgramDriver:
             if not self._in_reset:
                 self._link.kill()
             return
-        self._told, self._stale = tuple(map(str, said["troubles"])), str(said["stale"])
+        self._told, self._stale, self._trouble = tuple(map(str, said["troubles"])), str(said["stale"]), ""
 
     def _replace(self, since: float) -> None:
         """Have another program serve. Raises `DriverError` when it cannot."""

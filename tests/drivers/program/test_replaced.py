@@ -193,6 +193,19 @@ def test_a_successor_that_cannot_begin_is_a_trouble_until_one_does(
     eventually(lambda: driver.trouble() == ())
 
 
+def test_the_trouble_of_one_whose_successor_cannot_begin_ends_when_it_is_stale_no_more(
+    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+) -> None:
+    driver = opened()
+    driver.watch(told)
+    programs.put("chips", "none")
+    programs.put("stale", "a card has come")
+    eventually(lambda: any("no other program can drive the chips" in trouble for trouble in driver.trouble()))
+    assert driver.read([ChipId(0)])[0].error == ""
+    (programs.folder / "stale").unlink()
+    eventually(lambda: driver.trouble() == (), why="it serves, and needs no successor any more")
+
+
 def test_opening_waits_as_long_as_the_library_takes_and_says_so(programs: Programs) -> None:
     programs.put("slow")
     waited: list[float] = []
