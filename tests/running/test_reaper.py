@@ -93,21 +93,28 @@ def busy(tmp_path: Path, alone: None) -> Iterator[Callable[[], Run]]:
 
     def begin() -> Run:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", reaper.FOLDER))}
-        environment = {**kept, "BUSY": str(tmp_path)}
-        words = ["-m", "pytest", "-p", "no:cacheprovider", "-n", "2", str(BUSY)]
+        # Not within this run's folder: podman refuses a path of more than 50 characters.
+        environment = {**kept, "BUSY": str(tmp_path), "TMPDIR": str(Path(os.environ[reaper.FOLDER]).parent)}
+        words = ["-m", "pytest", "-p", "no:cacheprovider", "-x", "-n", "2", str(BUSY)]
         with (tmp_path / "said").open("wb") as said:
             started.append(
                 subprocess.Popen([sys.executable, *words], cwd=ROOT, env=environment, stdout=said, stderr=said)
             )
         run = eventually(lambda: found(started[0], tmp_path / "said"), why="both workers are there")
         assert run is not None
-        eventually(lambda: {"runtimes", "else"} <= set(os.listdir(tmp_path)), why="all is up", times=3)
+        reaper.note(run.folder)
+        eventually(lambda: all_is_up(started[0], tmp_path), why="all is up", times=3)
         return run
 
     yield begin
     for each in started:
         each.kill()
         each.wait()
+
+
+def all_is_up(started: "subprocess.Popen[bytes]", folder: Path) -> bool:
+    assert started.poll() is None, (folder / "said").read_text()
+    return {"runtimes", "else"} <= set(os.listdir(folder))
 
 
 def found(started: "subprocess.Popen[bytes]", said: Path) -> Run | None:

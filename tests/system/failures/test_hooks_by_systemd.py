@@ -41,11 +41,16 @@ def test_hooks_run_in_the_hosts_namespace_as_units_of_their_own(serviced: Servic
     assert of_programs(serviced.check()) == "hooks and makers' tools run in the host, each as a unit cmgr-….service"
     runs = hooks.runs()
     assert {told(run)["EPISODE"] for run in runs} == {"1"}
-    assert [run["CMGR_HOOK"] for run in runs] == list(STEPS)
+    assert once([run["CMGR_HOOK"] for run in runs]) == list(STEPS)
     assert {run["OWN"] for run in runs} == {run["FIRST"] for run in runs} != {serviced.namespace()}
     names = [f"cmgr-hook-{step}-ring0-episode1.service" for step in STEPS]
     names[STEPS.index("before_start")] = "cmgr-hook-before_start-ring0-episode1-sim-one.1.service"
-    assert [run["UNIT"] for run in runs] == names
+    assert once([run["UNIT"] for run in runs]) == names
+
+
+def once(said: list[str]) -> list[str]:
+    """Return these in order: a ring may be looked at twice, and `after_reset` runs each time (docs/hooks.md)."""
+    return list(dict.fromkeys(said))
 
 
 def test_where_systemd_has_not_begun_cmgr_they_are_its_children(install: Install) -> None:
