@@ -1,4 +1,4 @@
-"""The parts of ARCHITECTURE.md that are made from the code. `python -m tests.docs.made.generated` rewrites them."""
+"""The parts of pages that are made from the code. `python -m tests.docs.made.generated` writes them."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.model.diagram import diagram
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "ARCHITECTURE.md"
+ARCHITECTURE, CODE_MAP = ROOT / "ARCHITECTURE.md", ROOT / "docs/code-map.md"
 
 
 def code_map() -> str:
@@ -25,15 +25,20 @@ def _summary(module: Path) -> str:
     return doc.partition("\n\n")[0].replace("\n", " ")
 
 
-def page() -> str:
-    """Return the page with its generated parts as they should be."""
-    text = PAGE.read_text()
-    for name, made in (("diagram", diagram().strip()), ("code map", code_map())):
-        block = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
-        assert block.search(text), f"{PAGE.name} has no place for the {name}"
-        text = block.sub(lambda found, made=made: f"{found[1]}{made}\n{found[2]}", text)  # type: ignore[misc]
-    return text
+def pages() -> dict[Path, str]:
+    """Return the pages with their generated parts as they should be."""
+    return {
+        ARCHITECTURE: _with(ARCHITECTURE.read_text(), "diagram", diagram().strip()),
+        CODE_MAP: _with(CODE_MAP.read_text(), "code map", code_map()),
+    }
+
+
+def _with(text: str, name: str, made: str) -> str:
+    block = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+    assert block.search(text), f"there is no place for the {name}"
+    return block.sub(lambda found: f"{found[1]}{made}\n{found[2]}", text)
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page())
+    for path, text in pages().items():
+        path.write_text(text)

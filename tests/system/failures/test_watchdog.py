@@ -10,7 +10,7 @@ from tests.system.conftest import Install
 def test_a_service_that_the_watchdog_ends_says_where_each_thread_is(install: Install) -> None:
     service = install({})
     service.start()
-    # One that hangs has no thread that runs. Of one that does Python reads what is being changed, and may fail of it.
+    # A service that hangs has none that runs. Python reads a running thread while it changes, and can fail of it.
     eventually(lambda: nothing_runs(service.pid), why="the service has begun all of its threads")
     assert service.end(signal.SIGABRT) == -signal.SIGABRT
     said = service.said()
