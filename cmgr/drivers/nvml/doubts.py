@@ -66,7 +66,7 @@ def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt
 
 def _kept_open(settings: Nvml, minors: Iterable[int], root: Path) -> Iterator[Doubt]:
     for process, unit in monitors(minors, root):
-        if unit not in settings.stop_units and unit != "cmgr.service":
+        if unit not in settings.stop_units:
             wanted = json.dumps([*settings.stop_units, unit])
             text = f"{in_words(process)} of {unit} keeps GPUs open: while it does, no GPU of these is reset"
             yield Doubt(text, f"have it stopped for resets: nvml.stop_units = {wanted}")

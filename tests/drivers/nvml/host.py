@@ -3,11 +3,12 @@
 from pathlib import Path
 
 
-def process(root: Path, pid: int, name: str, cgroup: str, file: str = "/dev/nvidia0") -> None:
-    """Add a process that has the file open."""
+def process(root: Path, pid: int, name: str, cgroup: str, *files: str) -> None:
+    """Add a process that has these files open; without any the first GPU's."""
     folder = root / "proc" / str(pid)
     (folder / "fd").mkdir(parents=True)
-    (folder / "fd" / "3").symlink_to(file)
+    for number, file in enumerate(files or ("/dev/nvidia0",), 3):
+        (folder / "fd" / str(number)).symlink_to(file)
     (folder / "comm").write_text(f"{name}\n")
     (folder / "cgroup").write_text(f"{cgroup}\n")
 
@@ -17,3 +18,17 @@ def modeset(root: Path, word: str) -> None:
     path = root / "sys/module/nvidia_drm/parameters/modeset"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{word}\n")
+
+
+def module(root: Path, version: str) -> None:
+    """Say which driver's module is loaded."""
+    path = root / "sys/module/nvidia/version"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{version}\n")
+
+
+def exports(root: Path, pid: int, number: int, exporter: str) -> None:
+    """Say who has exported the memory (dma-buf) that this descriptor is of, as the kernel does."""
+    path = root / f"proc/{pid}/fdinfo/{number}"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"pos:\t0\nflags:\t02\nsize:\t4096\ncount:\t2\nexp_name:\t{exporter}\n")

@@ -1,7 +1,11 @@
-"""The processes that keep GPUs open, so that these cannot be reset, and what makes them let go."""
+"""The processes that keep GPUs open, so that these cannot be reset, and what makes them let go.
+
+In the way is who has a GPU's own file open. The driver counts more: memory that it exported as dma-buf, and GPUs that
+were attached over the files for all GPUs. Whoever has only these is perhaps in the way: nobody can say of which GPU.
+"""
 
 import json
-import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,49 +15,109 @@ from cmgr.model.values.chips import Process
 _MODESET = "sys/module/nvidia_drm/parameters/modeset"
 """Y where that module keeps the GPUs that have a display open, with no process at all."""
 
-_LETS_GO = frozenset({"nvidia-persistenced.service", "nvidia-fabricmanager.service"})
-"""nvidia-smi has the first let go by itself; after a restart of the second all GPUs want a reset."""
+_VERSION = "sys/module/nvidia/version"
+
+_RESET_AWARE = 595
+"""From this release on the driver counts no displays, and modeset is Y by default."""
+
+_FOR_ALL = frozenset({"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"})
+_OF_ONE = re.compile(r"/dev/nvidia\d+")
+_DMA_BUF = ("/dmabuf:", "anon_inode:dmabuf")
+"""How a descriptor of exported memory reads, the second before Linux 5.3."""
+
+_EXPORTER = re.compile(r"^exp_name:\s*nvidia", re.MULTILINE)
+
+_NEEDED = frozenset({"nvidia-persistenced.service", "nvidia-fabricmanager.service", "nvidia-imex.service"})
+"""nvidia-smi has the first let go by itself; after a restart of the second all GPUs want a reset; without the third a
+rack's domain breaks. Whether the driver counts the last two is not known."""
+
+_OURS = b"\0chips\0--serve"
+"""In the command line of each process of cmgr's that has GPUs open."""
+
+_MORE = "look for more with fuser -v /dev/nvidia*; the reset is tried again"
 
 
 def holders_of(minors: Iterable[int], root: Path = Path("/")) -> tuple[Process, ...]:
     """Return the processes that have a device file of these GPUs open, also those that NVML does not list."""
     files = {f"/dev/nvidia{minor}" for minor in minors}
-    found = []
+    pids = [pid for pid, opened in _opened(root) if not files.isdisjoint(opened.values())]
+    return tuple(process_of(Holder(pid, 0), root / "proc") for pid in pids)
+
+
+def perhaps_holders(root: Path = Path("/")) -> Iterator[tuple[Process, str]]:
+    """Yield the processes that are perhaps in the way of a reset, each with what it has open."""
+    for pid, opened in _opened(root):
+        names = {*opened.values()}
+        # Whoever has some GPU's own file open computes on that one.
+        files = [] if any(map(_OF_ONE.fullmatch, names)) or _is_ours(pid, root) else sorted(_FOR_ALL & names)
+        if any(name.startswith(_DMA_BUF) and _is_exported(root, pid, number) for number, name in opened.items()):
+            files.append("memory of a GPU")
+        if files:
+            yield process_of(Holder(pid, 0), root / "proc"), ", ".join(files)
+
+
+def _opened(root: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield each process with its descriptors, and what each is of."""
     for descriptors in sorted(root.glob("proc/[0-9]*/fd")):
         try:
-            names = {file.readlink().as_posix() for file in descriptors.iterdir()}
+            opened = {file.name: file.readlink().as_posix() for file in descriptors.iterdir()}
         except OSError:
             continue  # It has ended, or is nobody's business.
-        if names & files:
-            found.append(process_of(Holder(int(descriptors.parent.name), 0), root / "proc"))
-    return tuple(found)
+        yield int(descriptors.parent.name), opened
+
+
+def _is_exported(root: Path, pid: int, descriptor: str) -> bool:
+    try:
+        return _EXPORTER.search((root / f"proc/{pid}/fdinfo/{descriptor}").read_text(errors="replace")) is not None
+    except OSError:
+        return False
+
+
+def _is_ours(pid: int, root: Path) -> bool:
+    try:
+        return _OURS in (root / f"proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def who_holds(minors: Iterable[int], root: Path = Path("/")) -> tuple[str, str]:
     """Return in words who has them open, as far as can be seen, and what to type."""
     units = {process: unit_of(process.pid, root / "proc") for process in holders_of(minors, root)}
-    named = sorted(set(filter(None, units.values())) - _LETS_GO)
+    named = set(filter(None, units.values()))
     who = ", ".join(in_words(process) + (f" of {unit}" if unit else "") for process, unit in units.items())
-    if named:
-        return who, f"systemctl stop {' '.join(named)}; or have cmgr do that: nvml.stop_units = {json.dumps(named)}"
+    if stopped := sorted(named - _NEEDED):
+        return who, f"systemctl stop {' '.join(stopped)}; or have cmgr do that: nvml.stop_units = {json.dumps(stopped)}"
+    if who and named:
+        return who, f"leave {' and '.join(sorted(named))} running, others need it; {_MORE}"
     if who:
         return who, "stop it; the reset is tried again"
     if shows_a_console(root):
         return "the kernel's module nvidia_drm", "modprobe -r nvidia_drm"
-    return "somebody whom cmgr cannot see", "look for more with fuser -v /dev/nvidia*"
+    perhaps = ", ".join(f"{in_words(process)}, which has {files} open" for process, files in perhaps_holders(root))
+    return (f"perhaps {perhaps}" if perhaps else "somebody whom cmgr cannot see"), _MORE
 
 
 def monitors(minors: Iterable[int], root: Path = Path("/")) -> Iterator[tuple[Process, str]]:
     """Yield the processes that keep GPUs open outside of containers, each with its unit."""
     for process in holders_of(minors, root):
         unit = unit_of(process.pid, root / "proc")
-        if unit and not process.container and process.pid != os.getpid() and unit not in _LETS_GO:
+        if unit and not process.container and unit not in _NEEDED and not _is_ours(process.pid, root):
             yield process, unit
 
 
 def shows_a_console(root: Path = Path("/")) -> bool:
     """Return whether the kernel itself keeps GPUs open for a display."""
     try:
-        return (root / _MODESET).read_text().strip() == "Y"
+        shows = (root / _MODESET).read_text().strip() == "Y"
     except OSError:
         return False
+    return shows and release(root) < _RESET_AWARE
+
+
+def release(root: Path = Path("/")) -> int:
+    """Return the release of the driver's module that is loaded, such as 580; 0 where nobody can say."""
+    try:
+        digits = (root / _VERSION).read_text().partition(".")[0]
+    except OSError:
+        return 0
+    return int(digits) if digits.isdecimal() else 0
