@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from cmgr.drivers import libraries
@@ -19,6 +20,7 @@ from cmgr.drivers.nvml.library.calls import Library
 from cmgr.drivers.nvml.library.load import WANTED
 from cmgr.drivers.nvml.library.session import Session
 from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
+from cmgr.drivers.nvml.resetting.holders import users_of
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.drivers.nvml.resetting.reset import LET_GO, Aside, Resetter
 from cmgr.drivers.nvml.resetting.units import Units
@@ -28,7 +30,7 @@ from cmgr.drivers.resets import Resets, Sleep, of_one_ring
 from cmgr.errors import DriverError, sentence
 from cmgr.frozen import dataclass
 from cmgr.host.host import Host
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported, Share, listed
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, Share, listed
 from cmgr.model.values.faults import Severity
 from cmgr.ports import Doubt, DriverFact
 from cmgr.vendor import OpenUnits
@@ -45,13 +47,14 @@ SAME = 5.0
 class Place:
     """The machine around the GPUs. `state`: the directory where promises are kept. `units` reaches systemd.
 
-    `host`: where tools run. `managed` says whether the Fabric Manager runs.
+    `host`: where tools run. `managed` says whether the Fabric Manager runs. `root`: where the machine's files are.
     """
 
     state: Path
     units: OpenUnits | None
     host: Host
     managed: Callable[[], bool] = fabric_is_managed
+    root: Path = Path("/")
 
 
 class NvmlDriver:
@@ -85,7 +88,8 @@ class NvmlDriver:
         self._watch = Watch(ears, pace, self._resets.asleep)
         self._promises = Promises(place.state)
         self._units = Units(settings.stop_units, place.units, self._promises)
-        self._resetter = Resetter(ears, settings, Aside(self._promises, self._units, place.host, self._watch.say))
+        aside = Aside(self._promises, self._units, place.host, self._watch.say)
+        self._resetter, self._root = Resetter(ears, settings, aside, place.root), place.root
         self._late: frozenset[ChipId] = frozenset()
         self._find_late()
 
@@ -156,12 +160,20 @@ class NvmlDriver:
         codes = (*reading.conditions, *self._xids.codes(chip, reading.action))
         faults = tuple(Reported(code, Severity.major) for code in codes)
         shares = None if reading.parts is None else known.shares(reading.parts)
-        return ChipReport(chip, True, faults, tuple(map(process_of, reading.holders)), shares=shares)
+        return ChipReport(chip, True, faults, self._users(known, reading), shares=shares)
+
+    def _users(self, known: Known, reading: nvml_read.Reading) -> tuple[Process, ...]:
+        if reading.holders is None:
+            return users_of(known.minor, self._root)
+        return tuple(map(process_of, reading.holders))
 
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> nvml_read.Reading:
+        ill = not after_reset and bool(self._xids.codes(known.wired.chip, None))
+
         def ask() -> nvml_read.Reading:
             with self._session.inside():
-                return nvml_read.read(self._library, lambda: self._session.handle(known.bus), after_reset=after_reset)
+                handle = partial(self._session.handle, known.bus)
+                return nvml_read.read(self._library, handle, after_reset=after_reset, ill=ill)
 
         return self._caller.call(known.bus, seconds, ask)
 

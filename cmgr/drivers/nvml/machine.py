@@ -163,16 +163,15 @@ class Machine:
             bus = self._library.bus(handle)
             chip = self.at(bus)
             if chip is not None:
-                return replace(self._known[chip], here=True, parts=self._parts(handle))
+                return replace(self._known[chip], here=True, parts=self._parts(handle, self._known[chip].parts))
             return self._described(index, bus, handle)
 
-    def _parts(self, handle: Handle) -> tuple[Part, ...]:
+    def _parts(self, handle: Handle, before: tuple[Part, ...] = ()) -> tuple[Part, ...]:
+        """Return its parts; where it does not say, those of `before`: a GPU that wants a reset does not."""
         try:
             return self._library.parts(handle)
         except Refused as refused:
-            if not refused.unsupported:
-                raise
-            return ()
+            return () if refused.unsupported else before
 
     def _described(self, index: int, bus: str, handle: Handle) -> Known:
         library = self._library

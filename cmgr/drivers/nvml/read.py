@@ -18,57 +18,83 @@ _NOT_YET = frozenset({abi.GPU_IS_LOST, abi.RESET_REQUIRED, abi.NOT_READY, abi.NO
 class Reading:
     """The answer. With `booted` false there is nothing else in it.
 
-    `action`: what the driver asks for; None where it does not say. `parts`: those of MIG; None where it was not asked.
+    `action`: what the driver asks for; None where it does not say. `holders`: None where what is wrong with the GPU
+    keeps it from saying. `parts`: those of MIG; None where it was not asked.
     """
 
     booted: bool = True
     conditions: tuple[str, ...] = ()
     action: int | None = None
-    holders: tuple[Holder, ...] = ()
+    holders: tuple[Holder, ...] | None = None
     parts: tuple[Part, ...] | None = None
 
 
-def read(library: Library, opened: Callable[[], Handle], *, after_reset: bool) -> Reading:
+def read(library: Library, opened: Callable[[], Handle], *, after_reset: bool, ill: bool = False) -> Reading:
     """Return what the GPU says. Raises `Refused` when it does not say the most important things.
 
     `opened` returns its handle. `after_reset`: one that does not answer may be coming up, and is not lost.
+    `ill`: as `conditions` has it.
     """
     try:
-        found = conditions(library, opened)
+        found = conditions(library, opened, ill=ill)
         if after_reset and (codes.LOST in found.conditions or codes.RESET_REQUIRED in found.conditions):
             return Reading(booted=False)
         if codes.LOST in found.conditions:
             return found
-        handle = opened()
-        if after_reset and _joins_fabric(library, handle):
+        if after_reset and _joins_fabric(library, opened()):
             return Reading(booted=False)
-        return Reading(True, found.conditions, found.action, library.holders(handle), _parts(library, handle))
+        return _with_users(library, opened, found, ill=ill)
     except Refused as refused:
         if after_reset and refused.code in _NOT_YET:
             return Reading(booted=False)
         raise
 
 
-def _parts(library: Library, handle: Handle) -> tuple[Part, ...] | None:
+def _with_users(library: Library, opened: Callable[[], Handle], found: Reading, *, ill: bool) -> Reading:
+    said, holders, parts = list(found.conditions), None, None
+    try:
+        holders = library.holders(opened())
+        parts = _parts(library, opened())
+    except Refused as refused:
+        _take(refused, said, ill=ill)
+    return Reading(True, tuple(said), found.action, holders, parts)
+
+
+def _take(refused: Refused, said: list[str], *, ill: bool) -> None:
+    """Add the condition that the answer itself is. Raises it where it is none, and none explains it."""
+    condition = codes.ANSWERS.get(refused.code)
+    if condition is None and not said and not ill:
+        raise refused
+    if condition is not None and condition not in said:
+        said.append(condition)
+
+
+def _parts(library: Library, handle: Handle) -> tuple[Part, ...]:
     try:
         return library.parts(handle)
     except Refused as refused:
-        return () if refused.unsupported else None
+        if refused.unsupported:
+            return ()
+        raise
 
 
-def conditions(library: Library, opened: Callable[[], Handle]) -> Reading:
-    """Return what is wrong with the GPU, and the action that the driver asks for; who uses it is not asked."""
+def conditions(library: Library, opened: Callable[[], Handle], *, ill: bool = False) -> Reading:
+    """Return what is wrong with the GPU, and the action that the driver asks for; who uses it is not asked.
+
+    Where it refuses to say more that is no silence, but what is wrong with it, or comes of that. `ill`: as is known
+    already, by an Xid. Raises `Refused` otherwise.
+    """
+    said: list[str] = []
+    action: float | None = None
     try:
         handle = opened()
         fields = library.fields(handle, _FIELDS)
         action = fields.get(abi.ACTION_FIELD)
-        found = (*_told_by_fields(fields.get), *_told_by_calls(library, handle))
+        said.extend(_told_by_fields(fields.get))
+        said.extend(_told_by_calls(library, handle))
     except Refused as refused:
-        said = codes.ANSWERS.get(refused.code)
-        if said is None:
-            raise
-        return Reading(True, (said,))
-    return Reading(True, found, None if action is None else int(action))
+        _take(refused, said, ill=ill)
+    return Reading(True, tuple(said), None if action is None else int(action))
 
 
 def _told_by_fields(value: Callable[[int, float], float]) -> Iterator[str]:

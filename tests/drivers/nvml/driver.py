@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import timedelta
+from pathlib import Path
 
 from cmgr.drivers.nvml.driver import NvmlDriver, Place
 from cmgr.drivers.nvml.settings import Nvml
@@ -22,6 +23,7 @@ def open_nvml(
     managed: bool = False,
     systemd: SimRuntime | None = None,
     host: Host = CHILDREN,
+    root: Path = Path("/"),
     **changes: object,
 ) -> NvmlDriver:
     """Open it; only a call that hangs is waited for for long, and it looks for new GPUs only when told to.
@@ -36,4 +38,4 @@ def open_nvml(
         assert systemd is not None
         return systemd
 
-    return NvmlDriver(settings, sweep, relist, Place(machine.library.parent, units, host, lambda: managed))
+    return NvmlDriver(settings, sweep, relist, Place(machine.library.parent, units, host, lambda: managed, root))

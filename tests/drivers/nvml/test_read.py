@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from cmgr.drivers.nvml.driver import NvmlDriver
 from cmgr.drivers.nvml.library import abi
-from cmgr.model.values.chips import ChipId, ChipReport
+from cmgr.model.values.chips import ChipId, ChipReport, Process
+from cmgr.model.values.faults import Assertion
+from tests.drivers.contract import Told
+from tests.drivers.nvml.host import process
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import Purpose, Standin
@@ -74,14 +78,61 @@ def test_a_gpu_is_in_its_fabric_when_that_is_complete_and_not_unhealthy(
     assert codes(read(driver)) == (["E0040001"] if ill else [])
 
 
-@pytest.mark.parametrize(
-    ("answer", "code"),
-    [(15, "E0020001"), (16, "E0020002"), (8, "E0050001"), (11, "E0050002"), (14, "E0050003")],
-)
-def test_the_answer_itself_can_be_the_condition(machine: Standin, opened: Open, answer: int, code: str) -> None:
+ANSWERS = {15: "E0020001", 16: "E0020002", 8: "E0050001", 11: "E0050002", 14: "E0050003"}
+
+
+@pytest.mark.parametrize("asked", [Purpose.HANDLE, Purpose.FIELD, Purpose.HEALTH, Purpose.MIG, Purpose.PROCESS])
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_the_answer_itself_can_be_the_condition_whatever_was_asked(
+    machine: Standin, opened: Open, answer: int, asked: Purpose
+) -> None:
     driver = opened(machine)
-    machine.answer(0, Purpose.FIELD, answer)
-    assert codes(read(driver)) == [code]
+    machine.answer(0, asked, answer)
+    assert codes(read(driver)) == [ANSWERS[answer]]
+    assert codes(read(driver, 1)) == []
+
+
+@pytest.mark.parametrize("asked", [Purpose.HEALTH, Purpose.MIG, Purpose.PROCESS])
+def test_an_unknown_error_is_no_silence_where_something_is_wrong_already(
+    machine: Standin, opened: Open, asked: Purpose
+) -> None:
+    driver = opened(machine)
+    machine.answer(0, asked, 999)
+    assert "NVML says 999" in read(driver).error
+    machine.field(0, abi.ACTION_FIELD, 1)
+    assert codes(read(driver)) == ["E0010001"]
+
+
+def test_nor_is_it_where_an_xid_says_that_something_is(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_h100(1), 535)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.xid(0, 119)
+    told.has(ChipId(0), Assertion.OCCURRED, "Xid 119")
+    machine.silence(0)
+    assert codes(read(driver)) == ["Xid 119"]
+
+
+def test_users_of_a_gpu_whose_own_processor_is_dead_are_told_by_the_list_that_the_cpu_keeps(
+    machine: Standin, opened: Open
+) -> None:
+    driver = opened(machine)
+    assert codes(read(driver)) == []
+    machine.crash_gsp(0)
+    machine.process(0, 40_001)
+    assert codes(read(driver)) == ["E0010001", "E0020002"]
+    assert [process.pid for process in read(driver).processes] == [40_001]
+
+
+def test_users_of_a_gpu_that_does_not_say_who_uses_it_are_told_by_its_file(
+    machine: Standin, opened: Open, tmp_path: Path
+) -> None:
+    process(tmp_path, 7, "python", f"0::/docker/{64 * 'a'}")
+    process(tmp_path, 8, "nv-hostengine", "0::/system.slice/nvidia-dcgm.service")
+    process(tmp_path, 9, "python", f"0::/docker/{64 * 'b'}", "/dev/nvidia1")
+    driver = opened(machine, root=tmp_path)
+    machine.answer(0, Purpose.PROCESS, abi.RESET_REQUIRED)
+    assert read(driver).processes == (Process(7, "python", 0, 64 * "a"),)
 
 
 def test_a_gpu_that_is_lost_is_a_fault_and_no_silence(machine: Standin, opened: Open) -> None:

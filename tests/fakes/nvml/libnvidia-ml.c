@@ -38,11 +38,17 @@
 #define TOO_SMALL 7
 #define TIMEOUT 10
 #define LOST 15
+#define WANTS_RESET 16
 #define IN_USE 19
 #define BAD_VERSION 25
 #define NOT_READY 27
 
-enum purpose { INIT, LIST, HANDLE, INFO, FIELD, HEALTH, PROCESS, REGISTER, WAIT, GAUGE, PURPOSES };
+enum purpose { INIT, LIST, HANDLE, INFO, FIELD, HEALTH, PROCESS, REGISTER, WAIT, GAUGE, MIG, PURPOSES };
+
+/* A GPU whose GSP is dead answers with WANTS_RESET whatever the GSP would have to be asked for (NVIDIA's open modules,
+ * kernel_gsp.c, _kgspRpcSanityCheck): its MIG mode (subdevice_ctrl_gpu_kernel.c, GPU_SMC_MODE), and a handle opened anew
+ * (rmapi/alloc_free.c). The CPU keeps the recovery action (gpu.c, gpuGetRecoveryAction) and the list of processes
+ * (gpu_rmapi.c, gpuGetProcWithObject). That NVML asks the GSP for health and gauges each time is a guess. */
 
 struct field {
     uint32_t id;
@@ -60,7 +66,7 @@ struct client {
 };
 
 struct gpu {
-    int32_t listed, lost, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual;
+    int32_t listed, lost, gsp_dead, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual;
     uint32_t minor, architecture, domain, bus, slot;
     char uuid[80], name[64], serial[30];
     int32_t fields, processes;
@@ -208,6 +214,13 @@ static void detach_all(void) {
                 W->gpu[i].client[c] = (struct client){0, 0};
 }
 
+static int has_open(const struct gpu *g) {
+    for (int c = 0; c < CLIENTS; c++)
+        if (g->client[c].pid == getpid())
+            return 1;
+    return 0;
+}
+
 static int is_open(struct gpu *g) {
     for (int c = 0; c < CLIENTS; c++)
         if (g->client[c].pid && alive(g->client[c].pid))
@@ -243,6 +256,8 @@ static int enter(device handle, enum purpose purpose, struct gpu **found) {
         return said;
     if ((*found)->lost)
         return LOST;
+    if ((*found)->gsp_dead && (purpose == MIG || purpose == HEALTH || purpose == GAUGE))
+        return WANTS_RESET;
     return (*found)->booting ? NOT_READY : OK;
 }
 
@@ -305,6 +320,8 @@ static int opened(int gpu, device *handle) {
         return said;
     if (g->lost)
         return LOST;
+    if (g->gsp_dead && !has_open(g))
+        return WANTS_RESET;
     if (g->booting)
         return NOT_READY;
     attach(g);
@@ -430,7 +447,7 @@ int nvmlDeviceGetPciInfo_v3(device handle, struct pci_info *info) {
 
 int nvmlDeviceGetMigMode(device handle, uint32_t *current, uint32_t *pending) {
     struct gpu *g = NULL;
-    int said = enter(handle, INFO, &g);
+    int said = enter(handle, MIG, &g);
     if (!said && g->architecture < 7)
         said = UNSUPPORTED;
     if (!said)
@@ -440,14 +457,14 @@ int nvmlDeviceGetMigMode(device handle, uint32_t *current, uint32_t *pending) {
 
 int nvmlDeviceGetMaxMigDeviceCount(device handle, uint32_t *count) {
     struct gpu *g = NULL;
-    int said = enter(handle, INFO, &g);
+    int said = enter(handle, MIG, &g);
     *count = 7;
     return leave(said);
 }
 
 int nvmlDeviceGetMigDeviceHandleByIndex(device handle, unsigned int index, device *part) {
     struct gpu *g = NULL;
-    int said = enter(handle, INFO, &g);
+    int said = enter(handle, MIG, &g);
     if (!said && (!g->mig || (int)index >= g->instances))
         said = NOT_FOUND;
     if (!said)
@@ -455,12 +472,12 @@ int nvmlDeviceGetMigDeviceHandleByIndex(device handle, unsigned int index, devic
     return leave(said);
 }
 
-NUMBER(nvmlDeviceGetGpuInstanceId, INFO, uint32_t, (uint32_t)instance_of(handle))
-NUMBER(nvmlDeviceGetComputeInstanceId, INFO, uint32_t, (uint32_t)instance_of(handle))
+NUMBER(nvmlDeviceGetGpuInstanceId, MIG, uint32_t, (uint32_t)instance_of(handle))
+NUMBER(nvmlDeviceGetComputeInstanceId, MIG, uint32_t, (uint32_t)instance_of(handle))
 
 int nvmlDeviceGetAttributes_v2(device handle, struct attributes *attributes) {
     struct gpu *g = NULL;
-    int said = enter(handle, INFO, &g);
+    int said = enter(handle, MIG, &g);
     if (!said && instance_of(handle) < 0)
         said = INVALID;
     if (!said)
@@ -517,6 +534,8 @@ int nvmlDeviceGetFieldValues(device handle, int count, struct field_value *value
         v->value.u64 = field_of(g, v->field, v->scope, &v->result);
         if (!has_field(g, v->field))
             v->result = UNSUPPORTED;
+        else if (g->gsp_dead && v->field != 230)
+            v->result = WANTS_RESET;
         v->type = v->value.u64 >> 32 ? 3 : 1;
     }
     return leave(said);
@@ -798,7 +817,7 @@ static int *number(int gpu, const char *name) {
         const char *name;
         void *at;
     } all[] = {
-        {"lost", &g->lost}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
+        {"lost", &g->lost}, {"gsp_dead", &g->gsp_dead}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
         {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},
@@ -925,6 +944,7 @@ int standin_reset(uint64_t gpus) {
         g->booting = W->boot_by_hand;
         if (W->cures_nothing)
             continue;
+        g->gsp_dead = 0;
         g->repair[0] = g->repair[1] = 0;
         for (int f = 0; f < g->fields; f++)
             if (g->field[f].id == 230 || g->field[f].id == 144 || g->field[f].id == 31 || g->field[f].id == 4)

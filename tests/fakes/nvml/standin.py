@@ -26,6 +26,7 @@ class Purpose(IntEnum):
     REGISTER = 7
     WAIT = 8
     GAUGE = 9
+    MIG = 10
 
 
 SILENT = (Purpose.HANDLE, Purpose.FIELD, Purpose.PROCESS)
@@ -153,6 +154,11 @@ class Standin:
     def silence(self, gpu: int) -> None:
         for purpose in SILENT:
             self.answer(gpu, purpose, 999)
+
+    def crash_gsp(self, gpu: int) -> None:
+        """Let the GPU's own processor be dead: it wants a reset, and answers only what the CPU keeps."""
+        self.set("gsp_dead", 1, gpu)
+        self.act(gpu, 1)
 
     def hang(self, gpu: int, purpose: Purpose, *, hangs: bool = True) -> None:
         """Let calls for that purpose not come back until they may."""

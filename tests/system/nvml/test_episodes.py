@@ -113,3 +113,19 @@ def test_a_service_that_was_killed_during_a_reset_ends_what_it_began(furnish: Fu
     service.start()
     recovered(service)
     checks.each_was_stopped_once(containers, ["c2"])
+
+
+@pytest.mark.parametrize("release", [535, 580])
+def test_a_gpu_whose_own_processor_died_is_reset_though_it_does_not_say_its_mig_mode(
+    furnish: Furnish, containers: Containers, release: int
+) -> None:
+    appliance = furnish(hosts.host_h100(2), release=release)
+    service, machine = appliance.service, appliance.machine
+    containers.run(*FOUR[:2])
+    machine.process(0, containers.pid("c0"))
+    service.start()
+    machine.crash_gsp(0)
+    machine.log("NVRM: Xid (PCI:0000:3b:00): 119, pid=1, name=python, Timeout after 6s of waiting for RPC response")
+    recovered(service)
+    assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
+    checks.each_was_stopped_once(containers, ["c0"])

@@ -246,7 +246,10 @@ class Library:
     def holders(self, handle: Handle) -> tuple[Holder, ...]:
         """Return the processes with a context on the GPU: of compute, of graphics, and clients of MPS."""
         found: dict[int, Holder] = {}
-        opened = self._opened_parts(handle)
+        try:
+            opened = self._opened_parts(handle)
+        except Refused:
+            opened = ()  # The CPU keeps the list, and the GPU's own processor, which may be dead, its parts.
         names = {part.instances: part.uuid for _, part in opened}
         # The GPU tells of all its parts to a privileged caller only.
         for asked in (handle, *(part for part, _ in opened)):

@@ -105,6 +105,15 @@ def monitors(minors: Iterable[int], root: Path = Path("/")) -> Iterator[tuple[Pr
             yield process, unit
 
 
+def users_of(minor: int, root: Path = Path("/")) -> tuple[Process, ...]:
+    """Return the processes that use a GPU which does not say who does: those with its file open that are no unit's.
+
+    Units are monitors, and nvidia-smi refuses a reset where one is more than that.
+    """
+    found = (process for process in holders_of((minor,), root) if not _is_ours(process.pid, root))
+    return tuple(process for process in found if process.container or not unit_of(process.pid, root / "proc"))
+
+
 def shows_a_console(root: Path = Path("/")) -> bool:
     """Return whether the kernel itself keeps GPUs open for a display."""
     try:

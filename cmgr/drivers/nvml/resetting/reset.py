@@ -3,22 +3,23 @@
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.hearing.watch import Ears
 from cmgr.drivers.nvml.machine import Known
-from cmgr.drivers.nvml.resetting.holders import who_holds
+from cmgr.drivers.nvml.resetting.holders import users_of, who_holds
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.drivers.nvml.resetting.tool import DONE, Ended, Tool
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
-from cmgr.drivers.processes import in_words, process_of
+from cmgr.drivers.processes import Holder, in_words, process_of
 from cmgr.errors import CmgrError, DriverError, ResetRefused
 from cmgr.frozen import dataclass
 from cmgr.host.host import Host
-from cmgr.model.values.chips import ChipId, RingId, listed
+from cmgr.model.values.chips import ChipId, Process, RingId, listed
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import Remarked
 
@@ -53,40 +54,46 @@ class Resetter:
 
     def last_look(self, ring: Mapping[ChipId, Known], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         """Raise `ResetRefused` when a GPU is used, or none of `faulty` has one of `codes`; `DriverError` with MIG."""
+        found: set[str | None] = set()
         for chip, known in ring.items():
-            objection = self._used(chip, known)
-            if objection:
-                raise ResetRefused(f"cannot reset {listed(ring)}: {objection}")
-        divided = [chip for chip, known in ring.items() if self._ask(known, self._ears.library.is_divided)]
+            reading = self._reading(chip, ring)
+            # Where the GPU does not say it, what is wrong with it is the reason for the reset, and no objection.
+            users = users_of(known.minor, self._root) if reading.holders is None else self._named(reading.holders)
+            if users:
+                raise ResetRefused(f"cannot reset {listed(ring)}: {in_words(users[0])} is on chip {chip}")
+            if chip in faulty:
+                found.update(map(normal_code, (*reading.conditions, *self._ears.xids.codes(chip, reading.action))))
+        divided = [chip for chip, known in ring.items() if self._is_divided(known)]
         if divided and self._divider is None:
             why = f"{listed(divided)} is divided by MIG, and a reset would destroy the parts"
             hint = "set nvml.mig_tool to a program that makes them again, or reset it and make them by hand"
             raise DriverError(f"cannot reset {listed(ring)}: {why}", hint=hint)
-        wanted = {normal_code(code) for code in codes}
-        if codes and not any(wanted & self._codes(chip, ring) for chip in faulty if chip in ring):
+        if codes and not found.intersection(map(normal_code, codes)):
             reported = ", ".join(sorted(codes))
             raise ResetRefused(f"cannot reset {listed(ring)}: {listed(faulty)} reports none of {reported} any more")
 
-    def _used(self, chip: ChipId, known: Known) -> str:
-        try:
-            holders = self._ask(known, self._ears.library.holders)
-        except DriverError as error:
-            return f"chip {chip} does not answer the question who uses it: {error.message}"
-        return "" if not holders else f"{in_words(process_of(holders[0], self._root / 'proc'))} is on chip {chip}"
-
-    def _codes(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> set[str | None]:
-        ears, bus = self._ears, ring[chip].bus
+    def _reading(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> nvml_read.Reading:
+        ears, bus, ill = self._ears, ring[chip].bus, bool(self._ears.xids.codes(chip, None))
 
         def ask() -> nvml_read.Reading:
             with ears.session.inside():
-                return nvml_read.conditions(ears.library, lambda: ears.session.handle(bus))
+                handle = partial(ears.session.handle, bus)
+                return nvml_read.read(ears.library, handle, after_reset=False, ill=ill)
 
         try:
-            found = ears.caller.call(bus, self._call_seconds, ask)
+            return ears.caller.call(bus, self._call_seconds, ask)
         except DriverError as error:
-            why = f"chip {chip} does not answer the question what is wrong with it: {error.message}"
+            why = f"chip {chip} does not answer the questions who uses it and what is wrong with it: {error.message}"
             raise ResetRefused(f"cannot reset {listed(ring)}: {why}") from error
-        return {normal_code(code) for code in (*found.conditions, *ears.xids.codes(chip, found.action))}
+
+    def _named(self, holders: Sequence[Holder]) -> tuple[Process, ...]:
+        return tuple(process_of(holder, self._root / "proc") for holder in holders)
+
+    def _is_divided(self, known: Known) -> bool:
+        try:
+            return self._ask(known, self._ears.library.is_divided)
+        except DriverError:
+            return bool(known.parts)  # Its last good answer.
 
     def _ask(self, known: Known, question: Callable[..., T]) -> T:
         ears = self._ears

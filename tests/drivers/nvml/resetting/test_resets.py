@@ -18,7 +18,7 @@ from tests.drivers.contract import Told
 from tests.drivers.nvml.host import modeset, process
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
-from tests.fakes.nvml.standin import FakeReset, Purpose, Standin
+from tests.fakes.nvml.standin import SILENT, FakeReset, Purpose, Standin
 from tests.support.waiting import PATIENCE, eventually
 
 Open = Callable[..., NvmlDriver]
@@ -72,6 +72,55 @@ def test_a_reset_is_noted_in_the_kernels_log_so_that_the_next_life_knows(machine
     assert machine.logged() == ""
     assert codes(driver, 0) == []
     assert "cmgr: 0000:3b:00.0 was reset" in machine.logged()
+
+
+@pytest.mark.parametrize("asked", [Purpose.HANDLE, Purpose.FIELD, Purpose.HEALTH, Purpose.MIG, Purpose.PROCESS])
+@pytest.mark.parametrize("answer", [16, 14])
+def test_what_is_wrong_with_a_gpu_is_the_reason_for_its_reset_and_no_objection(
+    machine: Standin, opened: Open, asked: Purpose, answer: int
+) -> None:
+    driver = opened(machine)
+    machine.answer(0, asked, answer)
+    (code,) = codes(driver, 0)
+    driver.reset([FIRST], [FIRST], frozenset({code}))
+    assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
+
+
+def test_so_is_an_unknown_error_after_an_xid_and_that_of_a_mate_which_is_well_is_not(
+    nvidia: Make, opened: Open
+) -> None:
+    machine = nvidia(hosts.host_v100(2), 535)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.xid(0, 119)
+    told.has(FIRST, Assertion.OCCURRED, "Xid 119")
+    machine.silence(1)
+    with pytest.raises(ResetRefused, match="chip 1 does not answer the questions who uses it"):
+        driver.reset([FIRST, SECOND], [FIRST], frozenset({"Xid 119"}))
+    for purpose in SILENT:
+        machine.answer(1, purpose, 0)
+    machine.silence(0)
+    driver.reset([FIRST, SECOND], [FIRST], frozenset({"Xid 119"}))
+    assert machine.resets == (FakeReset(frozenset({0, 1}), abi.OK),)
+
+
+def test_whoever_has_the_file_of_a_gpu_open_that_does_not_say_who_uses_it_keeps_it_from_a_reset(
+    machine: Standin, opened: Open, tmp_path: Path
+) -> None:
+    process(tmp_path, 7, "python", f"0::/docker/{64 * 'a'}")
+    driver = opened(machine, root=tmp_path)
+    machine.answer(0, Purpose.PROCESS, abi.RESET_REQUIRED)
+    with pytest.raises(ResetRefused, match=r"process 7 \(python, container aaaaaaaaaaaa\) is on chip 0"):
+        driver.reset([FIRST], [FIRST], frozenset({"E0020002"}))
+    assert machine.resets == ()
+
+
+def test_a_gpu_that_does_not_say_whether_it_is_divided_is_so_by_its_last_answer(machine: Standin, opened: Open) -> None:
+    machine.divide(0, 2)
+    driver = opened(machine)
+    machine.answer(0, Purpose.MIG, abi.RESET_REQUIRED)
+    with pytest.raises(DriverError, match="divided by MIG"):
+        driver.reset([FIRST], [FIRST], frozenset({"E0020002"}))
 
 
 def test_a_ring_is_reset_in_one_command(nvidia: Make, opened: Open) -> None:
