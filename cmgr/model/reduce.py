@@ -1,8 +1,17 @@
 """The one function that decides: `reduce(node, event) -> (node, commands)`.
 
-It takes the fact into the books, then lets every ring and every hold go as far as the books now allow. The second half
-does not care which fact it was: that is why lost, doubled and reordered events end in the same state after a resync,
-and why faults that come together can be decided on together.
+News may be lost, come twice, or in another order; the end is the same state, for these reasons:
+
+- A fact is taken into the books, and no more (`_take_in`). The consequences are read off the books (`_settle`),
+  whatever the fact was, and looking again where nothing is new changes nothing. So a second time adds nothing, and
+  faults that come together can be decided on together.
+- News counts as of the time when it was true, or for the life of a container that it names. Where the books are newer
+  they are kept. So the order does not matter.
+- What an event tells, a list or a read-out tells too: whole, and as of the moment when it was asked for (`not_older`).
+  Sweeps over the chips and resyncs ask for them. So a lost event costs time, and no more.
+- Each command has one answer. A new life asks again for what was under way; a reset, which is not safe to repeat, it
+  does not: the ring looks what became of it (`AFTER_RESTART`).
+- Steps lead forward only, along the edges of rings, until none can go on.
 """
 
 from collections.abc import Iterator, Sequence
