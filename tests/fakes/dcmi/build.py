@@ -13,7 +13,10 @@ __all__ = ["CannotBuild", "Workshop", "trusted_folder"]
 
 SOURCE = Path(__file__).with_name("libdcmi.c")
 
-FAMILIES = {"one": ("-DONE",), "two": ("-DTWO",), "both": ("-DONE", "-DTWO"), "none": (), "hal": ("-DHAL",)}
+FAMILIES = {
+    **{"one": ("-DONE",), "two": ("-DTWO",), "both": ("-DONE", "-DTWO"), "none": (), "hal": ("-DHAL",)},
+    **{"one, older names": ("-DONE", "-DOLD"), "one, newer names": ("-DONE", "-DNEW")},
+}
 
 
 class Workshop(workshop.Workshop):

@@ -990,8 +990,14 @@ int dcmi_get_device_resource_info(int k, int d, struct proc_mem_info *l, int *n)
 int dcmi_set_device_reset(int k, int d, int channel) { return reset(at(k, d), channel); }
 int dcmi_get_device_boot_status(int k, int d, int *v) { return boot_status(at(k, d), v); }
 int dcmi_get_device_outband_channel_state(int k, int d, int *v) { return channel_state(at(k, d), v); }
+#ifndef OLD /* The newer names: dcmi_hot_reset_intf.c:41-54 has the older ones as aliases, on the way out by the manuals. */
+int dcmi_set_device_pre_reset(int k, int d) { return step(at(k, d), PRE_RESET); }
+int dcmi_set_device_rescan(int k, int d) { return step(at(k, d), RESCAN); }
+#endif
+#ifndef NEW
 int dcmi_pre_reset_soc(int k, int d) { return step(at(k, d), PRE_RESET); }
 int dcmi_rescan_soc(int k, int d) { return step(at(k, d), RESCAN); }
+#endif
 int dcmi_get_device_voltage(int k, int d, unsigned *v) { return voltage(at(k, d), v); }
 int dcmi_get_device_frequency(int k, int d, int t, unsigned *v) { return frequency(at(k, d), t, v); }
 int dcmi_get_device_network_health(int k, int d, int *v) { return network(at(k, d), v); }

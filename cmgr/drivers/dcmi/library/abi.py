@@ -313,13 +313,15 @@ Types = tuple[Any, ...]  # A type that ctypes takes in `argtypes`.
 class Function(NamedTuple):
     """A function of both families; a family that lacks it has no symbol. `rest`: the arguments after the address.
 
-    The address of a chip is (card, device) in the first family and (logical id) in the second.
+    The address of a chip is (card, device) in the first family and (logical id) in the second. `older`: the name that
+    `one` has in libraries that do not know it by its own.
     """
 
     what: str
     one: str
     two: str
     rest: Types
+    older: str = ""
 
 
 _INT, _UINT = POINTER(c_int), POINTER(c_uint32)
@@ -364,8 +366,12 @@ ABOUT_CHIP: Mapping[str, Function] = {
         "dcmiv2_get_device_outband_channel_state",
         (_INT,),
     ),
-    "pre-reset": Function("prepare the reset", "dcmi_pre_reset_soc", "dcmiv2_pre_reset_device", ()),
-    "rescan": Function("rescan the chip", "dcmi_rescan_soc", "dcmiv2_rescan_device", ()),
+    "pre-reset": Function(
+        "prepare the reset", "dcmi_set_device_pre_reset", "dcmiv2_pre_reset_device", (), older="dcmi_pre_reset_soc"
+    ),
+    "rescan": Function(
+        "rescan the chip", "dcmi_set_device_rescan", "dcmiv2_rescan_device", (), older="dcmi_rescan_soc"
+    ),
     "bus": Function(
         "read the bus id", "dcmi_get_device_pcie_info_v2", "dcmiv2_get_device_pcie_info", (POINTER(PcieInfo),)
     ),

@@ -82,7 +82,8 @@ class Library:
         known = abi.ABOUT_CHIP[name]
         one = self.family == 1
         address = (c_int, c_int) if one else (c_int,)
-        function = self._function(known.one if one else known.two, (*address, *known.rest))
+        names, types = (known.one, known.older) if one else (known.two,), (*address, *known.rest)
+        function = next(filter(None, (self._function(name, types) for name in names)), None)
         if function is None:
             raise Refused(known.what, 0)
         where = (place.card, place.device) if one else (place.logical,)

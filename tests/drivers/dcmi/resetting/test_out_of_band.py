@@ -47,6 +47,17 @@ def test_a_reset_that_failed_after_the_pre_reset_is_followed_by_a_rescan(machine
     assert (machine.get("rescans"), noted(machine), machine.resets[-1].answer) == (2, [], 0)
 
 
+@pytest.mark.parametrize("names", ["older", "newer"])
+def test_the_steps_are_known_by_their_newer_names_and_by_their_older_ones(
+    ascend: Make, opened: Open, names: str
+) -> None:
+    machine = ascend(hosts.host_a3(2), f"one, {names} names")
+    machine.set("channel", 1)
+    machine.set("fail_resets", 1)
+    reset(opened(machine, out_of_band=True))
+    assert (machine.get("rescans"), [reset.channel for reset in machine.resets]) == (1, [1, 0])
+
+
 def test_a_pre_reset_that_did_not_work_needs_no_rescan(machine: Standin, opened: Open) -> None:
     machine.answer(0, Purpose.PRE_RESET, -8011)
     with pytest.raises(DriverError, match="out of band either"):
