@@ -34,6 +34,9 @@ TELLER = "fault_event_sub"
 
 MOST_STRANGERS = 64
 
+SELDOM = 600.0
+"""The longest time, in seconds, between two questions to a chip that is away."""
+
 _ASSERTIONS = {abi.CLEARED: Assertion.CLEARED, abi.OCCURRED: Assertion.OCCURRED, abi.ONCE: Assertion.ONCE}
 
 
@@ -73,6 +76,7 @@ class Watch:
         self._sweep_at = self._read_at = 0.0
         self._looks = Looks(pace.relist)
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
+        self._away: dict[ChipId, tuple[float, float]] = {}
         self._strangers: set[int] = set()
         self._unread = False
         self._reading = threading.Lock()
@@ -215,11 +219,26 @@ class Watch:
             if self._closed:
                 return
             if chip.id in asleep:
-                continue
-            found = self._ask(chip.id)
-            if found != self._swept.get(chip.id, frozenset()):
-                self._swept[chip.id] = found
-                self._say(ReadNeeded(chip.id))
+                self._away.pop(chip.id, None)
+            elif not self._rests(chip.id):
+                self._sweep_one(chip.id)
+
+    def _sweep_one(self, chip: ChipId) -> None:
+        found = self._ask(chip)
+        if isinstance(found, Silence) or abi.CARD_DROPPED in found:
+            # The library writes lines into the maker's log each time, which would push out all else in a day.
+            now = time.monotonic()
+            since, _ = self._away.get(chip, (now, now))
+            self._away[chip] = since, now + min(SELDOM, (now - since) / 8)
+        else:
+            self._away.pop(chip, None)
+        if found != self._swept.get(chip, frozenset()):
+            self._swept[chip] = found
+            self._say(ReadNeeded(chip))
+
+    def _rests(self, chip: ChipId) -> bool:
+        """Return whether the chip is away, and has been asked lately for how long it is."""
+        return time.monotonic() < self._away.get(chip, (0.0, 0.0))[1]
 
     def _ask(self, chip: ChipId) -> frozenset[str] | Silence:
         known = self._machine.find(chip)
@@ -228,7 +247,7 @@ class Watch:
         place = known.location
         try:
             return frozenset(
-                self._caller.call(owner_of(place), self._pace.call, lambda: dcmi_read.codes(self._library, place))
+                self._caller.call(owner_of(place), self._pace.call, lambda: dcmi_read.hints(self._library, place))
             )
         except DriverError as error:
             # The same silence is no news; a new one is: the card may have dropped.

@@ -57,6 +57,7 @@ struct chip {
     uint32_t physical, board, main_board;
     char name[32], type[32], product[65];
     int32_t faults, processes, dropped;
+    int32_t asked, controller_asked; /* How often something was asked of it, and of its card's controller on the way. */
     int32_t vanishing, lingering; /* A process that ends; whether one holds the chip that is in no list any more. */
     int64_t boot_at; /* Nanoseconds; 0: has booted. */
     struct fault fault[FAULTS];
@@ -386,6 +387,7 @@ static struct chip *enter(int chip, enum purpose purpose, int *answer) {
     if (inside > W->most_inside)
         W->most_inside = inside;
     W->calls++;
+    W->chip[chip < 0 || chip >= CHIPS ? 0 : chip].asked++;
     settle();
     if (purpose != LIST && (chip < 0 || chip >= W->chips || !Enumerated[chip])) {
         *answer = DCMI_NO_DEVICE;
@@ -452,6 +454,7 @@ static int main_board(int chip, uint32_t *id) {
  * and the list fails as a whole when that does not answer (dcmi_fault_manage_intf.c 70-104). */
 static int codes(int chip, int *count, uint32_t *list, uint32_t size) {
     CALL(chip, CODES);
+    c->controller_asked += is(c, "Ascend950");
     if (c->boot_at || c->dropped || c->answer[CONTROLLER])
         return leave(DCMI_INNER); /* A list that fails fails with this one (dcmi_fault_manage_intf.c 70-104). */
     *count = 0;
@@ -464,6 +467,7 @@ static int codes(int chip, int *count, uint32_t *list, uint32_t size) {
  * get_ext.c 1551-1567. */
 static int health(int chip, uint32_t *value) {
     CALL(chip, HEALTH);
+    c->controller_asked += is(c, "Ascend950");
     if (c->boot_at) /* In no table first, then not ready (dsmi_common_interface.c:360-371). */
         return leave(W->os_loaded ? DCMI_NOT_READY : DCMI_IOCTL_FAILED);
     if (c->dropped) /* What is read over a dead bus is no "up" (dsmi_common_interface.c:360-371). */
@@ -1210,6 +1214,13 @@ int standin_answer(int i, int purpose, int answer) {
     W->chip[i].answer[purpose] = answer;
     unlock();
     return 0;
+}
+
+int standin_asked(int i, int of_controller) {
+    lock();
+    int times = of_controller ? W->chip[i].controller_asked : W->chip[i].asked;
+    unlock();
+    return times;
 }
 
 int standin_hang(int i, int purpose, int hangs) {

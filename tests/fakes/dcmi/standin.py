@@ -168,14 +168,18 @@ class Standin:
         """Let calls for that purpose return this code; 0: what they should."""
         self._do("answer", chip, int(purpose), code)
 
+    def asked(self, chip: int, *, of_controller: bool = False) -> int:
+        """Return how often the chip, or its card's controller on the way, was asked something."""
+        return self._do("asked", chip, int(of_controller))
+
     def gauge(self, chip: int, **values: int) -> None:
         """Let the chip measure these, in the units of the library."""
         for name, value in values.items():
             assert self._do("gauge", chip, name.encode(), value) == 0, name
 
-    def silence(self, chip: int) -> None:
+    def silence(self, chip: int, *, silent: bool = True) -> None:
         for purpose in (*SILENT, Purpose.PRESENT):
-            self.answer(chip, purpose, -8005)
+            self.answer(chip, purpose, -8005 if silent else 0)
 
     def hang(self, chip: int, purpose: Purpose, *, hangs: bool = True) -> None:
         """Let calls for that purpose not come back until they may."""

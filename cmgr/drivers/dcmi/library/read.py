@@ -69,6 +69,15 @@ def codes(library: Library, place: Location) -> tuple[str, ...]:
     return _and_dropped(library, place) if _is_away(library, place) else _listed(library, place)[0]
 
 
+def hints(library: Library, place: Location) -> tuple[str, ...]:
+    """Return the codes of the chip to compare with those before: a 950's without those of its card's controller.
+
+    Each question to that costs it time, and it is asked whenever the chip is read. Raises `Refused`.
+    """
+    present = _present(library, place)
+    return codes(library, place) if present is None else tuple(present)
+
+
 def _and_dropped(library: Library, place: Location) -> tuple[str, ...]:
     said = _or_none(lambda: _listed(library, place)[0])
     return said if abi.CARD_DROPPED in said else (*said, abi.CARD_DROPPED)

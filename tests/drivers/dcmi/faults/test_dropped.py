@@ -1,6 +1,7 @@
 """Chips that are not up, in no reset of ours: another program's reset, or a chip that has dropped."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -13,6 +14,7 @@ from tests.drivers.contract import CODE, Told
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Purpose, Standin
+from tests.support.waiting import eventually
 
 Open = Callable[..., DcmiDriver]
 SICK = ChipId(3)
@@ -121,6 +123,33 @@ def test_a_chip_that_comes_back_is_well(machine: Standin, opened: Open) -> None:
     machine.drop(SICK, dropped=False)
     assert report(driver).is_up
     assert driver.trouble() == ()
+
+
+@pytest.mark.parametrize("way", ["off the bus", "silent"])
+def test_a_chip_that_is_away_is_asked_ever_more_seldom_until_it_is_back(
+    machine: Standin, opened: Open, way: str
+) -> None:
+    driver, told = opened(machine, sweep=timedelta(milliseconds=10)), Told()
+    driver.watch(told)
+    machine.drop(SICK) if way == "off the bus" else machine.silence(SICK)
+    eventually(lambda: SICK in driver._watch._away)
+    before = machine.asked(SICK), machine.asked(0)
+    eventually(lambda: machine.asked(0) - before[1] > 400)
+    assert machine.asked(SICK) - before[0] < 200
+    machine.drop(SICK, dropped=False)
+    machine.silence(SICK, silent=False)
+    eventually(lambda: SICK not in driver._watch._away)
+    before = machine.asked(SICK), machine.asked(0)
+    eventually(lambda: machine.asked(SICK) - before[0] > 20)
+
+
+def test_after_a_reset_of_ours_it_is_asked_as_often_as_others(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, sweep=timedelta(milliseconds=10))
+    driver.watch(lambda _: None)
+    driver._watch._away[SICK] = 0.0, float("inf")
+    machine.set("boot_by_hand", 1)
+    driver.reset([ChipId(n) for n in range(8)], [SICK], frozenset())
+    eventually(lambda: SICK not in driver._watch._away)
 
 
 def test_a_chip_that_boots_after_a_reset_of_ours_has_not_dropped(machine: Standin, opened: Open) -> None:

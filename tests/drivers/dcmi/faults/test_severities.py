@@ -1,6 +1,7 @@
 """How grave a fault is that no table knows: the same by event, by read-out, and for the next life of cmgr."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,12 @@ from cmgr.drivers.dcmi.driver import DcmiDriver
 from cmgr.drivers.dcmi.library.severities import MOST_TOLD, Severities
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.facts import ReadNeeded
 from tests.drivers.contract import CODE, OTHER_CODE, Told
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Purpose, Standin
+from tests.support.waiting import eventually
 
 Open = Callable[..., DcmiDriver]
 ANY = [ChipId(0)]
@@ -147,6 +150,28 @@ def test_a_controller_that_does_not_answer_makes_no_chip_silent(card: Standin, o
     report = driver.read(ANY)[0]
     assert ([f.code for f in report.faults], report.unasked) == ([CODE, CONTROLLERS], ())
     assert driver.trouble() == ()
+
+
+def test_a_look_whether_anything_is_new_asks_no_controller(card: Standin, opened: Open) -> None:
+    driver, told = opened(card, sweep=timedelta(milliseconds=10)), Told()
+    driver.watch(told)
+    before = card.asked(0, of_controller=True), card.asked(0)
+    eventually(lambda: card.asked(0) - before[1] > 20)
+    assert card.asked(0, of_controller=True) == before[0]
+    card.set("lose", 1)
+    card.fault(0, CODE)
+    eventually(lambda: told.facts.count(ReadNeeded(ChipId(0))) == 2, why="what no event told is found")
+    assert codes(driver) == [CODE]
+    assert card.asked(0, of_controller=True) > before[0], "whoever reads the chip asks it"
+
+
+def test_where_a_950_does_not_tell_its_present_faults_its_list_is_asked_for(card: Standin, opened: Open) -> None:
+    card.answer(0, Purpose.PRESENT, -8255)
+    driver, told = opened(card, sweep=timedelta(milliseconds=10)), Told()
+    driver.watch(told)
+    card.fault(0, CONTROLLERS)
+    eventually(lambda: told.facts.count(ReadNeeded(ChipId(0))) == 2)
+    assert codes(driver) == [CONTROLLERS]
 
 
 def test_a_healthy_chip_with_a_sick_controller_is_healthy(card: Standin, opened: Open) -> None:
