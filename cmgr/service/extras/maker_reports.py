@@ -1,12 +1,11 @@
 """The reports of makers' programs about chips whose reset wipes away what these know.
 
-They are begun with the episode, beside the stops. A reset waits for them until `bundles.timeout` after that, which
-has mostly passed when the last container is down; what still runs then is cut short. They are packed behind the reset.
+They are begun with the episode, beside the stops. No reset waits for them: what still runs when the last container is
+down is cut short, because a question to a chip is in its reset's way. They are packed behind the reset.
 """
 
 import shutil
 import threading
-import time
 from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
@@ -48,7 +47,6 @@ class _Report:
     def __init__(self, directory: Path, chips: Sequence[Chip]) -> None:
         self.directory = directory
         self.chips = chips
-        self.began = time.monotonic()
         self.cut = threading.Event()
         self.over = threading.Event()
 
@@ -133,11 +131,10 @@ class MakerReports:
             report.over.set()
 
     def end(self, action: ResetRing) -> None:
-        """Wait for the ring's report until its time is up, cut short what still runs, and have the rest packed."""
+        """Cut short what still runs of the ring's report, and have the rest packed."""
         report = self._reports.pop(action.ring, None)
         if report is None:
             return
-        report.over.wait(max(0.0, report.began + self._settings().timeout.total_seconds() - time.monotonic()))
         report.cut.set()
         report.over.wait(KILLED_WITHIN)
         ring = self._sources.node().rings[action.ring]

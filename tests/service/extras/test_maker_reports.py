@@ -1,4 +1,4 @@
-"""Reports about chips that a reset wipes clean: begun beside the stops, and no reset waits for one beyond its time."""
+"""Reports about chips that a reset wipes clean: begun beside the stops, and no reset waits for one."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +23,7 @@ from cmgr.model.values.rings import Phase
 from cmgr.service.extras.bundle_parts import Part, Sources
 from cmgr.service.extras.bundles import DIRECTORY, prune, saved, write
 from cmgr.service.extras.maker_reports import MakerReports, Making
+from cmgr.service.extras.maker_tools import MOST_AT_ONCE
 from cmgr.service.extras.surroundings import Surroundings
 from cmgr.service.loop import Step
 from cmgr.store import open_store
@@ -33,7 +34,7 @@ from tests.service.door.desk import Heard
 from tests.service.extras.test_bundles import Told, inside
 from tests.support.waiting import PATIENCE, eventually
 
-LONG = timedelta(seconds=PATIENCE)
+LONG = timedelta(hours=1)
 
 
 class Site:
@@ -67,6 +68,10 @@ class Site:
         self.then(lambda: self.cmgr.run_until(Phase.RESETTING))
         return self.cmgr.sent(ResetRing)[-1]
 
+    def until_told(self) -> None:
+        """Wait until the programs have ended."""
+        eventually(lambda: all(report.over.is_set() for report in self.reports._reports.values()))
+
     def archive(self) -> dict[str, str]:
         (path,) = eventually(lambda: saved(self.folder / DIRECTORY))
         assert path.name == "episode-000001-reset-1-maker.tar.gz"
@@ -94,6 +99,7 @@ def test_what_a_program_tells_of_the_ailing_chips_is_saved_beside_the_bundle(sit
     here = site('echo "chip $1"; echo slog >slog; touch "$(dirname "$0")/ran"')
     here.then(lambda: here.cmgr.fault(1, RESET))
     eventually((here.folder / "ran").exists, why="it has begun, and nobody has been stopped yet")
+    here.until_told()
     here.reports.end(here.until_reset())
     assert here.archive() == {"report-1/output.txt": "chip 1\n", "report-1/slog": "slog\n"}
     eventually(lambda: here.remarks)
@@ -101,31 +107,34 @@ def test_what_a_program_tells_of_the_ailing_chips_is_saved_beside_the_bundle(sit
     eventually(lambda: not here.unpacked())
 
 
-def test_a_reset_cuts_short_what_still_runs_when_its_time_is_up(site: Callable[..., Site]) -> None:
+def test_a_reset_that_could_be_made_cuts_short_what_still_runs(site: Callable[..., Site]) -> None:
     here = site('echo begun; touch "$(dirname "$0")/ran"; sleep 1000')
-    here.settings = Settings(timeout=timedelta(milliseconds=100))
     here.then(lambda: here.cmgr.fault(1, RESET))
     eventually((here.folder / "ran").exists)
-    here.reports.end(here.until_reset())
+    ending = threading.Thread(target=here.reports.end, args=(here.until_reset(),), daemon=True)
+    ending.start()
+    ending.join(PATIENCE)
+    assert not ending.is_alive()
     told = here.archive()["report-1/output.txt"]
     assert told.startswith("begun\n")
     assert "was cut short" in told
 
 
-def test_a_reset_waits_for_one_whose_time_is_not_up(site: Callable[..., Site]) -> None:
-    here = site('until test -e "$(dirname "$0")/go"; do sleep 0.02; done; echo done')
+def test_what_has_not_begun_by_then_does_not_begin(site: Callable[..., Site]) -> None:
+    here = site('touch "$(dirname "$0")/ran-$1"; sleep 1000')
+    for _ in range(MOST_AT_ONCE):
+        here.reports._slots.acquire()
     here.then(lambda: here.cmgr.fault(1, RESET))
-    reset = here.until_reset()
-    waits = threading.Thread(target=here.reports.end, args=(reset,))
-    waits.start()
-    (here.folder / "go").touch()
-    waits.join(PATIENCE)
-    assert here.archive() == {"report-1/output.txt": "done\n"}
+    here.reports.end(here.until_reset())
+    here.reports._slots.release(MOST_AT_ONCE)
+    eventually(lambda: not here.unpacked())
+    assert not (here.folder / "ran-1").exists()
 
 
 def test_one_that_fails_is_kept_with_its_words(site: Callable[..., Site]) -> None:
     here = site("echo no device >&2; exit 1")
     here.then(lambda: here.cmgr.fault(1, RESET))
+    here.until_told()
     here.reports.end(here.until_reset())
     assert here.archive()["report-1/output.txt"].startswith("no device\n\n(cmgr: ")
 
@@ -173,6 +182,7 @@ def test_an_episode_that_ends_without_a_reset_leaves_nothing(site: Callable[...,
 def test_only_the_first_reset_of_an_episode_has_a_report(site: Callable[..., Site]) -> None:
     here = site("echo done")
     here.then(lambda: here.cmgr.fault(1, RESET))
+    here.until_told()
     reset = here.until_reset()
     here.reports.end(reset)
     here.archive()
@@ -201,6 +211,7 @@ def test_a_bug_in_what_is_wanted_costs_no_decision(site: Callable[..., Site]) ->
     here.wanted = lambda _: 1 / 0  # type: ignore[assignment, method-assign, return-value]
     here.reports._making = Making(here.reports._making.host, here.wanted)
     here.then(lambda: here.cmgr.fault(1, RESET))
+    here.until_told()
     here.reports.end(here.until_reset())
     assert here.log.bugs
 
@@ -218,8 +229,9 @@ def test_a_service_has_reports_of_the_make_that_it_drives_around_its_resets(site
     # The programs of Ascend are not here.
     around._reports._making = Making(Host("", "a test"), here.wanted)
     around.begin(here.cmgr.now)
-    here.reports = around  # type: ignore[assignment]  # It observes, too.
+    here.reports = around._reports
     here.then(lambda: here.cmgr.fault(1, RESET))
+    here.until_told()
     around.around.before_reset(here.until_reset())
     eventually(lambda: len(saved(here.folder / DIRECTORY)) == 2)
     maker, bundle = saved(here.folder / DIRECTORY)
@@ -243,5 +255,6 @@ def test_rings_do_not_share_reports(site: Callable[..., Site]) -> None:
     here.then(lambda: here.cmgr.fault(1, RESET))
     assert RingId(4) in here.cmgr.node.rings
     here.then(lambda: here.cmgr.fault(4, RESET))
+    here.until_told()
     here.reports.end(here.until_reset())
     assert list(here.archive()) == ["report-1/output.txt"]
