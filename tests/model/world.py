@@ -30,6 +30,7 @@ from cmgr.service.work.workers import failed
 from tests.model.builders import stored, topology
 from tests.model.machine import Machine, Plan
 from tests.model.united import United
+from tests.model.walks.hold_changes import GOLDEN, unknown
 
 LINK_DOWN = FaultCode("81078603")
 REPORTED = FaultCode("220001001")
@@ -151,6 +152,8 @@ class World:
             before = self.node
             self.node, decided = reduce(before, *together)
             self._check_ended_holds(before, together[-1].fact)
+            new = unknown(before, self.node, together[-1].fact)
+            assert not new, f"seed {self.seed}: changes of a hold that {GOLDEN.name} has not: {new}"
             self._check_reset_first(before)
             self._check_windows(before)
             actions = [c for c in decided if not isinstance(c, Note)]
