@@ -1,6 +1,8 @@
-"""One connection to systemd over D-Bus, whose calls end in time and raise only cmgr's errors. Only this knows jeepney.
+"""One connection to systemd, whose calls end in time and raise only cmgr's errors. Only this knows jeepney.
 
-Interface: org.freedesktop.systemd1(5). A connection is of one thread, but for `cut`.
+Over D-Bus, or over systemd's own socket where no D-Bus answers: as systemctl does it, for root. There all signals come
+unasked, and no unit can be referred to. Interface: org.freedesktop.systemd1(5). A connection is of one thread, but for
+`cut`.
 """
 
 import contextlib
@@ -8,11 +10,12 @@ import socket
 import time
 from collections import deque
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from jeepney import DBusAddress, DBusErrorResponse, HeaderFields, Message, MessageType, new_method_call
-from jeepney.io.blocking import DBusConnection, open_dbus_connection
+from jeepney.io.blocking import DBusConnection, open_dbus_connection, prep_socket
 from jeepney.wrappers import unwrap_msg
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown
@@ -26,14 +29,45 @@ _AWAY = ("ServiceUnknown", "NameHasNoOwner", "Disconnected")
 """Errors of the bus by which systemd never got the call: their last word."""
 
 
+_OWN = ("systemd/private", "../systemd/private")
+"""Where systemd's own socket is, from the directory of a user's D-Bus and from that of the system's."""
+
+_GREETED = 0.1
+"""Seconds until systemd is greeted once more."""
+
+
 class UnitExists(ContainerError):
     """There is a unit of that name already."""
+
+
+class _OwnLine(DBusConnection):  # type: ignore[misc]  # jeepney has no types
+    """One on which there is nobody to say hello to. Raises `OSError` and `ValueError`."""
+
+    def __init__(self, path: str, seconds: float) -> None:
+        super(DBusConnection, self).__init__(prep_socket(path, enable_fds=True, timeout=seconds), enable_fds=True)
+        until = time.monotonic() + seconds
+        # systemd (seen with 252) leaves a message that it has read together with the end of the greeting where it is,
+        # until another one comes.
+        while time.monotonic() < until:
+            self.send(new_method_call(DBusAddress(MANAGER, _SYSTEMD, "org.freedesktop.DBus.Peer"), "Ping"))
+            with contextlib.suppress(TimeoutError):
+                self.receive(timeout=_GREETED)
+                return
+        self.close()
+        raise TimeoutError(f"systemd has not answered within {seconds:g} s")
+
+
+def _own_line(bus: Path, seconds: float) -> _OwnLine | None:
+    for place in _OWN:
+        with contextlib.suppress(OSError, ValueError):
+            return _OwnLine(str(bus.parent / place), seconds)
+    return None
 
 
 class Bus:
     """A connection, open from the beginning. `what` begins the sentence of an error: "cannot …".
 
-    `files`: open files can be sent over it, as values of type h.
+    `files`: open files can be sent over it, as values of type h. `direct`: it is one to systemd's own socket.
 
     Raises `RuntimeDown` where nobody answers, as every call does that surely never reached systemd.
     """
@@ -46,7 +80,11 @@ class Bus:
                 f"unix:path={path}", enable_fds=files, auth_timeout=seconds
             )
         except (OSError, ValueError, LookupError, DBusErrorResponse) as exc:
-            raise RuntimeDown(f"cannot {what}: nobody answers on {path}: {exc}") from exc
+            own = _own_line(Path(path), seconds)
+            if own is None:
+                raise RuntimeDown(f"cannot {what}: nobody answers on {path}: {exc}") from exc
+            self._line = own
+        self.direct = isinstance(self._line, _OwnLine)
         self._line.sock.settimeout(seconds)
         self._seconds = seconds
 
@@ -85,7 +123,8 @@ class Bus:
 
     def match(self, rule: str) -> None:
         """Have those signals sent that this rule matches and that systemd sends unasked."""
-        self._call(_BUS, "AddMatch", "s", (f"type='signal',sender='{_SYSTEMD}',{rule}",))
+        if not self.direct:
+            self._call(_BUS, "AddMatch", "s", (f"type='signal',sender='{_SYSTEMD}',{rule}",))
 
     def signal(self, seconds: float | None) -> "Signal | None":
         """Wait for the next signal. Return None when none came in time."""

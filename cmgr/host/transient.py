@@ -2,6 +2,7 @@
 
 Their type is oneshot: the job that starts such a unit ends with its program, and systemd tells that to whoever gave it.
 As soon as a unit has ended systemd forgets it, and how it ended; but not while a connection holds a reference to it.
+On systemd's own socket there are no references: there the signal of the unit's last change says it.
 Interface: org.freedesktop.systemd1(5), whose properties are those of systemd.exec(5), systemd.service(5) and so on.
 """
 
@@ -16,7 +17,7 @@ from threading import Event
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, bare, chain
 from cmgr.host.act import Act, CannotBegin, Ended
-from cmgr.host.bus import MANAGER, Bus, UnitExists, object_path
+from cmgr.host.bus import MANAGER, Bus, UnitExists, object_path, values
 from cmgr.host.output import Memory
 
 _SECONDS = 5.0
@@ -35,6 +36,8 @@ _MEMORY, _TASKS = 1 << 30, 512
 _DOWN = ("inactive", "failed")
 _EXITED, _KILLED, _DUMPED = 1, 2, 3
 """CLD_EXITED, CLD_KILLED and CLD_DUMPED of waitid(2): what the status is."""
+
+_END = ("Result", "ExecMainCode", "ExecMainStatus")
 
 _NOT_EXECUTED = 203
 """The status of systemd's own process when it could not execute the program."""
@@ -84,6 +87,7 @@ class Unit:
         self._object = object_path(self._name)
         self._began = time.monotonic()
         self._found = False
+        self._changed: dict[str, object] = {}
         self._bus: Bus | None = self._opened()
         self._said = Memory(os.memfd_create(self._name))
 
@@ -95,6 +99,8 @@ class Unit:
             around = (text.partition("=")[0] for text in bus.property(MANAGER, "Manager", "Environment"))
             unset = sorted({*around, *_ITS_OWN} - self._act.environment.keys())
             properties = [*_properties(self._act, unset), *_files(self._said.file, held)]
+            if not bus.direct:
+                properties.append(("AddRef", ("b", True)))
             with suppress(UnitExists):
                 bus.ask("StartTransientUnit", "ssa(sv)a(sa(sv))", self._name, "fail", properties, [])
                 return True
@@ -115,7 +121,7 @@ class Unit:
     def _find(self, bus: Bus) -> bool:
         """Return whether it runs. Then what it says is known, too, as far as that can be had."""
         try:
-            bus.ask("RefUnit", "s", self._name)
+            self._refer(bus)
             if self._is_over(bus):
                 return False
             pid = bus.property(self._object, "Service", "ExecMainPID")
@@ -139,7 +145,7 @@ class Unit:
                     return self._ended(bus)
                 lost = ""
                 self._said.trim()
-                bus.signal(max(0.0, min(_LOOK_EVERY, until - time.monotonic())))
+                self._hear(bus, max(0.0, min(_LOOK_EVERY, until - time.monotonic())))
             except ContainerError as error:
                 lost = f": {chain(error)}"
                 self._disconnect()
@@ -169,8 +175,18 @@ class Unit:
         if self._bus is None:
             self._bus = self._opened()
             with suppress(ContainerGone):  # Then it is over, and nobody knows how it ended.
-                self._bus.ask("RefUnit", "s", self._name)
+                self._refer(self._bus)
         return self._bus
+
+    def _refer(self, bus: Bus) -> None:
+        bus.ask("GetUnit" if bus.direct else "RefUnit", "s", self._name)
+
+    def _hear(self, bus: Bus, seconds: float) -> None:
+        """Take in what systemd says of it; wait for that for so long."""
+        while (signal := bus.signal(seconds)) is not None:
+            if signal.name == "PropertiesChanged" and signal.path == self._object:
+                self._changed |= values(signal.body[1])
+            seconds = 0.0
 
     def _disconnect(self) -> None:
         if self._bus is not None:
@@ -182,7 +198,11 @@ class Unit:
         self._said.close()
 
     def _ended(self, bus: Bus) -> Ended:
-        told = [bus.property(self._object, "Service", n) for n in ("Result", "ExecMainCode", "ExecMainStatus")]
+        if bus.direct:
+            self._hear(bus, 0.0)
+            told = [self._changed.get(name) for name in _END]
+        else:
+            told = [bus.property(self._object, "Service", name) for name in _END]
         match told:
             case ["timeout", _, _]:
                 return self._over(None, f"was killed after {self._took:.1f} s")
@@ -218,7 +238,6 @@ def _properties(act: Act, unset: Sequence[str]) -> Iterator[tuple[str, tuple[str
     yield "WorkingDirectory", ("s", "/")
     yield "UMask", ("u", 0o027)
     yield "CollectMode", ("s", "inactive-or-failed")
-    yield "AddRef", ("b", True)
     yield "MemoryMax", ("t", _MEMORY)
     yield "TasksMax", ("t", _TASKS)
     # It must still run when a service eats the machine, as cmgr itself.

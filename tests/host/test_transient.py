@@ -34,23 +34,48 @@ def test_it_runs_in_systemds_namespaces_and_not_in_those_of_the_caller(by_system
     assert not set(told) & set(ours)
 
 
+@pytest.fixture(params=["bus", "no-bus"])
+def life(systemd: Systemd, request: pytest.FixtureRequest) -> list[str]:
+    """The words of a life on a machine with a D-Bus, and on one where only systemd itself answers."""
+    return systemd.inside(*LIFE, str(systemd.folder / request.param))
+
+
 def test_the_next_life_finds_what_ran_when_cmgr_was_killed_and_does_not_run_it_again(
-    systemd: Systemd, tmp_path: Path
+    life: list[str], tmp_path: Path
 ) -> None:
     program = Program(tmp_path, code=7)
-    first = Life(systemd.inside(*LIFE, systemd.socket), program)
+    first = Life(life, program)
     program.until_begun()
     first.kill()
-    second = Life(systemd.inside(*LIFE, systemd.socket), program)
+    second = Life(life, program)
     program.let()
     assert second.said() == ["7", "True", "", "begun done"]
     assert program.runs == 1
-    assert Life(systemd.inside(*LIFE, systemd.socket), program).said() == ["7", "False", "", "begun done"]
+    assert Life(life, program).said() == ["7", "False", "", "begun done"]
     assert program.runs == 2
 
 
-def test_two_who_want_it_at_once_share_one_run(systemd: Systemd, program: Program) -> None:
-    lives = [Life(systemd.inside(*LIFE, systemd.socket), program) for _ in range(3)]
+@pytest.mark.parametrize(
+    ("then", "code", "told"),
+    [("", 0, ["0", "False", "", "begun"]), ("kill -KILL $$", 0, ["-9", "False", "", "begun"])],
+)
+def test_how_it_ended_is_told_on_both_ways_and_nothing_of_it_stays(
+    life: list[str], systemd: Systemd, tmp_path: Path, then: str, code: int, told: list[str]
+) -> None:
+    program = Program(tmp_path, code, then)
+    program.let()
+    assert Life(life, program).said() == told
+    name = transient.unit_name(program.act().name)
+    eventually(lambda: systemd.property(name, "LoadState") == "not-found", why="systemd has forgotten it")
+
+
+def test_what_cannot_be_executed_says_so_on_both_ways(life: list[str], program: Program) -> None:
+    program.path.write_text("no first line that says how")
+    assert Life(life, program).said()[2] == "cannot be run: systemd could not execute it"
+
+
+def test_two_who_want_it_at_once_share_one_run(life: list[str], program: Program) -> None:
+    lives = [Life(life, program) for _ in range(3)]
     program.let()
     assert [each.said()[1] for each in lives] == ["False", "True", "True"]
     assert program.runs == 1
@@ -157,11 +182,12 @@ def test_without_a_bus_it_is_not_run_and_that_is_said(tmp_path: Path) -> None:
         Host("/nowhere", "").begin(Act(tmp_path.name, ("/bin/true",), PATH, LONG))
 
 
+@pytest.mark.parametrize("bus", ["bus", "no-bus"])
 @pytest.mark.parametrize(("before", "why"), [("exec ", "nothing"), ("true && ", "systemd has not begun it")])
 def test_units_are_for_a_cmgr_that_is_the_first_process_of_a_service(
-    systemd: Systemd, tmp_path: Path, before: str, why: str
+    systemd: Systemd, tmp_path: Path, bus: str, before: str, why: str
 ) -> None:
-    line = f"{before}{' '.join(LIFE)} {systemd.socket} >{tmp_path}/said && true"
+    line = f"{before}{' '.join(LIFE)} {systemd.folder}/{bus} >{tmp_path}/said && true"
     systemd.define("cmgr-probe.service", Type="exec", WorkingDirectory=str(ROOT), ExecStart=f"/bin/sh -c '{line}'")
     systemd.systemctl("start", "cmgr-probe.service")
     eventually(lambda: said(tmp_path) == why, why=why)
