@@ -4,10 +4,13 @@ Each test looks at every file and lists what offends.
 """
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+
+from tests.test_english import comments
 
 ROOT = Path(__file__).parents[1]
 TREES = ("cmgr", "tests", "bench")
@@ -106,3 +109,13 @@ def test_a_folder_is_seen_at_a_glance() -> None:
     paths = [p for tree in TREES for p in (ROOT / tree).rglob("*.py") if not p.name.startswith("__")]
     files = Counter(str(path.parent.relative_to(ROOT)) for path in paths)
     assert [folder for folder, count in files.items() if count > MOST_FILES_OF_A_FOLDER] == []
+
+
+def test_a_file_or_test_that_a_docstring_or_comment_names_exists() -> None:
+    files = {path.name for tree in TREES for path in (ROOT / tree).rglob("*")}
+    tests = {node.name for _, tree in sources("tests") for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    named = re.compile(r"`(?:\w+/)*(\w+\.py|test_\w+|\w+_…)`")
+    modules = [path for tree in TREES for path in (ROOT / tree).rglob("*.py") if path != Path(__file__)]
+    found = {(p.name, name) for p in modules for text in comments(p) for name in named.findall(text)}
+    assert found
+    assert [(where, name) for where, name in sorted(found) if not {name, f"{name}.py"} & (files | tests)] == []

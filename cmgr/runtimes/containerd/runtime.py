@@ -1,4 +1,4 @@
-"""containerd, through its socket. The only runtime that knows gRPC (with the `containerd_…` modules beside it)."""
+"""containerd, through its socket. It and the modules beside it are the only ones that know gRPC."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence

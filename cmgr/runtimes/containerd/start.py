@@ -1,6 +1,11 @@
 """Starting a container: a new task on the container's own snapshot, with the streams of the one before.
 
-The traps named here are those of the facts of the runtimes, section 6; each has a test in `test_containerd_traps`.
+The traps of containerd that are numbered here each have a test in `test_traps`:
+1. A delete that is cut short leaves a task that is neither there nor gone.
+3. A start that fails leaves a task.
+4. A task without the mounts of its snapshot, or beside a directory that an earlier one left, cannot be started.
+6. Its client may still be deleting the last task: its directory or FIFO goes in the midst of a start.
+7. A namespace that the container joins may be of a process that is gone, or of another that has its number now.
 """
 
 import json

@@ -43,7 +43,7 @@ class TimedOut(RuntimeAils):
 class Limits(following.Limits):
     """How many seconds each thing may take.
 
-    `delete`: one that is cut short leaves a task that is neither there nor gone (facts of the runtimes, trap 1), so it
+    `delete`: one that is cut short leaves a task that is neither there nor gone (trap 1 in `start.py`), so it
     goes on when nobody waits any more; `delete_wait` is how long a start waits for it. `settle`: a pass of the restart
     monitor that read the label before it went may start the container once more within this time. `pulse`: how often
     a stream that says nothing is checked; `echo`: how long the answer may take.

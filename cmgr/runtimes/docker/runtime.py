@@ -1,4 +1,4 @@
-"""Docker, through its socket. The only runtime that knows the SDK (with the `docker_…` modules beside it)."""
+"""Docker, through its socket. It and the modules beside it are the only ones that know the SDK."""
 
 import math
 import re

@@ -1,6 +1,6 @@
 """The traps of containerd: each is set here, and none is stepped into.
 
-Those of the restart monitor are in `test_containerd_restarts`, those of a daemon that goes in `test_containerd_away`.
+Those of the restart monitor are in `test_restarts`, those of a daemon that goes in `test_away`.
 """
 
 import os
