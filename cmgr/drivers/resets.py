@@ -1,5 +1,6 @@
 """Which chips are in a reset, or come up after one: what a driver remembers of its resets, whatever its library."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,22 +34,35 @@ def of_one_ring(
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
-    """How a chip sleeps: in a reset, or after one, when it is `believed` to boot until then (monotonic, seconds)."""
+    """How a chip sleeps: in a reset, or after one, when it is `believed` to boot until then (monotonic, seconds).
+
+    It may be booting as long as it is not up, `until` it has had its time for that.
+    """
 
     in_reset: bool = False
     believed: float | None = None
+    until: float = math.inf
 
     @property
     def settles(self) -> bool:
         """Whether a reset is so recent that the chip is not even to be asked."""
         return self.believed is not None and time.monotonic() < self.believed
 
+    @property
+    def boots(self) -> bool:
+        """Whether a chip that is not up may be booting."""
+        return self.believed is not None and time.monotonic() < self.until
+
 
 class Resets:
-    """Any thread. `settle`: so many seconds after a reset its chips are believed to boot, whatever they say."""
+    """Any thread. `settle`: so many seconds after a reset its chips are believed to boot, whatever they say.
 
-    def __init__(self, settle: float) -> None:
+    `boot`: so many they may take.
+    """
+
+    def __init__(self, settle: float, boot: float = math.inf) -> None:
         self._settle = settle
+        self._late = max(0.0, boot - settle)
         self._lock = threading.Lock()
         self._in_reset: set[ChipId] = set()
         self._called: set[ChipId] = set()
@@ -86,7 +100,12 @@ class Resets:
 
     def of(self, chip: ChipId) -> Sleep:
         with self._lock:
-            return Sleep(chip in self._in_reset | self._called, self._booting.get(chip))
+            return self._of(chip)
+
+    def _of(self, chip: ChipId) -> Sleep:
+        believed = self._booting.get(chip)
+        until = math.inf if believed is None else believed + self._late
+        return Sleep(chip in self._in_reset | self._called, believed, until)
 
     def is_up(self, chip: ChipId, seen: Sleep) -> None:
         """The chip has answered that it is up; that says nothing of a reset that came after `seen`."""
@@ -96,7 +115,8 @@ class Resets:
 
     def asleep(self) -> frozenset[ChipId]:
         with self._lock:
-            return frozenset(self._in_reset | self._called | self._booting.keys())
+            boots = {chip for chip in self._booting if self._of(chip).boots}
+            return frozenset(self._in_reset | self._called | boots)
 
     def close(self) -> None:
         """Let no reset begin any more."""

@@ -120,7 +120,7 @@ def unfit(node: Node, chip: ChipId) -> str:
     if report is not None and report.error:
         return f"does not answer: {one_line(report.error)}"
     if report is not None and not report.booted:
-        return "has not booted"
+        return f"has not booted: {one_line(report.unwell)}" if report.unwell else "has not booted"
     if report is not None and report.unwell:
         return one_line(report.unwell)
     grave = grave_faults(node, chip)

@@ -32,6 +32,7 @@ from cmgr.frozen import dataclass
 from cmgr.host.host import Host
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, Share, listed
 from cmgr.model.values.faults import Severity
+from cmgr.model.values.handling.policy import BOOT
 from cmgr.ports import Doubt, DriverFact
 from cmgr.vendor import OpenUnits
 
@@ -64,10 +65,12 @@ class NvmlDriver:
     # A ring whose GPU hangs, and resets, which last minutes, must leave room for others.
     concurrency = 16
 
-    def __init__(self, settings: Nvml, sweep: timedelta, relist: timedelta, place: Place) -> None:
+    def __init__(
+        self, settings: Nvml, sweep: timedelta, relist: timedelta, place: Place, boot: timedelta = BOOT
+    ) -> None:
         self._settings = settings
         self._seconds = settings.call_timeout.total_seconds()
-        self._resets = Resets(settings.settle.total_seconds())
+        self._resets = Resets(settings.settle.total_seconds(), boot.total_seconds())
         path = libraries.find(libraries.Where(WANTED, settings.library))
         self._log, self._deaf = _kernel_log(settings.kernel_log)
         self._caller = Caller("libnvidia-ml")
@@ -150,11 +153,11 @@ class NvmlDriver:
         if sleep.settles:
             return ChipReport(chip, booted=False)
         try:
-            reading = self._reading(known, seconds, after_reset=sleep.believed is not None)
+            reading = self._reading(known, seconds, after_reset=sleep.boots)
         except DriverError as error:
             return ChipReport(chip, error=error.message)
         if not reading.booted:
-            return ChipReport(chip, booted=False)
+            return ChipReport(chip, booted=False, unwell=reading.awaits)
         if sleep.believed is not None:
             self._is_up(chip, known, sleep)
         codes = (*reading.conditions, *self._xids.codes(chip, reading.action))

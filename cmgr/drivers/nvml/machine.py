@@ -134,6 +134,10 @@ class Machine:
         """Return the GPU at that bus id."""
         return next((chip for chip, known in self._known.items() if known.bus == bus), None)
 
+    def lacks_manager(self, ring: Iterable[Known]) -> bool:
+        """Return whether no Fabric Manager runs here whom GPUs of these need. A rack has it elsewhere."""
+        return any(topology.is_switched(known.wired) for known in ring) and not self._managed()
+
     def is_divided(self) -> bool:
         """Return whether MIG has made parts of a GPU."""
         return any(known.parts for known in self._known.values())

@@ -6,23 +6,26 @@ from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Handle, Library, Part, Refused
 from cmgr.drivers.processes import Holder
-from cmgr.frozen import dataclass
+from cmgr.frozen import dataclass, replace
 
 _FIELDS = (abi.ACTION_FIELD, abi.REMAP_PENDING_FIELD, abi.REMAP_FAILED_FIELD, abi.PAGES_PENDING_FIELD)
 
 _NOT_YET = frozenset({abi.GPU_IS_LOST, abi.RESET_REQUIRED, abi.NOT_READY, abi.NOT_FOUND, abi.GPU_NOT_FOUND})
 """Answers of a GPU that comes up after a reset."""
 
+FABRIC_MANAGER = "it waits for the Fabric Manager"
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The answer. With `booted` false there is nothing else in it.
+    """The answer. With `booted` false there is nothing in it but what it `awaits`, in words, where it says that.
 
     `action`: what the driver asks for; None where it does not say. `holders`: None where what is wrong with the GPU
     keeps it from saying. `parts`: those of MIG; None where it was not asked.
     """
 
     booted: bool = True
+    awaits: str = ""
     conditions: tuple[str, ...] = ()
     action: int | None = None
     holders: tuple[Holder, ...] | None = None
@@ -32,7 +35,8 @@ class Reading:
 def read(library: Library, opened: Callable[[], Handle], *, after_reset: bool, ill: bool = False) -> Reading:
     """Return what the GPU says. Raises `Refused` when it does not say the most important things.
 
-    `opened` returns its handle. `after_reset`: one that does not answer may be coming up, and is not lost.
+    `opened` returns its handle. `after_reset`: one that does not answer may be coming up, and is not lost; so recent
+    that is.
     `ill`: as `conditions` has it.
     """
     try:
@@ -42,7 +46,7 @@ def read(library: Library, opened: Callable[[], Handle], *, after_reset: bool, i
         if codes.LOST in found.conditions:
             return found
         if after_reset and _joins_fabric(library, opened()):
-            return Reading(booted=False)
+            return Reading(booted=False, awaits=FABRIC_MANAGER)
         return _with_users(library, opened, found, ill=ill)
     except Refused as refused:
         if after_reset and refused.code in _NOT_YET:
@@ -57,7 +61,7 @@ def _with_users(library: Library, opened: Callable[[], Handle], found: Reading, 
         parts = _parts(library, opened())
     except Refused as refused:
         _take(refused, said, ill=ill)
-    return Reading(True, tuple(said), found.action, holders, parts)
+    return replace(found, conditions=tuple(said), holders=holders, parts=parts)
 
 
 def _take(refused: Refused, said: list[str], *, ill: bool) -> None:
@@ -94,7 +98,7 @@ def conditions(library: Library, opened: Callable[[], Handle], *, ill: bool = Fa
         said.extend(_told_by_calls(library, handle))
     except Refused as refused:
         _take(refused, said, ill=ill)
-    return Reading(True, tuple(said), None if action is None else int(action))
+    return Reading(conditions=tuple(said), action=None if action is None else int(action))
 
 
 def _told_by_fields(value: Callable[[int, float], float]) -> Iterator[str]:

@@ -174,7 +174,7 @@ def unready(turn: Turn, ring: Ring, chips: Iterable[ChipId]) -> str:
         return f"the state of {listed(ring.chips)} is asked for"
     if is_in_reset(turn.node, ring):
         return f"the call that resets {listed(ring.chips)} has not come back"
-    booting = [r.chip for r in reports if not r.booted]
+    booting, unwell = [r.chip for r in reports if not r.booted], next((r.unwell for r in reports if r.unwell), "")
     if booting:
-        return f"{listed(booting)} not booted yet"
-    return next((r.unwell for r in reports if r.unwell), "")
+        return f"{listed(booting)} not booted yet" + (f": {unwell}" if unwell else "")
+    return unwell

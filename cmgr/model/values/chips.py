@@ -143,9 +143,10 @@ class ChipReport:
     """The driver's answer about one chip.
 
     With `error` set the chip did not answer, and the other fields mean nothing. `unwell`: it has answered, and
-    somebody else says, in these words, that it is not fit for use yet. `shares`: None where it does not say which it
-    has. `unasked`: the beginnings of codes that nobody answered for; faults with these codes are as they were.
-    `in_reset`: the call that resets it has not come back, and so it has not booted.
+    somebody else says, in these words, that it is not fit for use yet; or what one that has not booted waits for.
+    `shares`: None where it does not say which it has. `unasked`: the beginnings of codes that nobody answered
+    for; faults with these codes are as they were. `in_reset`: the call that resets it has not come back, and so it
+    has not booted.
     """
 
     chip: ChipId

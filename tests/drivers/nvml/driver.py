@@ -24,6 +24,7 @@ def open_nvml(
     systemd: SimRuntime | None = None,
     host: Host = CHILDREN,
     root: Path = Path("/"),
+    boot: timedelta = HOUR,
     **changes: object,
 ) -> NvmlDriver:
     """Open it; only a call that hangs is waited for for long, and it looks for new GPUs only when told to.
@@ -38,4 +39,5 @@ def open_nvml(
         assert systemd is not None
         return systemd
 
-    return NvmlDriver(settings, sweep, relist, Place(machine.library.parent, units, host, lambda: managed, root))
+    place = Place(machine.library.parent, units, host, lambda: managed, root)
+    return NvmlDriver(settings, sweep, relist, place, boot)

@@ -43,6 +43,9 @@
 #define BAD_VERSION 25
 #define NOT_READY 27
 
+#define JOINS 2
+#define JOINED 3
+
 enum purpose { INIT, LIST, HANDLE, INFO, FIELD, HEALTH, PROCESS, REGISTER, WAIT, GAUGE, MIG, PURPOSES };
 
 /* A GPU whose GSP is dead answers with WANTS_RESET whatever the GSP would have to be asked for (NVIDIA's open modules,
@@ -66,7 +69,7 @@ struct client {
 };
 
 struct gpu {
-    int32_t listed, lost, gsp_dead, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual;
+    int32_t listed, lost, gsp_dead, emerges, emerged, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual;
     uint32_t minor, architecture, domain, bus, slot;
     char uuid[80], name[64], serial[30];
     int32_t fields, processes;
@@ -95,7 +98,7 @@ struct reset {
 struct world {
     pthread_mutex_t lock;
     uint32_t bell;
-    int32_t ready, gpus, lose, twice, mortal, boot_by_hand, persistence_holds, reset_answer, reset_hangs, hanging_resets, cures_nothing, wide_records, resets, waits, lost_answers, lists;
+    int32_t ready, gpus, unmanaged, lose, twice, mortal, boot_by_hand, persistence_holds, reset_answer, reset_hangs, hanging_resets, cures_nothing, wide_records, resets, waits, lost_answers, lists;
     uint64_t hanging;
     uint32_t last;
     struct told event[EVENTS];
@@ -817,7 +820,7 @@ static int *number(int gpu, const char *name) {
         const char *name;
         void *at;
     } all[] = {
-        {"lost", &g->lost}, {"gsp_dead", &g->gsp_dead}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
+        {"lost", &g->lost}, {"gsp_dead", &g->gsp_dead}, {"emerges", &g->emerges}, {"unmanaged", &W->unmanaged}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
         {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},
@@ -942,6 +945,11 @@ int standin_reset(uint64_t gpus) {
         g->generation += g->renames; /* What is made after it has other UUIDs. */
         g->persistent = 0;
         g->booting = W->boot_by_hand;
+        if (g->fabric_state == JOINED && W->unmanaged)
+            g->fabric_state = JOINS; /* Until the Fabric Manager answers: subdevice_ctrl_gpu_kernel.c, the probe's state. */
+        for (int p = HANDLE; (g->emerges || g->emerged) && p < PURPOSES; p++)
+            g->answer[p] = g->emerges; /* It cannot be initialised again, of which no Xid tells: osinit.c, RmInitAdapter. */
+        g->emerged = g->emerges;
         if (W->cures_nothing)
             continue;
         g->gsp_dead = 0;

@@ -160,6 +160,10 @@ class Standin:
         self.set("gsp_dead", 1, gpu)
         self.act(gpu, 1)
 
+    def emerge(self, gpu: int, code: int) -> None:
+        """Let the GPU answer everything with this code when it was reset; 0: it is well then."""
+        self.set("emerges", code, gpu)
+
     def hang(self, gpu: int, purpose: Purpose, *, hangs: bool = True) -> None:
         """Let calls for that purpose not come back until they may."""
         self._do("hang", gpu, int(purpose), int(hangs))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.handling.policy import ResetPolicy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import Note, NoteKind, ReadRing, StartContainer
@@ -43,6 +44,15 @@ def test_chips_that_are_called_unwell_are_not_used_and_the_reason_says_why() -> 
     assert [c["reason"] for c in found if not c["healthy"]] == [NO] * 4
     cmgr.wait(1)
     assert (cmgr.phase(), cmgr.held()) == (Phase.HEALTHY, [])
+
+
+def test_a_chip_that_has_not_booted_may_say_what_it_waits_for() -> None:
+    cmgr = Cmgr(container("a", 0))
+    until_verifying(cmgr)
+    asked = next(c for c in cmgr.pending if isinstance(c, ReadRing))
+    cmgr.answer(ReadRing, reports=tuple(ChipReport(chip, booted=False, unwell="it waits") for chip in asked.chips))
+    assert cmgr.ring().reason == "chips 0-3 not booted yet: it waits"
+    assert [c["reason"] for c in chips(cmgr.node)][:4] == ["has not booted: it waits"] * 4
 
 
 def test_a_doubt_that_stays_makes_the_reset_a_failed_one_and_still_nothing_is_started() -> None:

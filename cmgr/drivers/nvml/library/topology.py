@@ -44,7 +44,12 @@ def rings(gpus: Iterable[Wired], *, fabric_managed: bool) -> Mapping[ChipId, Rin
 
 def needs_fabric_manager(gpu: Wired) -> bool:
     """Return whether the Fabric Manager decides if this GPU can be reset alone."""
-    return gpu.architecture == abi.AMPERE and any(link.is_switch for link in gpu.links)
+    return gpu.architecture == abi.AMPERE and is_switched(gpu)
+
+
+def is_switched(gpu: Wired) -> bool:
+    """Return whether it has NVLinks to switches, which a Fabric Manager has to bring up."""
+    return any(link.is_switch for link in gpu.links)
 
 
 def _needs_mates(gpu: Wired, *, fabric_managed: bool) -> bool:

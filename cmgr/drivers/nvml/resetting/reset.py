@@ -111,6 +111,9 @@ class Resetter:
         """
         buses = [known.bus for known in ring.values()]
         pending: threading.Event | None = None
+        if self._ears.machine.lacks_manager(ring.values()):
+            text = f"unless it runs elsewhere, the NVLinks of {listed(ring)} do not come up after the reset"
+            self._say(f"no Fabric Manager runs on this machine: {text}", buses, loud=True)
         self._aside.units.expect()
         try:
             self._put_aside(ring, buses)
@@ -148,11 +151,11 @@ class Resetter:
         except DriverError as error:
             raise ResetRefused(f"cannot reset {listed(ring)}: cmgr itself cannot let go of it") from error
 
-    def _say(self, text: str, buses: Sequence[str]) -> None:
+    def _say(self, text: str, buses: Sequence[str], *, loud: bool = False) -> None:
         machine = self._ears.machine
         chips = {machine.at(bus) for bus in buses}
         ring: RingId | None = next((chip.ring for chip in machine.chips() if chip.id in chips), None)
-        self._aside.remark(Remarked(text, ring))
+        self._aside.remark(Remarked(text, ring, loud=loud))
 
     def divide(self, ring: Mapping[ChipId, Known]) -> None:
         """Have the parts of these GPUs made again. Raises `DriverError`."""

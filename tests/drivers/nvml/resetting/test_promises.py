@@ -56,7 +56,7 @@ def promised(machine: Standin) -> dict[str, list[str]]:
 
 def test_units_that_run_are_stopped_before_a_reset_and_started_after_it(machine: Standin, opened: Open) -> None:
     systemd, told = units(), Told()
-    driver = opened(machine, systemd=systemd, stop_units=NAMES)
+    driver = opened(machine, systemd=systemd, stop_units=NAMES, managed=True)
     driver.watch(told)
     driver.reset([FIRST], [FIRST], NO_CODES)
     assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
