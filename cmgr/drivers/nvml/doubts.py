@@ -1,6 +1,7 @@
 """Things of a machine that keep GPUs from being reset, or Xids from being heard: what `cmgr check` warns of."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from cmgr.ports import Doubt
 
 DROP_IN = "usr/lib/cmgr/nvidia.conf"
 """The package's file, which gives the unit what GPUs need beyond other chips."""
+
+_MONITOR = "proc/driver/nvidia/capabilities/mig/monitor"
+"""Which device file is MIG's right to monitor; a kernel without this file asks for root alone."""
 
 _UNIT = "usr/lib/systemd/system/cmgr.service"
 _PLACES = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system")
@@ -56,6 +60,8 @@ def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt
             "GPUs are divided by MIG: they are not reset, and isolated when that would have been needed",
             "set nvml.mig_tool to a program that makes their parts again",
         )
+    if seen.divided:
+        yield from _monitor_is_missing(root)
     yield from _kept_open(settings, seen.minors, root)
     if settings.kernel_log and (root / _UNIT).exists() and not _log_is_shown(root):
         yield Doubt(
@@ -75,6 +81,17 @@ def _kept_open(settings: Nvml, minors: Iterable[int], root: Path) -> Iterator[Do
             "the kernel's module nvidia_drm shows a console (modeset): a GPU with a display may be free for no reset",
             "where no display is needed: options nvidia_drm modeset=0 in a file of /etc/modprobe.d, and a restart",
         )
+
+
+def _monitor_is_missing(root: Path) -> Iterator[Doubt]:
+    try:
+        told = re.search(r"DeviceFileMinor:\s*(\d+)", (root / _MONITOR).read_text(errors="replace"))
+    except OSError:
+        return
+    file = f"dev/nvidia-caps/nvidia-cap{told[1] if told else 2}"
+    if not (root / file).exists():
+        text = f"/{file}, MIG's right to monitor, is missing: divided GPUs tell of the processes of each part only"
+        yield Doubt(text, f"type: nvidia-modprobe -f /{_MONITOR}")
 
 
 def _log_is_shown(root: Path) -> bool:

@@ -168,6 +168,41 @@ def test_processes_of_every_kind_are_listed_once(h100: Begun) -> None:
     assert library.holders(library.at(1)) == ()
 
 
+def test_without_the_right_to_monitor_each_part_of_a_divided_gpu_says_who_is_on_it(h100: Begun) -> None:
+    library, machine = h100
+    machine.set("no_monitor", 1)
+    machine.process(1, 9, 4096)
+    machine.divide(0, 2)
+    for instance, pid in enumerate((20, 10)):
+        machine.process(0, pid, 4096, instance=instance)
+    assert [holder.pid for holder in library.holders(library.at(0))] == [10, 20]
+    assert [holder.pid for holder in library.holders(library.at(1))] == [9]
+
+
+def test_nobody_is_on_a_divided_gpu_without_parts(h100: Begun) -> None:
+    library, machine = h100
+    machine.set("no_monitor", 1)
+    machine.set("mig", 1)
+    assert library.holders(library.at(0)) == ()
+
+
+def test_a_divided_gpu_that_tells_neither_its_processes_nor_its_parts_is_not_free(h100: Begun) -> None:
+    library, machine = h100
+    machine.set("no_monitor", 1)
+    machine.divide(0, 2)
+    handle = library.at(0)
+    machine.answer(0, Purpose.INFO, abi.RESET_REQUIRED)
+    with pytest.raises(Refused, match="no permission"):
+        library.holders(handle)
+
+
+def test_a_gpu_that_is_not_divided_and_does_not_tell_its_processes_is_not_free(h100: Begun) -> None:
+    library, machine = h100
+    machine.answer(0, Purpose.PROCESS, abi.NO_PERMISSION)
+    with pytest.raises(Refused, match="no permission"):
+        library.holders(library.at(0))
+
+
 def test_records_of_the_wrong_size_are_seen_and_the_older_function_is_asked(h100: Begun) -> None:
     library, machine = h100
     for pid in (10, 11, 12):

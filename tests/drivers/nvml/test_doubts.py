@@ -84,6 +84,26 @@ def test_a_console_on_a_gpu_is_told(nvidia: Make, tmp_path: Path) -> None:
     assert "nvidia_drm shows a console" in doubt.text
 
 
+@pytest.mark.parametrize(
+    ("capability", "file"), [("DeviceFileMinor: 5\n", "nvidia-cap5"), ("Mode: 256\n", "nvidia-cap2")]
+)
+def test_the_file_that_lets_mig_be_monitored_is_missed_on_divided_gpus(
+    nvidia: Make, tmp_path: Path, capability: str, file: str
+) -> None:
+    settings = Nvml(tool=str(nvidia(hosts.host_h100(1)).tool), kernel_log="", mig_tool="/usr/bin/true")
+    seen = Seen(divided=True)
+    assert list(doubts(settings, seen, tmp_path)) == [], "a kernel without capability files asks for root alone"
+    monitor = tmp_path / "proc/driver/nvidia/capabilities/mig/monitor"
+    monitor.parent.mkdir(parents=True)
+    monitor.write_text(capability)
+    (doubt,) = doubts(settings, seen, tmp_path)
+    assert doubt.text.startswith(f"/dev/nvidia-caps/{file}, MIG's right to monitor, is missing")
+    assert list(doubts(settings, Seen(), tmp_path)) == []
+    (tmp_path / "dev/nvidia-caps").mkdir(parents=True)
+    (tmp_path / "dev/nvidia-caps" / file).touch()
+    assert list(doubts(settings, seen, tmp_path)) == []
+
+
 def test_the_units_drop_in_is_missed_where_the_unit_is_and_it_is_not(nvidia: Make, installed: Path) -> None:
     settings = Nvml(tool=str(nvidia(hosts.host_h100(1)).tool))
     (doubt,) = doubts(settings, Seen(), installed)

@@ -34,6 +34,7 @@
 #define UNINITIALIZED 1
 #define INVALID 2
 #define UNSUPPORTED 3
+#define NO_PERMISSION 4
 #define NOT_FOUND 6
 #define TOO_SMALL 7
 #define TIMEOUT 10
@@ -99,6 +100,7 @@ struct world {
     pthread_mutex_t lock;
     uint32_t bell;
     int32_t ready, gpus, unmanaged, lose, twice, mortal, boot_by_hand, persistence_holds, reset_answer, reset_hangs, hanging_resets, cures_nothing, wide_records, resets, waits, lost_answers, lists;
+    int32_t no_monitor;
     uint64_t hanging;
     uint32_t last;
     struct told event[EVENTS];
@@ -610,6 +612,10 @@ static int processes(device handle, int kind, uint32_t *count, char *records, si
     struct gpu *g = NULL;
     int said = enter(handle, PROCESS, &g), instance = instance_of(handle);
     uint32_t found = 0, room = *count;
+    /* Of a divided GPU as a whole only MIG's monitor hears, which root is where there are no capability files: open
+     * modules 595.45.04, subdevice_ctrl_gpu_kernel.c:2296-2308, mig_monitor_session.c:60-83. */
+    if (!said && g->mig && instance < 0 && W->no_monitor)
+        said = NO_PERMISSION;
     if (!said)
         bury(g);
     for (int i = 0; !said && i < g->processes; i++) {
@@ -824,6 +830,7 @@ static int *number(int gpu, const char *name) {
         {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},
+        {"no_monitor", &W->no_monitor},
         {"fabric_summary", &g->fabric_summary}, {"lost_answers", &W->lost_answers},
         {"lose", &W->lose}, {"mortal", &W->mortal}, {"twice", &W->twice}, {"boot_by_hand", &W->boot_by_hand}, {"persistence_holds", &W->persistence_holds},
         {"reset_answer", &W->reset_answer}, {"reset_hangs", &W->reset_hangs}, {"hanging_resets", &W->hanging_resets}, {"cures_nothing", &W->cures_nothing},

@@ -16,6 +16,7 @@ OK = 0
 UNINITIALIZED = 1
 INVALID_ARGUMENT = 2
 NOT_SUPPORTED = 3
+NO_PERMISSION = 4
 NOT_FOUND = 6
 INSUFFICIENT_SIZE = 7
 INSUFFICIENT_POWER = 8
@@ -35,7 +36,7 @@ WORDS: Mapping[int, str] = {
     UNINITIALIZED: "it was not begun with",
     INVALID_ARGUMENT: "wrong argument",
     NOT_SUPPORTED: "not supported",
-    4: "no permission",
+    NO_PERMISSION: "no permission",
     NOT_FOUND: "not found",
     INSUFFICIENT_SIZE: "buffer too small",
     INSUFFICIENT_POWER: "the GPU's power cable is not connected",

@@ -6,6 +6,7 @@ Nothing here limits how long a call takes or when it may be made: `drivers.calle
 import ctypes
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from ctypes import byref, c_uint, c_uint64, c_void_p, create_string_buffer, sizeof
 from typing import Any, NewType
 
@@ -245,18 +246,27 @@ class Library:
 
     def holders(self, handle: Handle) -> tuple[Holder, ...]:
         """Return the processes with a context on the GPU: of compute, of graphics, and clients of MPS."""
-        found: dict[int, Holder] = {}
-        try:
+        opened: tuple[tuple[Handle, Part], ...] | None = None
+        with suppress(Refused):  # The CPU keeps the list, and the GPU's own processor, which may be dead, its parts.
             opened = self._opened_parts(handle)
-        except Refused:
-            opened = ()  # The CPU keeps the list, and the GPU's own processor, which may be dead, its parts.
-        names = {part.instances: part.uuid for _, part in opened}
-        # The GPU tells of all its parts to a privileged caller only.
-        for asked in (handle, *(part for part, _ in opened)):
-            for kind in ("Compute", "Graphics", "MPSCompute"):
-                for holder in self._listed(kind, asked, names):
-                    found.setdefault(holder.pid, holder)
+        names = {part.instances: part.uuid for _, part in opened or ()}
+        try:
+            found = self._users(handle, names)
+        except Refused as refused:
+            # A divided GPU tells of all its parts to whoever has MIG's right to monitor, which root alone is not.
+            if refused.code != abi.NO_PERMISSION or opened is None or not self.is_divided(handle):
+                raise
+            found = {}
+        for part, _ in opened or ():
+            found = {**self._users(part, names), **found}
         return tuple(found[pid] for pid in sorted(found))
+
+    def _users(self, handle: Handle, names: Mapping[tuple[int, int], str]) -> dict[int, Holder]:
+        found: dict[int, Holder] = {}
+        for kind in ("Compute", "Graphics", "MPSCompute"):
+            for holder in self._listed(kind, handle, names):
+                found.setdefault(holder.pid, holder)
+        return found
 
     def _listed(self, kind: str, handle: Handle, names: Mapping[tuple[int, int], str]) -> tuple[Holder, ...]:
         try:
