@@ -17,7 +17,7 @@ from cmgr.drivers.nvml.hearing.watch import Ears, Pace, Watch
 from cmgr.drivers.nvml.hearing.xids import Xids
 from cmgr.drivers.nvml.library import gauges as nvml_gauges
 from cmgr.drivers.nvml.library.calls import Library
-from cmgr.drivers.nvml.library.load import WANTED
+from cmgr.drivers.nvml.library.load import WANTED, check_host
 from cmgr.drivers.nvml.library.session import Session
 from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
 from cmgr.drivers.nvml.resetting.holders import users_of
@@ -71,6 +71,7 @@ class NvmlDriver:
         self._settings = settings
         self._seconds = settings.call_timeout.total_seconds()
         self._resets = Resets(settings.settle.total_seconds(), boot.total_seconds())
+        check_host()
         path = libraries.find(libraries.Where(WANTED, settings.library))
         self._log, self._deaf = _kernel_log(settings.kernel_log)
         self._caller = Caller("libnvidia-ml")

@@ -11,6 +11,7 @@ from ctypes import byref, c_uint, c_uint64, c_void_p, create_string_buffer, size
 from typing import Any, NewType
 
 from cmgr.drivers.nvml.library import abi
+from cmgr.drivers.nvml.library.load import why_not_loaded
 from cmgr.drivers.processes import Holder
 from cmgr.errors import DriverError, DriverMissing
 from cmgr.frozen import dataclass
@@ -113,7 +114,7 @@ class Library:
             self._run("begin", "nvmlInit_v2")
         except Refused as refused:
             hints = {
-                abi.DRIVER_NOT_LOADED: "load it (modprobe nvidia) and see what the kernel log says of NVRM",
+                abi.DRIVER_NOT_LOADED: why_not_loaded(),
                 abi.LIB_RM_VERSION_MISMATCH: "the driver was updated: restart the machine, or load its new modules",
             }
             hint = hints.get(refused.code, "see whether nvidia-smi works, and whether this user may use the GPUs")

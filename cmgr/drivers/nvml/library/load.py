@@ -1,7 +1,13 @@
-"""Which library this driver wants, and where the packages of NVIDIA's driver put it."""
+"""Which library this driver wants, where the packages of NVIDIA's driver put it, and who may open it.
+
+To that driver a process in a pid namespace of its own is told of nobody outside: each GPU would seem to be free.
+"""
+
+from pathlib import Path
 
 from cmgr.drivers.libraries import Wanted
 from cmgr.drivers.nvml.library.abi import LIBRARY
+from cmgr.errors import DriverMissing
 
 WANTED = Wanted(
     LIBRARY,
@@ -18,3 +24,29 @@ WANTED = Wanted(
         "/run/nvidia/driver/usr/lib64",
     ),
 )
+
+_HOSTS_PIDS = "pid:[4026531836]"
+"""The machine's own pid namespace: its number is a constant of Linux (PROC_PID_INIT_INO)."""
+
+
+def check_host(root: Path = Path("/")) -> None:
+    """Raise `DriverMissing` where this process would not see who uses the GPUs."""
+    try:
+        ours = (root / "proc/self/ns/pid").readlink().as_posix()
+    except OSError:
+        return  # Nobody can say it.
+    if ours != _HOSTS_PIDS:
+        raise DriverMissing(
+            f"cannot open {LIBRARY} here: this process has a pid namespace of its own, in which the NVIDIA driver "
+            "tells of no process outside: GPUs in use would be reset",
+            hint="run cmgr in the host; a container that drives GPUs needs the host's processes (--pid=host)",
+        )
+
+
+def why_not_loaded(root: Path = Path("/")) -> str:
+    """Return what to type when the library says that the driver is not loaded; it says so without device files, too."""
+    if not (root / "proc/driver/nvidia/version").exists():
+        return "load it (modprobe nvidia) and see what the kernel log says of NVRM"
+    if not (root / "dev/nvidiactl").exists():
+        return "it is loaded, and its device files are missing: type, as root, nvidia-smi -L, which makes them"
+    return "it is loaded: see what the kernel log says of NVRM"
