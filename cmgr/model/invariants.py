@@ -1,5 +1,7 @@
 """The invariants of ARCHITECTURE.md, as questions that tests and the running service ask."""
 
+from collections.abc import Iterator
+
 from cmgr.model.containers.together.projects import unready_until
 from cmgr.model.scope import Block, halting, on_ring, slot_blocker, start_blocker
 from cmgr.model.values.chips import ChipId, listed
@@ -62,21 +64,25 @@ def stuck(node: Node) -> tuple[str, ...]:
 
 
 def _stuck(node: Node, ring: Ring) -> bool:
-    if ring.phase is Phase.HEALTHY:
-        return False
-    if not ring.reason:
-        return True
-    timed = any(at is not None for at in (ring.deadline, ring.ask_at, ring.refused_until, ring.make_at))
-    asked = ring.asked is not None or ring.reset is not None or ring.making is not None
-    # A container that is to be started may use another ring, too, which has to be read first.
-    unread = any(r.read is None and (r.asked is not None or r.ask_at is not None) for r in node.rings.values())
-    runtimes = any(s.asked is not None or s.ask_at is not None or s.why_down for s in node.runtimes.values())
-    # Or shares have to be made there first.
-    unread = unread or any(r.making is not None or r.make_at is not None for r in node.rings.values())
-    # By its order a container may wait for one of another ring that it shares a third container's ring with.
-    holds = any(h.command is not None or h.retry_at is not None for h in node.holds.values())
-    # Or, in its project, for one that runs and is not ready: until a time, or the other's own word.
-    holds = holds or any(unready_until(node, h) is not None for h in node.holds.values())
     # In phase waiting a ring may wait for a person, another ring or a container: the reason says so, and resync looks.
-    files = node.cdi.asked is not None or node.cdi.retry_at is not None
-    return not (timed or asked or unread or runtimes or holds or files or ring.phase is Phase.WAITING)
+    waits = ring.phase not in (Phase.HEALTHY, Phase.WAITING)
+    return ring.phase is not Phase.HEALTHY and (not ring.reason or (waits and not any(_brought(node, ring))))
+
+
+def _brought(node: Node, ring: Ring) -> Iterator[bool]:
+    """Yield, of each thing that a ring can wait for, whether it comes."""
+    yield any(at is not None for at in (ring.deadline, ring.ask_at, ring.refused_until, ring.make_at))
+    yield ring.asked is not None or ring.reset is not None or ring.making is not None
+    for other in node.rings.values():
+        # A container that is to be started may use another ring, too, which has to be read first.
+        yield other.read is None and (other.asked is not None or other.ask_at is not None)
+        # Or shares have to be made there first.
+        yield other.making is not None or other.make_at is not None
+    for state in node.runtimes.values():
+        yield state.asked is not None or state.ask_at is not None or bool(state.why_down)
+    for hold in node.holds.values():
+        # By its order a container may wait for one of another ring that it shares a third container's ring with.
+        yield hold.command is not None or hold.retry_at is not None
+        # Or, in its project, for one that runs and is not ready: until a time, or the other's own word.
+        yield unready_until(node, hold) is not None
+    yield node.cdi.asked is not None or node.cdi.retry_at is not None

@@ -188,8 +188,11 @@ def ring_hint(node: Node, ring: Ring) -> str:
     faults = handled_faults(node, ring)
     if faults and not ring.in_episode and shut(node, ring, faults) is not None:
         return f"to stop the containers of the ring and have it reset before that: cmgr reset {faults[0].chip} --stop"
-    if ring.phase is not Phase.WAITING or ring.blocked is None:
-        return ""
+    waits = ring.phase is Phase.WAITING and ring.blocked is not None
+    return _hint_of_waiting(node, ring, [f.chip for f in faults]) if waits else ""
+
+
+def _hint_of_waiting(node: Node, ring: Ring, faulty: list[ChipId]) -> str:
     users = [c for c in on_ring(node, ring) if c.running and c.key not in ring.theirs]
     spared = [called(node, c.key) for c in users if not c.enabled or is_spared(node, c)]
     if spared:
@@ -198,7 +201,6 @@ def ring_hint(node: Node, ring: Ring) -> str:
         names = ", ".join(called(node, c.key) for c in unclear)
         how = "to have it reset, stop {} yourself; what uses no chip make anew with the label cmgr.enable=ignore"
         return how.format(names)
-    faulty = [f.chip for f in faults]
     if not users or not faulty:
         return ""
     names = ", ".join(called(node, c.key) for c in users)

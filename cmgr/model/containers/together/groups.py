@@ -27,7 +27,7 @@ from cmgr.model.scope import (
     why_idle,
 )
 from cmgr.model.turn import Turn
-from cmgr.model.values.fleet import gate, left_out, starts_here
+from cmgr.model.values.fleet import FleetGroup, gate, left_out, starts_here
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import GroupRestartOrdered, GroupResumeOrdered
@@ -274,16 +274,23 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
         without = known.without | fact.without if known.in_round else known.without
         turn.put_fleet_group(replace(known, without=without, parts=known.parts - fact.without))
         return
-    for container in members_of(turn.node, fact.group):
+    _try_anew(turn, fact.group)
+    if group is not None and group.phase is GroupPhase.HALTING and not observing(turn.node):
+        _start_some(turn, group, known, alone=fact.alone)
+
+
+def _try_anew(turn: Turn, group: str) -> None:
+    for container in members_of(turn.node, group):
         hold = turn.node.holds.get(container.key)
         if hold is not None and is_held_down(hold) and (hold.failed or hold.retry_at is not None):
             begin_anew(turn, container.key)
             turn.put_hold(_tried_anew(hold))
-    if group is None or group.phase is not GroupPhase.HALTING or observing(turn.node):
-        return
+
+
+def _start_some(turn: Turn, group: Group, known: FleetGroup | None, *, alone: bool) -> None:
     rest = frozenset(k for k in group.members if not can_start(turn.node, turn.node.holds.get(k)))
     group = replace(group, members=group.members - rest, out=group.out | rest, missing=frozenset())
-    if known is not None and fact.alone:
+    if known is not None and alone:
         known = turn.put_fleet_group(replace(known, alone=True))
     if gate(turn.node.engine, known):
         left = {c.key for c in members_of(turn.node, group.name) if c.running and c.key not in group.members}
