@@ -18,7 +18,7 @@ from bench import weather
 from bench.records import Call
 from cmgr.config.load import load
 from cmgr.config.settings import Config
-from cmgr.drivers import open_driver
+from cmgr.drivers import open_begun
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import ConfigError
 from cmgr.model.values.chips import Chip, ChipId, ChipReport
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from cmgr.view import shapes
 
 Note = Callable[[Call], None]
+
+
+BEGINS = 60.0
+"""So many seconds a stand-in may take to begin."""
 
 
 class TimedDriver:
@@ -121,8 +125,8 @@ def main() -> int:
     def note(call: Call) -> None:
         os.write(pipe, call.written())
 
-    def opened(config: Config, waiting: Callable[[float], None]) -> ChipDriver:
-        chips = open_driver(config, waiting)
+    def opened(config: Config) -> ChipDriver:
+        chips = open_begun(config, BEGINS)
         timed = TimedDriver(chips, note)
         if isinstance(chips, SimDriver):
             threading.Thread(target=_weather, args=(chips, timed, note), name="weather", daemon=True).start()

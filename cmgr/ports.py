@@ -49,8 +49,11 @@ class Clock(Protocol):
 class ChipDriver(Protocol):
     """The chips of this machine. One driver at a time; its calls run on at most `concurrency` threads at once."""
 
-    name: str
-    concurrency: int
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def concurrency(self) -> int: ...
 
     def chips(self) -> tuple[Chip, ...]:
         """Return every chip, ordered by id. Blocks up to seconds. Safe to repeat. Raises `DriverError`."""
@@ -99,6 +102,20 @@ class Ailing(Protocol):
 
     def trouble(self) -> tuple[str, ...]:
         """Return what is wrong with the driver as a whole, a sentence each. Any thread; does not block or raise."""
+
+
+@runtime_checkable
+class Beginning(Protocol):
+    """A driver that may be there before its chips are known. Until then nothing of it but this is of use."""
+
+    def begins(self, seconds: float) -> bool:
+        """Return whether its chips are known.
+
+        Blocks until they are, or another try to begin has failed, so many seconds at the most. One thread only.
+        """
+
+    def refusal(self) -> DriverError | None:
+        """Return why its chips are not known yet; None once they are. Any thread; does not block or raise."""
 
 
 @runtime_checkable

@@ -1,21 +1,19 @@
 """The chips: one driver for each make, and one for simulated chips."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cmgr.errors import DriverError, DriverMissing, chain
-from cmgr.ports import ChipDriver
+from cmgr.ports import Beginning, ChipDriver
 from cmgr.vendor import OpenUnits, Vendor, vendors
 
 if TYPE_CHECKING:
     from cmgr.config.settings import Config
 
 
-def open_driver(config: "Config", waiting: Callable[[float], None] = lambda _: None) -> ChipDriver:
+def open_driver(config: "Config") -> ChipDriver:
     """Return the driver that the configuration names, for real chips a program that drives them.
 
-    It waits until the maker's library has begun, for as long as that takes, and calls `waiting` with the seconds so
-    far. Raises `DriverMissing` or `DriverError`.
+    That one is `Beginning`: its library can take minutes to begin, or is not there yet.
     """
     if config.driver == "sim":
         return open_here(config)
@@ -25,12 +23,21 @@ def open_driver(config: "Config", waiting: Callable[[float], None] = lambda _: N
     from cmgr.drivers.program.launch import launcher
 
     beat = min(Pace().beat, config.sweep.total_seconds())
-    driver = ProgramDriver(launcher(), written(config), Pace(beat), waiting)
+    driver = ProgramDriver(launcher(), written(config), Pace(beat), config.driver)
     if not config.allow_injection:
         return driver
     from cmgr.drivers.pretending import PretendingDriver
 
     return PretendingDriver(driver)
+
+
+def open_begun(config: "Config", seconds: float) -> ChipDriver:
+    """Return the same once its chips are known. Blocks for so long. Raises `DriverError` when they are not by then."""
+    driver = open_driver(config)
+    if isinstance(driver, Beginning) and not driver.begins(seconds) and (refusal := driver.refusal()) is not None:
+        driver.close()
+        raise refusal
+    return driver
 
 
 def open_here(config: "Config", units: OpenUnits | None = None) -> ChipDriver:

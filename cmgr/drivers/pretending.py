@@ -13,7 +13,7 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, Reported
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import FaultReported
-from cmgr.ports import Ailing, ChipDriver, Describing, Doubt, Drilling, DriverFact, Gauge, SoftFault
+from cmgr.ports import Ailing, Beginning, ChipDriver, Describing, Doubt, Drilling, DriverFact, Gauge, SoftFault
 
 
 class RealDriver(ChipDriver, Ailing, Describing, Drilling, Gauge, Protocol):
@@ -24,12 +24,24 @@ class PretendingDriver:
     """Implements `ChipDriver`, `Drilling` and `Injector` by a driver of real chips, which does the rest."""
 
     def __init__(self, real: RealDriver) -> None:
-        self.name = real.name
-        self.concurrency = real.concurrency
         self._real = real
         self._lock = threading.Lock()
         self._tell: Callable[[DriverFact], None] | None = None
         self._pretended: dict[ChipId, frozenset[str]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._real.name
+
+    @property
+    def concurrency(self) -> int:
+        return self._real.concurrency
+
+    def begins(self, seconds: float) -> bool:
+        return not isinstance(self._real, Beginning) or self._real.begins(seconds)
+
+    def refusal(self) -> DriverError | None:
+        return self._real.refusal() if isinstance(self._real, Beginning) else None
 
     def inject(self, chip: ChipId, code: str, assertion: Assertion) -> None:
         """See `ports.Injector`. Raises `DriverError` also before the chips are watched."""

@@ -17,7 +17,7 @@ from cmgr.config.settings import Config
 from cmgr.config.sources import wanted
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.machine.pretended import Pretended
-from cmgr.errors import CmgrError, ConfigError, StoreError, bare, chain
+from cmgr.errors import CmgrError, ConfigError, DriverError, StoreError, bare, chain, sentence
 from cmgr.frozen import replace
 from cmgr.host.host import host_of
 from cmgr.model.containers.moving.cdi import specs_of
@@ -35,7 +35,7 @@ from cmgr.model.values.messages.facts import (
 from cmgr.model.values.node import SYSTEMD, Node, known_runtimes, only_covers, units_known
 from cmgr.model.values.presence import FleetSeen, Presence
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.ports import Ailing, Runtime
+from cmgr.ports import Runtime
 from cmgr.runtimes import appeared, open_runtimes, open_systemd
 from cmgr.service.agreement import agree, picture, seen
 from cmgr.service.cdi_files import CdiFiles
@@ -49,11 +49,12 @@ from cmgr.service.door.pages import Pages, for_the_page
 from cmgr.service.door.routes import Route
 from cmgr.service.door.scrapes import MetricsServer
 from cmgr.service.door.sessions import Sessions
+from cmgr.service.door.unready import refusing
 from cmgr.service.exports import Exports
 from cmgr.service.extras import bundle_parts
 from cmgr.service.extras.surroundings import Surroundings
 from cmgr.service.hangs import Hangs
-from cmgr.service.listening import Listening
+from cmgr.service.listening import Listening, ailing, of_driver, refusal, watched
 from cmgr.service.log import setup as logs
 from cmgr.service.loop import Loop, Step
 from cmgr.service.metrics.chips import Measuring
@@ -72,6 +73,7 @@ from cmgr.vendor import giving, told_too
 from cmgr.view import status as view
 from cmgr.view.presence import presence, refusal_troubles
 from cmgr.view.troubles import troubles as all_troubles
+from cmgr.words import one_line
 
 if TYPE_CHECKING:
     from cmgr.drivers.machine.watch import MachineWatch
@@ -103,7 +105,8 @@ class Service:
 
     def __init__(self, config: Config, heard: Listening, log: logs.Log, stack: ExitStack) -> None:
         self._config = config
-        self._clock, self._inbox, self._driver, right = heard
+        self._heard = heard
+        self._clock, self._inbox, self._driver = heard.clock, heard.inbox, heard.driver
         # All that was heard comes after that.
         self._since = self._clock.began
         self._log = log
@@ -117,28 +120,33 @@ class Service:
         self._shut = ""
         catalog = load_catalog(config, log.warn)
         self._timetable = Timetable(config, lambda: datetime.now(UTC), self._clock.drift)
-        self._store = self._open_store(right)
-        node = replace(self._store.load(), policy=config.policy(self._driver.name), catalog=catalog)
+        self._store = self._open_store(heard.right)
+        node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
         self._runtimes = {r.name: r for r in self._open_runtimes(known_runtimes(node))}
         self._appeared = partial(appeared, config, self._runtimes)
         stack.callback(self._close_runtimes)
         self._machine = self._open_machine()
         self._pretend = Pretended(self._inbox.put).inject
         self._around = self._surroundings()
-        self._cdi = CdiFiles(Path(config.cdi.dir), giving(self._driver.name), config.cdi.give)
         self._exports = Exports(config.export, lambda: self._loop.node, lambda: self._clock.now() + self._clock.drift())
         self._fleet = self._open_fleet()
         self._ranks = Ranks(self._driver, self._exports.host, lambda: self._loop.node, self._fleet)
         self._drills = Drills(self._driver, host_of(config.systemd.bus), self._inbox.put, self._clock.now)
         stack.callback(self._drills.close)
-        around = replace(self._around.around, write_cdi=lambda order: self._cdi.write(order.specs))
-        around = replace(around, codes=self._drills.codes)
-        if self._fleet is not None:
-            around = replace(around, agree=partial(agree, self._fleet))
-        self._workers = Workers(self._driver, self._runtimes, self._take, log.bug, around)
-        self._loop = Loop(node, self._inbox, self._store, self._workers.submit, self._log)
+        self._loop = Loop(node, self._inbox, self._store, lambda action: self._workers.submit(action), self._log)
         self._loop.observers += [self._around.observe, self._meet_units]
         self._metrics = self._open_metrics()
+
+    def _know_chips(self) -> None:
+        """Make what depends on whose chips these are."""
+        name, cdi = self._driver.name, self._config.cdi
+        self._loop.node = replace(self._loop.node, policy=self._config.policy(name))
+        self._cdi = files = CdiFiles(Path(cdi.dir), giving(name), cdi.give)
+        around = self._around.around
+        around = replace(around, write_cdi=lambda order: files.write(order.specs), codes=self._drills.codes)
+        if self._fleet is not None:
+            around = replace(around, agree=partial(agree, self._fleet))
+        self._workers = Workers(self._driver, self._runtimes, self._take, self._log.bug, around)
 
     def _open_store(self, right: Lock) -> "SqliteStore":
         store = open_store(Path(self._config.state_dir) / NAME, right)
@@ -219,15 +227,8 @@ class Service:
         listen = self._config.metrics.listen
         if not listen:
             return None
-        sources = Sources(
-            self._loop,
-            self._inbox,
-            self._driver,
-            self.own,
-            self._clock,
-            partial(told_too, self._config),
-            self._fleet_seen,
-        )
+        told = partial(told_too, self._config)
+        sources = Sources(self._loop, self._inbox, self._driver, self.own, self._clock, told, self._fleet_seen)
         metrics = Metrics(sources, self._store.outcomes())
         self._loop.observers.append(metrics.after_step)
         return MetricsServer(listen, metrics.page, self._log.bug, self._log.warn)
@@ -248,17 +249,21 @@ class Service:
         # Before any event can come: everything else is decided against what this sets up.
         self._around.begin(self._clock.now())
         self._stack.callback(self._around.close)
+        if not self._heard.watched:
+            self._open_doors(control, table)
+            self._notifier.tell("READY=1")  # It can be asked, and tells alarms.
+        since = self._since if self._heard.watched else watched(self._heard, self._without_chips)
+        if since is None:
+            self._log.say("cmgr ends: no chip was known, and nothing was decided")
+            return
+        self._know_chips()
         first: list[Fact] = [self._restarted(), *([_damaged(self._damage)] if self._damage else [])]
-        self._loop.step([Event(self._since, fact) for fact in first])
+        self._loop.step([Event(since, fact) for fact in first])
         self._tidy_cdi()
         self._watch(opened)
-        control.start()
-        self._stack.callback(control.close)
-        self._open_door(table)
+        if self._heard.watched:
+            self._open_doors(control, table)
         self._stack.callback(self._jobs.close)
-        if self._metrics is not None:
-            self._metrics.start()
-            self._stack.callback(self._metrics.close)
         self._look_for_hangs()
         self._exports.start()
         self._stack.callback(self._exports.close)
@@ -268,10 +273,27 @@ class Service:
         chips, names = len(self._loop.node.chips), ", ".join(self._runtimes)
         self._log.say(f"cmgr {__version__} is ready: {chips} chips ({self._driver.name}), containers of {names}")
         self._notifier.tell("READY=1", f"STATUS={chips} chips, strategy {self._config.strategy}")
-        Thread(
-            target=_settle, args=(self._jobs, self._store, self._inbox.put, self._log), name="settle", daemon=True
-        ).start()
+        settle = partial(_settle, self._jobs, self._store, self._inbox.put, self._log)
+        Thread(target=settle, name="settle", daemon=True).start()
         self._loop.run(self._clock, self._tick(), lambda: self._after_each(reloader), self._prune)
+
+    def _without_chips(self, why: DriverError) -> None:
+        """Serve for a moment while the chips are not known: tell of that, and decide nothing."""
+        text = one_line(f"no chip is watched: {sentence(why)}")
+        if self._ails != (text,):
+            self._ails = (text,)
+            self._log.warn(text)
+            self._notifier.tell(f"STATUS={text}")
+        self._notifier.alive()
+        self._around.look(self._loop.node, self._troubles(), self._clock.now())
+
+    def _open_doors(self, control: ControlServer, table: tuple[Route, ...]) -> None:
+        control.start()
+        self._stack.callback(control.close)
+        self._open_door(table)
+        if self._metrics is not None:
+            self._metrics.start()
+            self._stack.callback(self._metrics.close)
 
     def _look_for_hangs(self) -> None:
         hangs = Hangs(lambda: self._loop.node, Measuring(self._driver), self._inbox.put, self._clock.now)
@@ -311,8 +333,9 @@ class Service:
         )
         database = Path(self._config.state_dir) / NAME
         seen, exports = self._fleet_told, self._exports
-        answers = Answers(self._driver, node, self.own, now, database, look, self._cdi, exports, seen, self._ranks)
-        return routes(answers, orders, self._pages)
+        files = lambda: self._cdi  # noqa: E731 - there is none before the chips are known
+        answers = Answers(self._driver, node, self.own, now, database, look, files, exports, seen, self._ranks)
+        return refusing(routes(answers, orders, self._pages), lambda: refusal(self._driver))
 
     def _open_door(self, table: tuple[Route, ...]) -> None:
         """Let the page's process in where there is a place for it. No recovery depends on that."""
@@ -377,11 +400,8 @@ class Service:
         except StoreError as error:
             self._log.warn(chain(error))
 
-    def _driver_troubles(self) -> tuple[str, ...]:
-        return self._driver.trouble() if isinstance(self._driver, Ailing) else ()
-
     def _tell_ails(self) -> None:
-        ails = self._driver_troubles()
+        ails = ailing(self._driver)
         for new in (a for a in ails if a not in self._ails):
             self._log.warn(f"{self._driver.name}: {new}")
         if self._ails and not ails:
@@ -420,14 +440,12 @@ class Service:
 
     def _troubles(self) -> tuple[Trouble, ...]:
         """Return what is wrong with the service and is not in the node. Any thread."""
-        found, unwritten, ails = [], bare(self._loop.trouble, "save"), self._driver_troubles()
+        found, unwritten = [], bare(self._loop.trouble, "save")
         if unwritten:
             hint = f"df -h {self._config.state_dir}; dmesg"
             text = "the database cannot be written"
             found.append(Trouble(TroubleKind.DATABASE, "", text, unwritten, hint))
-        if ails:
-            text = f"driver {self._driver.name} is not well"
-            found.append(Trouble(TroubleKind.DRIVER, self._driver.name, text, "; ".join(ails), "cmgr check"))
+        found += of_driver(self._driver)
         for source in (each for each in self._sources() if each["on"] and each["why"]):
             text = f"source {source['name']} tells nothing of the machine"
             found.append(Trouble(TroubleKind.SOURCE, source["name"], text, source["why"], "cmgr check"))

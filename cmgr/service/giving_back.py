@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
-from cmgr.drivers import open_driver
+from cmgr.drivers import open_begun
 from cmgr.errors import CmgrError, ContainerGone, chain
 from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId, ChipReport
@@ -30,12 +30,16 @@ from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.vendor import Given, vendors
 
+BEGINS = 60.0
+"""So many seconds a maker's library may take to begin: whoever removes cmgr does not wait for a dead chip."""
+
 
 def give_back(config: Config) -> Iterator[Given]:
     """Give back one hold after the other, those first that are to start first; each is written when it is done. Then
     what drivers had taken away for resets.
 
-    Blocks up to two minutes for each. Raises `StoreBusy` while the service runs, `StoreError`, `ConfigError`,
+    Blocks up to a minute for the chips' library, and up to two for each hold.
+    Raises `StoreBusy` while the service runs, `StoreError`, `ConfigError`,
     `RuntimeDown` when there is no runtime at all.
     """
     path = Path(config.state_dir) / NAME
@@ -57,12 +61,12 @@ def _holds(config: Config, store: Store) -> Iterator[Given]:
         }
         for runtime in runtimes.values():
             stack.callback(runtime.close)
+        driver: ChipDriver | str
         try:
-            driver: ChipDriver | None = open_driver(config)
-        except CmgrError:
-            driver = None
-        if driver is not None:
+            driver = open_begun(config, BEGINS)
             stack.callback(driver.close)
+        except CmgrError as error:
+            driver = f"its chips cannot be asked whether they are well: {chain(error)}"
         for hold in sorted(node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
             given = _one(node, hold, runtimes, driver)
             holds = {key: each for key, each in node.holds.items() if key != hold.key}
@@ -75,7 +79,7 @@ def _holds(config: Config, store: Store) -> Iterator[Given]:
             yield given
 
 
-def _one(node: Node, hold: Hold, runtimes: Mapping[str, Runtime], driver: ChipDriver | None) -> Given:
+def _one(node: Node, hold: Hold, runtimes: Mapping[str, Runtime], driver: ChipDriver | str) -> Given:
     runtime = runtimes.get(hold.key.runtime)
     if runtime is None:
         return Given(hold.name, f"{hold.name} is left as it is", f"its runtime {hold.key.runtime} is not managed")
@@ -103,10 +107,10 @@ def _one(node: Node, hold: Hold, runtimes: Mapping[str, Runtime], driver: ChipDr
         return Given(hold.name, f"{hold.name} is left as it is", f"{chain(error)}{policy}")
 
 
-def _unwell(node: Node, hold: Hold, driver: ChipDriver | None) -> str:
+def _unwell(node: Node, hold: Hold, driver: ChipDriver | str) -> str:
     """Return why the container is not to be started on its chips, or nothing."""
-    if driver is None:
-        return "its chips cannot be asked whether they are well"
+    if isinstance(driver, str):
+        return driver
     for report in driver.read(sorted(hold.chips)):
         if why := _ill(node, report):
             return why

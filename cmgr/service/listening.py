@@ -1,42 +1,42 @@
 """The service's first part: the rights that one service alone has, and the driver, which tells of faults then."""
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from cmgr import drivers
 from cmgr.config.settings import Config
-from cmgr.errors import DriverError, sentence
-from cmgr.ports import ChipDriver
+from cmgr.errors import DriverError, chain
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.ports import Ailing, Beginning, ChipDriver
 from cmgr.service.door.claim import claim, refuse_if_live
 from cmgr.service.inbox import Inbox
-from cmgr.service.systemd import Notifier
 from cmgr.service.timing.clock import SteadyClock
 from cmgr.store import files
 
-SAYS = 60
-"""It is said again after so many seconds, and after 10 for the first time."""
+PATIENCE = 10.0
+"""So many seconds the service waits for its chips before it is there without them, which it says then."""
 
-EXTENDS = 30.0
-"""So many seconds more systemd waits for the service to be ready, each time that it is told."""
+
+LOOKS = 1.0
 
 
 class Listening(NamedTuple):
-    """The driver, which is watched already, and what waits to be decided on. `right`: to write the database."""
+    """The driver, which is watched already if its chips are known, and what waits to be decided on.
+
+    `right`: to write the database.
+    """
 
     clock: SteadyClock
     inbox: Inbox
     driver: ChipDriver
     right: files.Lock
+    watched: bool
 
 
-Open = Callable[[Config, Callable[[float], None]], ChipDriver]
-
-
-def listen(config: Config, stack: ExitStack, opened: Open | None = None) -> Listening:
+def listen(config: Config, stack: ExitStack, opened: Callable[[Config], ChipDriver] | None = None) -> Listening:
     """Take the rights that one service alone has, open the driver and watch it. `stack` gives all that back.
 
     Raises `CmgrError`.
@@ -49,20 +49,45 @@ def listen(config: Config, stack: ExitStack, opened: Open | None = None) -> List
     stack.callback(right.release)
     clock = SteadyClock()
     inbox = Inbox(clock)
-    notifier = Notifier()
-    try:
-        driver = (opened or drivers.open_driver)(config, partial(_say_waiting, notifier))
-    except DriverError as error:
-        notifier.tell(f"STATUS={sentence(error)}")  # systemctl status cmgr shows it until the next start.
-        raise
+    driver = (opened or drivers.open_driver)(config)
     stack.callback(driver.close)
-    driver.watch(inbox.put)
-    return Listening(clock, inbox, driver, right)
+    begun = not isinstance(driver, Beginning) or driver.begins(PATIENCE)
+    if begun:
+        driver.watch(inbox.put)
+    return Listening(clock, inbox, driver, right, begun)
 
 
-def _say_waiting(notifier: Notifier, seconds: float) -> None:
-    """Tell systemd that the service still starts: a library may take ten minutes to begin where a chip is dead."""
-    text = f"starting: the library of the chips has not begun for {seconds:.0f} s"
-    notifier.tell(f"EXTEND_TIMEOUT_USEC={int(EXTENDS * 1e6)}", f"STATUS={text}")
-    if round(seconds) % SAYS == 10:  # There is no log yet; it goes to the journal all the same.
-        sys.stderr.write(f"cmgr: {text}\n")
+def refusal(driver: ChipDriver) -> DriverError | None:
+    """Return why its chips are not known; None where they are. Any thread."""
+    return driver.refusal() if isinstance(driver, Beginning) else None
+
+
+def ailing(driver: ChipDriver) -> tuple[str, ...]:
+    return driver.trouble() if isinstance(driver, Ailing) else ()
+
+
+def of_driver(driver: ChipDriver) -> Iterator[Trouble]:
+    """Yield what is wrong with the driver as a whole. Any thread."""
+    if (why := refusal(driver)) is not None:
+        text = "the chips are not known yet, and none is watched"
+        yield Trouble(TroubleKind.UNKNOWN_CHIPS, driver.name, text, chain(why), why.hint or "cmgr check")
+    elif ails := ailing(driver):
+        text = f"driver {driver.name} is not well"
+        yield Trouble(TroubleKind.DRIVER, driver.name, text, "; ".join(ails), "cmgr check")
+
+
+def watched(heard: Listening, each: Callable[[DriverError], None]) -> datetime | None:
+    """Watch the chips as soon as they are known, and return since when; None where the service is to end first.
+
+    Calls `each` with the reason until then, every second and whenever the driver has failed to begin.
+    """
+    driver = heard.driver
+    while (why := refusal(driver)) is not None and not heard.inbox.is_stopped():
+        each(why)
+        assert isinstance(driver, Beginning)
+        driver.begins(LOOKS)
+    if heard.inbox.is_stopped():
+        return None
+    at = heard.clock.now()
+    driver.watch(heard.inbox.put)
+    return at

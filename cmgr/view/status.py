@@ -16,7 +16,7 @@ from cmgr.model.values.faults import Fault
 from cmgr.model.values.handling.calendar import DRILLS, Drill
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
-from cmgr.model.values.troubles import Trouble
+from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, runtime_hint
 from cmgr.view.containers import DOWN, Down, containers, down
@@ -90,7 +90,9 @@ def _drill(node: Node, drill: Drill) -> "shapes.Drill":
 
 def troubles(node: Node, own: Own) -> list[Trouble]:
     """Return everything that is wrong, the most pressing first."""
-    return wrong.troubles(node, [*wrong.not_ready(own.state, node), *own.troubles])
+    # Why it is not ready stands there already.
+    known = all(trouble.kind is not TroubleKind.UNKNOWN_CHIPS for trouble in own.troubles)
+    return wrong.troubles(node, [*(wrong.not_ready(own.state, node) if known else ()), *own.troubles])
 
 
 def service(node: Node, own: Own) -> "shapes.Service":

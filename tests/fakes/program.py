@@ -1,8 +1,8 @@
 """A program that drives two chips by the words of `cmgr/drivers/program`, in as few lines as a reader could copy.
 
 `python program.py FOLDER`: it serves on its standard input and output. The folder plays the hardware: `chips` has the
-number of chips that it lists, `stale`, `hang` and `odd` say what it does wrong where they are there, `begun` grows by a
-line with each one that begins, and what stands in `tell` when it is to watch is told.
+number of chips that it lists, `stale`, `slow`, `refuses` and `odd` say what it does wrong where they are there, and
+`begun` grows by a line with each one that begins.
 """
 
 import json
@@ -46,8 +46,11 @@ def main() -> None:
         if (folder / "odd").exists() and request["do"] == "read":
             line.sendall((folder / "odd").read_bytes())
             continue
-        result = answer(request, listed)
-        line.sendall(json.dumps({"id": request["id"], "result": result}).encode() + b"\n")
+        told: dict[str, Any] = {"result": answer(request, listed)}
+        if request["do"] == "begin" and (folder / "refuses").exists():
+            text = (folder / "refuses").read_text()
+            told = {"error": {"kind": "missing", "text": text, "hint": "install it"}}
+        line.sendall(json.dumps({"id": request["id"], **told}).encode() + b"\n")
     while (folder / "endless").exists():
         time.sleep(0.02)
 

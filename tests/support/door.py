@@ -39,7 +39,7 @@ def table(own: Own = WELL) -> tuple[Route, ...]:
         lambda: NOW,
         Path("/nowhere"),
         lambda: {"ok": True, "findings": []},
-        files,
+        lambda: files,
         Exports(Export(node="box"), Node, lambda: NOW),
         lambda _: {"name": "", "engine": None, "appliances": [], "remarks": []},
         Ranks(none, "box", Node, None),

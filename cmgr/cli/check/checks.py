@@ -18,7 +18,7 @@ from cmgr.cli.check.units import clients, units
 from cmgr.cli.source import database_of
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
-from cmgr.errors import CmgrError, DriverError, ServiceDown, StoreError, chain
+from cmgr.errors import CmgrError, ServiceDown, StoreError, chain
 from cmgr.host.mounts import in_the_host
 from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import Strategy
@@ -118,13 +118,13 @@ def _rules(config: Config) -> Iterator[Finding]:
 
 def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator[Finding]:
     """`users`: the chips of each container, where the service has said that."""
-    from cmgr.drivers import open_driver
+    from cmgr.drivers import open_begun
 
     for vendor in vendors():
         if config.driver in ("auto", vendor.name):
             yield from _library(vendor, config)
     try:
-        driver = open_driver(config, _waits)
+        driver = open_begun(config, BEGINS)
         try:
             chips = driver.chips()
             ails = driver.trouble() if isinstance(driver, Ailing) else ()
@@ -146,12 +146,6 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
     yield from _others(config, driver.name)
     yield from rings(config, chips, users)
     yield from divided(chips, obstacle)
-
-
-def _waits(seconds: float) -> None:
-    if seconds > BEGINS:
-        text = f"cannot drive the chips: the library has not begun within {BEGINS:g} s"
-        raise DriverError(text, hint="it may take ten minutes where a chip is dead; the service waits for it")
 
 
 def _drivers(service: int) -> Iterator[Finding]:

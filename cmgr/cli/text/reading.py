@@ -106,8 +106,8 @@ def counts(status: "shapes.Status") -> str:
     chips, containers = status["chips"], [c for c in status["containers"] if not c["unit"]]
     healthy = sum(c["healthy"] for c in chips)
     running = sum(c["status"] in ("running", "settling") for c in containers)
-    well = counted(len(chips), "chip")
+    well = f"{counted(len(chips), 'chip')} healthy" if chips else "no chip known"
     well = well if healthy == len(chips) else f"{healthy} of {well}"
     up = counted(len(containers), "container")
     up = up if running == len(containers) else f"{running} of {up}"
-    return f"{well} healthy, {up} running"
+    return f"{well}, {up} running"

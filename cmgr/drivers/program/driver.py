@@ -9,11 +9,14 @@ Rules:
    and then until the resets that it was asked for have returned.
 3. Nothing that happens in between is lost: every ring is read once the successor is told of faults.
 4. A chip that an earlier program knew and this one does not is one that has not booted.
+5. Until a first program has begun no chip is known, and `refusal` says why: that is never a machine without chips.
 """
 
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 
 from cmgr.drivers.program import wire
@@ -24,6 +27,7 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, listed, rin
 from cmgr.model.values.messages.facts import ChipsListed, ReadNeeded, Remarked
 from cmgr.model.values.ranks import Device
 from cmgr.ports import Doubt, DriverFact, SoftFault
+from cmgr.words import span
 
 READ_SECONDS = 5.0
 MEASURE_SECONDS = 3.0
@@ -34,34 +38,40 @@ MOST_PAST = 4
 HANGS = 30.0
 """So many seconds a program may take to say how it is, for which it asks nobody."""
 
+NONE_SERVES = "the program that drives the chips does not serve"
+NO_OTHER = "no other program can drive the chips"
+
+SLOW = 10.0
+"""After so many seconds it is said that a library has not begun yet."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({"text": "", "doubts": [], "share_obstacle": "the chips are not known"})
+"""The words of a program that has not begun."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     """In seconds: `beat` between two questions how the program is; from `first` to `most` between two new programs.
 
-    They are asked for ever more slowly: the next one after an eighth of the time since which one is needed.
+    They are asked for ever more slowly: the next one after an eighth of the time since which one is needed. `most` is
+    for as long as one serves; while none does there are at most `alone` seconds between them.
     """
 
     beat: float = 5.0
     first: float = 1.0
     most: float = 600.0
+    alone: float = 60.0
 
 
 class ProgramDriver:
-    """Implements `ChipDriver`, `Ailing`, `Describing`, `Dividing`, `Drilling`, `Gauge` and `Ranking`.
+    """Implements `ChipDriver`, `Ailing`, `Beginning`, `Describing`, `Dividing`, `Drilling`, `Gauge` and `Ranking`.
 
-    `launch` starts a program; `settings` is what it is to begin with. Opening waits for the library without a limit,
-    and calls `waiting` with the seconds so far every second, which may raise `DriverError` to end that. Raises
-    `DriverError` when the program cannot begin.
+    `launch` starts a program; `settings` is what it is to begin with. `name`: the driver's, until a program says it.
+    Opening waits for nothing.
     """
 
-    def __init__(
-        self,
-        launch: Callable[[], Link],
-        settings: str,
-        pace: Pace,
-        waiting: Callable[[float], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, launch: Callable[[], Link], settings: str, pace: Pace, name: str = "") -> None:
+        self.name = name
+        self.concurrency = 1
         self._launch = launch
         self._settings = settings
         self._pace = pace
@@ -78,30 +88,53 @@ class ProgramDriver:
         self._due = 0.0
         self._nudged = threading.Event()
         self._closed = False
-        self._link, self._said = self._begun(waiting)
-        self._see(wire.value(tuple[Chip, ...], self._said["chips"]))
-        self.name: str = self._said["name"]
-        self.concurrency: int = self._said["concurrency"]
+        self._link: Link | None = None
+        self._said = _NOTHING
+        self._coming: Link | None = None
+        self._began: float | None = None
+        self._tried = threading.Condition()
+        self._refusal: DriverError | None = None
+        self._refused = self._waited_for = 0
+        threading.Thread(target=self._keep, name="chips-keeper", daemon=True).start()
 
     # The port.
+
+    def begins(self, seconds: float) -> bool:
+        with self._tried:
+            self._tried.wait_for(lambda: self._link is not None or self._refused > self._waited_for, seconds)
+            self._waited_for = self._refused
+        return self._link is not None
+
+    def refusal(self) -> DriverError | None:
+        if self._link is not None:
+            return None
+        began, refusal = self._began, self._refusal
+        seconds = time.monotonic() - began if began is not None else 0.0
+        if refusal is not None and seconds < SLOW:
+            return refusal
+        # In steps: whoever logs what is new does not log every second.
+        passed = timedelta(seconds=seconds // SLOW * SLOW if seconds < 60 else seconds // 60 * 60)
+        hint = "it may take ten minutes where a chip is dead; see journalctl -u cmgr and what the chips' own tool says"
+        return DriverError(f"the library of the chips has not begun for {span(passed)}", hint=hint)
 
     def chips(self) -> tuple[Chip, ...]:
         known = self._known
         return tuple(known[chip] for chip in sorted(known))
 
     def watch(self, tell: Callable[[DriverFact], None]) -> None:
-        if self._tell is not None or self._closed:
-            raise DriverError("cannot watch the chips: they are watched already, or closed")
-        self._tell = tell
-        self._link.ask("watch", HANGS)
-        threading.Thread(target=self._keep, name="chips-keeper", daemon=True).start()
+        with self._lock:
+            if self._tell is not None or self._closed:
+                raise DriverError("cannot watch the chips: they are watched already, or closed")
+            self._tell = tell
+        # The keeper tells those that begin to serve from now on.
+        self._ask("watch", HANGS)
 
     def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
         with self._lock:
             asleep = {c for c in chips if c in self._in_reset or (c in self._known and c not in self._here)}
         asked = [chip for chip in chips if chip not in asleep]
         try:
-            said = self._link.ask("read", READ_SECONDS, chips=asked) if asked else []
+            said = self._ask("read", READ_SECONDS, chips=asked) if asked else []
             found = {each.chip: each for each in _reports(said)}
         except DriverError as error:
             found = {chip: ChipReport(chip, error=error.message) for chip in asked}
@@ -117,7 +150,7 @@ class ProgramDriver:
                 raise ResetRefused(f"cannot reset {listed(chips)}: an earlier reset is under way")
             self._in_reset.update(chips)
         try:
-            self._link.ask("reset", chips=list(chips), faulty=list(faulty), codes=sorted(codes))
+            self._ask("reset", chips=list(chips), faulty=list(faulty), codes=sorted(codes))
         except Lost as error:
             raise DriverError(f"cannot tell how the reset of {listed(chips)} went") from error
         finally:
@@ -125,25 +158,25 @@ class ProgramDriver:
                 self._in_reset.difference_update(chips)
 
     def make_shares(self, shares: Mapping[ChipId, Sequence[Share]]) -> None:
-        self._link.ask("make_shares", shares={str(chip): wire.plain(each) for chip, each in shares.items()})
+        self._ask("make_shares", shares={str(chip): wire.plain(each) for chip, each in shares.items()})
 
     def share_obstacle(self) -> str:
         return str(self._said["share_obstacle"])
 
     def soft_fault(self, chip: ChipId) -> SoftFault:
-        found: SoftFault = wire.value(SoftFault, self._link.ask("soft_fault", READ_SECONDS, chip=chip))
+        found: SoftFault = wire.value(SoftFault, self._ask("soft_fault", READ_SECONDS, chip=chip))
         return found
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
         try:
-            said = self._link.ask("measure", MEASURE_SECONDS, chips=list(chips))
+            said = self._ask("measure", MEASURE_SECONDS, chips=list(chips))
         except DriverError:
             return {}
         return {ChipId(int(chip)): each for chip, each in said.items()}
 
     def devices(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Device | DriverError]:
         try:
-            said = self._link.ask("devices", MEASURE_SECONDS, chips=list(chips))
+            said = self._ask("devices", MEASURE_SECONDS, chips=list(chips))
         except DriverError as error:
             return dict.fromkeys(chips, error)
         return {
@@ -159,26 +192,49 @@ class ProgramDriver:
         return found
 
     def trouble(self) -> tuple[str, ...]:
-        return (*((self._trouble,) if self._trouble else ()), *self._told)
+        refusal, link = self.refusal(), self._link
+        if refusal is not None or link is None:
+            return (chain(refusal),) if refusal is not None else ()
+        own = self._trouble or (f"{NONE_SERVES}: {link.lost}" if link.lost else "")
+        return (*((own,) if own else ()), *self._told)
 
     def close(self) -> None:
         self._closed = True
         self._nudged.set()
-        self._link.close(CLOSE_SECONDS)
+        with self._lock:
+            link, coming = self._link, self._coming
+        if coming is not None:
+            coming.kill()  # Its library may take minutes to begin.
+        if link is not None:
+            link.close(CLOSE_SECONDS)
 
     # Its programs.
 
-    def _begun(self, waiting: Callable[[float], None] = lambda _: None) -> tuple[Link, Mapping[str, Any]]:
-        """Return a program that has begun, and what it says of itself. Raises `DriverError`."""
-        link = self._launch()
-        link.start(lambda fact: self._take(link, fact), self._nudged.set)
-        began = time.monotonic()
-        answer = link.begin("begin", version=wire.VERSION, settings=self._settings)
+    def _ask(self, do: str, seconds: float | None = None, **words: Any) -> Any:
+        """Return the answer of the program that serves. Raises as `Link.ask`; `DriverError` before one does."""
+        link = self._link
+        if link is None:
+            raise DriverError(f"cannot drive the chips: {self.refusal()}")
+        return link.ask(do, seconds, **words)
+
+    def _begun(self) -> tuple[Link, Mapping[str, Any]]:
+        """Return a program that has begun, and what it says of itself, however long that takes. Raises `DriverError`.
+
+        A library with a dead chip takes ten minutes to begin.
+        """
+        self._began = time.monotonic()
         try:
-            while not answer.come.wait(1.0):
-                waiting(time.monotonic() - began)
-                if self._closed:
-                    link.kill()
+            link = self._launch()
+            link.start(lambda fact: self._take(link, fact), self._nudged.set)
+            answer = link.begin("begin", version=wire.VERSION, settings=self._settings)
+            with self._lock:
+                self._coming = link
+            if self._closed:
+                link.kill()
+            answer.come.wait()
+        finally:
+            self._began = self._coming = None
+        try:
             said = link.answered(answer)
             wire.value(tuple[Chip, ...], said["chips"])
         except (LookupError, ValueError, TypeError) as error:
@@ -190,19 +246,23 @@ class ProgramDriver:
         return link, said
 
     def _see(self, chips: Sequence[Chip]) -> None:
-        with self._lock:
-            self._here = frozenset(chip.id for chip in chips)
-            self._known = {**self._known, **{chip.id: chip for chip in chips}}
+        """Under the lock."""
+        self._here = frozenset(chip.id for chip in chips)
+        self._known = {**self._known, **{chip.id: chip for chip in chips}}
 
     def _take(self, link: Link, fact: DriverFact) -> None:
         if self._tell is None or self._closed:
             return
         if isinstance(fact, ChipsListed):
-            if link is not self._link:
-                return  # Its whole list comes when it begins to serve.
-            self._see(fact.chips)
+            with self._lock:
+                if link is not self._link:
+                    return  # Its whole list comes when it begins to serve.
+                self._see(fact.chips)
             fact = ChipsListed(self.chips())
         self._tell(fact)
+
+    def _serves(self) -> bool:
+        return self._link is not None and not self._link.lost
 
     def _keep(self) -> None:
         """Look after the program until the end. Never raises."""
@@ -211,15 +271,22 @@ class ProgramDriver:
                 self._look(time.monotonic())
             except Exception as error:
                 # Without this thread nobody would hear of faults any more.
-                what = "the program that drives the chips does not serve"
-                self._trouble = f"{what if self._link.lost else 'no other program can drive the chips'}: {chain(error)}"
-            left = self._due - time.monotonic() if self._link.lost else self._pace.beat
+                self._cannot(error)
+            left = self._pace.beat if self._serves() else self._due - time.monotonic()
             self._nudged.wait(max(0.01, min(left, self._pace.beat)))
             self._nudged.clear()
 
+    def _cannot(self, error: Exception) -> None:
+        self._trouble = f"{NO_OTHER if self._serves() else NONE_SERVES}: {chain(error)}"
+        with self._tried:
+            self._refusal = error if isinstance(error, DriverError) else DriverError(chain(error))
+            self._refused += 1
+            self._tried.notify_all()
+
     def _look(self, now: float) -> None:
-        self._ask_how_it_is()
-        if not self._link.lost and (self._in_reset or not self._stale):
+        if self._link is not None:
+            self._ask_how_it_is(self._link)
+        if self._serves() and (self._in_reset or not self._stale):
             self._needed = None
             return
         self._needed = now if self._needed is None else self._needed
@@ -233,48 +300,63 @@ class ProgramDriver:
         self._trouble = f"{MOST_PAST} programs that drove the chips before do not end: no other one is started"
         return True
 
-    def _ask_how_it_is(self) -> None:
+    def _ask_how_it_is(self, link: Link) -> None:
         try:
-            said = self._link.ask("state", HANGS)
+            said = link.ask("state", HANGS)
         except Lost:
             return
         except Late:
             self._trouble = f"the program that drives the chips has said nothing for {HANGS:g} s"
             if not self._in_reset:
-                self._link.kill()
+                link.kill()
             return
         self._told, self._stale, self._trouble = tuple(map(str, said["troubles"])), str(said["stale"]), ""
 
     def _replace(self, since: float) -> None:
-        """Have another program serve. Raises `DriverError` when it cannot."""
-        began = time.monotonic()
+        """Have a program serve that has just begun. Raises `DriverError` when none can."""
+        began, was = time.monotonic(), {chip.id for chip in self.chips()}
         try:
             link, said = self._begun()
-            try:
-                link.ask("watch", HANGS)
-            except DriverError:
-                link.close()
-                raise
+            old = self._handed_over(link, said)
         finally:
             now = time.monotonic()
             # A library that takes minutes to begin does not begin all the time.
             pause = max(self._pace.first, (now - since) / 8, now - began)
-            self._due = now + min(self._pace.most, pause)
-        old, was = self._link, {chip.id for chip in self.chips()}
-        self._link, self._said, self._trouble = link, said, ""
-        self._see(wire.value(tuple[Chip, ...], said["chips"]))
+            self._due = now + min(self._pace.most if self._serves() else self._pace.alone, pause)
         if self._closed:
             link.close()
+        self._ask_how_it_is(link)
+        if old is None:
+            return
         died = old.lost
         old.retire()
         self._past.append(old)
-        self._ask_how_it_is()
         if died:
             self._say(Remarked(f"the program that drives the chips had ended ({died}): another one does", loud=True))
         if {chip.id for chip in self.chips()} != was:
             self._say(ChipsListed(self.chips()))
         for chips in rings_of(self.chips()).values():
             self._say(ReadNeeded(chips[0]))
+
+    def _handed_over(self, link: Link, said: Mapping[str, Any]) -> Link | None:
+        """Have this program serve, and tell of faults if its predecessor, which is returned, was to."""
+        watching = False
+        while True:
+            with self._lock:
+                if watching or self._tell is None:
+                    old, self._link, self._said, self._trouble = self._link, link, said, ""
+                    self.name, self.concurrency = str(said["name"]), int(said["concurrency"])
+                    self._see(wire.value(tuple[Chip, ...], said["chips"]))
+                    break
+            try:
+                link.ask("watch", HANGS)
+            except DriverError:
+                link.close()
+                raise
+            watching = True
+        with self._tried:
+            self._tried.notify_all()
+        return old
 
     def _say(self, fact: DriverFact) -> None:
         if self._tell is not None and not self._closed:

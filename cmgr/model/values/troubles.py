@@ -40,6 +40,8 @@ class TroubleKind(StrEnum):
     """The database was damaged: what was held before is perhaps not known any more."""
     RUNTIME = "runtime", Severity.CRITICAL, "deaf", "CmgrRuntimeUnreachable"
     DRIVER = "driver", Severity.WARNING, "deaf", "CmgrDriverTrouble"
+    UNKNOWN_CHIPS = "unknown-chips", Severity.CRITICAL, "deaf", "CmgrTrouble"
+    """The driver has not begun yet: no chip is known, and none is watched."""
     ENGINE = "engine", Severity.WARNING, "deaf", "CmgrFleetEngineAway"
     """The fleet's engine does not answer, or takes no writes: what needs the other appliances waits."""
     SILENT = "silent", Severity.WARNING, "deaf", "CmgrReadOutOld"
@@ -96,6 +98,7 @@ OF_SERVICE = frozenset(
         TroubleKind.DAMAGE,
         TroubleKind.RUNTIME,
         TroubleKind.DRIVER,
+        TroubleKind.UNKNOWN_CHIPS,
         TroubleKind.ENGINE,
         TroubleKind.SOURCE,
         TroubleKind.DEGRADED,

@@ -68,7 +68,7 @@ class Answers:
     database: Path
     look: "Callable[[], shapes.Check]"
     """Looks at everything that the service needs, as `cmgr check` does. May block for long."""
-    files: CdiFiles
+    files: Callable[[], CdiFiles]
     exports: Exports
     seen: "Callable[[bool], group_shapes.Fleet]"
     """Returns the fleet as it is seen from here; with true the engine's nodes are asked, within 3 s."""
@@ -133,10 +133,10 @@ class Answers:
         return {"slots": slots(self.node())}
 
     def cdi(self, _request: Request) -> "slot_shapes.Cdi":
-        node = self.node()
+        node, files = self.node(), self.files()
         spec = of_chips(node)
-        file = str(self.files.path(spec.name))
-        return {"file": file, "kept": node.policy.cdi_chips, "specification": self.files.document(spec)}
+        file = str(files.path(spec.name))
+        return {"file": file, "kept": node.policy.cdi_chips, "specification": files.document(spec)}
 
     def export(self, request: Request) -> Page:
         name = str(request.args["document"])

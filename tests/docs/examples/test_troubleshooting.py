@@ -53,12 +53,19 @@ def wide(service: Service) -> str:
 
 def no_library(service: Service) -> str:
     service.configure({"driver": "dcmi"})
-    return service.refused().err
+    return service.cmgr("check").out
 
 
 def no_such_library(service: Service) -> str:
     service.configure({"driver": "dcmi", "dcmi.library": str(service.folder / "libdcmi.so")})
-    return service.refused().err
+    return service.cmgr("check").out
+
+
+def no_chips(service: Service) -> str:
+    service.configure({"driver": "dcmi", "dcmi.library": str(service.folder / "libdcmi.so")})
+    service.launch()
+    service.until_said("no chip is watched")
+    return service.cmgr("status").out
 
 
 def foreign_database(service: Service) -> str:
@@ -154,6 +161,7 @@ RUNS: dict[Callable[[Service], str], tuple[str, ...]] = {
     wide: ("cannot use …: its mode … is wider than 0640",),
     no_library: ("cannot find libdcmi.so in LD_LIBRARY_PATH, the loader's cache, or the usual places",),
     no_such_library: ("cannot load libdcmi.so: …",),
+    no_chips: ("the chips are not known yet, and none is watched: …",),
     foreign_database: ("cannot use …: it is another program's database",),
     newer_database: ("cannot use …: written by cmgr …",),
     rules: ("cannot use the rules …",),

@@ -14,6 +14,7 @@ from tests.drivers.contract import HOUR
 from tests.drivers.dcmi import test_contract as dcmi
 from tests.fakes.dcmi.fixtures import Make
 from tests.fakes.dcmi.standin import Standin
+from tests.support.waiting import PATIENCE
 
 LEAST = timedelta(milliseconds=100)
 """The shortest time between two sweeps that a configuration may name."""
@@ -33,7 +34,9 @@ class TestProgram(dcmi.TestDcmi):
         self.machine.set("boot_by_hand", 1)
 
     def open(self, sweep: timedelta = HOUR) -> ChipDriver:
-        return ProgramDriver(child, written(settings(self.machine, max(sweep, LEAST))), Pace(beat=0.05))
+        driver = ProgramDriver(child, written(settings(self.machine, max(sweep, LEAST))), Pace(beat=0.05))
+        assert driver.begins(PATIENCE), driver.refusal()
+        return driver
 
     def test_it_can_say_more(self, driver: ChipDriver) -> None:
         assert isinstance(driver, ProgramDriver)

@@ -17,7 +17,7 @@ from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.messages.facts import ChipsListed, Remarked
 from tests.drivers.contract import Told
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 PROGRAM = Path(__file__).parents[2] / "fakes/program.py"
 QUICK = Pace(beat=0.02, first=0.02)
@@ -66,7 +66,7 @@ def opened(programs: Programs) -> Iterator[Callable[[], ProgramDriver]]:
     made: list[ProgramDriver] = []
 
     def make() -> ProgramDriver:
-        made.append(ProgramDriver(programs.launch, "", QUICK))
+        made.append(ProgramDriver(programs.launch, "", QUICK, "named"))
         return made[-1]
 
     yield make
@@ -75,14 +75,26 @@ def opened(programs: Programs) -> Iterator[Callable[[], ProgramDriver]]:
 
 
 @pytest.fixture
+def begun(opened: Callable[[], ProgramDriver]) -> Callable[[], ProgramDriver]:
+    """Return what opens a driver whose chips are known."""
+
+    def make() -> ProgramDriver:
+        driver = opened()
+        assert driver.begins(PATIENCE), driver.refusal()
+        return driver
+
+    return make
+
+
+@pytest.fixture
 def told() -> Told:
     return Told()
 
 
 def test_one_that_is_killed_has_a_successor_and_every_ring_is_read(
-    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
 ) -> None:
-    driver = opened()
+    driver = begun()
     driver.watch(told)
     os.kill(programs.pids[0], signal.SIGKILL)
     told.asks(ChipId(0), 1)
@@ -94,9 +106,9 @@ def test_one_that_is_killed_has_a_successor_and_every_ring_is_read(
 
 
 def test_a_reset_during_which_it_is_killed_is_one_of_which_nobody_can_tell_how_it_went(
-    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
 ) -> None:
-    driver = opened()
+    driver = begun()
     driver.watch(told)
     programs.put("resetting")
     with ThreadPoolExecutor(1) as pool:
@@ -111,10 +123,10 @@ def test_a_reset_during_which_it_is_killed_is_one_of_which_nobody_can_tell_how_i
 
 
 def test_one_that_is_stale_serves_until_its_successor_does(
-    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
 ) -> None:
     programs.put("chips", "1")
-    driver = opened()
+    driver = begun()
     driver.watch(told)
     programs.put("chips", "2")
     programs.put("slow")
@@ -132,9 +144,9 @@ def test_one_that_is_stale_serves_until_its_successor_does(
 
 
 def test_one_that_is_stale_is_not_replaced_while_it_resets(
-    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
 ) -> None:
-    driver = opened()
+    driver = begun()
     driver.watch(told)
     programs.put("resetting")
     with ThreadPoolExecutor(1) as pool:
@@ -148,9 +160,9 @@ def test_one_that_is_stale_is_not_replaced_while_it_resets(
 
 
 def test_a_chip_that_only_its_predecessor_knew_has_not_booted(
-    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
 ) -> None:
-    driver = opened()
+    driver = begun()
     driver.watch(told)
     programs.put("chips", "1")
     os.kill(programs.pids[0], signal.SIGKILL)
@@ -166,9 +178,9 @@ def test_a_chip_that_only_its_predecessor_knew_has_not_booted(
     [b"hello\n", b"[1]\n", b"{}\n", b'{"tell": "weather"}\n', b'{"tell": "fault", "chip": true}\n', b"\xff\n"],
 )
 def test_one_that_says_what_nobody_understands_has_a_successor(
-    programs: Programs, opened: Callable[[], ProgramDriver], told: Told, said: bytes
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told, said: bytes
 ) -> None:
-    driver = opened()
+    driver = begun()
     driver.watch(told)
     programs.put("odd", said)
     (report,) = driver.read([ChipId(0)])
@@ -179,9 +191,9 @@ def test_one_that_says_what_nobody_understands_has_a_successor(
 
 
 def test_a_successor_that_cannot_begin_is_a_trouble_until_one_does(
-    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
 ) -> None:
-    driver = opened()
+    driver = begun()
     driver.watch(told)
     programs.put("chips", "none")
     os.kill(programs.pids[0], signal.SIGKILL)
@@ -194,9 +206,9 @@ def test_a_successor_that_cannot_begin_is_a_trouble_until_one_does(
 
 
 def test_the_trouble_of_one_whose_successor_cannot_begin_ends_when_it_is_stale_no_more(
-    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
 ) -> None:
-    driver = opened()
+    driver = begun()
     driver.watch(told)
     programs.put("chips", "none")
     programs.put("stale", "a card has come")
@@ -206,19 +218,77 @@ def test_the_trouble_of_one_whose_successor_cannot_begin_ends_when_it_is_stale_n
     eventually(lambda: driver.trouble() == (), why="it serves, and needs no successor any more")
 
 
-def test_opening_waits_as_long_as_the_library_takes_and_says_so(programs: Programs) -> None:
+def test_a_library_that_takes_long_to_begin_is_waited_for_and_named_as_the_reason(
+    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+) -> None:
     programs.put("slow")
-    waited: list[float] = []
+    driver = opened()
+    assert not driver.begins(0.05)
+    assert driver.chips() == ()
+    assert driver.name == "named"
+    assert "the library of the chips has not begun for" in driver.trouble()[0]
+    with pytest.raises(DriverError, match="has not begun"):
+        driver.reset([ChipId(0)], [ChipId(0)], frozenset[str]())
+    (programs.folder / "slow").unlink()
+    eventually(lambda: driver.begins(1))
+    assert driver.refusal() is None
+    assert (driver.name, driver.concurrency, len(driver.chips())) == ("fake", 2, 2)
+    driver.watch(told)
+    eventually(lambda: driver.trouble() == ())
 
-    def waiting(seconds: float) -> None:
-        waited.append(seconds)
-        if len(waited) == 2:
-            (programs.folder / "slow").unlink()
 
-    driver = ProgramDriver(programs.launch, "", QUICK, waiting)
-    assert len(waited) >= 2
-    assert waited == sorted(waited)
+def test_a_library_that_refuses_is_asked_again_until_it_begins(
+    programs: Programs, opened: Callable[[], ProgramDriver]
+) -> None:
+    programs.put("refuses", "cannot open libnone.so: it is not there")
+    driver = opened()
+    assert not driver.begins(PATIENCE), "it returns with the first refusal"
+    refusal = driver.refusal()
+    assert refusal is not None
+    assert (str(refusal), refusal.hint) == ("cannot open libnone.so: it is not there", "install it")
+    assert driver.trouble() == (str(refusal),)
+    assert not driver.begins(PATIENCE), "and with the next one"
+    (programs.folder / "refuses").unlink()
+    eventually(lambda: driver.begins(1))
+    assert driver.trouble() == ()
+
+
+def test_a_program_that_cannot_be_started_is_tried_again(programs: Programs) -> None:
+    launches = iter([programs.folder / "nowhere"])
+
+    def launch() -> Link:
+        missing = next(launches, None)
+        return child([str(missing)]) if missing else programs.launch()
+
+    driver = ProgramDriver(launch, "", QUICK)
+    eventually(lambda: driver.begins(1))
+    assert next(launches, None) is None
+    assert len(driver.chips()) == 2
     driver.close()
+
+
+def test_closing_ends_a_program_whose_library_has_not_begun(
+    programs: Programs, opened: Callable[[], ProgramDriver]
+) -> None:
+    programs.put("slow")
+    driver = opened()
+    eventually(lambda: len(programs.links) == 1 and (programs.folder / "begun").exists())
+    driver.close()
+    eventually(lambda: bool(programs.links[0].lost), why="it has ended, though its library never begins")
+
+
+def test_while_a_successor_takes_long_to_begin_it_is_said_that_none_serves(
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
+) -> None:
+    driver = begun()
+    driver.watch(told)
+    programs.put("slow")
+    os.kill(programs.pids[0], signal.SIGKILL)
+    eventually(lambda: programs.begun == 2, why="a successor begins")
+    assert driver.trouble() == ("the program that drives the chips does not serve: killed by SIGKILL",)
+    (programs.folder / "slow").unlink()
+    eventually(lambda: driver.trouble() == ())
+    told.asks(ChipId(0), 1)
 
 
 def test_one_that_cannot_be_started_is_an_error() -> None:
@@ -227,15 +297,15 @@ def test_one_that_cannot_be_started_is_an_error() -> None:
 
 
 def test_when_many_that_were_told_to_end_do_not_no_other_one_is_started(
-    programs: Programs, opened: Callable[[], ProgramDriver], told: Told
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
 ) -> None:
     programs.put("endless")
     programs.put("stale", "a call hangs")
-    driver = opened()
+    driver = begun()
     driver.watch(told)
     eventually(lambda: any("no other one is started" in trouble for trouble in driver.trouble()))
-    begun = programs.begun
-    assert begun == MOST_PAST + 1
+    before = programs.begun
+    assert before == MOST_PAST + 1
     assert driver.read([ChipId(0)])[0].error == ""
     (programs.folder / "endless").unlink()
-    eventually(lambda: programs.begun > begun, why="they have ended, and another one begins")
+    eventually(lambda: programs.begun > before, why="they have ended, and another one begins")

@@ -88,10 +88,11 @@ def test_check_shows_the_library_and_every_refusal(furnish_alone: Furnish) -> No
     assert told["driver"]["state"] == "error"
 
 
-def test_a_library_that_others_can_write_keeps_the_service_from_starting(furnish_alone: Furnish) -> None:
+def test_a_library_that_others_can_write_is_not_loaded_and_the_service_says_so(furnish_alone: Furnish) -> None:
     appliance = furnish_alone(hosts.host_910b())
     appliance.machine.library.chmod(0o666)
-    refused = appliance.service.refused()
-    assert refused.code != 0
-    assert "others can write" in refused.err
-    assert "chmod go-w" in refused.err
+    appliance.service.launch()
+    appliance.service.until_said("others can write")
+    appliance.service.until_said("chmod go-w")
+    (trouble,) = appliance.service.status()["troubles"]
+    assert (trouble["kind"], trouble["hint"]) == ("unknown-chips", f"chmod go-w {appliance.machine.library}")
