@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from cmgr.drivers import libraries
-from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS, Caller
+from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.doubts import Seen, doubts
 from cmgr.drivers.nvml.hearing.kernel_log import XidLog
+from cmgr.drivers.nvml.hearing.watch import WANTED as EVENTS
 from cmgr.drivers.nvml.hearing.watch import Ears, Pace, Watch
 from cmgr.drivers.nvml.hearing.xids import Xids
 from cmgr.drivers.nvml.library import gauges as nvml_gauges
@@ -35,10 +36,6 @@ from cmgr.model.values.faults import Severity
 from cmgr.model.values.handling.policy import BOOT
 from cmgr.ports import Doubt, DriverFact
 from cmgr.vendor import OpenUnits
-
-SLICE = 2.0
-"""Seconds of one wait for events: what ends the library waits for its end, a reset that a person orders, too. Shorter
-ones cost more all the time."""
 
 SAME = 5.0
 """Seconds in which the same Xid of the same GPU is one, told by both sources."""
@@ -73,22 +70,18 @@ class NvmlDriver:
         self._resets = Resets(settings.settle.total_seconds(), boot.total_seconds())
         check_host()
         path = libraries.find(libraries.Where(WANTED, settings.library))
-        self._log, self._deaf = _kernel_log(settings.kernel_log)
-        self._caller = Caller("libnvidia-ml")
+        self._session = Session(path, EVENTS)
         try:
-            self._library = self._caller.call("the library", BEGIN * self._seconds, lambda: Library(path))
-            self._session = self._caller.call("the library", BEGIN * self._seconds, lambda: Session(self._library))
-            self._machine = Machine(self._library, self._session, self._caller, self._seconds, place.managed)
-            self._version = self._caller.call("the library", self._seconds, self._library.driver_version)
+            self._version = self._session.ask_library(BEGIN * self._seconds, Library.driver_version)
+            self._machine = Machine(self._session, self._seconds, place.managed)
             self._machine.look()
         except DriverError:
-            self._caller.close()
+            self._session.close()
             raise
+        self._log, self._deaf = _kernel_log(settings.kernel_log)
         self._xids = Xids(_release(self._version))
-        ears = Ears(self._library, self._session, self._caller, self._machine, self._xids, self._log)
-        pace = Pace(
-            self._seconds, SLICE, settings.retry.total_seconds(), SAME, sweep.total_seconds(), relist.total_seconds()
-        )
+        ears = Ears(self._session, self._machine, self._xids, self._log)
+        pace = Pace(self._seconds, settings.retry.total_seconds(), SAME, sweep.total_seconds(), relist.total_seconds())
         self._watch = Watch(ears, pace, self._resets.asleep)
         self._promises = Promises(place.state)
         self._units = Units(settings.stop_units, place.units, self._promises)
@@ -99,7 +92,7 @@ class NvmlDriver:
 
     def describe(self) -> str:
         """Return the library and the driver's release, for `cmgr check`."""
-        return f"{self._library.path}, driver {self._version}"
+        return f"{self._session.path}, driver {self._version}"
 
     def doubts(self) -> tuple[Doubt, ...]:
         """Return what keeps GPUs from being reset here, or Xids from being heard."""
@@ -173,13 +166,7 @@ class NvmlDriver:
 
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> nvml_read.Reading:
         ill = not after_reset and bool(self._xids.codes(known.wired.chip, None))
-
-        def ask() -> nvml_read.Reading:
-            with self._session.inside():
-                handle = partial(self._session.handle, known.bus)
-                return nvml_read.read(self._library, handle, after_reset=after_reset, ill=ill)
-
-        return self._caller.call(known.bus, seconds, ask)
+        return self._session.judge(known.bus, seconds, partial(nvml_read.read, after_reset=after_reset, ill=ill))
 
     def _is_up(self, chip: ChipId, known: Known, sleep: Sleep) -> None:
         """The GPU answers after its reset: what was wrong before is over, as far as it does not say so itself."""
@@ -236,12 +223,8 @@ class NvmlDriver:
         return found
 
     def _measured(self, known: Known, seconds: float) -> Mapping[str, float]:
-        def ask() -> Mapping[str, float]:
-            with self._session.inside():
-                return nvml_gauges.measure(self._library, self._session.handle(known.bus))
-
         try:
-            return self._caller.call(known.bus, seconds, ask)
+            return self._session.ask(known.bus, seconds, nvml_gauges.measure)
         except DriverError:
             return {}
 
@@ -252,7 +235,13 @@ class NvmlDriver:
             *self._watch.trouble(),
             *self._resetter.trouble(),
             *self._stays_stopped(),
+            *self._hang(),
         )
+
+    def _hang(self) -> Iterator[str]:
+        hanging = self._session.hanging(self._seconds)
+        if chips := [chip.id for chip in self._machine.chips() if chip.bus in hanging]:
+            yield f"the driver of {listed(chips)} does not answer: a call of NVML has not come back"
 
     def _stays_stopped(self) -> Iterator[str]:
         units, late = self._promises.all.units, self._late
@@ -264,7 +253,6 @@ class NvmlDriver:
         self._watch.close()
         self._units.close()
         self._session.close()
-        self._caller.close()
 
 
 def _release(version: str) -> int:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from cmgr.drivers.caller import Caller
 from cmgr.drivers.nvml.library import topology
 from cmgr.drivers.nvml.library.calls import Handle, Library, Part, Refused
 from cmgr.drivers.nvml.library.session import InReset, Session
@@ -77,16 +76,13 @@ def fabric_is_managed(proc: Path = Path("/proc")) -> bool:
 class Machine:
     """Any thread."""
 
-    def __init__(
-        self, library: Library, session: Session, caller: Caller, seconds: float, managed: Callable[[], bool]
-    ) -> None:
-        self._library = library
+    def __init__(self, session: Session, seconds: float, managed: Callable[[], bool]) -> None:
         self._session = session
-        self._caller = caller
         self._seconds = seconds
         self._managed = managed
         self._looking = threading.Lock()
         self._known: Mapping[ChipId, Known] = {}
+        self._places: dict[int, str] = {}
         self._rings: Mapping[ChipId, RingId] = {}
         self.troubles: tuple[str, ...] = ()
 
@@ -95,13 +91,16 @@ class Machine:
         with self._looking:
             troubles: list[str] = []
             fresh: dict[ChipId, Known] = {}
-            count = self._caller.call("the list", self._seconds, self._count)
+            count = self._session.ask_library(self._seconds, Library.count)
+            if len(self._places) != count:
+                self._places = {}  # Others have moved up.
             for index in range(count):
                 try:
-                    seen = self._caller.call(f"GPU {index}", self._seconds, partial(self._seen, index))
+                    seen = self._seen(index)
                 except InReset:
                     return self.chips()  # Nothing can be said of which there are meanwhile.
                 except DriverError as error:
+                    self._places.pop(index, None)
                     self._unseen(index, fresh, error, troubles)
                 else:
                     fresh[seen.wired.chip] = seen
@@ -147,49 +146,28 @@ class Machine:
         found = []
         for bus in self.buses():
             with suppress(DriverError):
-                found.append(self._caller.call(bus, self._seconds, partial(self._mode, bus)))
+                found.append(self._session.ask(bus, self._seconds, Library.virtual_mode))
         return tuple(found)
-
-    def _mode(self, bus: str) -> int:
-        with self._session.inside():
-            return self._library.virtual_mode(self._session.handle(bus))
 
     def buses(self) -> tuple[str, ...]:
         return tuple(known.bus for known in self._known.values() if known.here)
 
-    def _count(self) -> int:
-        with self._session.inside():
-            return self._library.count()
-
     def _seen(self, index: int) -> Known:
-        with self._session.inside():
-            handle = self._session.at(index)
-            bus = self._library.bus(handle)
+        bus = self._places.get(index)
+        if bus is None:
+            bus, described = self._session.at(index, self._seconds, _described)
+            self._places[index] = bus
             chip = self.at(bus)
-            if chip is not None:
-                return replace(self._known[chip], here=True, parts=self._parts(handle, self._known[chip].parts))
-            return self._described(index, bus, handle)
-
-    def _parts(self, handle: Handle, before: tuple[Part, ...] = ()) -> tuple[Part, ...]:
-        """Return its parts; where it does not say, those of `before`: a GPU that wants a reset does not."""
-        try:
-            return self._library.parts(handle)
-        except Refused as refused:
-            return () if refused.unsupported else before
-
-    def _described(self, index: int, bus: str, handle: Handle) -> Known:
-        library = self._library
-        try:
-            architecture = library.architecture(handle)
-        except Refused as refused:
-            if not refused.unsupported:
-                raise
-            architecture = 0
-        taken = {*self._known, *range(index)}
-        number = index if index not in self._known else max(taken) + 1
-        wired = Wired(ChipId(number), bus, architecture, library.links(handle))
-        minor, parts = library.minor(handle), self._parts(handle)
-        return Known(wired, library.uuid(handle), library.name(handle), minor, parts=parts)
+            if chip is None:
+                taken = {*self._known, *range(index)}
+                number = ChipId(index if index not in self._known else max(taken) + 1)
+                return replace(described, wired=replace(described.wired, chip=number))
+        else:
+            chip = self.at(bus)
+            assert chip is not None, bus
+        known = self._known[chip]
+        parts = self._session.ask(bus, self._seconds, partial(_parts, before=known.parts))
+        return replace(known, here=True, parts=parts)
 
     def _unseen(self, index: int, fresh: dict[ChipId, Known], error: DriverError, troubles: list[str]) -> None:
         # A GPU that fell off the bus goes on being counted: it is the one that had this number, and is known.
@@ -211,3 +189,24 @@ class Machine:
         self._rings = {chip: self._rings.get(chip, ring) for chip, ring in rings.items()}
         self._known = known
         self.troubles = tuple(troubles)
+
+
+def _parts(library: Library, handle: Handle, before: tuple[Part, ...] = ()) -> tuple[Part, ...]:
+    """Return its parts; where it does not say, those of `before`: a GPU that wants a reset does not."""
+    try:
+        return library.parts(handle)
+    except Refused as refused:
+        return () if refused.unsupported else before
+
+
+def _described(library: Library, handle: Handle) -> Known:
+    """Return the GPU as a chip whose number is not known yet."""
+    try:
+        architecture = library.architecture(handle)
+    except Refused as refused:
+        if not refused.unsupported:
+            raise
+        architecture = 0
+    wired = Wired(ChipId(0), library.bus(handle), architecture, library.links(handle))
+    minor, parts = library.minor(handle), _parts(library, handle)
+    return Known(wired, library.uuid(handle), library.name(handle), minor, parts=parts)

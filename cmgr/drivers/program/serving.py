@@ -48,10 +48,13 @@ class Server:
 
     def run(self) -> None:
         """Serve until the other side closes the connection, or is gone. The process is to end then."""
-        threading.Thread(target=self._send, name="tell", daemon=True).start()
         pool = ThreadPoolExecutor(AT_ONCE, "serve")
         try:
             with self._line.makefile("rb") as lines:
+                # The first one opens the driver, which may fork: there are no threads yet.
+                if line := lines.readline(wire.MOST):
+                    self._serve(json.loads(line))
+                threading.Thread(target=self._send, name="tell", daemon=True).start()
                 while line := lines.readline(wire.MOST):
                     pool.submit(self._serve, json.loads(line))
         except OSError:

@@ -101,6 +101,7 @@ struct world {
     uint32_t bell;
     int32_t ready, gpus, unmanaged, lose, twice, mortal, boot_by_hand, persistence_holds, reset_answer, reset_hangs, hanging_resets, cures_nothing, wide_records, resets, waits, lost_answers, lists;
     int32_t no_monitor;
+    int32_t loads; /* Of the module. */
     uint64_t hanging;
     uint32_t last;
     struct told event[EVENTS];
@@ -115,7 +116,7 @@ struct set {
 };
 
 static struct world *W;
-static int Inits;
+static int Inits, Loaded;
 static uintptr_t Epoch = 1; /* Handles of before the last shutdown are void. */
 
 static int64_t now(void) {
@@ -127,6 +128,10 @@ static int64_t now(void) {
 static void lock(void) {
     if (pthread_mutex_lock(&W->lock) == EOWNERDEAD) /* A process was killed in here. */
         pthread_mutex_consistent(&W->lock);
+    if (Inits && Loaded != W->loads) { /* The module was loaded anew: what this process had of it is void. */
+        Inits = 0;
+        Epoch++;
+    }
 }
 
 static void unlock(void) { pthread_mutex_unlock(&W->lock); }
@@ -197,21 +202,6 @@ static void bury(struct gpu *g) {
             g->process[i] = g->process[--g->processes];
 }
 
-static void attach(struct gpu *g) {
-    int pid = getpid(), empty = -1;
-    for (int i = 0; i < CLIENTS; i++) {
-        struct client *c = &g->client[i];
-        if (c->pid == pid) {
-            c->count++;
-            return;
-        }
-        if (empty < 0 && (c->pid == 0 || !alive(c->pid)))
-            empty = i;
-    }
-    if (empty >= 0)
-        g->client[empty] = (struct client){pid, 1};
-}
-
 static void detach_all(void) {
     for (int i = 0; i < W->gpus; i++)
         for (int c = 0; c < CLIENTS; c++)
@@ -239,10 +229,55 @@ static device handle_of(int gpu, int instance) {
     return (device)(Epoch << 16 | (uintptr_t)(instance + 1) << 8 | (uintptr_t)(gpu + 1));
 }
 
+static void add_client(struct gpu *g, int pid) {
+    int empty = -1;
+    for (int i = 0; i < CLIENTS; i++) {
+        struct client *c = &g->client[i];
+        if (c->pid == pid) {
+            c->count++;
+            return;
+        }
+        if (empty < 0 && (c->pid == 0 || !alive(c->pid)))
+            empty = i;
+    }
+    if (empty >= 0)
+        g->client[empty] = (struct client){pid, 1};
+}
+
+static void attach(struct gpu *g) { add_client(g, getpid()); }
+
+/* A process in state D cannot be killed, and keeps what it has open (issues 1333 and 971 of
+ * open-gpu-kernel-modules). No test can make one: a child that has inherited every descriptor stands for it. It goes when
+ * the call may come back. */
+static void stay_behind(int gpu, enum purpose purpose) {
+    static int left;
+    int parent = getpid();
+    if (left++)
+        return;
+    int child = fork();
+    for (int i = 0; child > 0 && i < W->gpus; i++)
+        for (int c = 0; c < CLIENTS; c++)
+            if (i == gpu || W->gpu[i].client[c].pid == parent) {
+                add_client(&W->gpu[i], child);
+                break;
+            }
+    if (child != 0)
+        return;
+    lock();
+    while (W->gpu[gpu].hangs[purpose])
+        wait_for_bell(0);
+    detach_all();
+    unlock();
+    _exit(0);
+}
+
 static int hold(int gpu, enum purpose purpose) {
     struct gpu *g = &W->gpu[gpu];
-    while (g->hangs[purpose])
+    while (g->hangs[purpose]) {
+        if (g->hangs[purpose] > 1)
+            stay_behind(gpu, purpose);
         wait_for_bell(0);
+    }
     return g->answer[purpose];
 }
 
@@ -281,7 +316,7 @@ int nvmlInit_v2(void) {
     lock();
     int said = hold(0, INIT);
     if (!said)
-        Inits++;
+        Inits++, Loaded = W->loads;
     return leave(said);
 }
 
@@ -871,14 +906,14 @@ int standin_hang(int gpu, int purpose, int hangs) {
     return leave(0);
 }
 
-/* Lets the driver's module be loaded anew: this process's library has to be begun with again. */
+/* Lets the driver's module be loaded anew: every process's library has to be begun with again. */
 int standin_reload(void) {
     lock();
-    Inits = 0;
-    Epoch++;
-    detach_all();
-    for (int i = 0; i < W->gpus; i++)
+    W->loads++;
+    for (int i = 0; i < W->gpus; i++) {
         W->gpu[i].registrations++;
+        memset(W->gpu[i].client, 0, sizeof W->gpu[i].client);
+    }
     ring_the_bell();
     return leave(0);
 }
@@ -894,6 +929,16 @@ int standin_hang_resets(uint64_t gpus) {
 int standin_is_open(int gpu) {
     lock();
     return leave(is_open(&W->gpu[gpu]));
+}
+
+/* The number of a process that has it open; 0: none. */
+int standin_opener(int gpu) {
+    int found = 0;
+    lock();
+    for (int c = 0; c < CLIENTS; c++)
+        if (W->gpu[gpu].client[c].pid && alive(W->gpu[gpu].client[c].pid))
+            found = W->gpu[gpu].client[c].pid;
+    return leave(found);
 }
 
 int standin_finish_boots(void) {

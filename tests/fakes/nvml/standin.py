@@ -6,6 +6,8 @@ that is also the one which the driver loads.
 
 import ctypes
 import os
+import signal
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -164,9 +166,9 @@ class Standin:
         """Let the GPU answer everything with this code when it was reset; 0: it is well then."""
         self.set("emerges", code, gpu)
 
-    def hang(self, gpu: int, purpose: Purpose, *, hangs: bool = True) -> None:
-        """Let calls for that purpose not come back until they may."""
-        self._do("hang", gpu, int(purpose), int(hangs))
+    def hang(self, gpu: int, purpose: Purpose, *, hangs: bool = True, for_good: bool = False) -> None:
+        """Let calls for that purpose not come back until they may; `for_good`: nor their process be ended."""
+        self._do("hang", gpu, int(purpose), int(hangs) + int(for_good))
 
     def hang_resets(self, gpus: int) -> None:
         """Let resets of these GPUs, a bit for each, not come back until they may."""
@@ -181,6 +183,16 @@ class Standin:
     def is_open(self, gpu: int) -> bool:
         """Return whether any process has the GPU open."""
         return bool(self._do("is_open", gpu))
+
+    def opener(self, gpu: int) -> int:
+        """Return the number of a process that has the GPU open; 0: none."""
+        return self._do("opener", gpu)
+
+    def end_opener(self, gpu: int) -> None:
+        """Kill the processes that have the GPU open."""
+        while opener := self.opener(gpu):
+            with suppress(ProcessLookupError):
+                os.kill(opener, signal.SIGKILL)
 
     def finish_boots(self) -> None:
         self._do("finish_boots")

@@ -4,31 +4,28 @@ Rules:
 1. One thread waits for events, one reads the log, one asks. The first two only note and tell; asking is the third's.
 2. The same Xid of a GPU within a few seconds is one: both sources tell it.
 3. An event that something of a GPU changed has the GPU asked, and the difference is told.
-4. A wait that says that some GPU is lost says so again at once, for ever, and does not say which: every GPU is asked,
-   and events are listened for anew without it.
+4. Each GPU's events come from the process that asks it. Where that ends, or hears nothing any more, the GPU is listened
+   to anew and then read: nobody was told of what came meanwhile.
 5. Never alive but deaf: without events the driver says so, and goes on trying.
 """
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Set
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
-from cmgr.drivers.caller import Caller
 from cmgr.drivers.looks import Looks, Silence
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.hearing import kernel_log
 from cmgr.drivers.nvml.hearing.xids import Xids
 from cmgr.drivers.nvml.library import abi
-from cmgr.drivers.nvml.library.calls import Event, EventSet, Handle, Library, Refused
-from cmgr.drivers.nvml.library.session import InReset, Session
+from cmgr.drivers.nvml.library.calls import Event, Refused
+from cmgr.drivers.nvml.library.session import Ended, InReset, Session
 from cmgr.drivers.nvml.machine import Machine
 from cmgr.errors import DriverError, chain
-from cmgr.frozen import dataclass
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, FaultCode, Severity
 from cmgr.model.values.machine import Symptom
@@ -50,12 +47,8 @@ WANTED = (
 MODULE = "GPU"
 RETRY_MOST = 30.0
 
-BRIEF = 0.05
-"""Seconds of one wait for events while a reset is near or under way, which waits for the end of that wait; and GPUs
-that come out of one are heard from the next wait on."""
-
-NEAR = 30.0
-"""So many seconds after something was heard a reset is near. Waits that are brief all the time would cost too much."""
+IDLE = 60.0
+"""Seconds of one wait for events. The end of the driver cuts it short."""
 
 MOST_HEARD = 1024
 """So many Xids are remembered as heard; what is older than the time in which the same one is one is forgotten then."""
@@ -71,11 +64,10 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """In seconds: one call; one wait for events; before events are listened for again when that failed; in which the
-    same Xid is one; between sweeps over all GPUs; between looks for new GPUs."""
+    """In seconds: one call; before events are listened for again when that failed; in which the same Xid is one;
+    between sweeps over all GPUs; between looks for new GPUs."""
 
     call: float
-    slice: float
     retry: float
     same: float
     sweep: float
@@ -86,12 +78,23 @@ class Pace:
 class Ears:
     """Everything that faults are heard by."""
 
-    library: Library
     session: Session
-    caller: Caller
     machine: Machine
     xids: Xids
     log: kernel_log.XidLog | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Deaf:
+    """`why` a GPU's events are not heard, or nothing once they are; when that is tried again, and after which pause.
+
+    `lost`: a lost GPU tells none, which is no fault of the library's.
+    """
+
+    why: str
+    at: float
+    pause: float
+    lost: bool
 
 
 class Watch:
@@ -114,10 +117,9 @@ class Watch:
         self._boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
         self._sweep_at = 0.0
         self._looks = Looks(pace.relist)
-        self._refusal = ""
+        self._deaf: dict[ChipId, _Deaf] = {}
         self._listless = ""
         self._stumble = ""
-        self._brief_until = 0.0
 
     def start(self, tell: Callable[[DriverFact], None]) -> None:
         """Listen, on threads of its own. Raises `DriverError` the second time."""
@@ -127,9 +129,7 @@ class Watch:
         now = time.monotonic()
         self._looks.start(now)
         self._sweep_at = now + self._pace.sweep
-        with suppress(DriverError):
-            # From now on nothing is missed; where it fails the thread goes on trying.
-            self._ears.caller.call("the events", self._pace.call, self._begin)
+        self._listen_to_all()  # From now on nothing is missed; where it fails the thread goes on trying.
         self._recall()
         runs = {"nvml-watch": self._ask, "nvml-events": self._listen}
         if self._ears.log is not None:
@@ -141,6 +141,7 @@ class Watch:
     def close(self) -> None:
         self._stopped.set()
         self._nudged.set()
+        self._ears.session.nudge()
         if self._ears.log is not None:
             self._ears.log.close()
         for thread in self._threads:
@@ -150,10 +151,11 @@ class Watch:
     def trouble(self) -> tuple[str, ...]:
         """Return why faults are not told as they should be."""
         told = []
-        if self._refusal:
-            told.append(
-                f"NVML tells of no faults ({self._refusal}): GPUs are asked every {self._pace.sweep:g} s instead"
-            )
+        with self._lock:
+            deaf = {deaf.why for deaf in self._deaf.values() if deaf.why and not deaf.lost}
+        if deaf:
+            why = "; ".join(sorted(deaf))
+            told.append(f"NVML tells of no faults ({why}): GPUs are asked every {self._pace.sweep:g} s instead")
         if self._stumble:
             told.append(f"GPUs are not asked as they should be: {self._stumble}")
         if self._listless:
@@ -163,70 +165,66 @@ class Watch:
     # Events of the library, on a thread of their own.
 
     def _listen(self) -> None:
-        pause = self._pace.retry
         while not self._stopped.is_set():
             try:
-                event = self._wait()
+                for bus, told in self._ears.session.events(IDLE):
+                    chip = self._ears.machine.at(bus)
+                    if chip is not None:
+                        self._take(chip, bus, told)
+                self._nudged.set()
             except Exception as error:
                 # The last thing that hears of faults must not end; what it misses is found by asking.
-                pause = self._fail(error, pause)
-            else:
-                self._refusal, pause = "", self._pace.retry
-                if event is not None:
-                    self._take(*event)
+                self._stumble = chain(error)
+                self._stopped.wait(self._pace.retry)
 
-    def _wait(self) -> tuple[ChipId, Event] | None:
-        ears = self._ears
-        with ears.session.inside():
-            events, hears = self._register()
-            event = ears.library.wait(events, int(1000 * self._slice()))
-        if event is None:
-            return None
-        chip = ears.machine.at(hears.get(event.handle, ""))
-        return None if chip is None else (chip, event)
-
-    def _slice(self) -> float:
-        near = time.monotonic() < self._brief_until or self._ears.session.is_partial
-        return min(BRIEF, self._pace.slice) if near else self._pace.slice
-
-    def _begin(self) -> None:
-        with self._ears.session.inside():
-            self._register()
-
-    def _register(self) -> tuple[EventSet, Mapping[Handle, str]]:
-        """Return the events that are listened for, and whom they are of. Inside of the session."""
-        session, machine = self._ears.session, self._ears.machine
-        fresh = not session.is_listening
-        registered = session.events(machine.buses, WANTED)
-        if fresh:
-            # Nobody was told of what came before.
-            for chip in machine.chips():
-                self.say(ReadNeeded(chip.id))
-        return registered
-
-    def _fail(self, error: Exception, pause: float) -> float:
-        lost = isinstance(error, Refused) and error.code == abi.GPU_IS_LOST
-        if not lost:
-            self._refusal = chain(error)
-        self._ask_soon(chip.id for chip in self._ears.machine.chips())
-        self._stopped.wait(self._pace.retry if lost else pause)
-        try:
-            with self._ears.session.inside():
-                self._ears.session.drop_events()
-            if not lost:
-                self._ears.session.let_go((), self._pace.call)
-        except DriverError as again:
-            self._refusal = chain(again)
-        return min(RETRY_MOST, 2 * pause)
-
-    def _take(self, chip: ChipId, event: Event) -> None:
-        if event.type == abi.XID:
-            part = "" if event.instance is None else f" instance {event.instance}"
-            self._hear(chip, event.data, MODULE + part)
-        elif event.type == abi.MIG_CHANGED:
+    def _take(self, chip: ChipId, bus: str, told: Event | DriverError) -> None:
+        if isinstance(told, DriverError):
+            if not (isinstance(told, Ended) or _is_lost(told)):
+                self._ears.session.begin_anew(bus)
+            self._is_deaf(chip, told)
+            self._ask_soon((chip,))
+        elif told.type == abi.XID:
+            part = "" if told.instance is None else f" instance {told.instance}"
+            self._hear(chip, told.data, MODULE + part)
+        elif told.type == abi.MIG_CHANGED:
             self.look_soon()
         else:
             self._ask_soon((chip,))
+
+    def _is_deaf(self, chip: ChipId, error: DriverError) -> None:
+        now, retry = time.monotonic(), self._pace.retry
+        with self._lock:
+            before = self._deaf.get(chip)
+            again = before is not None and now < before.at + RETRY_MOST
+            pause = min(RETRY_MOST, 2 * before.pause) if again and before is not None else retry
+            self._deaf[chip] = _Deaf(chain(error), now + pause, pause, _is_lost(error))
+
+    def _listen_to_all(self) -> None:
+        """Listen to each GPU that is not heard and may be now."""
+        asleep, now = self._asleep(), time.monotonic()
+        for chip in self._ears.machine.chips():
+            deaf = self._deaf.get(chip.id)
+            if chip.id not in asleep and not (deaf and deaf.why and now < deaf.at):
+                self._listen_to(chip.id)
+
+    def _listen_to(self, chip: ChipId) -> None:
+        known = self._ears.machine.find(chip)
+        if known is None or not known.here:
+            return
+        try:
+            fresh = self._ears.session.hear(known.bus, self._pace.call)
+        except InReset:
+            return
+        except DriverError as error:
+            self._is_deaf(chip, error)
+            return
+        with self._lock:
+            deaf = self._deaf.get(chip)
+            if deaf is not None and deaf.why:
+                self._deaf[chip] = replace(deaf, why="")
+            if fresh:
+                self._later.append((0.0, chip))  # Nobody was told of what came before.
+        self._nudged.set()
 
     # The kernel's log.
 
@@ -276,7 +274,6 @@ class Watch:
     def _hear(self, chip: ChipId, xid: int, module: str) -> None:
         """Tell of an Xid, once."""
         now = time.monotonic()
-        self._brief_until = now + NEAR
         with self._lock:
             before = self._heard.get((chip, xid))
             if before is not None and now < before + self._pace.same:
@@ -309,7 +306,6 @@ class Watch:
         self._nudged.set()
 
     def _ask_soon(self, chips: Iterable[ChipId]) -> None:
-        self._brief_until = time.monotonic() + NEAR
         with self._lock:
             self._asked.update(chips)
         self._nudged.set()
@@ -328,7 +324,8 @@ class Watch:
 
     def _left(self, now: float) -> float:
         with self._lock:
-            due = min([self._sweep_at, self._looks.at, *(at for at, _ in self._later)])
+            deaf = (deaf.at for deaf in self._deaf.values() if deaf.why)
+            due = min([self._sweep_at, self._looks.at, *(at for at, _ in self._later), *deaf])
         return max(0.01, due - now)
 
     def _step(self, now: float) -> None:
@@ -336,6 +333,7 @@ class Watch:
             asked, self._asked = self._asked, set()
             due = [chip for at, chip in self._later if at <= now]
             self._later = [(at, chip) for at, chip in self._later if at > now]
+        self._listen_to_all()
         for chip in due:
             self.say(ReadNeeded(chip))
         for chip in sorted(asked):
@@ -364,47 +362,21 @@ class Watch:
     def _sweep(self) -> None:
         asleep = self._asleep()
         awake = [chip.id for chip in self._ears.machine.chips() if chip.id not in asleep]
-        together = self._ask_together(awake)
         for chip in awake:
             if self._stopped.is_set():
                 return
-            found = together[chip] if chip in together else self._conditions(chip)
+            found = self._conditions(chip)
             if found != self._swept.get(chip, frozenset()):
                 self._swept[chip] = found
                 self.say(ReadNeeded(chip))
 
-    def _ask_together(self, chips: Iterable[ChipId]) -> Mapping[ChipId, frozenset[str]]:
-        """Ask all in one call, which is cheaper than one for each. Those without an answer have to be asked alone."""
-        found: dict[ChipId, frozenset[str]] = {}
-
-        def ask() -> None:
-            with self._ears.session.inside():
-                for chip in chips:
-                    with suppress(DriverError):
-                        found[chip] = self._ask_inside(chip)
-
-        with suppress(DriverError):
-            self._ears.caller.call("the GPUs", self._pace.call, ask)
-        return dict(found)
-
-    def _ask_one(self, chip: ChipId) -> frozenset[str]:
-        """On a thread for calls. Raises `DriverError`."""
-        with self._ears.session.inside():
-            return self._ask_inside(chip)
-
-    def _ask_inside(self, chip: ChipId) -> frozenset[str]:
-        known, ears = self._ears.machine.find(chip), self._ears
-        if known is None or not known.here:
-            return frozenset()
-        found = nvml_read.conditions(ears.library, lambda: ears.session.handle(known.bus))
-        return frozenset(found.conditions)
-
     def _conditions(self, chip: ChipId) -> frozenset[str] | Silence:
         known = self._ears.machine.find(chip)
-        if known is None:
+        if known is None or not known.here:
             return frozenset()
         try:
-            return self._ears.caller.call(known.bus, self._pace.call, partial(self._ask_one, chip))
+            found = self._ears.session.judge(known.bus, self._pace.call, nvml_read.conditions)
+            return frozenset(found.conditions)
         except InReset:
             return self._swept.get(chip, frozenset())
         except DriverError as error:
@@ -421,8 +393,13 @@ class Watch:
         self._listless = ""
         if now != known:
             self.say(ChipsListed(now))
+            self._listen_to_all()
 
     def say(self, fact: DriverFact) -> None:
         """Tell this, too, unless the end has come. Any thread."""
         if not self._stopped.is_set():
             self._tell(fact)
+
+
+def _is_lost(error: DriverError) -> bool:
+    return isinstance(error, Refused) and error.code == abi.GPU_IS_LOST

@@ -1,6 +1,6 @@
 """libnvidia-ml.so.1 opened, and its functions as Python's: one method for each question, errors as `Refused`.
 
-Nothing here limits how long a call takes or when it may be made: `drivers.caller` and `session` do.
+Nothing here limits how long a call takes or when it may be made: it is made in a process of `worker`.
 """
 
 import ctypes
@@ -28,7 +28,11 @@ class Refused(DriverError):
     def __init__(self, what: str, code: int) -> None:
         words = abi.WORDS.get(code, "a code that nobody knows")
         super().__init__(f"cannot {what}: NVML says {code} ({words})")
+        self.what = what
         self.code = code
+
+    def __reduce__(self) -> tuple[type["Refused"], tuple[str, int]]:
+        return Refused, (self.what, self.code)
 
     @property
     def unsupported(self) -> bool:

@@ -1,173 +1,353 @@
-"""The time between beginning and ending with the library, in which GPUs are open; and letting go of them for a reset.
+"""The processes that ask the GPUs, one for each, and letting go of a GPU for a reset.
 
-A handle keeps its GPU open, and a GPU that anybody has open cannot be reset. The library closes GPUs only when it is
-ended with as a whole. So for a reset everything is closed, and all but the GPUs of the reset are opened again.
+A handle keeps its GPU open, and a GPU that anybody has open cannot be reset. A call that hangs in the kernel keeps its
+process, which cannot be killed then, and everything that this has open: so each has one GPU. It is ended for a reset,
+and with it goes all that the library knew of the GPU before.
 """
 
+import os
+import pickle
+import select
+import signal
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
 
-from cmgr.drivers.nvml.library.calls import EventSet, Handle, Library, Refused
+from cmgr.drivers.caller import Hangs
+from cmgr.drivers.nvml.library import abi, worker
+from cmgr.drivers.nvml.library.calls import Event, Handle, Library, Refused
+from cmgr.drivers.nvml.library.forks import Forked, Forks
 from cmgr.errors import DriverError
 
-Hears = dict[Handle, str]
-"""The GPUs that a set of events hears, each with its bus id."""
+T = TypeVar("T")
 
-Wanted = tuple[Callable[[], Collection[str]], int]
-"""Where the GPUs are, and the types of events that are wished for."""
+KILL = 10.0
+"""Seconds after which a process that has not come back from a call is ended, as far as it can be."""
+
+_ENDS = 0.005
+"""Seconds between two looks whether a process that has closed its connections is gone."""
+
+_NO_GPU = ""
 
 
 class InReset(DriverError):
     """The GPU is being reset, and is asked nothing."""
 
 
-class Session:
-    """Any thread, between `inside` and its end; `let_go` outside of it."""
+class Ended(DriverError):
+    """The process that was asked has ended."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
-        self._changed = threading.Condition()
-        self._inside = 0
-        self._closing = False
+
+class _Worker:
+    """A process that asks the GPU at `bus`. Any thread."""
+
+    def __init__(self, bus: str, forked: Forked) -> None:
+        self.bus = bus
+        self.pid, self._asks, self.tells = forked
+        self.hears = False
+        self._lock = threading.Lock()
+        self._number = 0
+        self._since: float | None = None
         self._closed = False
-        self._away: frozenset[str] = frozenset()
-        self._handles: dict[str, Handle] = {}
-        self._events: EventSet | None = None
-        self._is_stale = False
-        self._hears: Hears = {}
-        self._wanted: Wanted | None = None
-        self._next: tuple[EventSet, Hears] | None = None
-        library.begin()
 
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        """Keep the library from being ended with meanwhile; wait while it is. Raises `DriverError` when closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._closing)
-            if self._closed:
-                raise DriverError("cannot ask NVML: the driver was closed")
-            self._inside += 1
+    def ask(self, seconds: float, question: Callable[[worker.Gpu], T]) -> T:
+        """Return the answer. Raises `Hangs`, `Ended`, and what the process answers with."""
+        until = time.monotonic() + seconds
+        if not self._lock.acquire(timeout=max(0.0, seconds)):
+            raise self._late(seconds)
         try:
-            yield
+            if self._since is not None and self._answer(0.0) is None:
+                raise Hangs("cannot ask NVML: it has not come back from an earlier call about this GPU")
+            self._number += 1
+            self._since = time.monotonic()
+            self._send(question)
+            said = self._answer(until - time.monotonic())
         finally:
-            with self._changed:
-                self._inside -= 1
-                self._changed.notify_all()
+            self._lock.release()
+        if said is None:
+            raise self._late(seconds)
+        well, value = said
+        if not well:
+            raise value
+        return value  # type: ignore[no-any-return]  # as the question has it
 
-    def handle(self, bus: str) -> Handle:
-        """Return the handle of the GPU at that bus id, opened if need be. Raises `Refused`, `InReset`."""
-        with self._changed:
-            if bus in self._away:
-                raise InReset(f"cannot ask the GPU at {bus}: it is being reset")
-            known = self._handles.get(bus)
-        if known is None:
-            known = self._library.by_bus(bus)
-            with self._changed:
-                self._handles[bus] = known
-        return known
+    @staticmethod
+    def _late(seconds: float) -> Hangs:
+        return Hangs(f"cannot wait for NVML: it has not answered for {seconds:g} s")
 
-    def at(self, index: int) -> Handle:
-        """Return the handle of the GPU of that index. Raises `Refused`; `InReset` while any is: it could be that."""
-        with self._changed:
-            if self._away:
-                raise InReset(f"cannot open GPU {index}: a GPU is being reset")
-        return self._library.at(index)
+    def _send(self, question: Callable[[worker.Gpu], Any]) -> None:
+        try:
+            self._asks.send(pickle.dumps((self._number, question)))
+        except OSError:
+            raise Ended("cannot ask NVML: the process that asks this GPU has ended") from None
 
-    def events(self, buses: Callable[[], Collection[str]], types: int) -> tuple[EventSet, Mapping[Handle, str]]:
-        """Return the set of events, registered anew if need be, and the GPUs that it hears. By one thread only.
+    def _answer(self, seconds: float) -> tuple[bool, Any] | None:
+        """Return the answer to the latest question, None when it does not come in time."""
+        if not self._ready(select.POLLIN, seconds):
+            return None
+        try:
+            message = self._asks.recv(worker.MOST)
+        except OSError:
+            message = b""
+        if not message:
+            raise Ended("cannot ask NVML: the process that asks this GPU has ended")
+        _, well, value = pickle.loads(message)  # noqa: S301 - of a process that was forked for this
+        self._since = None
+        return well, value
 
-        `buses`: where the GPUs are, asked only then.
-        A GPU that cannot be registered is left out. Raises `Refused` when there can be no set.
-        """
-        self._wanted = buses, types
-        if self._is_stale:
-            with self._changed:
-                self._is_stale = False
-                made, self._next = self._next, None
-            self.drop_events()
-            if made is not None:
-                self._hear_all(*made, self._wanted)
-                self._events, self._hears = made
-        if self._events is None:
-            self._events, self._hears = self._hear_all(self._library.new_set(), {}, self._wanted)
-        return self._events, self._hears
-
-    def _hear_all(self, made: EventSet, hears: Hears, wanted: Wanted) -> tuple[EventSet, Hears]:
-        """Have the set hear every GPU that it does not hear yet and that can be registered."""
-        buses, types = wanted
-        for bus in set(buses()).difference(hears.values()):
-            with suppress(Refused, InReset):
-                handle = self.handle(bus)
-                self._library.register(handle, types, made)
-                hears[handle] = bus
-        return made, hears
-
-    def hear_soon(self) -> None:
-        """Have GPUs that were taken back heard from now on, and not only from the next wait for events on.
-
-        The set that is waited on then keeps their events of the time between. Inside. Raises `Refused`.
-        """
-        if self._wanted is None:
-            return
-        made = self._hear_all(self._library.new_set(), {}, self._wanted)
-        with self._changed:
-            old, self._next = self._next, made
-            self._is_stale = True
-        if old is not None:
-            with suppress(Refused):
-                self._library.free(old[0])
+    def _ready(self, what: int, seconds: float) -> bool:
+        if self._closed:
+            return True
+        poll = select.poll()
+        poll.register(self._asks, what)
+        return bool(poll.poll(max(0.0, 1000 * seconds)))
 
     @property
-    def is_partial(self) -> bool:
-        """Return whether some GPU is left closed, for a reset."""
-        return bool(self._away)
+    def is_over(self) -> bool:
+        """Return whether it has ended, or ends: its connection is closed."""
+        return self._ready(select.POLLRDHUP, 0.0)
 
-    @property
-    def is_listening(self) -> bool:
-        """Return whether there is a set of events, and it hears all that it could."""
-        return self._events is not None and not self._is_stale
+    def busy(self) -> float:
+        """Return for how many seconds it has been in a call; 0 where it is in none."""
+        since = self._since
+        return 0.0 if since is None or self._ready(select.POLLIN, 0.0) else time.monotonic() - since
 
-    def drop_events(self) -> None:
-        """Register anew when events are waited for next. By the thread that waits for them, inside."""
-        if self._events is not None:
-            with suppress(Refused):
-                self._library.free(self._events)
-            self._events = None
+    def kill(self) -> None:
+        if not self.is_over:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
-    def let_go(self, buses: Collection[str], seconds: float) -> None:
-        """Close every GPU, and leave these closed. Raises `DriverError` when somebody does not come out in time."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._closing, seconds)
-            if self._closing:
-                raise DriverError("cannot close the GPUs: they are being closed already")
-            self._closing = True
+    def ends(self, until: float) -> bool:
+        """Return whether it has ended by then, and with it all that it had open."""
+        if not self._ready(select.POLLRDHUP, until - time.monotonic()):
+            return False
+        while True:
             try:
-                if not self._changed.wait_for(lambda: self._inside == 0, seconds):
-                    raise DriverError("cannot close the GPUs: a call of NVML has not come back")
-                self._end()
-                self._away |= frozenset(buses)
-                self._library.begin()
-            finally:
-                self._closing = False
-                self._changed.notify_all()
-
-    def take_back(self, buses: Collection[str]) -> None:
-        """Let these GPUs be opened again, and their events be heard with the next wait."""
-        with self._changed:
-            self._away -= frozenset(buses)
-            self._is_stale = True
-
-    def _end(self) -> None:
-        self.drop_events()
-        self._handles.clear()
-        self._next = None
-        with suppress(Refused):
-            self._library.end()
+                os.kill(self.pid, 0)
+            except ProcessLookupError:
+                return True
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_ENDS)
 
     def close(self) -> None:
-        """End with the library; not while somebody is inside, who would find it gone."""
-        with self._changed:
-            if self._inside == 0 and not self._closing and not self._closed:
-                self._end()
+        """Close its connections; if it cannot be ended, and somebody waits for it, they stay."""
+        if self._lock.acquire(timeout=1.0):
             self._closed = True
+            self._asks.close()
+            self.tells.close()
+            self._lock.release()
+
+
+class Session:
+    """`path`: the library's file. `types`: the events that are heard. Any thread.
+
+    Is made before this process has threads, of which the processes that ask would have broken copies.
+    """
+
+    def __init__(self, path: str, types: int) -> None:
+        self.path = path
+        self._types = types
+        self._forks = Forks(worker.work)
+        self._lock = threading.Lock()
+        self._closed = False
+        self._away: frozenset[str] = frozenset()
+        self._workers: dict[str, _Worker] = {}
+        self._left: dict[str, _Worker] = {}
+        self._told: dict[int, _Worker] = {}
+        self._epoll = select.epoll()
+        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._epoll.register(self._bell, select.EPOLLIN)
+
+    # Asking.
+
+    def ask(self, bus: str, seconds: float, question: Callable[[Library, Handle], T]) -> T:
+        """Return what the question returns for the GPU at that bus id. It is a function of a module, or `partial`.
+
+        Raises `Refused`, `InReset`, `Hangs`, `DriverMissing`.
+        """
+        return self._asked(bus, seconds, partial(worker.ask_opened, question))
+
+    def judge(self, bus: str, seconds: float, question: Callable[[Library, Callable[[], Handle]], T]) -> T:
+        """The same with a question that opens the GPU itself."""
+        return self._asked(bus, seconds, partial(worker.ask, question))
+
+    def ask_library(self, seconds: float, question: Callable[[Library], T]) -> T:
+        """The same with a question that is of no GPU: the process that is asked has none open."""
+        return self._asked(_NO_GPU, seconds, partial(worker.ask_library, question))
+
+    def at(self, index: int, seconds: float, question: Callable[[Library, Handle], T]) -> tuple[str, T]:
+        """Return the bus id of the GPU of that index, and the answer. The process that is asked is that GPU's then.
+
+        Raises the same; `InReset` while any GPU is: it could be that.
+        """
+        key = f"GPU {index}"
+        bus, said = self._asked(key, seconds, partial(worker.ask_opened, partial(_with_bus, question)), index)
+        with self._lock:
+            asked = self._workers.pop(key, None)
+            if asked is not None and bus not in self._workers and bus not in self._away:
+                self._workers[bus], asked.bus = asked, bus
+            elif asked is not None:
+                asked.kill()
+        return bus, said
+
+    def _asked(self, bus: str, seconds: float, task: Callable[[worker.Gpu], T], index: int | None = None) -> T:
+        asked = self._worker(bus, index)
+        try:
+            return asked.ask(seconds, task)
+        except Ended:
+            self._check(bus, index)
+            raise
+        except Refused as refused:
+            if refused.code == abi.UNINITIALIZED:
+                asked.kill()  # The driver was loaded anew: so has to be what the library knows of it.
+            raise
+
+    def _check(self, bus: str, index: int | None) -> None:
+        if self._closed:
+            raise DriverError("cannot ask NVML: the driver was closed")
+        if bus in self._away or (index is not None and self._away):
+            raise InReset(f"cannot ask the GPU at {bus}: it is being reset" if index is None else f"cannot open {bus}")
+
+    def _worker(self, bus: str, index: int | None = None) -> _Worker:
+        with self._lock:
+            self._check(bus, index)
+            known = self._workers.get(bus)
+            if known is not None and known.busy() > KILL:
+                known.kill()
+            if known is not None and not known.is_over:
+                return known
+            left = self._left.get(bus)
+            if left is not None and not left.ends(0.0):
+                raise Hangs("cannot ask NVML: the process that asked this GPU before has not come back from a call")
+            self._left.pop(bus, None)
+            made = _Worker(bus, self._forks.fork(self.path, bus if index is None else index))
+            self._workers[bus] = self._told[made.tells.fileno()] = made
+            self._epoll.register(made.tells, select.EPOLLIN)
+            return made
+
+    def is_busy(self, bus: str) -> bool:
+        """Return whether a call about that GPU is under way, so that nobody knows whether it comes back."""
+        with self._lock:
+            return any(each.busy() > 0 for each in self._of(bus)) or bus in self._left
+
+    def hanging(self, seconds: float) -> frozenset[str]:
+        """Return the GPUs with a call that has not come back for so long; those of `KILL` are ended, where they can."""
+        with self._lock:
+            found = [each for bus in {*self._workers, *self._left} for each in self._of(bus) if each.busy() > seconds]
+            for each in found:
+                if each.busy() > KILL:
+                    each.kill()
+            return frozenset(each.bus for each in found)
+
+    def _of(self, bus: str) -> Iterator[_Worker]:
+        yield from (of[bus] for of in (self._workers, self._left) if bus in of)
+
+    # Hearing.
+
+    def hears(self, bus: str) -> bool:
+        with self._lock:
+            known = self._workers.get(bus)
+            return known is not None and known.hears and not known.is_over
+
+    def hear(self, bus: str, seconds: float) -> bool:
+        """Have the events of that GPU told; return whether they were not before. Raises as `ask` does."""
+        asked = self._worker(bus)
+        if asked.hears:
+            return False
+        asked.hears = True  # The process may tell at once that it hears nothing any more.
+        try:
+            self._asked(bus, seconds, partial(worker.Gpu.hear, types=self._types))
+        except DriverError:
+            asked.hears = False
+            raise
+        return True
+
+    def events(self, seconds: float) -> Iterator[tuple[str, Event | DriverError]]:
+        """Yield what comes next, within so long: events, each with its GPU's bus id, or why there are none any more.
+
+        By one thread only.
+        """
+        for file, _ in self._epoll.poll(seconds):
+            if file == self._bell:
+                os.eventfd_read(self._bell)
+                continue
+            with self._lock:
+                asked = self._told[file]
+            try:
+                message = asked.tells.recv(worker.MOST)
+            except OSError:
+                message = b""
+            if message:
+                told = pickle.loads(message)  # noqa: S301 - of a process that was forked for this
+                asked.hears = asked.hears and isinstance(told, Event)
+                yield asked.bus, told
+            else:
+                self._forget(file, asked)
+                yield asked.bus, Ended(f"cannot hear the GPU at {asked.bus}: the process that asks it has ended")
+
+    def _forget(self, file: int, ended: _Worker) -> None:
+        with self._lock:
+            self._epoll.unregister(file)
+            del self._told[file]
+            if self._workers.get(ended.bus) is ended:
+                del self._workers[ended.bus]
+        ended.close()
+
+    def begin_anew(self, bus: str) -> None:
+        """End the process that asks this GPU; the next question or wish to hear it has another."""
+        with self._lock:
+            for each in self._of(bus):
+                each.kill()
+
+    # Letting go.
+
+    def let_go(self, buses: Collection[str], seconds: float) -> None:
+        """Close these GPUs, and leave them closed. Raises `DriverError` when a call about one does not come back."""
+        until = time.monotonic() + seconds
+        with self._lock:
+            before, self._away = self._away, self._away.union(buses)
+            ending = [key for key in self._workers if key in self._away or key.startswith("GPU ")]
+            for key in ending:
+                self._workers[key].kill()
+                self._left[key] = self._workers.pop(key)
+            left = [each for key in (*ending, *buses) for each in self._of(key)]
+        stuck = {each.bus for each in left if not each.ends(until)}
+        if stuck:
+            with self._lock:
+                self._away = self._away.difference(set(buses) - before)
+            self.nudge()
+            named = ", ".join(sorted(stuck))
+            raise DriverError(f"cannot close the GPU at {named}: a call of NVML about it has not come back")
+
+    def take_back(self, buses: Collection[str]) -> None:
+        """Let these GPUs be opened again."""
+        with self._lock:
+            self._away = self._away.difference(buses)
+
+    def nudge(self) -> None:
+        """Have `events` return."""
+        with self._lock:
+            if not self._closed:
+                os.eventfd_write(self._bell, 1)
+
+    def close(self) -> None:
+        """End every process. Whoever is in `events` has to be out of it."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            for each in self._told.values():
+                each.kill()
+        for each in self._told.values():
+            each.close()
+        self._epoll.close()
+        os.close(self._bell)
+        self._forks.close()
+
+
+def _with_bus(question: Callable[[Library, Handle], T], library: Library, handle: Handle) -> tuple[str, T]:
+    return library.bus(handle), question(library, handle)

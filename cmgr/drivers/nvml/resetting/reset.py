@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.hearing.watch import Ears
+from cmgr.drivers.nvml.library.calls import Library
 from cmgr.drivers.nvml.machine import Known
 from cmgr.drivers.nvml.resetting.holders import users_of, who_holds
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
@@ -23,10 +23,8 @@ from cmgr.model.values.chips import ChipId, Process, RingId, listed
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import Remarked
 
-T = TypeVar("T")
-
 LET_GO = 1.0
-"""Seconds, beyond those of a call, in which everybody comes out of the library."""
+"""Seconds, beyond those of a call, in which the processes that ask the GPUs end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +71,9 @@ class Resetter:
             raise ResetRefused(f"cannot reset {listed(ring)}: {listed(faulty)} reports none of {reported} any more")
 
     def _reading(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> nvml_read.Reading:
-        ears, bus, ill = self._ears, ring[chip].bus, bool(self._ears.xids.codes(chip, None))
-
-        def ask() -> nvml_read.Reading:
-            with ears.session.inside():
-                handle = partial(ears.session.handle, bus)
-                return nvml_read.read(ears.library, handle, after_reset=False, ill=ill)
-
+        question = partial(nvml_read.read, after_reset=False, ill=bool(self._ears.xids.codes(chip, None)))
         try:
-            return ears.caller.call(bus, self._call_seconds, ask)
+            return self._ears.session.judge(ring[chip].bus, self._call_seconds, question)
         except DriverError as error:
             why = f"chip {chip} does not answer the questions who uses it and what is wrong with it: {error.message}"
             raise ResetRefused(f"cannot reset {listed(ring)}: {why}") from error
@@ -91,18 +83,9 @@ class Resetter:
 
     def _is_divided(self, known: Known) -> bool:
         try:
-            return self._ask(known, self._ears.library.is_divided)
+            return self._ears.session.ask(known.bus, self._call_seconds, Library.is_divided)
         except DriverError:
             return bool(known.parts)  # Its last good answer.
-
-    def _ask(self, known: Known, question: Callable[..., T]) -> T:
-        ears = self._ears
-
-        def ask() -> T:
-            with ears.session.inside():
-                return question(ears.session.handle(known.bus))
-
-        return ears.caller.call(known.bus, self._call_seconds, ask)
 
     def reset(self, ring: Mapping[ChipId, Known]) -> threading.Event | None:
         """Reset the GPUs. Return nothing when that is over, else what is set once it is.
@@ -135,7 +118,6 @@ class Resetter:
     def _put_aside(self, ring: Mapping[ChipId, Known], buses: Sequence[str]) -> None:
         """Have nobody keep the GPUs open whom cmgr can keep from it. Raises `ResetRefused`."""
         persistent = tuple(known.bus for known in ring.values() if self._is_persistent(known))
-        seconds, session = self._call_seconds + LET_GO, self._ears.session
         try:
             self._aside.promises.make(Promised(persistent=persistent, resetting=tuple(buses)))
         except DriverError as error:
@@ -147,7 +129,7 @@ class Resetter:
         if stopped:
             self._say(f"{', '.join(stopped)} is stopped for the reset of {listed(ring)}", buses)
         try:
-            self._ears.caller.call("the library", 2 * seconds, lambda: session.let_go(buses, seconds))
+            self._ears.session.let_go(buses, self._call_seconds + LET_GO)
         except DriverError as error:
             raise ResetRefused(f"cannot reset {listed(ring)}: cmgr itself cannot let go of it") from error
 
@@ -175,17 +157,14 @@ class Resetter:
     def take_back(self, buses: Sequence[str]) -> None:
         """Let these GPUs be asked again, be as persistent as they were, and the units run. Does not raise."""
         self._ears.session.take_back(buses)
-        with suppress(DriverError):
-            self._ears.caller.call("the events", self._call_seconds, self._hear_soon)
+        for bus in buses:
+            with suppress(DriverError):  # Whoever listens tries again.
+                self._ears.session.hear(bus, self._call_seconds)
         persistent = self._persistent(buses)
         self._transient = self._persist(buses, on=True)
         back = () if self._transient else persistent
         self._aside.promises.keep(Promised(persistent=back, resetting=tuple(buses)))
         self._aside.units.start(lambda names: self._say(f"{', '.join(names)} is started again", buses))
-
-    def _hear_soon(self) -> None:
-        with self._ears.session.inside():
-            self._ears.session.hear_soon()
 
     def trouble(self) -> tuple[str, ...]:
         """Return what was not given back."""
@@ -212,7 +191,7 @@ class Resetter:
 
     def _is_persistent(self, known: Known) -> bool:
         try:
-            return self._ask(known, self._ears.library.is_persistent)
+            return self._ears.session.ask(known.bus, self._call_seconds, Library.is_persistent)
         except DriverError:
             return False
 

@@ -1,0 +1,107 @@
+"""A process that asks one GPU: it alone has that open, and what hangs in it keeps nobody else.
+
+It ends with its connections. Questions come in one after the other; a thread waits for events and tells them.
+"""
+
+import pickle
+import socket
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from cmgr.drivers.nvml.library.calls import EventSet, Handle, Library, Refused
+from cmgr.errors import DriverError, chain
+
+T = TypeVar("T")
+
+MOST = 1 << 20
+"""So many bytes one message may have."""
+
+_SLICE = 60_000
+"""Milliseconds of one wait for events. Nobody waits for its end: the process is ended instead."""
+
+
+class Gpu:
+    """All that the process has. `place`: the bus id of its GPU, or the index; empty: it has none, and opens none."""
+
+    def __init__(self, path: str, place: str | int, tells: socket.socket) -> None:
+        self._path = path
+        self._place = place
+        self._tells = tells
+        self._library: Library | None = None
+        self._handle: Handle | None = None
+
+    @property
+    def library(self) -> Library:
+        """Return the library, begun with. Raises `DriverMissing`."""
+        if self._library is None:
+            library = Library(self._path)
+            library.begin()
+            self._library = library
+        return self._library
+
+    def opened(self) -> Handle:
+        """Return the handle of the GPU, opened if need be. Raises `Refused`."""
+        if self._handle is None:
+            library, place = self.library, self._place
+            self._handle = library.at(place) if isinstance(place, int) else library.by_bus(place)
+        return self._handle
+
+    def hear(self, types: int) -> None:
+        """Tell of these events from now on. Raises `Refused`."""
+        events = self.library.new_set()
+        try:
+            self.library.register(self.opened(), types, events)
+        except Refused:
+            self.library.free(events)
+            raise
+        threading.Thread(target=self._wait, args=(events,), daemon=True).start()
+
+    def _wait(self, events: EventSet) -> None:
+        try:
+            while True:
+                event = self.library.wait(events, _SLICE)
+                if event is not None:
+                    self._tells.send(pickle.dumps(event))
+        except OSError:
+            return  # Nobody listens any more; the end comes.
+        except Exception as error:
+            self._tells.send(pickle.dumps(_portable(error)))
+        self.library.free(events)
+
+
+def ask_opened(question: Callable[[Library, Handle], T], gpu: Gpu) -> T:
+    """Ask a question that wants the GPU open."""
+    handle = gpu.opened()
+    return question(gpu.library, handle)
+
+
+def ask(question: Callable[[Library, Callable[[], Handle]], T], gpu: Gpu) -> T:
+    """Ask a question that has the GPU opened itself, and judges what is said to that."""
+    return question(gpu.library, gpu.opened)
+
+
+def ask_library(question: Callable[[Library], T], gpu: Gpu) -> T:
+    """Ask a question that is of no GPU."""
+    return question(gpu.library)
+
+
+def work(asks: socket.socket, tells: socket.socket, path: str, place: str | int) -> None:
+    """Answer until nobody asks any more."""
+    gpu = Gpu(path, place, tells)
+    while message := asks.recv(MOST):
+        number, question = pickle.loads(message)  # noqa: S301 - of the process that forked this one
+        try:
+            said = number, True, question(gpu)
+        except Exception as error:
+            said = number, False, _portable(error)
+        asks.send(pickle.dumps(said))
+
+
+def _portable(error: Exception) -> DriverError:
+    """Return the error as it can be sent: without what caused it, which its words tell."""
+    if isinstance(error, Refused):
+        return Refused(error.what, error.code)
+    if isinstance(error, DriverError):
+        return type(error)(chain(error), hint=error.hint)
+    return DriverError(f"cannot ask NVML: this is a bug in cmgr: {error!r}")
