@@ -11,6 +11,7 @@ from cmgr.drivers.nvml.resetting.tool import weakness
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import in_words
 from cmgr.frozen import dataclass
+from cmgr.model.values.chips import ChipId, listed
 from cmgr.ports import Doubt
 
 DROP_IN = "usr/lib/cmgr/nvidia.conf"
@@ -31,12 +32,13 @@ _LINK = (
 class Seen:
     """The GPUs as the library sees them. `modes`: how each is virtual, in its numbers. `divided`: MIG has made parts.
 
-    `minors`: N of each /dev/nvidiaN.
+    `minors`: N of each /dev/nvidiaN. `transient`: those without persistence mode.
     """
 
     modes: tuple[int, ...] = ()
     minors: tuple[int, ...] = ()
     divided: bool = False
+    transient: tuple[ChipId, ...] = ()
 
 
 def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt]:
@@ -62,6 +64,11 @@ def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt
         )
     if seen.divided:
         yield from _monitor_is_missing(root)
+    if seen.transient:
+        text = (
+            f"without persistence mode, {listed(seen.transient)}: a GPU that nobody has open takes seconds to be opened"
+        )
+        yield Doubt(text, "systemctl enable --now nvidia-persistenced, or at each boot: nvidia-smi -pm 1")
     yield from _kept_open(settings, seen.minors, root)
     if settings.kernel_log and (root / _UNIT).exists() and not _log_is_shown(root):
         yield Doubt(

@@ -19,7 +19,7 @@ from cmgr.drivers.nvml.hearing.xids import Xids
 from cmgr.drivers.nvml.library import gauges as nvml_gauges
 from cmgr.drivers.nvml.library.calls import Library
 from cmgr.drivers.nvml.library.load import WANTED, check_host
-from cmgr.drivers.nvml.library.session import Session
+from cmgr.drivers.nvml.library.session import Opening, Session
 from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
 from cmgr.drivers.nvml.resetting.holders import users_of
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
@@ -97,7 +97,7 @@ class NvmlDriver:
     def doubts(self) -> tuple[Doubt, ...]:
         """Return what keeps GPUs from being reset here, or Xids from being heard."""
         minors = tuple(chip.logical for chip in self._machine.chips())
-        seen = Seen(self._machine.modes(), minors, self._machine.is_divided())
+        seen = Seen(self._machine.modes(), minors, self._machine.is_divided(), self._machine.transient())
         return tuple(doubts(self._settings, seen))
 
     def chips(self) -> tuple[Chip, ...]:
@@ -148,6 +148,9 @@ class NvmlDriver:
             return ChipReport(chip, booted=False)
         try:
             reading = self._reading(known, seconds, after_reset=sleep.boots)
+        except Opening as error:
+            # The first answer after a reset waits for the driver to initialise the GPU.
+            return ChipReport(chip, booted=False) if sleep.boots else ChipReport(chip, error=error.message)
         except DriverError as error:
             return ChipReport(chip, error=error.message)
         if not reading.booted:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cmgr.drivers.nvml.library import topology
 from cmgr.drivers.nvml.library.calls import Handle, Library, Part, Refused
-from cmgr.drivers.nvml.library.session import InReset, Session
+from cmgr.drivers.nvml.library.session import OPENS, InReset, Opening, Session
 from cmgr.drivers.nvml.library.topology import Wired
 from cmgr.drivers.nvml.notation import NOTATION
 from cmgr.errors import DriverError
@@ -85,12 +85,14 @@ class Machine:
         self._places: dict[int, str] = {}
         self._rings: Mapping[ChipId, RingId] = {}
         self.troubles: tuple[str, ...] = ()
+        self.opens = False
 
     def look(self) -> tuple[Chip, ...]:
         """List the GPUs anew and return all that are known, ordered. Raises `DriverError` when no list can be had."""
         with self._looking:
             troubles: list[str] = []
             fresh: dict[ChipId, Known] = {}
+            self.opens = False
             count = self._session.ask_library(self._seconds, Library.count)
             if len(self._places) != count:
                 self._places = {}  # Others have moved up.
@@ -101,6 +103,7 @@ class Machine:
                     return self.chips()  # Nothing can be said of which there are meanwhile.
                 except DriverError as error:
                     self._places.pop(index, None)
+                    self.opens = self.opens or isinstance(error, Opening)
                     self._unseen(index, fresh, error, troubles)
                 else:
                     fresh[seen.wired.chip] = seen
@@ -149,13 +152,22 @@ class Machine:
                 found.append(self._session.ask(bus, self._seconds, Library.virtual_mode))
         return tuple(found)
 
+    def transient(self) -> tuple[ChipId, ...]:
+        """Return the GPUs without persistence mode; those that do not say are left out."""
+        found = []
+        for chip, known in sorted(self._known.items()):
+            with suppress(DriverError):
+                if not self._session.ask(known.bus, self._seconds, Library.is_persistent):
+                    found.append(chip)
+        return tuple(found)
+
     def buses(self) -> tuple[str, ...]:
         return tuple(known.bus for known in self._known.values() if known.here)
 
     def _seen(self, index: int) -> Known:
         bus = self._places.get(index)
         if bus is None:
-            bus, described = self._session.at(index, self._seconds, _described)
+            bus, described = self._session.at(index, self._seconds if self._known else OPENS, _described)
             self._places[index] = bus
             chip = self.at(bus)
             if chip is None:

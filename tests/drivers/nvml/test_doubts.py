@@ -13,6 +13,7 @@ from tests.drivers.nvml.host import modeset, process
 from tests.drivers.test_vendors import PACKAGE
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
+from tests.fakes.nvml.standin import Standin
 
 Open = Callable[..., NvmlDriver]
 
@@ -30,15 +31,30 @@ def installed(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def persistent(machine: Standin) -> Standin:
+    for number in range(len(machine.gpus)):
+        machine.set("persistent", 1, gpu=number)
+    return machine
+
+
 def test_a_machine_on_which_all_works_raises_none(nvidia: Make, opened: Open) -> None:
-    assert opened(nvidia(hosts.host_h100(2))).doubts() == ()
+    assert opened(persistent(nvidia(hosts.host_h100(2)))).doubts() == ()
+
+
+def test_gpus_without_persistence_mode_are_told(nvidia: Make, opened: Open) -> None:
+    machine = persistent(nvidia(hosts.host_h100(3)))
+    for number in (0, 2):
+        machine.set("persistent", 0, gpu=number)
+    (doubt,) = opened(machine).doubts()
+    assert doubt.text.startswith("without persistence mode, chips 0,2: ")
+    assert "nvidia-persistenced" in doubt.hint
 
 
 @pytest.mark.parametrize(
     ("mode", "text"), [(1, "passed through to this virtual machine"), (2, "cannot be reset from inside of it")]
 )
 def test_gpus_that_are_virtual_are_told(nvidia: Make, opened: Open, mode: int, text: str) -> None:
-    machine = nvidia(hosts.host_h100(2))
+    machine = persistent(nvidia(hosts.host_h100(2)))
     machine.set("virtual", mode, gpu=1)
     (doubt,) = opened(machine).doubts()
     assert text in doubt.text
@@ -46,7 +62,7 @@ def test_gpus_that_are_virtual_are_told(nvidia: Make, opened: Open, mode: int, t
 
 
 def test_divided_gpus_are_told_where_nothing_makes_their_parts_again(nvidia: Make, opened: Open) -> None:
-    machine = nvidia(hosts.host_h100(1))
+    machine = persistent(nvidia(hosts.host_h100(1)))
     machine.set("mig", 1)
     machine.set("instances", 2)
     (doubt,) = opened(machine).doubts()
@@ -55,7 +71,7 @@ def test_divided_gpus_are_told_where_nothing_makes_their_parts_again(nvidia: Mak
 
 
 def test_a_program_that_cannot_be_run_is_told(nvidia: Make, opened: Open) -> None:
-    (doubt,) = opened(nvidia(hosts.host_h100(1)), tool="/nowhere/nvidia-smi").doubts()
+    (doubt,) = opened(persistent(nvidia(hosts.host_h100(1))), tool="/nowhere/nvidia-smi").doubts()
     assert doubt.text.startswith("GPUs cannot be reset: /nowhere/nvidia-smi: ")
 
 

@@ -101,6 +101,7 @@ struct world {
     uint32_t bell;
     int32_t ready, gpus, unmanaged, lose, twice, mortal, boot_by_hand, persistence_holds, reset_answer, reset_hangs, hanging_resets, cures_nothing, wide_records, resets, waits, lost_answers, lists;
     int32_t no_monitor;
+    int32_t opens; /* Milliseconds. */
     int32_t loads; /* Of the module. */
     uint64_t hanging;
     uint32_t last;
@@ -364,6 +365,10 @@ static int opened(int gpu, device *handle) {
         return WANTS_RESET;
     if (g->booting)
         return NOT_READY;
+    /* Without persistence mode whoever opens a GPU first waits until it is initialised, under the lock of the whole
+     * driver: NVIDIA's page on driver persistence (1 to 3 s a GPU); open modules 595.45.04, osapi.c:1727. */
+    if (W->opens && !g->persistent && !is_open(g))
+        nanosleep(&(struct timespec){W->opens / 1000, W->opens % 1000 * 1000000L}, NULL);
     attach(g);
     *handle = handle_of(gpu, -1);
     return OK;
@@ -865,7 +870,7 @@ static int *number(int gpu, const char *name) {
         {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},
-        {"no_monitor", &W->no_monitor},
+        {"no_monitor", &W->no_monitor}, {"opens", &W->opens},
         {"fabric_summary", &g->fabric_summary}, {"lost_answers", &W->lost_answers},
         {"lose", &W->lose}, {"mortal", &W->mortal}, {"twice", &W->twice}, {"boot_by_hand", &W->boot_by_hand}, {"persistence_holds", &W->persistence_holds},
         {"reset_answer", &W->reset_answer}, {"reset_hangs", &W->reset_hangs}, {"hanging_resets", &W->hanging_resets}, {"cures_nothing", &W->cures_nothing},

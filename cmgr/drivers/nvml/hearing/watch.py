@@ -22,7 +22,7 @@ from cmgr.drivers.nvml.hearing import kernel_log
 from cmgr.drivers.nvml.hearing.xids import Xids
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Event, Refused
-from cmgr.drivers.nvml.library.session import Ended, InReset, Session
+from cmgr.drivers.nvml.library.session import Ended, InReset, Opening, Session
 from cmgr.drivers.nvml.machine import Machine
 from cmgr.errors import DriverError, chain
 from cmgr.frozen import dataclass, replace
@@ -215,6 +215,10 @@ class Watch:
             fresh = self._ears.session.hear(known.bus, self._pace.call)
         except InReset:
             return
+        except Opening as error:
+            with self._lock:  # No failure: it is heard as soon as it is open.
+                self._deaf[chip] = _Deaf(chain(error), time.monotonic() + self._pace.retry, self._pace.retry, False)
+            return
         except DriverError as error:
             self._is_deaf(chip, error)
             return
@@ -391,6 +395,8 @@ class Watch:
             self._listless = error.message
             return
         self._listless = ""
+        if self._ears.machine.opens:
+            self._looks.soon()
         if now != known:
             self.say(ChipsListed(now))
             self._listen_to_all()

@@ -37,6 +37,15 @@ class InReset(DriverError):
     """The GPU is being reset, and is asked nothing."""
 
 
+OPENS = 60.0
+"""Seconds that a GPU may take until its process answers for the first time: without persistence mode the driver
+initialises it then, for 1 to 3 s and more, one GPU after the other."""
+
+
+class Opening(Hangs):
+    """The GPU is being opened by a process that has not answered yet, which may take so long."""
+
+
 class Ended(DriverError):
     """The process that was asked has ended."""
 
@@ -48,6 +57,7 @@ class _Worker:
         self.bus = bus
         self.pid, self._asks, self.tells = forked
         self.hears = False
+        self.begun = False
         self._lock = threading.Lock()
         self._number = 0
         self._since: float | None = None
@@ -95,7 +105,7 @@ class _Worker:
         if not message:
             raise Ended("cannot ask NVML: the process that asks this GPU has ended")
         _, well, value = pickle.loads(message)  # noqa: S301 - of a process that was forked for this
-        self._since = None
+        self._since, self.begun = None, True
         return well, value
 
     def _ready(self, what: int, seconds: float) -> bool:
@@ -114,6 +124,11 @@ class _Worker:
         """Return for how many seconds it has been in a call; 0 where it is in none."""
         since = self._since
         return 0.0 if since is None or self._ready(select.POLLIN, 0.0) else time.monotonic() - since
+
+    @property
+    def hangs(self) -> bool:
+        """Return whether it is to be ended, for it has been in a call for longer than any takes."""
+        return self.busy() > (KILL if self.begun else OPENS)
 
     def kill(self) -> None:
         if not self.is_over:
@@ -198,6 +213,10 @@ class Session:
         asked = self._worker(bus, index)
         try:
             return asked.ask(seconds, task)
+        except Hangs:
+            if asked.begun:
+                raise
+            raise Opening(f"cannot ask the GPU at {bus} yet: it is being opened") from None
         except Ended:
             self._check(bus, index)
             raise
@@ -216,7 +235,7 @@ class Session:
         with self._lock:
             self._check(bus, index)
             known = self._workers.get(bus)
-            if known is not None and known.busy() > KILL:
+            if known is not None and known.hangs:
                 known.kill()
             if known is not None and not known.is_over:
                 return known
@@ -239,7 +258,7 @@ class Session:
         with self._lock:
             found = [each for bus in {*self._workers, *self._left} for each in self._of(bus) if each.busy() > seconds]
             for each in found:
-                if each.busy() > KILL:
+                if each.hangs:
                     each.kill()
             return frozenset(each.bus for each in found)
 
