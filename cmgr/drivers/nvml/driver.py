@@ -179,7 +179,8 @@ class NvmlDriver:
         self._resets.is_up(chip, sleep)
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
-        ring = of_one_ring(chips, self._machine.find, self._machine.chips)
+        ring = self._machine.with_peers(of_one_ring(chips, self._machine.find, self._machine.chips))
+        chips = tuple(ring)
         self._resets.begin(chips)
         pending: threading.Event | None = None
         try:

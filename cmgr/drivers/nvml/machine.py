@@ -84,6 +84,7 @@ class Machine:
         self._known: Mapping[ChipId, Known] = {}
         self._places: dict[int, str] = {}
         self._rings: Mapping[ChipId, RingId] = {}
+        self._peers: Mapping[ChipId, frozenset[ChipId]] = {}
         self.troubles: tuple[str, ...] = ()
         self.opens = False
 
@@ -151,6 +152,18 @@ class Machine:
             with suppress(DriverError):
                 found.append(self._session.ask(bus, self._seconds, Library.virtual_mode))
         return tuple(found)
+
+    def with_peers(self, ring: Mapping[ChipId, Known]) -> dict[ChipId, Known]:
+        """Return the ring with those that have to be reset with it, as far as that was learned."""
+        learned = frozenset[ChipId]().union(*(self._peers.get(chip, ()) for chip in ring))
+        return {**ring, **{chip: self._known[chip] for chip in sorted(learned) if self._known[chip].here}}
+
+    def learn_peers(self, said: str, ring: Mapping[ChipId, Known]) -> frozenset[ChipId]:
+        """Learn from these words of nvidia-smi which GPUs have to be reset with this ring, and return those."""
+        found = topology.named_peers(said, [k.wired for k in ring.values()], [k.wired for k in self._known.values()])
+        if found:
+            self._peers = {**self._peers, **{chip: self._peers.get(chip, frozenset()) | found for chip in ring}}
+        return found
 
     def transient(self) -> tuple[ChipId, ...]:
         """Return the GPUs without persistence mode; those that do not say are left out."""

@@ -3,7 +3,7 @@
 import pytest
 
 from cmgr.drivers.nvml.library.calls import Link
-from cmgr.drivers.nvml.library.topology import Wired, rings
+from cmgr.drivers.nvml.library.topology import Wired, named_peers, rings
 from cmgr.model.values.chips import ChipId
 from tests.fakes.nvml.hosts import ADA, AMPERE, BLACKWELL, HOPPER, VOLTA
 
@@ -42,3 +42,20 @@ def machine(architecture: int, *links: tuple[Link, ...]) -> list[Wired]:
 def test_gpus_are_reset_together(gpus: list[Wired], managed: bool, expected: list[int]) -> None:
     found = rings(reversed(gpus), fabric_managed=managed)
     assert [found[ChipId(n)] for n in range(len(gpus))] == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "gpus", "peers"),
+    [
+        pytest.param("GPU 00000000:01:00.0", machine(AMPERE, to(1), to(0)), {1}, id="at a bridge"),
+        pytest.param("0000:01:00.0 0000:02:00.0", machine(HOPPER, *[(SWITCH,)] * 3), {1, 2}, id="at switches"),
+        pytest.param("0000:02:00.0 is lost", machine(AMPERE, to(1), to(0), ()), set(), id="no link leads to it"),
+        pytest.param("0000:00:00.0: in use", machine(AMPERE, to(1), to(0)), set(), id="itself"),
+        pytest.param("peers", machine(AMPERE, to(1), to(0)), set(), id="no bus id"),
+        pytest.param("00000001:01:00.0", machine(AMPERE, to(1), to(0)), set(), id="another domain"),
+    ],
+)  # fmt: skip
+def test_gpus_that_a_refusal_names_are_peers_where_a_link_leads_to_them(
+    said: str, gpus: list[Wired], peers: set[int]
+) -> None:
+    assert named_peers(said, gpus[:1], gpus) == peers

@@ -1,5 +1,7 @@
 """Machines as docs/nvml.md tells of them."""
 
+from dataclasses import replace
+
 from tests.fakes.nvml.standin import FakeGpu, FakeLink
 
 VOLTA, TURING, AMPERE, ADA, HOPPER, BLACKWELL = 5, 6, 7, 8, 9, 10
@@ -19,6 +21,13 @@ def _gpus(count: int, name: str, architecture: int, *, together: bool = False, l
 def host_a100(gpus: int = 8, *, together: bool = True) -> tuple[FakeGpu, ...]:
     """HGX A100: NVSwitches, and without a Fabric Manager all are reset together."""
     return tuple(_gpus(gpus, "NVIDIA A100-SXM4-80GB", AMPERE, together=together, links=True))
+
+
+def host_bridged(gpus: int = 2) -> tuple[FakeGpu, ...]:
+    """A100 cards at an NVLink bridge, which nvidia-smi wants to reset together: the manual can be read so."""
+    links = {n: tuple(FakeLink(peer) for peer in range(gpus) if peer != n) for n in range(gpus)}
+    made = _gpus(gpus, "NVIDIA A100 80GB PCIe", AMPERE, together=True)
+    return tuple(replace(gpu, links=links[n]) for n, gpu in enumerate(made))
 
 
 def host_h100(gpus: int = 8) -> tuple[FakeGpu, ...]:

@@ -983,6 +983,18 @@ static int refusal(uint64_t gpus) {
     return OK;
 }
 
+/* Names the GPUs that have to be reset with these, as nvidia-smi writes bus ids. That it names them is a guess. */
+int standin_peers(uint64_t gpus, char *text, unsigned int room) {
+    int length = 0;
+    *text = 0;
+    for (int i = 0; i < W->gpus; i++)
+        for (int peer = 0; peer < W->gpus; peer++)
+            if (gpus >> i & 1 && !(gpus >> peer & 1) && W->gpu[peer].group == W->gpu[i].group && length < (int)room)
+                length += snprintf(text + length, room - (unsigned)length, " %08X:%02X:%02X.0", W->gpu[peer].domain,
+                                   W->gpu[peer].bus, W->gpu[peer].slot);
+    return 0;
+}
+
 /* Resets these GPUs together, as nvidia-smi has the driver do; returns as an NVML call would. */
 int standin_reset(uint64_t gpus) {
     lock();

@@ -10,7 +10,7 @@ HELD = pathlib.Path(__file__).with_name("held")
 LIBRARY = ctypes.CDLL(str(pathlib.Path(__file__).with_name("libnvidia-ml.so.1")))
 
 WORDS = {
-    2: (255, "The following GPUs could not be reset:\n  GPU {bus}: its NVLink peers have to be reset with it"),
+    2: (255, "The following GPUs could not be reset:\n  GPU {bus}: its NVLink peers have to be reset with it:{peers}"),
     3: (3, "Resetting GPU {bus} is not supported."),
     15: (15, "Unable to determine the device handle for GPU0: {bus}: Unknown Error"),
     19: (255, "The following GPUs could not be reset:\n  GPU {bus}: In use by another client\n\n"
@@ -36,10 +36,13 @@ def main(arguments: list[str]) -> int:
 
 
 def reset(gpus: list[int], buses: list[str]) -> int:
-    answer = 19 if HELD.exists() else LIBRARY.standin_reset(ctypes.c_uint64(sum(1 << gpu for gpu in gpus)))
+    wanted = ctypes.c_uint64(sum(1 << gpu for gpu in gpus))
+    answer = 19 if HELD.exists() else LIBRARY.standin_reset(wanted)
     if answer:
         status, words = WORDS[answer]
-        sys.stdout.write(words.format(bus=buses[0]) + "\n")
+        peers = ctypes.create_string_buffer(1024)
+        LIBRARY.standin_peers(wanted, peers, len(peers))
+        sys.stdout.write(words.format(bus=buses[0], peers=peers.value.decode()) + "\n")
         return status
     for bus in buses:
         sys.stdout.write(f"GPU {bus} was successfully reset.\n")

@@ -3,12 +3,16 @@
 The rules are section "rings" of docs/nvml.md; they are those of the manual of nvidia-smi.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Link
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
+
+_BUS = re.compile(r"\b([0-9a-f]{4,8}):([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b")
+"""A bus id as nvidia-smi writes it, in small letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,19 @@ def rings(gpus: Iterable[Wired], *, fabric_managed: bool) -> Mapping[ChipId, Rin
             elif link.bus in at:
                 ring = _joined(ring, ring[gpu.chip], ring[at[link.bus]])
     return ring
+
+
+def named_peers(said: str, ring: Collection[Wired], gpus: Iterable[Wired]) -> frozenset[ChipId]:
+    """Return the GPUs outside of this ring which these words of nvidia-smi name, and which NVLinks connect with it."""
+    named = {f"{domain[-4:]}:{rest}" for domain, rest in _BUS.findall(said.lower())}
+    ends = {link.bus for gpu in ring for link in gpu.links}
+    switched = any(map(_at_switches, ring))
+    near = (gpu for gpu in gpus if gpu not in ring and (gpu.bus in ends or (switched and _at_switches(gpu))))
+    return frozenset(gpu.chip for gpu in near if gpu.bus in named)
+
+
+def _at_switches(gpu: Wired) -> bool:
+    return any(link.is_switch for link in gpu.links)
 
 
 def needs_fabric_manager(gpu: Wired) -> bool:

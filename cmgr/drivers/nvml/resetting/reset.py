@@ -198,6 +198,9 @@ class Resetter:
     def _judge(self, ended: Ended, ring: Mapping[ChipId, Known]) -> None:
         if ended.status == DONE:
             return
+        if peers := self._ears.machine.learn_peers(ended.said, ring):
+            text = f"cannot reset {listed(ring)}: nvidia-smi wants {listed(sorted(peers))} reset with it"
+            raise ResetRefused(text, hint="it is tried again with its NVLink peers, once nobody is on them")
         if not ended.in_use:
             said = f"nvidia-smi ended with {ended.status}: {ended.first_line}"
             raise DriverError(f"cannot reset {listed(ring)}: {said}")

@@ -170,6 +170,20 @@ def test_a_reset_that_fails_says_what_the_tool_said(machine: Standin, opened: Op
     assert not driver.read([FIRST])[0].error
 
 
+def test_peers_that_the_tool_names_are_reset_too_once_nobody_is_on_them(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_bridged(2))
+    driver = opened(machine)
+    machine.process(1, os.getpid())
+    with pytest.raises(ResetRefused, match="nvidia-smi wants chip 1 reset with it"):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    with pytest.raises(ResetRefused, match="is on chip 1"):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    machine.process(1, os.getpid(), 0)
+    driver.reset([FIRST], [FIRST], NO_CODES)
+    assert machine.resets == (FakeReset(frozenset({0}), 2), FakeReset(frozenset({0, 1}), abi.OK))
+    assert [report.error for report in driver.read([FIRST, SECOND])] == ["", ""]
+
+
 def test_a_reset_that_cures_nothing_leaves_the_fault(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
     machine.set("cures_nothing", 1)
