@@ -344,7 +344,7 @@ class Ascend:
         self._layout, self._place = layout, place
         self._before = 0
         self.expected = ["taken"]
-        for name, value in {"reset_ms": 20, "boot_ms": 60, "mortal": 1}.items():
+        for name, value in {"reset_ms": 20, "boot_ms": 60, "mortal": 1, "by_board": 1}.items():
             self._machine.set(name, value)
         self._shares = dict.fromkeys(layout.shares(place), "vir02")
         self._machine.divide(layout.chip(place), **{f"v{number}": name for number, name in self._shares.items()})

@@ -29,6 +29,7 @@ UNREADABLE = -8009
 def appliance(furnish_alone: Furnish) -> Appliance:
     made = furnish_alone(hosts.host_910a(8), {"dcmi.reset_timeout": "1s", "isolation.release_after": "1s"})
     made.service.pretend("one")
+    made.machine.set("by_board", 1)
     return made
 
 

@@ -134,6 +134,11 @@ class Machine:
         """Return the chip that the driver's own events call so."""
         return self._logical.get(logical)
 
+    @property
+    def resets_boards(self) -> bool:
+        """Whether the driver resets no chip by itself, as far as is known, but a board of four: 910As in SMP."""
+        return self.kind is Type.A910 and self._wiring.is_smp is not False
+
     def one_of_each_ring(self) -> tuple[ChipId, ...]:
         return tuple({ring: chip for chip, ring in self._rings.items()}.values())
 

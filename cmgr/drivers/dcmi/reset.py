@@ -81,7 +81,7 @@ class Resetter:
         try:
             self._in_band(place, ring)
         except Refused as refused:
-            if refused.code > 0 or refused.code in _MEANT:
+            if refused.code > 0 or refused.code in _MEANT or self._is_by_board(refused):
                 raise ResetRefused(f"cannot reset {listed(ring)}: {self._meant(refused.code, ring)}") from refused
             if not self._settings.out_of_band:
                 raise DriverError(f"cannot reset {listed(ring)}") from refused
@@ -151,8 +151,15 @@ class Resetter:
             else ""
         )
 
+    def _is_by_board(self, refused: Refused) -> bool:
+        return refused.code == abi.INNER and self._machine.resets_boards
+
     def _meant(self, code: int, ring: Mapping[ChipId, Known]) -> str:
         """Return why nothing has begun, in words."""
+        if code == abi.INNER:
+            place = next(iter(ring.values())).location
+            by_hand = f"npu-smi set -t reset -i {place.card} -c {place.device} -m 1 does, for all chips"
+            return f"in work mode SMP the driver resets no chip by itself, and its library no board; {by_hand}"
         if code == abi.TIMED_OUT and self._machine.kind is Type.A910A3:
             return "another reset of it is under way"  # Of an A3 the driver does not ask who computes on it.
         if code in (abi.WRONG_PARAMETER, abi.NO_DEVICE) or code > 0:

@@ -123,6 +123,7 @@ def test_a_reset_that_cannot_is_not(
     driver = opened(machine)
     assert driver.stale()
     machine.drop(gone, dropped=False)
+    machine.set("by_board", 1)
     driver.reset([ChipId(n) for n in ring], [ChipId(ring[0])], frozenset())
     assert [reset.answer for reset in machine.resets] == [0]
 

@@ -108,6 +108,7 @@ struct world {
     int32_t keep_vdevices, vdevices_block, made_vdevices; /* A reset leaves them; is refused while there are any. */
     int32_t os_loaded; /* Chips that boot have come so far that they are in the driver's tables again. */
     int32_t amp; /* The work mode is AMP, else SMP. */
+    int32_t by_board; /* A guess: older drivers of 910As in SMP reset the board with any chip of it, as MindCluster does. */
     int32_t rescans; /* How many there were. */
     int32_t late_process; /* The process that is on the chip when the next reset is ordered, and not before. */
     int32_t queries; /* So many resets come while some program asks a chip of theirs something. */
@@ -1298,7 +1299,7 @@ static int32_t *setting(const char *name) {
         const char *name;
         int32_t *at;
     } all[] = {
-        {"os_loaded", &W->os_loaded}, {"queries", &W->queries}, {"late_process", &W->late_process}, {"rescans", &W->rescans}, {"amp", &W->amp},
+        {"os_loaded", &W->os_loaded}, {"queries", &W->queries}, {"late_process", &W->late_process}, {"rescans", &W->rescans}, {"amp", &W->amp}, {"by_board", &W->by_board},
         {"init_ms", &W->init_ms}, {"reset_ms", &W->reset_ms}, {"boot_ms", &W->boot_ms}, {"boot_by_hand", &W->boot_by_hand},
         {"fail_resets", &W->fail_resets}, {"fail_with", &W->fail_with}, {"lose", &W->lose}, {"twice", &W->twice},
         {"refuse_subscriptions", &W->refuse_subscriptions}, {"channel", &W->channel}, {"finished", &W->finished},

@@ -12,6 +12,8 @@ static int is_a3(const struct chip *c) {
     return (c->board >= 0xB0 && c->board <= 0xB3) || c->board == 0xD1 || c->board == 0xD3;
 }
 
+static int is_910a(const struct chip *c) { return !is_a3(c) && starts_with(c->name, "910A"); }
+
 static int is_910b(const struct chip *c) { return !is_a3(c) && starts_with(c->name, "910B"); }
 
 /* 0x97 is the 300I Duo, 0x99 the DuoA: plain board ids, which need no card controller (dcmi_init_basic.c:273-277). */
@@ -99,6 +101,8 @@ static int refusal(const struct chip *c) {
             return DCMI_NO_DEVICE; /* One starts yet (pcie devdrv_ctrl.c:5913-5944). */
     if (is_divided(c))
         return DCMI_NO_DEVICE;
+    if (is_910a(c) && !W->amp && !W->by_board)
+        return DCMI_INNER; /* In SMP no single one is reset, EOPNOTSUPP (pcie devdrv_ctrl.c:6219-6259, 6370). */
     if (W->queries) { /* Any program is just asking one of the chips something (dms_hotreset.c:918-971). */
         W->queries -= W->queries > 0;
         return DCMI_WRONG_PARAMETER;

@@ -192,6 +192,7 @@ def test_a_reset_that_always_fails_isolates_the_chip_and_its_mates_go_on(
 def test_a_call_that_hangs_makes_its_chip_silent_and_nothing_else(furnish: Furnish, containers: Containers) -> None:
     appliance = furnish(hosts.host_910a(8))
     service, machine = appliance.service, appliance.machine
+    machine.set("by_board", 1)
     containers.run(*EIGHT)
     service.start()
     machine.hang(1, Purpose.CODES)

@@ -53,6 +53,7 @@ def test_a_refused_subscription_is_an_alarm_and_faults_are_found_all_the_same(fu
 def test_a_chip_that_answers_late_is_taken_in(furnish_alone: Furnish) -> None:
     appliance = furnish_alone(hosts.host_910a(8))
     service, machine = appliance.service, appliance.machine
+    machine.set("by_board", 1)
     service.pretend("a")
     machine.answer(6, Purpose.IDS, -8009)
     service.start()

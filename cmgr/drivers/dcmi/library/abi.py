@@ -15,6 +15,9 @@ LIBRARY = "libdcmi.so"
 
 WRONG_PARAMETER = -8001
 NOT_PERMITTED = -8002
+INNER = -8005
+"""Internal error. From a reset it can also mean that this chip is not reset by itself."""
+
 TIMED_OUT = -8006
 NO_DEVICE = -8008
 """No such device. From a reset it can also mean that the chip is divided into vNPUs, or that one is booting."""
@@ -36,7 +39,7 @@ WORDS: Mapping[int, str] = {
     NOT_PERMITTED: "no permission",
     -8003: "memory interface failed",
     -8004: "secure function failed",
-    -8005: "internal error",
+    INNER: "internal error",
     TIMED_OUT: "timed out",
     -8007: "bad device id",
     NO_DEVICE: "no such device",

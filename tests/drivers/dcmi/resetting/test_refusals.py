@@ -64,6 +64,33 @@ def test_all_else_is_a_failure(machine: Standin, opened: Open, code: int) -> Non
     assert not isinstance(caught.value, ResetRefused)
 
 
+@pytest.mark.parametrize("mode_answers", [0, -8255])
+def test_a_910a_in_smp_is_not_reset_by_itself_and_what_does_is_said(
+    ascend: Make, opened: Open, mode_answers: int
+) -> None:
+    machine = ascend(hosts.host_910a(8))
+    machine.answer(0, Purpose.TOPOLOGY, mode_answers)
+    driver = opened(machine)
+    machine.fault(6, CODE)
+    words = "cannot reset chips 4-7: in work mode SMP the driver resets no chip by itself, .* -i 4 -c 0 -m 1 does"
+    with pytest.raises(ResetRefused, match=words):
+        reset(driver, RING[4:], 6)
+    machine.set("by_board", 1)
+    reset(driver, RING[4:], 6)
+    assert [r.answer for r in machine.resets] == [-8005, 0]
+
+
+def test_a_910a_in_amp_whose_reset_has_an_internal_error_has_failed(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_910a(4))
+    machine.set("amp", 1)
+    driver = opened(machine)
+    machine.fault(2, CODE)
+    machine.answer(2, Purpose.RESET, -8005)
+    with pytest.raises(DriverError) as caught:
+        reset(driver, RING[2:3])
+    assert not isinstance(caught.value, ResetRefused)
+
+
 def test_a_question_of_another_program_is_let_pass_at_once(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
     machine.fault(2, CODE)
