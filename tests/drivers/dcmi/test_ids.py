@@ -57,7 +57,7 @@ def test_a_list_that_is_refused_for_another_reason_is_not_made_up(ascend: Make, 
         (
             hosts.host_a3(2),
             "one",
-            [(0, 0, "NPU 0 chip 0"), (1, 1, "NPU 0 chip 1"), (2, 2, "NPU 1 chip 0"), (3, 3, "NPU 1 chip 1")],
+            [(0, 0, "NPU 0 chip 0"), (1, 1, "NPU 0 chip 1"), (8, 8, "NPU 4 chip 0"), (9, 9, "NPU 4 chip 1")],
         ),
         (hosts.host_duo(1), "one", [(0, 0, "NPU 0 chip 0"), (1, 1, "NPU 0 chip 1")]),
         (hosts.host_950_in_slots(2, 5), "two", [(2, 0, "NPU 0"), (5, 1, "NPU 1")]),

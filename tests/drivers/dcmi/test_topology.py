@@ -1,6 +1,7 @@
 """Ring tables for every product, and what each chip name and board is taken for."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -45,9 +46,14 @@ HOSTS: dict[str, tuple[tuple[FakeChip, ...], str, Sequence[Sequence[int]]]] = {
         [[0, 1, 2, 3]],
     ),
     "910B of the upper half": (hosts.host_910b(16)[8:], "one", [list(range(8, 16))]),
-    "A3": (hosts.host_a3(4), "one", of_size(4, 8)),
+    "A3": (hosts.host_a3(8), "one", [[n, n + 1, n + 8, n + 9] for n in (0, 2, 4, 6)]),
     "A3 with one card": (hosts.host_a3(1), "one", [[0, 1]]),
-    "A3 with three cards": (hosts.host_a3(3), "one", [[0, 1, 2, 3], [4, 5]]),
+    "A3 with three cards": (hosts.host_a3(3), "one", [[0, 1, 8, 9], [2, 3]]),
+    "A3 whose dies each are reset with their card alone": (
+        tuple(replace(chip, brother=-1, group=chip.card) for chip in hosts.host_a3(4)),
+        "one",
+        [[0, 1], [2, 3], [8, 9], [10, 11]],
+    ),
     "300I Duo": (hosts.host_duo(3), "one", of_size(2, 6)),
     "300I DuoA": (hosts.host_duo(2, board=0x99, product="Atlas 300I DuoA"), "one", of_size(2, 4)),
     "300I Duo whose controller does not answer": (hosts.host_duo(2, product=""), "one", of_size(2, 4)),
@@ -119,7 +125,7 @@ def test_an_a3_card_that_does_not_tell_its_brother_is_found_by_what_the_brother_
     for die in (0, 1):
         machine.answer(die, Purpose.BROTHER, -8009)
     driver = opened(machine)
-    assert rings_of(driver.chips()) == {0: (0, 1, 2, 3)}
+    assert rings_of(driver.chips()) == {0: (0, 1, 8, 9)}
     assert "chip 0 does not tell its brother card" in driver.trouble()
 
 
@@ -192,17 +198,17 @@ def test_a_chip_that_was_known_stays_known_when_its_number_cannot_be_read(
 
 def test_an_a3_whose_brothers_are_not_known_is_said_to_be_so(ascend: Make, opened: Open) -> None:
     machine = ascend(hosts.host_a3(3))
-    machine.list(5, listed=False)
-    machine.answer(4, Purpose.IDS, -8009)
-    for die in range(4):
+    machine.list(3, listed=False)
+    machine.answer(2, Purpose.IDS, -8009)
+    for die in (0, 1, 4, 5):
         machine.answer(die, Purpose.BROTHER, -8009)
     driver = opened(machine)
-    assert rings_of(driver.chips()) == {0: (0, 1), 2: (2, 3)}
-    for die in range(4):
+    assert rings_of(driver.chips()) == {0: (0, 1), 8: (8, 9)}
+    for die in (0, 1, 4, 5):
         machine.answer(die, Purpose.BROTHER, 0)
-    machine.answer(4, Purpose.IDS, 0)
+    machine.answer(2, Purpose.IDS, 0)
     driver._machine.look()
-    assert rings_of(driver.chips()) == {0: (0, 1), 2: (2, 3), 4: (4,)}
+    assert rings_of(driver.chips()) == {0: (0, 1), 2: (2,), 8: (8, 9)}
     assert "chip 0 does not tell its brother card" in driver.trouble()
 
 
@@ -212,7 +218,7 @@ def test_an_a3_whose_brothers_are_not_known_is_said_to_be_so(ascend: Make, opene
         (hosts.host_910b(8), "Ascend910B; ring 0-7: HCCS links"),
         (hosts.host_910b_infer(3, 0x37), "Ascend910B; ring 0 / 1 / 2: no HCCS links"),
         (hosts.host_910a(8), "Ascend910; ring 0-3 / 4-7: work mode SMP"),
-        (hosts.host_a3(2), "Ascend910A3; ring 0-3: its card and the brother of that"),
+        (hosts.host_a3(2), "Ascend910A3; ring 0-1,8-9: its card and the brother of that"),
         (hosts.host_duo(1, plain=1), "Ascend310P; ring 0-1: a card of two chips; ring 2: Ascend310P: each alone"),
     ],
 )
@@ -259,4 +265,4 @@ def test_an_a3_needs_no_name(ascend: Make, opened: Open) -> None:
     machine = ascend(hosts.host_a3(2))
     for chip in range(4):
         machine.answer(chip, Purpose.INFO, -8005)
-    assert rings_of(opened(machine).chips()) == {0: (0, 1, 2, 3)}
+    assert rings_of(opened(machine).chips()) == {0: (0, 1, 8, 9)}

@@ -1,6 +1,10 @@
 """Machines as docs/dcmi.md tells of them, by the chips that the library lists."""
 
+from cmgr.model.values.chips import ChipId
 from tests.fakes.dcmi.standin import FakeChip
+
+BROTHERS = [ChipId(number) for number in (0, 1, 8, 9)]
+"""The dies of the first two brothers of an A3; their logical ids are 0 to 3 where the machine has only these."""
 
 
 def host_910a(chips: int = 8) -> tuple[FakeChip, ...]:
@@ -17,8 +21,16 @@ def host_910b_infer(chips: int = 4, board: int = 0x28) -> tuple[FakeChip, ...]:
 
 
 def host_a3(cards: int = 4) -> tuple[FakeChip, ...]:
-    """Two dies on a card; cards 0 and 1 are brothers, 2 and 3, and so on."""
-    return tuple(FakeChip(n // 2, n % 2, n, n // 4, "910_93", 0xB0, brother=n // 2 ^ 1) for n in range(2 * cards))
+    """Two dies on a card; cards 0 and 4 are brothers, 1 and 5, and so on (dcmi_basic_info_intf.c:2064-2105).
+
+    A machine has eight cards, and dies of physical id twice the card's number and the die's. Few are brothers, too.
+    """
+    there = sorted((0, 4, 1, 5, 2, 6, 3, 7)[:cards])
+    return tuple(
+        FakeChip(card, die, 2 * card + die, card % 4, "910_93", 0xB0, brother=(card + 4) % 8)
+        for card in there
+        for die in (0, 1)
+    )
 
 
 def host_duo(

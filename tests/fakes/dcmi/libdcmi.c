@@ -983,10 +983,11 @@ int dcmi_get_npu_work_mode(int card, unsigned char *mode) {
     return leave(0);
 }
 
+/* -1 on an Atlas 9000 A3 (dcmi_basic_info_intf.c:2064-2105, inner_cfg_manage.h:49); no other product has any. */
 int dcmi_get_netdev_brother_device(int card, int device, int *brother) {
     CALL(at(card, device), BROTHER);
     *brother = c->brother;
-    return leave(c->brother < 0 ? DCMI_UNSUPPORTED : 0);
+    return leave(is_a3(c) ? 0 : DCMI_UNSUPPORTED);
 }
 
 int dcmi_get_device_errorcode_v2(int k, int d, int *n, unsigned *l, unsigned s) { return codes(at(k, d), n, l, s); }

@@ -16,7 +16,6 @@ from tests.fakes.dcmi.standin import ALWAYS, Purpose, Standin
 from tests.support.waiting import eventually
 
 Open = Callable[..., DcmiDriver]
-RING = [ChipId(n) for n in range(4)]
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def machine(ascend: Make) -> Standin:
 
 
 def reset(driver: DcmiDriver) -> None:
-    driver.reset(RING, RING[:1], frozenset())
+    driver.reset(hosts.BROTHERS, [ChipId(0)], frozenset())
 
 
 def noted(machine: Standin) -> list[list[int]]:
@@ -70,9 +69,9 @@ def test_the_next_life_looks_for_both_cards_that_were_not_looked_for(machine: St
     machine.answer(0, Purpose.RESCAN, -8011)
     with pytest.raises(DriverError, match="out of band either"):
         reset(driver)
-    assert noted(machine) == [[0, 0, 0], [1, 0, 1], [2, 1, 0], [3, 1, 1]]
+    assert noted(machine) == [[0, 0, 0], [1, 0, 1], [2, 4, 0], [3, 4, 1]]
     (trouble,) = driver.trouble()
-    assert trouble.startswith("the chips of card 0, 1 were prepared for a reset and not looked for since")
+    assert trouble.startswith("the chips of card 0, 4 were prepared for a reset and not looked for since")
     driver.close()
     machine.answer(0, Purpose.RESCAN, 0)
     later = opened(machine)

@@ -91,7 +91,7 @@ def test_a_die_of_an_a3_card_is_reset_itself(ascend: Make, opened: Open) -> None
     machine = ascend(hosts.host_a3(2))
     driver = opened(machine)
     machine.fault(3, CODE)
-    reset(driver, RING[:4], 3)
+    reset(driver, hosts.BROTHERS, 9)
     assert machine.resets == (FakeReset(3, 1, 0),)
 
 
@@ -206,8 +206,8 @@ def test_an_a3_waits_in_the_call_for_a_process_that_came_too_late(ascend: Make, 
     machine = ascend(hosts.host_a3(2))
     driver = opened(machine, reset_timeout=timedelta(milliseconds=50))
     machine.set("late_process", os.getpid())
-    driver.reset(RING[:4], [ChipId(0)], frozenset())
-    assert all(r.in_reset for r in driver.read(RING[:4]))
+    driver.reset(hosts.BROTHERS, [ChipId(0)], frozenset())
+    assert all(r.in_reset for r in driver.read(hosts.BROTHERS))
     machine.process(0, os.getpid(), 0)
     eventually(lambda: driver.read([ChipId(0)])[0].booted)
 
