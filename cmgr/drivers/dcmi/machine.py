@@ -117,7 +117,7 @@ class Machine:
         wiring = self._wiring if len(self._known) > 1 else Wiring()
         if not without or not missing.could_be_hit([known.place for known in ring.values()], self.kind, wiring):
             return ""
-        return f"{without}, and such a reset could hit it"
+        return f"{without}, and such a reset could hit it; {missing.CYCLE}"
 
     def chips(self) -> tuple[Chip, ...]:
         """Return the chips that are known."""

@@ -8,6 +8,7 @@ from cmgr.drivers.dcmi.library.topology import BOARDS_WITHOUT_RING, Place, Type,
 from cmgr.words import counted
 
 DEVICES = Path("/dev")
+CYCLE = "if that does not come up, only a power cycle of the machine helps"
 
 _DEVICE = re.compile(r"davinci([0-9]+)")
 

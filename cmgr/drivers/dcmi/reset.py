@@ -14,6 +14,7 @@ from cmgr.drivers.dcmi.library import read as dcmi_read
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.library.topology import ASKING_ALL, Type, is_duo
 from cmgr.drivers.dcmi.machine import Known, Machine, owner_of
+from cmgr.drivers.dcmi.missing import CYCLE
 from cmgr.drivers.dcmi.resetting import kills
 from cmgr.drivers.dcmi.resetting.rescans import Rescans
 from cmgr.drivers.dcmi.settings import Dcmi
@@ -144,12 +145,8 @@ class Resetter:
             down = self._down(ring)
             return f"{listed(down)} has not booted" if down else ""
         down = self._down(self._machine.all())
-        cycle = "if that does not come up, only a power cycle of the machine helps"
-        return (
-            f"{listed(down)} has not booted, and before it has no chip of this machine is reset; {cycle}"
-            if down
-            else ""
-        )
+        why = f"{listed(down)} has not booted, and before it has no chip of this machine is reset; {CYCLE}"
+        return why if down else ""
 
     def _is_by_board(self, refused: Refused) -> bool:
         return refused.code == abi.INNER and self._machine.resets_boards
