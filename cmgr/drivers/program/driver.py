@@ -8,7 +8,7 @@ Rules:
 2. A program that says that only a new one would know the chips as they are goes on serving until its successor does,
    and then until the resets that it was asked for have returned.
 3. Nothing that happens in between is lost: every ring is read once the successor is told of faults.
-4. A chip that an earlier program knew and this one does not is one that has not booted.
+4. A chip that an earlier program knew and this one does not has not booted, and is gone in the end.
 5. Until a first program has begun no chip is known, and `refusal` says why: that is never a machine without chips.
 """
 
@@ -53,13 +53,15 @@ class Pace:
     """In seconds: `beat` between two questions how the program is; from `first` to `most` between two new programs.
 
     They are asked for ever more slowly: the next one after an eighth of the time since which one is needed. `most` is
-    for as long as one serves; while none does there are at most `alone` seconds between them.
+    for as long as one serves; while none does there are at most `alone` seconds between them. `gone`: after so long
+    without a program that knows it a chip is gone. Another program may reset it until then.
     """
 
     beat: float = 5.0
     first: float = 1.0
     most: float = 600.0
     alone: float = 60.0
+    gone: float = 600.0
 
 
 class ProgramDriver:
@@ -77,7 +79,7 @@ class ProgramDriver:
         self._pace = pace
         self._lock = threading.Lock()
         self._known: dict[ChipId, Chip] = {}
-        self._here: frozenset[ChipId] = frozenset()
+        self._away: dict[ChipId, float] = {}
         self._in_reset: set[ChipId] = set()
         self._tell: Callable[[DriverFact], None] | None = None
         self._told: tuple[str, ...] = ()
@@ -131,18 +133,22 @@ class ProgramDriver:
 
     def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
         with self._lock:
-            asleep = {c for c in chips if c in self._in_reset or (c in self._known and c not in self._here)}
-        asked = [chip for chip in chips if chip not in asleep]
+            found = {chip: report for chip in chips if (report := self._unasked(chip)) is not None}
+        asked = [chip for chip in chips if chip not in found]
         try:
             said = self._ask("read", READ_SECONDS, chips=asked) if asked else []
-            found = {each.chip: each for each in _reports(said)}
+            found |= {each.chip: each for each in _reports(said)}
         except DriverError as error:
-            found = {chip: ChipReport(chip, error=error.message) for chip in asked}
+            found |= {chip: ChipReport(chip, error=error.message) for chip in asked}
         silent = "the program that drives the chips does not say"
-        return tuple(
-            ChipReport(chip, booted=False) if chip in asleep else found.get(chip, ChipReport(chip, error=silent))
-            for chip in chips
-        )
+        return tuple(found.get(chip, ChipReport(chip, error=silent)) for chip in chips)
+
+    def _unasked(self, chip: ChipId) -> ChipReport | None:
+        """Return what is known of a chip that the program is not to be asked about."""
+        since = self._away.get(chip)
+        if since is not None and chip not in self._in_reset and time.monotonic() - since >= self._pace.gone:
+            return ChipReport(chip, error="the driver lists it no more")
+        return None if since is None and chip not in self._in_reset else ChipReport(chip, booted=False)
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         with self._lock:
@@ -247,8 +253,9 @@ class ProgramDriver:
 
     def _see(self, chips: Sequence[Chip]) -> None:
         """Under the lock."""
-        self._here = frozenset(chip.id for chip in chips)
-        self._known = {**self._known, **{chip.id: chip for chip in chips}}
+        here, now = {chip.id: chip for chip in chips}, time.monotonic()
+        self._known = {**self._known, **here}
+        self._away = {chip: self._away.get(chip, now) for chip in self._known if chip not in here}
 
     def _take(self, link: Link, fact: DriverFact) -> None:
         if self._tell is None or self._closed:

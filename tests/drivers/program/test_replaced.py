@@ -65,8 +65,8 @@ def programs(tmp_path: Path) -> Programs:
 def opened(programs: Programs) -> Iterator[Callable[[], ProgramDriver]]:
     made: list[ProgramDriver] = []
 
-    def make() -> ProgramDriver:
-        made.append(ProgramDriver(programs.launch, "", QUICK, "named"))
+    def make(pace: Pace = QUICK) -> ProgramDriver:
+        made.append(ProgramDriver(programs.launch, "", pace, "named"))
         return made[-1]
 
     yield make
@@ -75,11 +75,11 @@ def opened(programs: Programs) -> Iterator[Callable[[], ProgramDriver]]:
 
 
 @pytest.fixture
-def begun(opened: Callable[[], ProgramDriver]) -> Callable[[], ProgramDriver]:
+def begun(opened: Callable[..., ProgramDriver]) -> Callable[..., ProgramDriver]:
     """Return what opens a driver whose chips are known."""
 
-    def make() -> ProgramDriver:
-        driver = opened()
+    def make(pace: Pace = QUICK) -> ProgramDriver:
+        driver = opened(pace)
         assert driver.begins(PATIENCE), driver.refusal()
         return driver
 
@@ -171,6 +171,37 @@ def test_a_chip_that_only_its_predecessor_knew_has_not_booted(
     assert (first.booted, first.error) == (True, "")
     assert (second.booted, second.error) == (False, "")
     assert [chip.id for chip in driver.chips()] == [0, 1]
+
+
+def test_when_no_program_has_known_it_for_long_it_is_gone_until_one_does(
+    programs: Programs, begun: Callable[..., ProgramDriver], told: Told
+) -> None:
+    driver = begun(Pace(beat=0.02, first=0.02, gone=0))
+    driver.watch(told)
+    programs.put("chips", "1")
+    os.kill(programs.pids[0], signal.SIGKILL)
+    told.asks(ChipId(0), 1)
+    assert [report.error for report in driver.read([ChipId(0), ChipId(1)])] == ["", "the driver lists it no more"]
+    programs.put("chips", "2")
+    os.kill(programs.pids[1], signal.SIGKILL)
+    eventually(lambda: driver.read([ChipId(1)])[0].is_up)
+
+
+def test_one_that_is_in_a_reset_is_not_gone(
+    programs: Programs, begun: Callable[..., ProgramDriver], told: Told
+) -> None:
+    driver = begun(Pace(beat=0.02, first=0.02, gone=0))
+    driver.watch(told)
+    programs.put("chips", "1")
+    os.kill(programs.pids[0], signal.SIGKILL)
+    told.asks(ChipId(0), 1)
+    programs.put("resetting")
+    with ThreadPoolExecutor(1) as pool:
+        reset = pool.submit(driver.reset, [ChipId(0), ChipId(1)], [ChipId(0)], frozenset[str]())
+        eventually(lambda: not driver.read([ChipId(0)])[0].booted)
+        assert (driver.read([ChipId(1)])[0].booted, driver.read([ChipId(1)])[0].error) == (False, "")
+        (programs.folder / "resetting").unlink()
+        reset.result()
 
 
 @pytest.mark.parametrize(
