@@ -1,6 +1,7 @@
 """The identity of a process: its name and the container that it runs in, from /proc."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from cmgr.frozen import dataclass
@@ -58,6 +59,16 @@ def process_of(holder: Holder, proc: Path = Path("/proc")) -> Process:
     directory = proc / str(holder.pid)
     name, cgroups = _read(directory / "comm"), _read(directory / "cgroup")
     return Process(holder.pid, name.strip(), holder.memory, container_of(cgroups), holder.share)
+
+
+def opened(root: Path = Path("/")) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield each process with its descriptors, and what each is of."""
+    for descriptors in sorted(root.glob("proc/[0-9]*/fd")):
+        try:
+            found = {file.name: file.readlink().as_posix() for file in descriptors.iterdir()}
+        except OSError:
+            continue  # It has ended, or is nobody's business.
+        yield int(descriptors.parent.name), found
 
 
 def in_words(process: Process) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cmgr.drivers.processes import Holder, in_words, process_of, unit_of
+from cmgr.drivers.processes import Holder, in_words, opened, process_of, unit_of
 from cmgr.model.values.chips import Process
 
 _MODESET = "sys/module/nvidia_drm/parameters/modeset"
@@ -40,30 +40,20 @@ _MORE = "look for more with fuser -v /dev/nvidia*; the reset is tried again"
 def holders_of(minors: Iterable[int], root: Path = Path("/")) -> tuple[Process, ...]:
     """Return the processes that have a device file of these GPUs open, also those that NVML does not list."""
     files = {f"/dev/nvidia{minor}" for minor in minors}
-    pids = [pid for pid, opened in _opened(root) if not files.isdisjoint(opened.values())]
+    pids = [pid for pid, names in opened(root) if not files.isdisjoint(names.values())]
     return tuple(process_of(Holder(pid, 0), root / "proc") for pid in pids)
 
 
 def perhaps_holders(root: Path = Path("/")) -> Iterator[tuple[Process, str]]:
     """Yield the processes that are perhaps in the way of a reset, each with what it has open."""
-    for pid, opened in _opened(root):
-        names = {*opened.values()}
+    for pid, descriptors in opened(root):
+        names = {*descriptors.values()}
         # Whoever has some GPU's own file open computes on that one.
         files = [] if any(map(_OF_ONE.fullmatch, names)) or _is_ours(pid, root) else sorted(_FOR_ALL & names)
-        if any(name.startswith(_DMA_BUF) and _is_exported(root, pid, number) for number, name in opened.items()):
+        if any(name.startswith(_DMA_BUF) and _is_exported(root, pid, number) for number, name in descriptors.items()):
             files.append("memory of a GPU")
         if files:
             yield process_of(Holder(pid, 0), root / "proc"), ", ".join(files)
-
-
-def _opened(root: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each process with its descriptors, and what each is of."""
-    for descriptors in sorted(root.glob("proc/[0-9]*/fd")):
-        try:
-            opened = {file.name: file.readlink().as_posix() for file in descriptors.iterdir()}
-        except OSError:
-            continue  # It has ended, or is nobody's business.
-        yield int(descriptors.parent.name), opened
 
 
 def _is_exported(root: Path, pid: int, descriptor: str) -> bool:
