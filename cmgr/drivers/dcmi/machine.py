@@ -58,7 +58,7 @@ class Machine:
         self._library = library
         self._caller = caller
         self._seconds = seconds
-        self._devices = devices
+        self.devices = devices
         self._looking = threading.Lock()
         self._known: Mapping[ChipId, Known] = {}
         self._rings: Mapping[ChipId, RingId] = {}
@@ -108,7 +108,7 @@ class Machine:
             return ""  # Those that are left out are listed, and taken in as soon as they answer.
         by_logical = self.kind is Type.A950
         numbers = {k.place.logical if by_logical else k.place.physical for k in self._known.values()}
-        return missing.in_words(self._missing, missing.unlisted(self._devices, numbers))
+        return missing.in_words(self._missing, missing.unlisted(self.devices, numbers))
 
     def beside(self, ring: Mapping[ChipId, Known]) -> str:
         """Return why a reset of this ring could hit a chip that is not known; nothing when it cannot."""

@@ -110,7 +110,9 @@ class Resetter:
             on = self._ask(known, lambda place: vdevices.used(self._library, place))
             if on:
                 return f"{on} of chip {chip} is used by a container"
-            holders = [holder for holder in self._ask(known, self._library.holders) if not self._yields(holder)]
+            numbers = self._ask(known, lambda place: vdevices.there(self._library, place))
+            on_chip = (*self._ask(known, self._library.holders), *vdevices.holders(self._machine.devices, numbers))
+            holders = [holder for holder in on_chip if not self._yields(holder)]
         except DriverError as error:
             return (
                 self._boots({chip: known}) or f"chip {chip} does not answer the question who uses it: {error.message}"

@@ -1,9 +1,12 @@
 """The vNPUs of an Ascend chip: which there are, as shares of the chip, and making them again."""
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from cmgr.drivers.dcmi.library.calls import Library, Location, Refused
 from cmgr.drivers.dcmi.notation import NOTATION
+from cmgr.drivers.processes import Holder, opened
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, Share
 from cmgr.words import runs
@@ -23,9 +26,9 @@ def usual_names(chip: ChipId) -> frozenset[str]:
 def shares(library: Library, place: Location, chip: ChipId) -> tuple[Share, ...] | None:
     """Return the vNPUs of the chip at this place; None where it does not say which it has."""
     try:
-        return tuple(_share(library, place, chip, number) for number in library.vdevices(place))
-    except Refused as refused:
-        return () if refused.unsupported else None
+        return tuple(_share(library, place, chip, number) for number in there(library, place))
+    except Refused:
+        return None
 
 
 def _share(library: Library, place: Location, chip: ChipId, number: int) -> Share:
@@ -43,9 +46,9 @@ def _share(library: Library, place: Location, chip: ChipId, number: int) -> Shar
 
 def make(library: Library, place: Location, wanted: Iterable[Share]) -> None:
     """Make those of these that the chip lacks, under their ids. Raises `DriverError`."""
-    there, failed = set(library.vdevices(place)), []
+    made, failed = set(library.vdevices(place)), []
     for share in wanted:
-        if int(share.id) in there:
+        if int(share.id) in made:
             continue
         try:
             library.make_vdevice(place, int(share.id), share.template, share.group)
@@ -60,13 +63,26 @@ def used(library: Library, place: Location) -> str:
 
     The list of a chip's processes is no answer: it has those of the first vNPU at the most.
     """
+    return named(number for number in there(library, place) if library.vdevice(place, number)[2])
+
+
+def there(library: Library, place: Location) -> tuple[int, ...]:
+    """Return the vNPUs of the chip at this place. Raises `Refused` where it does not say which it has."""
     try:
-        there = library.vdevices(place)
+        return library.vdevices(place)
     except Refused as refused:
         if refused.unsupported:
-            return ""
+            return ()
         raise
-    return named(number for number in there if library.vdevice(place, number)[2])
+
+
+def holders(devices: Path, numbers: Iterable[int]) -> tuple[Holder, ...]:
+    """Return the other processes that have these vNPUs open, whose files are in this directory."""
+    files = {str(devices / f"vdavinci{number}"): str(number) for number in numbers}
+    if not files:
+        return ()
+    found = {pid: files.keys() & names.values() for pid, names in opened() if pid != os.getpid()}
+    return tuple(Holder(pid, 0, files[name]) for pid, held in found.items() for name in sorted(held)[:1])
 
 
 def destroy(library: Library, place: Location) -> str:
@@ -76,10 +92,10 @@ def destroy(library: Library, place: Location) -> str:
     """
     if on := used(library, place):
         raise ResetRefused(f"cannot destroy the vNPUs of the chip: {on} is used by a container")
-    there = library.vdevices(place)
-    for number in there:
+    numbers = library.vdevices(place)
+    for number in numbers:
         library.destroy_vdevice(place, number)
-    return named(there)
+    return named(numbers)
 
 
 def named(numbers: Iterable[int]) -> str:

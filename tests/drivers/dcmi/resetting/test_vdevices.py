@@ -1,6 +1,8 @@
 """vNPUs: which a chip has, what a reset does to them, and making them again."""
 
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -21,6 +23,20 @@ def machine(ascend: Make) -> Standin:
     made = ascend(hosts.host_single("310P3", 2))
     made.divide(1, v116="vir04", v117="vir02_1c")
     return made
+
+
+@contextmanager
+def opening(machine: Standin, number: int) -> Iterator[int]:
+    """Let a process that is in no list have a vNPU open, and return its number."""
+    file = machine.devices / f"vdavinci{number}"
+    file.touch()
+    with file.open() as opened:
+        process = subprocess.Popen(["sleep", "1000"], stdin=opened)
+    try:
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
 
 
 def shares(driver: DcmiDriver, chip: int = 1) -> tuple[Share, ...]:
@@ -98,6 +114,35 @@ def test_no_vnpu_is_destroyed_under_a_container(machine: Standin, opened: Open, 
     machine.use(1, number, used=False)
     driver.reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
     assert [reset.answer for reset in machine.resets] == [-8008, 0]
+
+
+@pytest.mark.parametrize("family", ["one", "two"])
+def test_who_has_a_vnpu_open_is_on_its_chip_also_where_no_list_tells(ascend: Make, opened: Open, family: str) -> None:
+    """Of a 950 the driver lists processes on the first vNPU at the most: dms_process_info.c:46-52."""
+    machine = ascend(hosts.host_single("310P3", 2) if family == "one" else hosts.host_950(2), family)
+    machine.divide(1, v116="vir04", v117="vir02")
+    driver = opened(machine)
+    with opening(machine, 117) as pid:
+        (process,) = driver.read([ChipId(1)])[0].processes
+        assert (process.pid, process.name, process.share) == (pid, "sleep", "117")
+        assert driver.read([ChipId(0)])[0].processes == ()
+        machine.process(1, pid)
+        assert len(driver.read([ChipId(1)])[0].processes) == 1, "told twice is one"
+        machine.process(1, pid, 0)
+        machine.fault(1, CODE)
+        with pytest.raises(ResetRefused, match=rf"process {pid} \(sleep, .*share 117\) is on chip 1"):
+            driver.reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
+        assert len(machine.vdevices(1)) == 2, "none is destroyed under it"
+    assert driver.read([ChipId(1)])[0].processes == ()
+
+
+def test_whoever_has_the_vnpu_of_another_chip_open_is_in_nobodys_way(machine: Standin, opened: Open) -> None:
+    driver = opened(machine)
+    machine.divide(0, v100="vir04")
+    machine.fault(1, CODE)
+    with opening(machine, 100):
+        driver.reset([ChipId(1)], [ChipId(1)], frozenset({CODE}))
+    assert [r.answer for r in machine.resets] == [0]
 
 
 @pytest.mark.parametrize("divided", [2, 6])
