@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.config.settings import Config
+from cmgr.config.settings import Config, Drivers
 from cmgr.config.sim import Sim, SimContainer
+from cmgr.drivers.dcmi.settings import Dcmi
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import StoreBusy
@@ -116,3 +117,11 @@ def test_what_resets_of_gpus_had_taken_away_is_given_back_though_nothing_is_held
     assert (name, text) == ("dcgm.service", "dcgm.service is not started")
     assert "/nowhere/bus" in left
     assert Promises(Path(config.state_dir)).all == Promised(units=("dcgm.service",))
+
+
+def test_what_nobody_can_ask_about_is_not_started_and_the_reason_is_told(config: Config) -> None:
+    away = replace(config, driver="dcmi", drivers=Drivers(dcmi=Dcmi(library="/nowhere/libdcmi.so")))
+    save(config, hold(config, "two"))
+    (given,) = give_back(away)
+    assert given.text == "two is not started, its restart policy always is back"
+    assert given.left.startswith("its chips cannot be asked whether they are well: cannot load libdcmi.so")

@@ -101,7 +101,7 @@ def test_a_reset_that_hangs_holds_up_no_other_ring(appliance: Appliance, figures
 
 # A library that takes its time to begin is waited for.
 @pytest.mark.parametrize(("purpose", "hangs"), [(Purpose.LIST, True), (Purpose.LIST, False), (Purpose.INIT, False)])
-def test_a_driver_that_does_not_begin_is_refused_soon_and_taken_when_it_does(
+def test_a_driver_that_does_not_begin_is_told_soon_and_taken_when_it_does(
     appliance: Appliance, purpose: Purpose, hangs: bool, figures: Figures
 ) -> None:
     service, machine = appliance.service, appliance.machine
@@ -113,13 +113,13 @@ def test_a_driver_that_does_not_begin_is_refused_soon_and_taken_when_it_does(
         machine.hang(0, purpose)
     else:
         machine.answer(0, purpose, UNREADABLE)
-    told = service.refused()
-    assert told.code == 1
-    assert told.err.startswith("cmgr: cannot ")
-    assert ("has not answered for" if hangs else "libdcmi says -8009") in told.err
+    service.launch()
+    service.until_said("no chip is watched: cannot ")
+    service.until_said("has not answered for" if hangs else "libdcmi says -8009")
+    (trouble,) = (each for each in service.status()["troubles"] if each["kind"] == "unknown-chips")
+    assert trouble["why"].startswith("cannot ")
     machine.hang(0, purpose, hangs=False)
     machine.answer(0, purpose, 0)
-    service.start()
     recovered(service)
     survived(figures, SECTION)
 
