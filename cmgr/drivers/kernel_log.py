@@ -39,7 +39,7 @@ def record(line: str) -> Record:
 
 
 class KernelLog(Generic[Said]):
-    """Open from its first line on. One thread at a time reads; `close` and `note` are any thread's.
+    """Open from its first line on. One thread at a time reads; `close` is any thread's.
 
     `parse` says what a record means to whoever reads, None where it means nothing.
     """
@@ -98,20 +98,6 @@ class KernelLog(Generic[Said]):
         except BrokenPipeError:
             return "\n"  # Records were overwritten before they were read; the next read has the oldest that is left.
         return read.decode(errors="replace")
-
-    def note(self, text: str) -> bool:
-        """Write this line. Return whether that worked."""
-        try:
-            file = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            os.write(file, f"<5>{text}\n".encode())
-        except OSError:
-            return False
-        finally:
-            os.close(file)
-        return True
 
     def close(self) -> None:
         """Let the reader go. Safe to repeat."""

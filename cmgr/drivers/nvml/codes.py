@@ -13,8 +13,11 @@ from cmgr.drivers.nvml.library import abi
 ACTIONS = {action: f"E001{action:04d}" for action in range(1, 8)}
 """The condition for each recovery action that the driver asks for (field 230)."""
 
+REBOOT, BUS_RESET = ACTIONS[2], ACTIONS[6]
+
 LOST = "E0020001"
 RESET_REQUIRED = "E0020002"
+NOT_BEGUN = "E0020004"
 ROWS_PENDING = "E0030001"
 ROWS_FAILED = "E0030002"
 PAGES_PENDING = "E0030003"
@@ -38,12 +41,17 @@ ANSWERS = {
 RECOVERY_ACTION_XID = 154
 """It says that the recovery action changed, and nothing of its own."""
 
+GSP_TIMEOUT = 119
+"""One alone asks for nothing; after three in a row the driver marks the GPU for a reset."""
+
 _LINKED = {
     565: (48, 62, 63, 64, 74, 79, 94, 95, 110, 120, 136, *range(144, 151), 155, 156, 158, 159),
     570: (109,),
-    575: (143, 160, 161),
+    575: (143, 160, 161, GSP_TIMEOUT),
+    595: (175,),
 }
-"""Xids with which the driver itself raises the recovery action, from that release on: NVIDIA's Xid catalogue."""
+"""Xids with which the driver itself raises the recovery action, from that release on: NVIDIA's Xid catalogue; of 119
+and 175 its kernel modules (gpu/gsp/kernel_gsp.c; 119 since 570.195 and in every 575, in none before)."""
 
 FIRST_WITH_ACTIONS = 565
 

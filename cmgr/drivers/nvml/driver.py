@@ -15,7 +15,8 @@ from cmgr.drivers.nvml.doubts import Seen, doubts
 from cmgr.drivers.nvml.hearing.kernel_log import XidLog
 from cmgr.drivers.nvml.hearing.watch import WANTED as EVENTS
 from cmgr.drivers.nvml.hearing.watch import Ears, Pace, Watch
-from cmgr.drivers.nvml.hearing.xids import Xids
+from cmgr.drivers.nvml.hearing.xids import NAME as XIDS
+from cmgr.drivers.nvml.hearing.xids import Asked, Xids
 from cmgr.drivers.nvml.library import gauges as nvml_gauges
 from cmgr.drivers.nvml.library.calls import Library
 from cmgr.drivers.nvml.library.load import WANTED, check_host
@@ -27,7 +28,7 @@ from cmgr.drivers.nvml.resetting.reset import LET_GO, Aside, Resetter
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import process_of
-from cmgr.drivers.resets import Resets, Sleep, of_one_ring
+from cmgr.drivers.resets import Resets, of_one_ring
 from cmgr.errors import DriverError, sentence
 from cmgr.frozen import dataclass
 from cmgr.host.host import Host
@@ -79,7 +80,7 @@ class NvmlDriver:
             self._session.close()
             raise
         self._log, self._deaf = _kernel_log(settings.kernel_log)
-        self._xids = Xids(_release(self._version))
+        self._xids = Xids(_release(self._version), place.state / XIDS)
         ears = Ears(self._session, self._machine, self._xids, self._log)
         pace = Pace(self._seconds, settings.retry.total_seconds(), SAME, sweep.total_seconds(), relist.total_seconds())
         self._watch = Watch(ears, pace, self._resets.asleep)
@@ -125,7 +126,7 @@ class NvmlDriver:
         late = tuple(self._late)
         self._promises.wait()
         self._resetter.take_back(tuple(dict.fromkeys((*left.resetting, *left.persistent))))
-        self._resets.expect_boots(late)
+        self._was_reset(late)
         self._resets.end(late)
         self._late -= frozenset(late)
 
@@ -146,6 +147,7 @@ class NvmlDriver:
             return ChipReport(chip, error="others took too long to answer")
         if sleep.settles:
             return ChipReport(chip, booted=False)
+        began = time.monotonic()
         try:
             reading = self._reading(known, seconds, after_reset=sleep.boots)
         except Opening as error:
@@ -156,8 +158,9 @@ class NvmlDriver:
         if not reading.booted:
             return ChipReport(chip, booted=False, unwell=reading.awaits)
         if sleep.believed is not None:
-            self._is_up(chip, known, sleep)
-        codes = (*reading.conditions, *self._xids.codes(chip, reading.action))
+            self._resets.is_up(chip, sleep)
+        asked = Asked(reading.action, began, not reading.conditions)
+        codes = (*self._watch.sift(chip, reading.conditions), *self._xids.codes(known.bus, asked))
         faults = tuple(Reported(code, Severity.major) for code in codes)
         shares = None if reading.parts is None else known.shares(reading.parts)
         return ChipReport(chip, True, faults, self._users(known, reading), shares=shares)
@@ -168,15 +171,8 @@ class NvmlDriver:
         return tuple(map(process_of, reading.holders))
 
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> nvml_read.Reading:
-        ill = not after_reset and bool(self._xids.codes(known.wired.chip, None))
+        ill = not after_reset and self._xids.is_ill(known.bus)
         return self._session.judge(known.bus, seconds, partial(nvml_read.read, after_reset=after_reset, ill=ill))
-
-    def _is_up(self, chip: ChipId, known: Known, sleep: Sleep) -> None:
-        """The GPU answers after its reset: what was wrong before is over, as far as it does not say so itself."""
-        self._xids.cured((chip,))
-        if self._log is not None:
-            self._log.note_reset(known.bus)
-        self._resets.is_up(chip, sleep)
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         ring = self._machine.with_peers(of_one_ring(chips, self._machine.find, self._machine.chips))
@@ -192,16 +188,20 @@ class NvmlDriver:
                 late.start()
                 limit = self._settings.reset_timeout.total_seconds()
                 raise DriverError(f"cannot tell how the reset of {listed(chips)} went: it has lasted {limit:g} s")
-            self._resets.expect_boots(chips)
+            self._was_reset(chips)
         finally:
             if pending is None:
                 self._resets.end(chips)
+
+    def _was_reset(self, chips: Sequence[ChipId]) -> None:
+        self._watch.cured(chips)
+        self._resets.expect_boots(chips)
 
     def _wait_for(self, ring: Mapping[ChipId, Known], over: threading.Event) -> None:
         """Take the GPUs back once the program that resets them has ended after all."""
         over.wait()
         self._resetter.take_back([known.bus for known in ring.values()])
-        self._resets.expect_boots(tuple(ring))
+        self._was_reset(tuple(ring))
         self._resets.end(tuple(ring))
         self._late -= frozenset(ring)
 

@@ -7,12 +7,24 @@ from pathlib import Path
 import pytest
 
 from cmgr.drivers.kernel_log import Record, record
-from cmgr.drivers.nvml.hearing.kernel_log import Line, SwitchXid, WasReset, Xid, XidLog, parse
+from cmgr.drivers.nvml.hearing.kernel_log import (
+    Line,
+    Loaded,
+    MemoryFailed,
+    NotBegun,
+    SwitchXid,
+    TakenOut,
+    Xid,
+    XidLog,
+    parse,
+)
 from cmgr.errors import DriverError
 from tests.support.waiting import PATIENCE, eventually
 
 BUS = "0000:3b:00.0"
 LINE = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen off the bus."
+NAME = "nvidia-nvswitch2"
+SWITCH = f"{NAME}: SXid (PCI:0000:c1:00.0): "
 
 
 @pytest.mark.parametrize(
@@ -31,7 +43,39 @@ LINE = "NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, name=python, GPU has fallen of
             "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 11012, Non-fatal, Link 01",
             SwitchXid("nvidia-nvswitch0", 11012, fatal=False),
         ),
-        ("cmgr: 0000:3b:00.0 was reset", WasReset(BUS)),
+        # ls10/therm_ls10.c:452-463, nvswitch.c:4961, ls10/ls10.c:159, ls10/soe_ls10.c:1311: fatal, without the word.
+        (SWITCH + "10006, TSENSE OVERT Threshold reached. Shutting Down", SwitchXid(NAME, 10006, fatal=True)),
+        (SWITCH + "10004, PMGR OVERT Threshold reached. Shutting Down", SwitchXid(NAME, 10004, fatal=True)),
+        (SWITCH + "10007, IO failure", SwitchXid(NAME, 10007, fatal=True)),
+        (SWITCH + "10008, Fatal, Firmware initialization failure (0x1/0x2", SwitchXid(NAME, 10008, fatal=True)),
+        (SWITCH + "26006, SOE HALTED", SwitchXid(NAME, 26006, fatal=True)),
+        # ls10/therm_ls10.c:409, intr_nvswitch.h:75, ls10/link_ls10.c:223, cci/cables/cci_error.c:236: not fatal.
+        (SWITCH + "10004, NVSWITCH Temperature 90C | TSENSE WARN Threshold 88C", SwitchXid(NAME, 10004, fatal=False)),
+        (SWITCH + "11012, Correctable, Link 01 ingress ECC", SwitchXid(NAME, 11012, fatal=False)),
+        (SWITCH + "25010, ALI Training failure. Link 5", SwitchXid(NAME, 25010, fatal=False)),
+        (SWITCH + "27005, Module 3 failed reset", SwitchXid(NAME, 27005, fatal=False)),
+        # error_nvswitch.c:43-66: the second and third line of an error.
+        (SWITCH + "20034, Severity 1 Engine instance 28 Sub-engine instance 00", None),
+        (SWITCH + "20034, Data {0x00000001, 0x00000001}", None),
+        # flcn/flcn_call_hal_nvswitch.c:112: data within the words.
+        (SWITCH + "26003, Failed to post command to SOE. Data {0x1, 0x2}", SwitchXid(NAME, 26003, fatal=True)),
+        # osinit.c:374, osapi.c:3658 (one record), osinit.c:2417, nv-pci.c:2326, nv.c:982, uvm_global.c:425.
+        ("NVRM: GPU 0000:3b:00.0: GPU has fallen off the bus.", Xid(BUS, 79)),
+        (
+            r"NVRM: The NVIDIA GPU 0000:3b:00.0\x0aNVRM: (PCI ID: 10de:2330) installed in this system has\x0a"
+            r"NVRM: fallen off the bus and is not responding to commands.",
+            Xid(BUS, 79),
+        ),
+        ("NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x62:0x65:2084)", NotBegun(BUS)),
+        ("NVRM: Attempting to remove device 0000:3b:00.0 with non-zero usage count!", TakenOut(BUS)),
+        ("NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build", Loaded()),
+        ("NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.163.01", Loaded()),
+        (
+            "nvidia-uvm: uvm_global.c:425 uvm_global_set_fatal_error_impl[pid:12] Encountered a global fatal error: "
+            "NV_ERR_GPU_IS_LOST [0xf]",
+            MemoryFailed(),
+        ),
+        ("NVRM: GPU 0000:3b:00.0: GPU serial number is 1653.", None),
         ("NVRM: GPU at PCI:0000:3b:00: GPU-1234", None),
         ("usb 1-1: new device", None),
         ("", None),
@@ -59,7 +103,7 @@ class Reader:
     """Reads on a thread of its own."""
 
     def __init__(self, log: XidLog) -> None:
-        self.said: list[Line] = []
+        self.said: list[tuple[int, Line]] = []
         self._log = log
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
@@ -81,21 +125,21 @@ def pipe(tmp_path: Path) -> Path:
 
 
 def put(file: int, text: str) -> None:
-    os.write(file, f"4,1,1,-;{text}\n SUBSYSTEM=pci\n".encode())
+    os.write(file, f"4,7,1,-;{text}\n SUBSYSTEM=pci\n".encode())
 
 
 def test_it_is_read_up_to_now_and_then_on(pipe: Path) -> None:
     file = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
     put(file, LINE)
     log = XidLog(str(pipe))
-    assert log.so_far() == (Xid(BUS, 79),)
+    assert log.so_far() == ((7, Xid(BUS, 79)),)
     assert log.so_far() == ()
     reader = Reader(log)
-    assert log.note_reset(BUS)
+    put(file, LINE)
     eventually(lambda: len(reader.said) == 1)
     put(file, LINE)
     eventually(lambda: len(reader.said) == 2)
-    assert reader.said == [WasReset(BUS), Xid(BUS, 79)]
+    assert reader.said == [(7, Xid(BUS, 79)), (7, Xid(BUS, 79))]
     log.close()
     reader.join()
     log.close()
@@ -105,7 +149,7 @@ def test_it_is_read_up_to_now_and_then_on(pipe: Path) -> None:
 def test_a_log_that_ends_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(f"4,1,1,-;{LINE}\n")
-    assert list(XidLog(str(path)).lines()) == [Xid(BUS, 79)]
+    assert list(XidLog(str(path)).lines()) == [(1, Xid(BUS, 79))]
 
 
 def test_a_log_that_cannot_be_opened_says_what_to_do(tmp_path: Path) -> None:
@@ -119,12 +163,3 @@ def test_one_that_nobody_reads_can_be_closed(pipe: Path) -> None:
     log.close()
     log.close()
     assert list(log.lines()) == []
-
-
-def test_a_reset_that_cannot_be_noted_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    path.write_text("")
-    log = XidLog(str(path))
-    path.unlink()
-    assert not log.note_reset(BUS)
-    log.close()

@@ -78,6 +78,7 @@ class Standin:
         self.divider = library.with_name("mig-tool")
         self.gpus: tuple[FakeGpu, ...] = ()
         self._log: int | None = None
+        self._line = 0
         (library.parent / "world").touch()
         self._c = ctypes.CDLL(str(library))
         assert self._do("open") == 0, library
@@ -126,10 +127,11 @@ class Standin:
         return path
 
     def log(self, text: str, *, at: int = 0) -> None:
-        """Write a line into the kernel log."""
+        """Write a line into the kernel log; `at`: its number and time, by default those after the last one's."""
         assert self.kernel_log.exists()
         assert self._log is not None
-        os.write(self._log, f"4,{at},{at},-;{text}\n SUBSYSTEM=pci\n".encode())
+        self._line = at or self._line + 1
+        os.write(self._log, f"4,{self._line},{self._line},-;{text}\n SUBSYSTEM=pci\n".encode())
 
     def logged(self) -> str:
         """Return what the kernel log has that nobody has read yet."""

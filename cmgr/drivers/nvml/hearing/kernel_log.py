@@ -1,17 +1,29 @@
 """The kernel's log as the second source of Xids: some are told nowhere else.
 
-The log is also where cmgr notes that a GPU was reset: Xids and what ended them stand in one place, which ends with the
-boot. Whoever reads it from the beginning knows which Xids still count.
+The forms of the lines: the maker's kernel modules of 595.45 (kernel-open/nvidia/nv.c and nv-pci.c, uvm_global.c of
+kernel-open/nvidia-uvm, osinit.c and osapi.c of arch/nvalloc/unix/src, src/common/nvswitch/kernel).
 """
 
 import re
+from collections.abc import Callable
 
 from cmgr.drivers.kernel_log import KernelLog, Record
 from cmgr.frozen import dataclass
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]+):([0-9a-fA-F]+):([0-9a-fA-F]+)[^)]*\): (\d+),")
-_SXID = re.compile(r"(nvidia-nvswitch\d+): SXid \([^)]*\): (\d+), (Fatal|Non-fatal)")
-_RESET = re.compile(r"cmgr: ([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.0) was reset")
+_SXID = re.compile(r"(nvidia-nvswitch\d+): SXid \([^)]*\): (\d+), (?!Severity \d|Data \{)(.*)")
+_GPU = r"([0-9a-fA-F]+):([0-9a-fA-F]+):([0-9a-fA-F]+)\.\d"
+_LOST = re.compile(rf"NVRM: (?:The NVIDIA )?GPU {_GPU}(?:: GPU has|\\x0a.*) fallen off the bus")
+_NOT_BEGUN = re.compile(rf"NVRM: GPU {_GPU}: RmInitAdapter failed!")
+_TAKEN_OUT = re.compile(rf"NVRM: Attempting to remove device {_GPU} with non-zero usage count")
+_LOADED = re.compile(r"NVRM: loading NVIDIA UNIX")
+_UVM = re.compile(r"nvidia-uvm: .*Encountered a global fatal error")
+
+LOST = 79
+"""The Xid of a GPU that is lost: it is told in other words, too, and then without a number."""
+
+_FATAL = frozenset({10006, 10007, 10008, *range(26001, 26009)})
+"""Errors of a switch that are fatal without the word: it shuts down, does not answer, or its controller failed."""
 
 _HINT = (
     "run as root; ln -s /usr/lib/cmgr/nvidia.conf /etc/systemd/system/cmgr.service.d/ shows it to the service; "
@@ -39,34 +51,65 @@ class SwitchXid:
 
 
 @dataclass(frozen=True, slots=True)
-class WasReset:
-    """cmgr's own line about a reset that worked."""
+class NotBegun:
+    """The driver could not begin with this GPU, which was to be opened."""
 
     bus: str
 
 
-Line = Xid | SwitchXid | WasReset
+@dataclass(frozen=True, slots=True)
+class TakenOut:
+    """This GPU was taken out of the machine. The kernel waits until nobody has it open any more."""
+
+    bus: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The driver's module was loaded: whatever was wrong with GPUs before, it found them anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFailed:
+    """The driver's shared memory (UVM) has failed for the whole machine."""
+
+
+_OF_A_GPU: tuple[tuple[re.Pattern[str], Callable[[str], "OfGpu"]], ...] = (
+    (_LOST, lambda bus: Xid(bus, LOST)), (_NOT_BEGUN, NotBegun), (_TAKEN_OUT, TakenOut),
+)  # fmt: skip
+
+OfGpu = Xid | NotBegun | TakenOut
+Line = OfGpu | SwitchXid | Loaded | MemoryFailed
 
 
 def parse(line: Record) -> Line | None:
     """Return what this line of the log says, if it is one of these."""
     text = line.text
     if found := _XID.search(text):
-        domain, bus, device = (int(part, 16) for part in found.groups()[:3])
-        return Xid(f"{domain:04x}:{bus:02x}:{device:02x}.0", int(found[4]))
+        return Xid(_bus(found), int(found[4]))
     if found := _SXID.search(text):
-        return SwitchXid(found[1], int(found[2]), found[3] == "Fatal", line.number, line.seconds)
-    if found := _RESET.search(text):
-        return WasReset(found[1])
-    return None
+        fatal = found[3].startswith("Fatal") or int(found[2]) in _FATAL or "Shutting Down" in found[3]
+        return SwitchXid(found[1], int(found[2]), fatal, line.number, line.seconds)
+    for pattern, meant in _OF_A_GPU:
+        if found := pattern.search(text):
+            return meant(_bus(found))
+    if _LOADED.search(text):
+        return Loaded()
+    return MemoryFailed() if _UVM.search(text) else None
 
 
-class XidLog(KernelLog[Line]):
-    """The kernel's log as it tells of Xids, and of resets."""
+def _bus(found: re.Match[str]) -> str:
+    domain, bus, device = (int(part, 16) for part in found.groups()[:3])
+    return f"{domain:04x}:{bus:02x}:{device:02x}.0"
+
+
+def _numbered(record: Record) -> tuple[int, Line] | None:
+    said = parse(record)
+    return None if said is None else (record.number, said)
+
+
+class XidLog(KernelLog[tuple[int, Line]]):
+    """The kernel's log as it tells of Xids, each line with its number."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(path, parse, _HINT)
-
-    def note_reset(self, bus: str) -> bool:
-        """Write that this GPU was reset. Return whether that worked: if not, its Xids come back in the next life."""
-        return self.note(f"cmgr: {bus} was reset")
+        super().__init__(path, _numbered, _HINT)

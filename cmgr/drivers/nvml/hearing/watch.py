@@ -19,7 +19,9 @@ from cmgr.drivers.looks import Looks, Silence
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.hearing import kernel_log
-from cmgr.drivers.nvml.hearing.xids import Xids
+from cmgr.drivers.nvml.hearing.reboots import SETTLE as TOGETHER
+from cmgr.drivers.nvml.hearing.reboots import Reboots
+from cmgr.drivers.nvml.hearing.xids import SETTLE, Xids
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Event, Refused
 from cmgr.drivers.nvml.library.session import Ended, InReset, Opening, Session
@@ -29,7 +31,7 @@ from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, FaultCode, Severity
 from cmgr.model.values.machine import Symptom
-from cmgr.model.values.messages.facts import ChipsListed, FaultReported, MachineTold, ReadNeeded
+from cmgr.model.values.messages.facts import ChipsListed, FaultReported, MachineTold, ReadNeeded, Remarked
 from cmgr.ports import DriverFact
 
 WANTED = (
@@ -58,6 +60,9 @@ MOST_SWITCH_XIDS = 64
 
 SWITCHES = "nvswitch"
 """The source of their errors, beside those of the machine's other faults."""
+
+NOT_BEGUN = -1
+"""The number among Xids of the news that the driver could not begin with a GPU."""
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -112,6 +117,7 @@ class Watch:
         self._asked: set[ChipId] = set()
         self._later: list[tuple[float, ChipId]] = []
         self._heard: dict[tuple[ChipId, int], float] = {}
+        self._reboots = Reboots(self.say, lambda: len(ears.machine.chips()))
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._switches: dict[tuple[str, int], kernel_log.SwitchXid] = {}
         self._boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
@@ -233,31 +239,51 @@ class Watch:
     # The kernel's log.
 
     def _recall(self) -> None:
-        """Learn from the log what still counts of the time before: Xids that last, up to the latest reset."""
-        for line in self._ears.log.so_far() if self._ears.log is not None else ():
-            self._take_line(line, fresh=False)
-        for chip in self._ears.machine.chips():
-            if self._ears.xids.codes(chip.id, None):
+        """Learn from the log what still counts of the time before."""
+        ears, last = self._ears, 0
+        for last, line in ears.log.so_far() if ears.log is not None else ():
+            self._take_line(last, line, fresh=False)
+        ears.xids.begin(last)
+        for chip in ears.machine.chips():
+            if ears.xids.is_ill(self._bus(chip.id)):
                 self.say(ReadNeeded(chip.id))
+
+    def _bus(self, chip: ChipId) -> str:
+        known = self._ears.machine.find(chip)
+        return "" if known is None else known.bus
 
     def _read_log(self) -> None:
         assert self._ears.log is not None
-        for line in self._ears.log.lines():
-            self._take_line(line, fresh=True)
+        for number, line in self._ears.log.lines():
+            self._take_line(number, line, fresh=True)
+            self._ears.xids.heard(number)
 
-    def _take_line(self, line: kernel_log.Line, *, fresh: bool) -> None:
-        if isinstance(line, kernel_log.SwitchXid):
-            self._note_switch(line)
-            return
-        chip, xids = self._ears.machine.at(line.bus), self._ears.xids
-        if chip is None:
-            return
-        if isinstance(line, kernel_log.WasReset):
-            xids.cured((chip,))
-        elif fresh:
-            self._hear(chip, line.number, MODULE)
-        elif xids.lasts(line.number):
-            xids.add(chip, line.number)
+    def _take_line(self, number: int, line: kernel_log.Line, *, fresh: bool) -> None:
+        match line:
+            case kernel_log.SwitchXid():
+                self._note_switch(line)
+            case kernel_log.Loaded():
+                self._ears.xids.loaded(number)
+                self._reboots.memory(failed=False)
+            case kernel_log.MemoryFailed():
+                self._reboots.memory(failed=True)
+            case _ if (chip := self._ears.machine.at(line.bus)) is not None:
+                self._take_line_of(chip, number, line, fresh=fresh)
+
+    def _take_line_of(self, chip: ChipId, number: int, line: kernel_log.OfGpu, *, fresh: bool) -> None:
+        match line:
+            case kernel_log.Xid() if fresh:
+                self._hear(chip, line.number, MODULE)
+            case kernel_log.Xid() if self._ears.xids.lasts(line.number):
+                self._ears.xids.recall(line.bus, line.number, number)
+            case kernel_log.NotBegun() if fresh and chip not in self._asleep() and self._is_news(chip, NOT_BEGUN):
+                # The driver says so each time that anybody opens it, whoever reads it here as well.
+                self.say(FaultReported(chip, codes.NOT_BEGUN, Assertion.OCCURRED, MODULE, Severity.major))
+                self.say(ReadNeeded(chip))
+            case kernel_log.TakenOut() if fresh:
+                # The kernel waits for whoever has it open, and with it whoever plugs anything in.
+                self._ears.session.begin_anew(line.bus)
+                self.look_soon()
 
     def _note_switch(self, line: kernel_log.SwitchXid) -> None:
         """Tell all that the switches have said: a fault of the machine, for nobody says which GPUs it concerns."""
@@ -275,32 +301,52 @@ class Watch:
 
     # Both.
 
-    def _hear(self, chip: ChipId, xid: int, module: str) -> None:
-        """Tell of an Xid, once."""
+    def cured(self, chips: Iterable[ChipId]) -> None:
+        """These were reset: what was heard of them is over, and the same Xid is another one."""
+        gone = frozenset(chips)
+        self._ears.xids.cured(map(self._bus, gone))
+        with self._lock:
+            self._heard = {key: at for key, at in self._heard.items() if key[0] not in gone}
+
+    def _is_news(self, chip: ChipId, xid: int) -> bool:
         now = time.monotonic()
         with self._lock:
             before = self._heard.get((chip, xid))
             if before is not None and now < before + self._pace.same:
-                return
+                return False
             if len(self._heard) >= MOST_HEARD:
                 self._heard = {key: at for key, at in self._heard.items() if now < at + self._pace.same}
             self._heard[(chip, xid)] = now
+        return True
+
+    def _read_after(self, chip: ChipId, seconds: float) -> None:
+        with self._lock:
+            self._later.append((time.monotonic() + seconds, chip))
+        self._nudged.set()
+
+    def _hear(self, chip: ChipId, xid: int, module: str) -> None:
+        """Tell of an Xid, once."""
+        if not self._is_news(chip, xid):
+            return
         xids = self._ears.xids
         if xid == codes.RECOVERY_ACTION_XID:
             self._ask_soon((chip,))
             return
         lasts = xids.lasts(xid)
         if lasts:
-            xids.add(chip, xid)
+            xids.add(self._bus(chip), xid)
         if xids.is_judged(xid):
-            with self._lock:
-                self._later.append((now + xids.settle, chip))
+            self._read_after(chip, SETTLE)
+        if xids.is_left_to_the_driver(xid):
+            text = f"{codes.code_of(xid)} of chip {chip}: nothing is done for it before the driver asks for a reset"
+            ring = next((each.ring for each in self._ears.machine.chips() if each.id == chip), None)
+            self.say(Remarked(text, ring, loud=True))
+            return
         severity = Severity.major if lasts else Severity.minor
         known = codes.is_known(xid) or not lasts
         code = codes.code_of(xid)
         assertion = Assertion.OCCURRED if lasts else Assertion.ONCE
         self.say(FaultReported(chip, code, assertion, MODULE if lasts else module, severity if known else None))
-        self._nudged.set()
 
     # Asking.
 
@@ -373,6 +419,14 @@ class Watch:
             if found != self._swept.get(chip, frozenset()):
                 self._swept[chip] = found
                 self.say(ReadNeeded(chip))
+        self._reboots.tell_changed(anyway=True)
+
+    def sift(self, chip: ChipId, conditions: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of a GPU's conditions that are its own, and tell those of the machine. Any thread."""
+        own, waits = self._reboots.sift(chip, conditions)
+        if waits:
+            self._read_after(chip, TOGETHER)
+        return own
 
     def _conditions(self, chip: ChipId) -> frozenset[str] | Silence:
         known = self._ears.machine.find(chip)
@@ -380,7 +434,7 @@ class Watch:
             return frozenset()
         try:
             found = self._ears.session.judge(known.bus, self._pace.call, nvml_read.conditions)
-            return frozenset(found.conditions)
+            return frozenset(self.sift(chip, found.conditions))
         except InReset:
             return self._swept.get(chip, frozenset())
         except DriverError as error:

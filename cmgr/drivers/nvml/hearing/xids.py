@@ -1,29 +1,102 @@
 """The Xids that have happened and still count: an Xid is told in a moment, and what it says of the GPU may last.
 
-An Xid that asks for a reset counts until its GPU was reset. Where the driver itself says which action a GPU needs, its
-word is better than the Xid's: once it has had time to speak and asks for none, the Xid counts no more.
+Rules:
+1. An Xid that asks for a reset counts until its GPU was reset, or the driver's module was loaded anew.
+2. Where the driver itself says which action a GPU needs, its word is better than the Xid's: an answer that asks for
+   none, to a question that began once it had time to speak, ends the Xid.
+3. The Xids that count stand in a file, with the line of the kernel's log up to which they are known: an older line is
+   old news, and a newer one happened while nobody listened. A restart of the machine ends all.
+4. All that an earlier life has left is remembered: a driver that asks for no action has the better word, for somebody
+   else may have reset the GPU meanwhile.
+5. Where there is no file cmgr is new on this machine. Others have lived with what the log tells: it counts only on a
+   GPU that itself says that something is wrong.
 """
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 
+from cmgr import atomic
 from cmgr.drivers.nvml import codes
-from cmgr.model.values.chips import ChipId
+from cmgr.frozen import dataclass
+
+NAME = "nvml-xids.json"
 
 SETTLE = 2.0
-"""Seconds in which the driver raises the recovery action after an Xid."""
+"""Seconds that the driver has for raising the recovery action after an Xid, which it does on a thread of its own."""
+
+_MODE = 0o640
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The answer of a GPU about itself. `action`: what the driver asks for; None where it does not say.
+
+    `began`: when the question did (monotonic, seconds). `is_well`: it finds nothing wrong.
+    """
+
+    action: int | None
+    began: float
+    is_well: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Since:
+    """`doubtful`: by rule 5."""
+
+    at: float
+    remembered: bool = False
+    doubtful: bool = False
 
 
 class Xids:
-    """Any thread."""
+    """Any thread. `file`: where they are kept; GPUs are known there by their bus ids."""
 
-    def __init__(self, release: int, settle: float = SETTLE, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, release: int, file: Path, now: Callable[[], float] = time.monotonic, boot: str | None = None
+    ) -> None:
         self._release = release
-        self.settle = settle
+        self._file = file
         self._now = now
+        self._boot = boot if boot is not None else _BOOT.read_text().strip() if _BOOT.exists() else ""
         self._lock = threading.Lock()
-        self._since: dict[ChipId, dict[int, float]] = {}
+        self._since: dict[str, dict[int, _Since]] = {}
+        self._known_to = -1
+        self._kept: object = None
+        self._lives = False
+        self._read()
+
+    def _read(self) -> None:
+        """Learn what the last life knew. A file that cannot be read is none."""
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+            read = json.loads(self._file.read_text(encoding="utf-8"))
+            if read["boot"] != self._boot:
+                self._known_to = 0
+                return
+            then = _Since(self._now(), remembered=True)
+            since = {str(bus): {int(xid): then for xid in xids} for bus, xids in read["xids"].items()}
+            self._since, self._known_to = since, int(read["line"])
+
+    def begin(self, line: int) -> None:
+        """Keep the file from now on: the log was read up to this line."""
+        with self._lock:
+            self._lives = True
+            self._known_to = max(line, self._known_to, 0)
+            self._write()
+
+    def _write(self) -> None:
+        told = {bus: sorted(x for x, s in xids.items() if not s.doubtful) for bus, xids in self._since.items()}
+        kept = {bus: xids for bus, xids in told.items() if xids}
+        if not self._lives or kept == self._kept:
+            return
+        # At worst the next life takes for new what is old. Whatever a power cut takes away is over with the boot.
+        with suppress(OSError), atomic.written(self._file, _MODE, durable=False) as file:
+            file.write(json.dumps({"boot": self._boot, "line": self._known_to, "xids": kept}).encode() + b"\n")
+            self._kept = kept
 
     def lasts(self, xid: int) -> bool:
         """Return whether this Xid counts after its moment. Of an unknown one only a newer driver says whether."""
@@ -35,23 +108,62 @@ class Xids:
         """Return whether the driver will say by its recovery action what the Xid asks for."""
         return codes.raises_action(xid, self._release)
 
-    def add(self, chip: ChipId, xid: int) -> None:
-        with self._lock:
-            self._since.setdefault(chip, {})[xid] = self._now()
+    def is_left_to_the_driver(self, xid: int) -> bool:
+        """Return whether nothing is to be done for it before the driver says so: it mostly asks for nothing."""
+        return xid == codes.GSP_TIMEOUT and self.is_judged(xid)
 
-    def codes(self, chip: ChipId, action: int | None) -> tuple[str, ...]:
-        """Return the codes that count now, when the driver asks for this action."""
+    def add(self, bus: str, xid: int) -> None:
         with self._lock:
-            there = self._since.get(chip, {})
-            for xid in [x for x, since in there.items() if action == 0 and self._is_over(x, since)]:
+            self._since.setdefault(bus, {})[xid] = _Since(self._now())
+            self._write()
+
+    def recall(self, bus: str, xid: int, line: int) -> None:
+        """Take in what this line of the log says, which was written before this life. `begin` follows."""
+        with self._lock:
+            if line > self._known_to:
+                doubtful = self._known_to < 0
+                self._since.setdefault(bus, {})[xid] = _Since(self._now(), remembered=True, doubtful=doubtful)
+
+    def codes(self, bus: str, asked: Asked) -> tuple[str, ...]:
+        """Return the codes that count now, after this answer of the GPU."""
+        with self._lock:
+            there = self._since.get(bus, {})
+            over = [x for x, since in there.items() if asked.action == 0 and self._is_over(x, since, asked.began)]
+            for xid in over:
                 del there[xid]
-            return tuple(map(codes.code_of, sorted(there)))
+            if over:
+                self._write()
+            counts = sorted(x for x, since in there.items() if self._counts(x, since, asked))
+            return tuple(map(codes.code_of, counts))
 
-    def _is_over(self, xid: int, since: float) -> bool:
-        return self.is_judged(xid) and self._now() >= since + self.settle
+    def is_ill(self, bus: str) -> bool:
+        """Return whether an Xid of this GPU may still count, so that it may be unable to answer."""
+        with self._lock:
+            return bool(self._since.get(bus))
 
-    def cured(self, chips: Iterable[ChipId]) -> None:
+    def _counts(self, xid: int, since: _Since, asked: Asked) -> bool:
+        if self.is_left_to_the_driver(xid):
+            return bool(asked.action)
+        return not (since.doubtful and asked.is_well)
+
+    def _is_over(self, xid: int, since: _Since, began: float) -> bool:
+        return since.remembered or (self.is_judged(xid) and began >= since.at + SETTLE)
+
+    def cured(self, buses: Iterable[str]) -> None:
         """Forget those of GPUs that were reset."""
         with self._lock:
-            for chip in chips:
-                self._since.pop(chip, None)
+            for bus in buses:
+                self._since.pop(bus, None)
+            self._write()
+
+    def loaded(self, line: int) -> None:
+        """The driver's module was loaded when this line was written."""
+        with self._lock:
+            if line > self._known_to:
+                self._since.clear()
+                self._write()
+
+    def heard(self, line: int) -> None:
+        """Note that this line of the log is known; it is written with what changes next."""
+        with self._lock:
+            self._known_to = max(line, self._known_to)

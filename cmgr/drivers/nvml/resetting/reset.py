@@ -1,6 +1,7 @@
 """Resetting NVIDIA GPUs: the last look before, whatever keeps them open out of the way, and nvidia-smi."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from cmgr.drivers.nvml import read as nvml_read
 from cmgr.drivers.nvml.hearing.watch import Ears
+from cmgr.drivers.nvml.hearing.xids import Asked
 from cmgr.drivers.nvml.library.calls import Library
 from cmgr.drivers.nvml.machine import Known
 from cmgr.drivers.nvml.resetting.holders import users_of, who_holds
@@ -54,13 +56,14 @@ class Resetter:
         """Raise `ResetRefused` when a GPU is used, or none of `faulty` has one of `codes`; `DriverError` with MIG."""
         found: set[str | None] = set()
         for chip, known in ring.items():
-            reading = self._reading(chip, ring)
+            began, reading = time.monotonic(), self._reading(chip, ring)
             # Where the GPU does not say it, what is wrong with it is the reason for the reset, and no objection.
             users = users_of(known.minor, self._root) if reading.holders is None else self._named(reading.holders)
             if users:
                 raise ResetRefused(f"cannot reset {listed(ring)}: {in_words(users[0])} is on chip {chip}")
             if chip in faulty:
-                found.update(map(normal_code, (*reading.conditions, *self._ears.xids.codes(chip, reading.action))))
+                asked = Asked(reading.action, began, not reading.conditions)
+                found.update(map(normal_code, (*reading.conditions, *self._ears.xids.codes(known.bus, asked))))
         divided = [chip for chip, known in ring.items() if self._is_divided(known)]
         if divided and self._divider is None:
             why = f"{listed(divided)} is divided by MIG, and a reset would destroy the parts"
@@ -71,7 +74,7 @@ class Resetter:
             raise ResetRefused(f"cannot reset {listed(ring)}: {listed(faulty)} reports none of {reported} any more")
 
     def _reading(self, chip: ChipId, ring: Mapping[ChipId, Known]) -> nvml_read.Reading:
-        question = partial(nvml_read.read, after_reset=False, ill=bool(self._ears.xids.codes(chip, None)))
+        question = partial(nvml_read.read, after_reset=False, ill=self._ears.xids.is_ill(ring[chip].bus))
         try:
             return self._ears.session.judge(ring[chip].bus, self._call_seconds, question)
         except DriverError as error:

@@ -41,10 +41,10 @@ def codes(driver: NvmlDriver, chip: int) -> list[str]:
 def test_cmgr_lets_go_of_the_gpu_alone_and_has_it_again_afterwards(machine: Standin, opened: Open) -> None:
     driver, told = opened(machine), Told()
     driver.watch(told)
-    machine.xid(0, 119)
-    told.has(FIRST, Assertion.OCCURRED, "Xid 119")
+    machine.xid(0, 140)
+    told.has(FIRST, Assertion.OCCURRED, "Xid 140")
     assert machine.is_open(0)
-    driver.reset([FIRST], [FIRST], frozenset({"Xid 119"}))
+    driver.reset([FIRST], [FIRST], frozenset({"Xid 140"}))
     assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
     # Reset, read, and heard again.
     assert codes(driver, 0) == []
@@ -54,12 +54,18 @@ def test_cmgr_lets_go_of_the_gpu_alone_and_has_it_again_afterwards(machine: Stan
     told.has(FIRST, Assertion.ONCE, "Xid 43")
 
 
-def test_a_reset_is_noted_in_the_kernels_log_so_that_the_next_life_knows(machine: Standin, opened: Open) -> None:
-    driver = opened(machine)
+def test_the_next_life_knows_that_a_gpu_was_reset_and_what_is_still_to_be_done(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_h100(2), 535)  # No such driver says anything better.
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    for gpu in (0, 1):
+        machine.xid(gpu, 140)
+        told.has(ChipId(gpu), Assertion.OCCURRED, "Xid 140")
     driver.reset([FIRST], [FIRST], NO_CODES)
-    assert machine.logged() == ""
-    assert codes(driver, 0) == []
-    assert "cmgr: 0000:3b:00.0 was reset" in machine.logged()
+    driver.close()
+    again = opened(machine)
+    again.watch(Told())
+    assert (codes(again, 0), codes(again, 1)) == ([], ["Xid 140"])
 
 
 @pytest.mark.parametrize("asked", [Purpose.HANDLE, Purpose.FIELD, Purpose.HEALTH, Purpose.MIG, Purpose.PROCESS])

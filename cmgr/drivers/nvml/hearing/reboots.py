@@ -1,0 +1,73 @@
+"""Whether the driver wants the machine restarted for one GPU, or for all: both are recovery action 2 of every GPU.
+
+Source: the maker's kernel modules of 570 to 595: gpu/gpu.c (_gpuRefreshRecoveryActionInLock) asks for it by the flag of
+one GPU or of the system; the system's is set by a fatal error of UVM (rmapi/nv_gpu_ops.c) and by an error of any of
+UVM's channels (gpu/rc/kernel_rc_notification.c), which one lost GPU is enough for (osinit.c, osHandleGpuLost); then
+core/system.c has every GPU say so. Programs that run may go on; new ones cannot start.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+
+from cmgr.drivers.nvml import codes
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.faults import FaultCode
+from cmgr.model.values.machine import MachineTold, Symptom
+
+SETTLE = 2.0
+"""Seconds in which every GPU says so, where it is the machine."""
+
+SOURCE = "nvidia-driver"
+"""Of such faults, beside those of the machine's other ones."""
+
+_WANTED = Symptom(FaultCode("restart-wanted"), text="the driver wants it for all GPUs together", grave=True)
+
+
+class Reboots:
+    """Any thread. `tell` hears of the machine's faults when they are others than before; `gpus` counts all GPUs."""
+
+    def __init__(
+        self, tell: Callable[[MachineTold], None], gpus: Callable[[], int], now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tell = tell
+        self._gpus = gpus
+        self._now = now
+        self._lock = threading.Lock()
+        self._since: dict[ChipId, float] = {}
+        self._lost: set[ChipId] = set()
+        self._failed = False
+        self._told: tuple[Symptom, ...] | None = None
+
+    def memory(self, *, failed: bool) -> None:
+        """Note that the driver's shared memory has failed, or that the driver was loaded anew."""
+        with self._lock:
+            self._failed = failed
+        self.tell_changed()
+
+    def tell_changed(self, *, anyway: bool = False) -> None:
+        """Tell, if need be; `anyway`: for the first time, too, when nothing is wrong."""
+        with self._lock:
+            found = (_WANTED,) if self._of_machine() else ()
+            if found == self._told or (not found and self._told is None and not anyway):
+                return
+            self._told = found
+        self._tell(MachineTold(SOURCE, found))
+
+    def _of_machine(self) -> bool:
+        return self._failed or len(self._since) > 1 or bool(self._since and self._lost - self._since.keys())
+
+    def sift(self, chip: ChipId, conditions: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
+        """Return the GPU's own conditions, and whether one is kept back until others can have said it, too."""
+        with self._lock:
+            (self._lost.add if codes.LOST in conditions else self._lost.discard)(chip)
+            if codes.REBOOT in conditions:
+                since = self._since.setdefault(chip, self._now())
+                waits = self._gpus() > 1 and self._now() < since + SETTLE and not self._of_machine()
+                if waits or self._of_machine():
+                    conditions = tuple(code for code in conditions if code != codes.REBOOT)
+            else:
+                self._since.pop(chip, None)
+                waits = False
+        self.tell_changed()
+        return conditions, waits
