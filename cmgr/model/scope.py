@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from cmgr.model.homes import given_away, slots_asked_for
 from cmgr.model.lost_shares import lost_share, lost_words, shares_to_make
+from cmgr.model.numbers import number_blocker
 from cmgr.model.units import is_covered, is_left_behind, unit_of
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
@@ -295,7 +296,7 @@ def own_blocker(node: Node, hold: Hold) -> Blocker:
         why = chip_blocker(node, chip)
         if why:
             return Blocker(Block.CHIP, why)
-    if why := network_blocker(node, hold):
+    if why := network_blocker(node, hold) or number_blocker(node, hold):
         return Blocker(Block.CHIP, why)
     if observing(node):
         return Blocker(Block.CHIP, why_idle(node))

@@ -141,7 +141,7 @@ class NvmlDriver:
             return ChipReport(chip, error="the driver lists it no more" if known else "there is no such chip")
         sleep = self._resets.of(chip)
         if sleep.in_reset:
-            return ChipReport(chip, booted=False)
+            return ChipReport(chip, booted=False, in_reset=True)
         seconds = min(self._seconds, until - time.monotonic())
         if seconds <= 0:
             return ChipReport(chip, error="others took too long to answer")

@@ -125,6 +125,7 @@ class Machine:
                 bus=known[chip].bus,
                 serial=known[chip].uuid,
                 aliases=known[chip].aliases,
+                counted=True,
                 shares=known[chip].shares(known[chip].parts),
             )
             for chip in sorted(known)

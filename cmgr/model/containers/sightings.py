@@ -13,6 +13,7 @@ from cmgr.model.containers.owners import (
     wait_before_stop,
 )
 from cmgr.model.containers.together.heirs import heir_started, passed_on
+from cmgr.model.numbers import misplaced
 from cmgr.model.scope import Block, halting, in_scope, is_held_down, observing, scope_of, start_blocker
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, resolve
@@ -186,7 +187,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         exit=None if container.running else _end(known, container),
         chips=chips,
         used=used,
-        warnings=container.warnings + warnings,
+        warnings=(*container.warnings, *warnings, *(misplaced(turn.node, container) if container.running else ())),
         since=turn.at if changed or known is None else known.since,
         seen=seen,
         deaf=known is not None and known.deaf,
@@ -205,11 +206,10 @@ def _seen_held(turn: Turn, hold: Hold, container: Container, sure: bool) -> Cont
     """Say what it means how a held container is now; return it as it is to be booked."""
     if container.running:
         return _seen_running(turn, hold, container, sure)
-    if _has_lived_again(hold, container):
-        if sure:
-            _has_ended_again(turn, hold, container)
-        elif not is_same_life(container.run, hold.run):
-            _hears_of_another_life(turn, hold)
+    if sure and _has_lived_again(hold, container):
+        _has_ended_again(turn, hold, container)
+    elif _has_lived_again(hold, container) and not is_same_life(container.run, hold.run):
+        _hears_of_another_life(turn, hold)
     return container
 
 

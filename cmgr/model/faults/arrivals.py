@@ -30,8 +30,8 @@ def _refitted(hold: Hold, container: Container) -> Hold:
 
 
 def _called(known: Chip, now: Chip) -> Chip:
-    named = replace(known, aliases=now.aliases, number=now.number, tool_name=now.tool_name)
-    return with_shares(replace(named, pod=now.pod, server=now.server), now.shares)
+    named = replace(known, logical=now.logical, aliases=now.aliases, number=now.number, tool_name=now.tool_name)
+    return with_shares(replace(named, pod=now.pod, server=now.server, counted=now.counted), now.shares)
 
 
 def put_chips(turn: Turn, chips: Mapping[ChipId, Chip]) -> bool:

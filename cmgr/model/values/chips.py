@@ -62,7 +62,8 @@ class Chip:
     that of its machine there; None where the driver does not tell. `number`: the one by which containers ask for it and
     that its device file has, where that is another than its id. `tool_name`: what the maker's own tool calls it, with
     the numbers that this tool takes; empty where it takes the id. `boots_alone`: its driver resets no chip while
-    another one of the machine boots.
+    another one of the machine boots. `counted`: the number by which containers ask for it is its place in the driver's
+    list, in which no chip is that is being reset.
     """
 
     id: ChipId
@@ -78,6 +79,7 @@ class Chip:
     pod: ThisLife[int | None] = None
     server: ThisLife[int | None] = None
     boots_alone: ThisLife[bool] = False
+    counted: ThisLife[bool] = False
     number: int | None = None
     tool_name: str = ""
 
