@@ -28,7 +28,7 @@ from cmgr.drivers.nvml.resetting.reset import LET_GO, Aside, Resetter
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import process_of
-from cmgr.drivers.resets import Resets, of_one_ring
+from cmgr.drivers.resets import Resets, Sleep, of_one_ring
 from cmgr.errors import DriverError, sentence
 from cmgr.frozen import dataclass
 from cmgr.host.host import Host
@@ -125,7 +125,7 @@ class NvmlDriver:
         """Give back what an earlier life had taken away for resets, once the last of these is over."""
         late = tuple(self._late)
         self._promises.wait()
-        self._resetter.take_back(tuple(dict.fromkeys((*left.resetting, *left.persistent))))
+        self._resetter.take_back(left.buses)
         self._was_reset(late)
         self._resets.end(late)
         self._late -= frozenset(late)
@@ -158,7 +158,7 @@ class NvmlDriver:
         if not reading.booted:
             return ChipReport(chip, booted=False, unwell=reading.awaits)
         if sleep.believed is not None:
-            self._resets.is_up(chip, sleep)
+            self._is_up(chip, sleep)
         asked = Asked(reading.action, began, not reading.conditions)
         codes = (*self._watch.sift(chip, reading.conditions), *self._xids.codes(known.bus, asked))
         faults = tuple(Reported(code, Severity.major) for code in codes)
@@ -173,6 +173,13 @@ class NvmlDriver:
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> nvml_read.Reading:
         ill = not after_reset and self._xids.is_ill(known.bus)
         return self._session.judge(known.bus, seconds, partial(nvml_read.read, after_reset=after_reset, ill=ill))
+
+    def _is_up(self, chip: ChipId, sleep: Sleep) -> None:
+        """The GPU answers after its reset, which may have given it another device file."""
+        before = self._machine.chips()
+        with suppress(DriverError):  # The next look at all of them reads it.
+            self._watch.tell_changes(before, self._machine.look_at(chip))
+        self._resets.is_up(chip, sleep)
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         ring = self._machine.with_peers(of_one_ring(chips, self._machine.find, self._machine.chips))

@@ -2,15 +2,17 @@
 
 GPUs that were once seen stay known for the life of the process, under the number that they had: a GPU that the driver
 lists no more is one that does not answer, and the numbers of the others may then be other ones. A GPU's ring stays what
-it was, too.
+it was, too. Its minor number does not: the driver gives a GPU that was removed and found again, as for a reset, the
+lowest one that is free.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from cmgr.drivers.nvml.library import topology
 from cmgr.drivers.nvml.library.calls import Handle, Library, Part, Refused
@@ -21,15 +23,18 @@ from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
 
+T = TypeVar("T")
+
 _FABRIC_MANAGER = "nv-fabricmanage"
 """The name of its process, of which the kernel keeps 15 letters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A GPU as it was seen first. `minor`: N of /dev/nvidiaN.
+    """A GPU as it was seen first. `minor`: N of /dev/nvidiaN now.
 
-    `here`: the driver lists it now. `parts`: those that MIG divides it into now.
+    `here`: the driver lists it now. `parts`: those that MIG divides it into now. `settings`: what is set, in the words
+    of `Library.settings`; both as it has said last.
     """
 
     wired: Wired
@@ -38,6 +43,7 @@ class Known:
     minor: int
     here: bool = True
     parts: tuple[Part, ...] = ()
+    settings: tuple[str, ...] = ()
 
     @property
     def bus(self) -> str:
@@ -45,8 +51,8 @@ class Known:
 
     @property
     def aliases(self) -> frozenset[str]:
-        """Return what containers call it besides its number, UUID and bus id."""
-        return frozenset({f"{NOTATION.file}{self.minor}"})
+        """Return what containers call it besides its number, UUID and bus id: one that is gone has no device file."""
+        return frozenset({f"{NOTATION.file}{self.minor}"} if self.here else ())
 
     def shares(self, parts: Iterable[Part]) -> tuple[Share, ...]:
         """Return these parts of it as shares."""
@@ -71,6 +77,15 @@ def fabric_is_managed(proc: Path = Path("/proc")) -> bool:
         except OSError:
             continue
     return False
+
+
+def renumbered(before: Iterable[Chip], now: Iterable[Chip]) -> Iterator[str]:
+    """Yield for each GPU whose device file is another one than before that it is, in words."""
+    minors = {chip.id: chip.logical for chip in before}
+    for chip in now:
+        old, new = (f"{NOTATION.file}{n}" for n in (minors.get(chip.id, chip.logical), chip.logical))
+        if old != new:
+            yield f"the device file of chip {chip.id} is {new} now, and was {old}: whoever has {old} has another GPU"
 
 
 class Machine:
@@ -135,8 +150,9 @@ class Machine:
         return self._known.get(chip)
 
     def at(self, bus: str) -> ChipId | None:
-        """Return the GPU at that bus id."""
-        return next((chip for chip, known in self._known.items() if known.bus == bus), None)
+        """Return the GPU at that bus id; one that is not there any more only where no other has come there."""
+        there = [chip for chip, known in self._known.items() if known.bus == bus]
+        return next((chip for chip in there if self._known[chip].here), next(iter(there), None))
 
     def lacks_manager(self, ring: Iterable[Known]) -> bool:
         """Return whether no Fabric Manager runs here whom GPUs of these need. A rack has it elsewhere."""
@@ -179,21 +195,28 @@ class Machine:
         return tuple(known.bus for known in self._known.values() if known.here)
 
     def _seen(self, index: int) -> Known:
-        bus = self._places.get(index)
+        bus, described = self._places.get(index), None
         if bus is None:
             bus, described = self._session.at(index, self._seconds if self._known else OPENS, _described)
             self._places[index] = bus
-            chip = self.at(bus)
-            if chip is None:
-                taken = {*self._known, *range(index)}
-                number = ChipId(index if index not in self._known else max(taken) + 1)
-                return replace(described, wired=replace(described.wired, chip=number))
-        else:
-            chip = self.at(bus)
-            assert chip is not None, bus
-        known = self._known[chip]
-        parts = self._session.ask(bus, self._seconds, partial(_parts, before=known.parts))
-        return replace(known, here=True, parts=parts)
+        chip = self.at(bus)
+        again = None
+        if chip is not None:
+            again = self._session.ask(bus, self._seconds, partial(_again, known=self._known[chip]))
+        if again is not None:
+            return again
+        described = described or self._session.ask(bus, self._seconds, _described)
+        taken = {*self._known, *range(index)}
+        number = ChipId(index if index not in self._known else max(taken) + 1)
+        return replace(described, wired=replace(described.wired, chip=number))
+
+    def look_at(self, chip: ChipId) -> tuple[Chip, ...]:
+        """Look at one that was reset, and return all chips that are known. Raises `DriverError`."""
+        with self._looking:
+            known = self._known[chip]
+            again = self._session.ask(known.bus, self._seconds, partial(_again, known=known))
+            self._known = {**self._known, chip: again or known}
+            return self.chips()
 
     def _unseen(self, index: int, fresh: dict[ChipId, Known], error: DriverError, troubles: list[str]) -> None:
         # A GPU that fell off the bus goes on being counted: it is the one that had this number, and is known.
@@ -225,6 +248,21 @@ def _parts(library: Library, handle: Handle, before: tuple[Part, ...] = ()) -> t
         return () if refused.unsupported else before
 
 
+def _again(library: Library, handle: Handle, known: Known) -> Known | None:
+    """Return the GPU as it is now, where it does not say that as it was; nothing for another one at that bus id."""
+    if _said(library.uuid, handle, known.uuid) != known.uuid:
+        return None
+    minor, settings = _said(library.minor, handle, known.minor), _said(library.settings, handle, known.settings)
+    return replace(known, here=True, minor=minor, parts=_parts(library, handle, known.parts), settings=settings)
+
+
+def _said(question: Callable[[Handle], T], handle: Handle, before: T) -> T:
+    try:
+        return question(handle)
+    except Refused:
+        return before
+
+
 def _described(library: Library, handle: Handle) -> Known:
     """Return the GPU as a chip whose number is not known yet."""
     try:
@@ -235,4 +273,5 @@ def _described(library: Library, handle: Handle) -> Known:
         architecture = 0
     wired = Wired(ChipId(0), library.bus(handle), architecture, library.links(handle))
     minor, parts = library.minor(handle), _parts(library, handle)
-    return Known(wired, library.uuid(handle), library.name(handle), minor, parts=parts)
+    settings = _said(library.settings, handle, tuple[str, ...]())
+    return Known(wired, library.uuid(handle), library.name(handle), minor, parts=parts, settings=settings)

@@ -1,6 +1,7 @@
 """Which GPUs there are, as the driver lists them."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.machine import fabric_is_managed
 from cmgr.errors import DriverMissing
 from cmgr.model.values.chips import ChipId, resolve, rings_of
-from cmgr.model.values.messages.facts import ChipsListed
+from cmgr.model.values.messages.facts import ChipsListed, Remarked
 from tests.drivers.contract import Told
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
@@ -59,6 +60,52 @@ def test_a_gpu_is_also_known_by_its_device_file_whose_number_may_be_another(nvid
     driver = opened(nvidia(hosts.host_v100(2)))
     assert [chip.aliases for chip in driver.chips()] == [{"/dev/nvidia1"}, {"/dev/nvidia0"}]
     assert driver.trouble() == ()
+
+
+def test_a_gpu_that_has_another_minor_number_after_its_reset_is_known_by_that_one_when_it_is_up(
+    nvidia: Make, opened: Open
+) -> None:
+    machine = nvidia(hosts.host_h100(2))
+    driver, told = opened(machine, managed=True), Told()
+    driver.watch(told)
+    driver.reset([ChipId(1)], [ChipId(1)], frozenset())
+    machine.set("minor", 5, gpu=1)
+    assert driver.read([ChipId(1)])[0].booted
+    chip = driver.chips()[1]
+    assert (chip.logical, set(chip.aliases), chip.serial) == (5, {"/dev/nvidia5"}, machine.gpus[1].uuid)
+    (listed,) = (fact for fact in told.facts if isinstance(fact, ChipsListed))
+    assert listed.chips == driver.chips()
+    (said,) = (fact.text for fact in told.facts if isinstance(fact, Remarked))
+    moved = "the device file of chip 1 is /dev/nvidia5 now, and was /dev/nvidia1"
+    assert said == f"{moved}: whoever has /dev/nvidia1 has another GPU"
+
+
+def test_so_is_one_that_somebody_else_has_reset_with_the_next_look(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_h100(2))
+    driver, told = opened(machine, relist=timedelta(milliseconds=50)), Told()
+    driver.watch(told)
+    machine.set("minor", 5, gpu=0)
+    eventually(lambda: driver.chips()[0].logical == 5)
+    eventually(lambda: any(isinstance(fact, Remarked) for fact in told.facts))
+
+
+def test_the_device_file_of_a_gpu_that_is_gone_is_the_one_of_whoever_has_its_number(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_h100(3))
+    driver = opened(machine, relist=timedelta(milliseconds=50))
+    driver.watch(Told())
+    machine.set("listed", 0, gpu=1)
+    machine.set("minor", 1, gpu=2)
+    eventually(lambda: resolve(["/dev/nvidia1"], {chip.id: chip for chip in driver.chips()}, {})[0] == {2})
+
+
+def test_another_gpu_at_a_bus_id_is_another_chip(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_h100(2))
+    driver = opened(machine, relist=timedelta(milliseconds=50))
+    driver.watch(Told())
+    machine.swap(1, "GPU-00000000-0000-0000-0000-00000000ffff")
+    eventually(lambda: [chip.serial[-4:] for chip in driver.chips()] == ["003b", "003c", "ffff"])
+    old, new = driver.read([ChipId(1), ChipId(2)])
+    assert (old.error, new.error) == ("the driver lists it no more", "")
 
 
 def test_the_parts_that_mig_makes_are_known_by_their_uuids_as_long_as_they_are_there(

@@ -70,7 +70,7 @@ struct client {
 };
 
 struct gpu {
-    int32_t listed, lost, gsp_dead, emerges, emerged, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual;
+    int32_t listed, lost, gsp_dead, emerges, emerged, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual, power_limit, default_limit, compute_mode, forgets_parts;
     uint32_t minor, architecture, domain, bus, slot;
     char uuid[80], name[64], serial[30];
     int32_t fields, processes;
@@ -475,6 +475,9 @@ NUMBER(nvmlDeviceGetArchitecture, INFO, uint32_t, g->architecture)
 NUMBER(nvmlDeviceGetIndex, INFO, uint32_t, (uint32_t)(g - W->gpu))
 NUMBER(nvmlDeviceGetVirtualizationMode, INFO, uint32_t, (uint32_t)g->virtual)
 NUMBER(nvmlDeviceGetPersistenceMode, INFO, uint32_t, (uint32_t)g->persistent)
+NUMBER(nvmlDeviceGetPowerManagementLimit, GAUGE, uint32_t, (uint32_t)g->power_limit)
+NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, GAUGE, uint32_t, (uint32_t)g->default_limit)
+NUMBER(nvmlDeviceGetComputeMode, GAUGE, uint32_t, (uint32_t)g->compute_mode)
 NUMBER(nvmlDeviceGetSupportedEventTypes, REGISTER, uint64_t, g->supported)
 NUMBER(nvmlDeviceGetCurrentClocksEventReasons, GAUGE, uint64_t, 0)
 NUMBER(nvmlDeviceGetPowerUsage, GAUGE, uint32_t, watts(g))
@@ -797,6 +800,7 @@ int standin_gpu(int gpu, int bus, int minor, int architecture, int group) {
     memset(g, 0, sizeof *g);
     g->listed = 1;
     g->bus = (uint32_t)bus, g->minor = (uint32_t)minor, g->architecture = (uint32_t)architecture, g->group = group;
+    g->power_limit = g->default_limit = 700000;
     g->supported = 0x19F | (RELEASE >= 560 ? 0x3E00 : 0) | (RELEASE >= 565 ? 0xC000 : 0);
     for (int link = 0; link < LINKS; link++)
         g->link_state[link] = -1;
@@ -866,8 +870,8 @@ static int *number(int gpu, const char *name) {
         const char *name;
         void *at;
     } all[] = {
-        {"lost", &g->lost}, {"gsp_dead", &g->gsp_dead}, {"emerges", &g->emerges}, {"unmanaged", &W->unmanaged}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
-        {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"sram", &g->sram},
+        {"lost", &g->lost}, {"minor", &g->minor}, {"gsp_dead", &g->gsp_dead}, {"emerges", &g->emerges}, {"unmanaged", &W->unmanaged}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
+        {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"power_limit", &g->power_limit}, {"compute_mode", &g->compute_mode}, {"forgets_parts", &g->forgets_parts}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},
         {"no_monitor", &W->no_monitor}, {"opens", &W->opens},
@@ -1010,9 +1014,13 @@ int standin_reset(uint64_t gpus) {
         if (!(gpus >> i & 1))
             continue;
         g->registrations++;
-        g->instances = 0;
-        g->generation += g->renames; /* What is made after it has other UUIDs. */
-        g->persistent = 0;
+        if (g->forgets_parts) { /* Whether nvidia-smi destroys them first nobody knows. The driver makes them again, by */
+            g->instances = 0;   /* the same ids and so with the same UUIDs (kernel_mig_manager.c, gpu_uuid.c). */
+            g->generation += g->renames; /* What is made after it has other UUIDs: a guess. */
+        }
+        g->persistent = 0; /* This and the following are what software had set: a flag of the probed device, ... */
+        g->power_limit = g->default_limit; /* ... the manual of nvidia-smi, "Power Limit", ... */
+        g->compute_mode = 0; /* ... and gpu_registry.c. */
         g->booting = W->boot_by_hand;
         if (g->fabric_state == JOINED && W->unmanaged)
             g->fabric_state = JOINS; /* Until the Fabric Manager answers: subdevice_ctrl_gpu_kernel.c, the probe's state. */

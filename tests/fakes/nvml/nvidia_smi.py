@@ -29,9 +29,10 @@ def main(arguments: list[str]) -> int:
         return 6
     if "--gpu-reset" in arguments:
         return reset(gpus, buses)
-    mode = int(arguments[arguments.index("-pm") + 1])
+    option, value = arguments[0], int(arguments[1])
+    name, unit = {"-pm": (b"persistent", 1), "-pl": (b"power_limit", 1000), "-c": (b"compute_mode", 1)}[option]
     for gpu in gpus:
-        LIBRARY.standin_set(gpu, b"persistent", mode)
+        LIBRARY.standin_set(gpu, name, unit * value)
     return 0
 
 

@@ -145,9 +145,18 @@ class Standin:
         """Put a process on the GPU; with no memory it ends."""
         self._do("process", gpu, pid, kind, instance, ctypes.c_uint64(memory))
 
-    def divide(self, gpu: int, parts: int) -> None:
-        """Let MIG divide the GPU so; `divider` is a program for `nvml.mig_tool` that does so again."""
+    def swap(self, gpu: int, uuid: str) -> None:
+        """Let another GPU be at this one's bus id."""
+        known = self.gpus[gpu]
+        self._do("name", gpu, uuid.encode(), known.name.encode(), b"16")
+
+    def divide(self, gpu: int, parts: int, *, forgets: bool = False) -> None:
+        """Let MIG divide the GPU so; `divider` is a program for `nvml.mig_tool` that does so again.
+
+        `forgets`: a reset takes the parts away.
+        """
         self.set("mig", int(parts > 0), gpu)
+        self.set("forgets_parts", int(forgets), gpu)
         for name in ("instances", "parts"):
             self.set(name, parts, gpu)
 

@@ -28,7 +28,7 @@ def divided(furnish: Furnish, containers: Containers) -> Appliance:
     made = furnish(hosts.host_h100(2), {"strategy": "singleRecover"})
     machine = made.machine
     made.service.configure({"nvml.mig_tool": str(machine.divider)})
-    machine.divide(0, 2)
+    machine.divide(0, 2, forgets=True)
     containers.run(Spec("by-uuid", uuid(machine, 0)), Spec("by-place", "0:1"), Spec("other", "1"))
     return made
 
@@ -53,6 +53,20 @@ def test_parts_are_there_again_before_their_containers_are(divided: Appliance, c
     recovered(service)
     assert machine.get("instances") == 2
     checks.each_was_stopped_once(containers, ["by-uuid", "by-place"])
+
+
+def test_parts_that_the_driver_makes_again_by_itself_need_no_program(
+    divided: Appliance, containers: Containers
+) -> None:
+    service, machine = divided.service, divided.machine
+    machine.divide(0, 2)
+    machine.set("no_parts", 1)  # The program would fail.
+    service.start()
+    eventually(lambda: len(shares(service)) == 2)
+    machine.act(0, RESET_THE_GPU)
+    recovered(service)
+    checks.each_was_stopped_once(containers, ["by-uuid", "by-place"])
+    assert not [note for note in service.notes() if note.text.startswith("make ")]
 
 
 def test_who_asks_for_a_part_by_a_name_that_is_gone_waits_and_the_others_run(

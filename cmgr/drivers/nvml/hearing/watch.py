@@ -11,7 +11,7 @@ Rules:
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from datetime import timedelta
 from pathlib import Path
 
@@ -25,10 +25,10 @@ from cmgr.drivers.nvml.hearing.xids import SETTLE, Xids
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Event, Refused
 from cmgr.drivers.nvml.library.session import Ended, InReset, Opening, Session
-from cmgr.drivers.nvml.machine import Machine
+from cmgr.drivers.nvml.machine import Machine, renumbered
 from cmgr.errors import DriverError, chain
 from cmgr.frozen import dataclass, replace
-from cmgr.model.values.chips import ChipId
+from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.faults import Assertion, FaultCode, Severity
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages.facts import ChipsListed, FaultReported, MachineTold, ReadNeeded, Remarked
@@ -451,9 +451,16 @@ class Watch:
         self._listless = ""
         if self._ears.machine.opens:
             self._looks.soon()
+        self.tell_changes(known, now)
         if now != known:
-            self.say(ChipsListed(now))
             self._listen_to_all()
+
+    def tell_changes(self, before: Sequence[Chip], now: tuple[Chip, ...]) -> None:
+        """Tell what has become of the list of chips, where that is another than before. Any thread."""
+        if now != before:
+            self.say(ChipsListed(now))
+        for text in renumbered(before, now):
+            self.say(Remarked(text, loud=True))
 
     def say(self, fact: DriverFact) -> None:
         """Tell this, too, unless the end has come. Any thread."""

@@ -166,6 +166,27 @@ class Library:
     def is_persistent(self, handle: Handle) -> bool:
         return self._number("read the persistence mode", "nvmlDeviceGetPersistenceMode", handle) == 1
 
+    def settings(self, handle: Handle) -> tuple[str, ...]:
+        """Return what is set otherwise than after a reset, as the words by which nvidia-smi sets it.
+
+        Clocks that are locked NVML does not tell.
+        """
+        asked = (
+            ("-pm", "nvmlDeviceGetPersistenceMode", "", 1),
+            ("-pl", "nvmlDeviceGetPowerManagementLimit", "nvmlDeviceGetPowerManagementDefaultLimit", 1000),
+            ("-c", "nvmlDeviceGetComputeMode", "", 1),
+        )
+        found = []
+        for option, symbol, usual, unit in asked:
+            try:
+                now = self._number("read what is set", symbol, handle)
+                if now != (self._number("read what is usual", usual, handle) if usual else 0):
+                    found.append(f"{option} {now // unit}")
+            except Refused as refused:
+                if not refused.unsupported:
+                    raise
+        return tuple(found)
+
     def virtual_mode(self, handle: Handle) -> int:
         """Return how the GPU is virtual: `abi.PASSED_THROUGH`, `abi.VIRTUAL_GPU`, or another number."""
         return self._number("read how it is virtual", "nvmlDeviceGetVirtualizationMode", handle)

@@ -1,14 +1,14 @@
 """Giving back what resets had taken away, when cmgr is to go for good: without a service, and without GPUs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
-from cmgr.drivers.nvml.resetting.tool import DONE, Ended, Tool
+from cmgr.drivers.nvml.resetting.set_again import NAMES, set_again
+from cmgr.drivers.nvml.resetting.tool import Tool, done
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
-from cmgr.errors import DriverError
 from cmgr.host.host import Host
 from cmgr.vendor import Given, OpenUnits
 
@@ -25,6 +25,8 @@ def give_back(settings: Nvml, state: Path, open_units: OpenUnits, host: Host) ->
         yield from _units(promises, open_units)
     if promises.all.persistent:
         yield _persistence(settings, promises, host)
+    if promises.all.settings:
+        yield from _settings(settings, promises, host)
     if not promises.is_under_way():
         promises.keep(Promised(resetting=promises.all.resetting))
 
@@ -48,13 +50,24 @@ def _persistence(settings: Nvml, promises: Promises, host: Host) -> Given:
     who, typed = f"the persistence mode of {', '.join(owed)}", f"type: nvidia-smi -pm 1 -i {','.join(owed)}"
     why = _UNDER_WAY
     if not promises.is_under_way():
-        try:
-            ended = Tool(settings.tool, host).persist(owed, seconds, on=True)
-        except DriverError as error:
-            why = error.message
-        else:
-            if isinstance(ended, Ended) and ended.status == DONE:
-                promises.keep(Promised(persistent=owed))
-                return Given(who, f"{who} is on again")
-            why = ended.first_line if isinstance(ended, Ended) else f"nvidia-smi has lasted {seconds:g} s"
+        tool = Tool(settings.tool, host)
+        why = done(lambda: tool.persist(owed, seconds, on=True), seconds)
+    if not why:
+        promises.keep(Promised(persistent=owed))
+        return Given(who, f"{who} is on again")
     return Given(who, f"{who} is not on again", why, typed)
+
+
+def _settings(settings: Nvml, promises: Promises, host: Host) -> Iterator[Given]:
+    owed, seconds = promises.all.settings, settings.reset_timeout.total_seconds()
+    failed: Mapping[str, str] = dict.fromkeys(owed, _UNDER_WAY)
+    if not promises.is_under_way():
+        buses = {promise.split()[0] for promise in owed}
+        failed = set_again(Tool(settings.tool, host), promises, buses, seconds)
+    for promise in owed:
+        bus, option, value = promise.split()
+        who, typed = f"the {NAMES[option]} of {bus}", f"type: nvidia-smi {option} {value} -i {bus}"
+        if promise in failed:
+            yield Given(who, f"{who} is not as it was", failed[promise], typed)
+        else:
+            yield Given(who, f"{who} is as it was")

@@ -27,12 +27,20 @@ _MODE = 0o640
 class Promised:
     """`units`: of systemd, to be started. `persistent`: bus ids of GPUs whose persistence mode is to be on again.
 
-    `resetting`: bus ids of GPUs that a reset was ordered for which has not been seen to end.
+    `resetting`: bus ids of GPUs that a reset was ordered for which has not been seen to end. `settings`: what else is
+    to be set again, a bus id and the words by which nvidia-smi does that, such as `0000:3b:00.0 -pl 500`.
     """
 
     units: tuple[str, ...] = ()
     persistent: tuple[str, ...] = ()
     resetting: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+
+    @property
+    def buses(self) -> tuple[str, ...]:
+        """Return the GPUs that something was taken away from."""
+        set_back = (promise.partition(" ")[0] for promise in self.settings)
+        return tuple(dict.fromkeys((*self.resetting, *self.persistent, *set_back)))
 
     def with_(self, other: "Promised") -> "Promised":
         """Return these and the others, those that came first in front."""
@@ -43,7 +51,7 @@ class Promised:
 
 
 def _lists(promised: Promised) -> tuple[tuple[str, ...], ...]:
-    return promised.units, promised.persistent, promised.resetting
+    return promised.units, promised.persistent, promised.resetting, promised.settings
 
 
 class Promises:

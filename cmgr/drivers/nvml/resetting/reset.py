@@ -14,7 +14,8 @@ from cmgr.drivers.nvml.library.calls import Library
 from cmgr.drivers.nvml.machine import Known
 from cmgr.drivers.nvml.resetting.holders import users_of, who_holds
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
-from cmgr.drivers.nvml.resetting.tool import DONE, Ended, Tool
+from cmgr.drivers.nvml.resetting.set_again import set_again
+from cmgr.drivers.nvml.resetting.tool import DONE, PERSISTENT, Ended, Tool, done
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import Holder, in_words, process_of
@@ -50,7 +51,7 @@ class Resetter:
         self._call_seconds = settings.call_timeout.total_seconds()
         self._reset_seconds = settings.reset_timeout.total_seconds()
         self._root = root
-        self._transient = ""
+        self._transient: tuple[str, ...] = ()
 
     def last_look(self, ring: Mapping[ChipId, Known], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
         """Raise `ResetRefused` when a GPU is used, or none of `faulty` has one of `codes`; `DriverError` with MIG."""
@@ -120,9 +121,11 @@ class Resetter:
 
     def _put_aside(self, ring: Mapping[ChipId, Known], buses: Sequence[str]) -> None:
         """Have nobody keep the GPUs open whom cmgr can keep from it. Raises `ResetRefused`."""
-        persistent = tuple(known.bus for known in ring.values() if self._is_persistent(known))
+        found = {known.bus: self._settings(known) for known in ring.values()}
+        persistent = tuple(bus for bus, words in found.items() if PERSISTENT in words)
+        settings = tuple(f"{bus} {word}" for bus, words in found.items() for word in words if word != PERSISTENT)
         try:
-            self._aside.promises.make(Promised(persistent=persistent, resetting=tuple(buses)))
+            self._aside.promises.make(Promised((), persistent, tuple(buses), settings))
         except DriverError as error:
             raise ResetRefused(f"cannot reset {listed(ring)}: nothing is taken away that is not promised") from error
         try:
@@ -158,20 +161,22 @@ class Resetter:
         self._aside.units.expect()
 
     def take_back(self, buses: Sequence[str]) -> None:
-        """Let these GPUs be asked again, be as persistent as they were, and the units run. Does not raise."""
+        """Let these GPUs be asked again, be set as they were, and the units run. Does not raise."""
         self._ears.session.take_back(buses)
         for bus in buses:
             with suppress(DriverError):  # Whoever listens tries again.
                 self._ears.session.hear(bus, self._call_seconds)
         persistent = self._persistent(buses)
-        self._transient = self._persist(buses, on=True)
-        back = () if self._transient else persistent
+        transient = self._persist(buses, on=True)
+        back = () if transient else persistent
         self._aside.promises.keep(Promised(persistent=back, resetting=tuple(buses)))
+        unset = set_again(self._tool, self._aside.promises, buses, self._reset_seconds)
+        self._transient = (*filter(None, (transient,)), *unset.values())
         self._aside.units.start(lambda names: self._say(f"{', '.join(names)} is started again", buses))
 
     def trouble(self) -> tuple[str, ...]:
         """Return what was not given back."""
-        return (*filter(None, (self._transient, self._aside.promises.trouble)), *self._aside.units.trouble())
+        return (*self._transient, *filter(None, (self._aside.promises.trouble,)), *self._aside.units.trouble())
 
     def _persistent(self, buses: Sequence[str]) -> tuple[str, ...]:
         return tuple(bus for bus in buses if bus in self._aside.promises.all.persistent)
@@ -181,22 +186,17 @@ class Resetter:
         asked = self._persistent(buses)
         if not asked:
             return ""
-        try:
-            ended = self._tool.persist(asked, self._reset_seconds, on=on)
-        except DriverError as error:
-            why = error.message
-        else:
-            if isinstance(ended, Ended) and ended.status == DONE:
-                return ""
-            why = ended.first_line if isinstance(ended, Ended) else f"it has lasted {self._reset_seconds:g} s"
+        why = done(lambda: self._tool.persist(asked, self._reset_seconds, on=on), self._reset_seconds)
+        if not why:
+            return ""
         typed = f"nvidia-smi -pm {int(on)} -i {','.join(asked)}"
         return f"the persistence mode of {', '.join(asked)} is not as it was: {why} (hint: type: {typed})"
 
-    def _is_persistent(self, known: Known) -> bool:
+    def _settings(self, known: Known) -> tuple[str, ...]:
         try:
-            return self._ears.session.ask(known.bus, self._call_seconds, Library.is_persistent)
+            return self._ears.session.ask(known.bus, self._call_seconds, Library.settings)
         except DriverError:
-            return False
+            return known.settings
 
     def _judge(self, ended: Ended, ring: Mapping[ChipId, Known]) -> None:
         if ended.status == DONE:

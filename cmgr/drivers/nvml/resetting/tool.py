@@ -5,7 +5,7 @@ Its words are no stable interface: what counts is how it ended, and how the GPU 
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cmgr import trust
@@ -39,6 +39,21 @@ class Ended:
         return next((line.strip() for line in self.said.splitlines() if line.strip()), "it said nothing")
 
 
+PERSISTENT = "-pm 1"
+"""The words by which the persistence mode is turned on."""
+
+
+def done(run: Callable[[], Ended | threading.Event], seconds: float) -> str:
+    """Run it, for so long at most. Return why it has not done what it was to do, or nothing."""
+    try:
+        ended = run()
+    except DriverError as error:
+        return error.message
+    if isinstance(ended, Ended):
+        return "" if ended.status == DONE else ended.first_line
+    return f"it has lasted {seconds:g} s"
+
+
 class Tool:
     """A program at this path, which that setting names, run in this host. Any thread."""
 
@@ -59,6 +74,10 @@ class Tool:
         """Turn the persistence mode on or off. As `reset`."""
         mode = str(int(on))
         return self._run(f"pm{mode}-{'-'.join(buses)}", ("-pm", mode, "-i", ",".join(buses)), seconds)
+
+    def set(self, bus: str, option: str, value: str, seconds: float) -> Ended | threading.Event:
+        """Set something of this GPU. As `reset`."""
+        return self._run(f"set{option}-{bus}", (option, value, "-i", bus), seconds)
 
     def divide(self, buses: Sequence[str], seconds: float) -> Ended | threading.Event:
         """Have the parts of these GPUs made again, whose bus ids are all that this program is told. As `reset`."""

@@ -62,6 +62,16 @@ def test_units_are_started_and_persistence_modes_put_back(machine: Standin) -> N
     assert given(machine, systemd) == []
 
 
+def test_what_else_was_set_is_set_again(machine: Standin) -> None:
+    address = machine.gpus[0].address
+    Promises(machine.library.parent).make(Promised(settings=(f"{address} -pl 450", f"{address} -c 3")))
+    assert given(machine, down()) == [
+        (f"the power limit of {address} is as it was", "", YOURSELF),
+        (f"the compute mode of {address} is as it was", "", YOURSELF),
+    ]
+    assert (machine.get("power_limit"), machine.get("compute_mode"), owed(machine)) == (450_000, 3, Promised())
+
+
 def test_what_cannot_be_given_back_is_said_and_stays_promised(machine: Standin) -> None:
     owe(machine, DCGM)
     systemd, address = down(DCGM), machine.gpus[0].address

@@ -73,7 +73,7 @@ def test_they_are_started_after_a_reset_that_failed_or_was_refused(machine: Stan
     machine.set("reset_answer", answer)
     with pytest.raises(DriverError):
         driver.reset([FIRST], [FIRST], NO_CODES)
-    eventually(lambda: promised(machine) == {"units": [], "persistent": [], "resetting": []})
+    eventually(lambda: promised(machine) == {"units": [], "persistent": [], "resetting": [], "settings": []})
     assert running(systemd) == {DCGM, NVSM}
 
 
@@ -125,7 +125,7 @@ def test_the_next_life_starts_what_was_stopped_also_when_no_setting_names_it(mac
     # Whoever only looks, as cmgr check does, gives nothing back.
     assert running(systemd) == set()
     driver.watch(Told())
-    eventually(lambda: promised(machine) == {"units": [], "persistent": [], "resetting": []})
+    eventually(lambda: promised(machine) == {"units": [], "persistent": [], "resetting": [], "settings": []})
     assert running(systemd) == {DCGM, NVSM}
     assert machine.get("persistent", gpu=1) == 1
 
@@ -166,6 +166,37 @@ def test_a_persistence_mode_that_cannot_be_put_back_is_told_with_what_to_type(ma
     said = f"the persistence mode of {address} is not as it was: Unknown Error"
     assert driver.trouble() == (f"{said} (hint: type: nvidia-smi -pm 1 -i {address})",)
     assert promised(machine)["persistent"] == [address]
+
+
+SET = {"power_limit": 500_000, "compute_mode": 3, "persistent": 1}
+
+
+def test_what_was_set_on_a_gpu_is_set_again_after_its_reset_also_when_it_cannot_say_any_more(
+    machine: Standin, opened: Open
+) -> None:
+    for name, value in SET.items():
+        machine.set(name, value)
+    driver = opened(machine)
+    machine.crash_gsp(0)
+    driver.reset([FIRST], [FIRST], frozenset({"E0010001"}))
+    assert {name: machine.get(name) for name in SET} == SET
+    assert promised(machine)["settings"] == promised(machine)["persistent"] == []
+    assert driver.trouble() == ()
+
+
+def test_a_setting_that_cannot_be_set_again_is_told_and_the_next_life_sets_it(machine: Standin, opened: Open) -> None:
+    machine.set("power_limit", 500_000)
+    tool = machine.library.with_name("smi")
+    tool.write_text(f'#!/bin/sh\n[ "$1" = -pl ] && {{ echo Unknown Error; exit 255; }}\nexec {machine.tool} "$@"\n')
+    tool.chmod(0o755)
+    driver, address = opened(machine, tool=str(tool)), machine.gpus[0].address
+    driver.reset([FIRST], [FIRST], NO_CODES)
+    said = f"the power limit of {address} is not as it was: Unknown Error"
+    assert driver.trouble() == (f"{said} (hint: type: nvidia-smi -pl 500 -i {address})",)
+    assert promised(machine)["settings"] == [f"{address} -pl 500"]
+    opened(machine).watch(Told())
+    eventually(lambda: machine.get("power_limit") == 500_000)
+    eventually(lambda: promised(machine)["settings"] == [])
 
 
 def test_nothing_is_taken_away_that_cannot_be_promised(machine: Standin, opened: Open) -> None:

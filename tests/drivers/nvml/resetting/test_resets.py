@@ -222,8 +222,7 @@ def divider(machine: Standin, status: int) -> Path:
 
 def test_parts_are_made_again_by_the_program_that_the_operator_names(machine: Standin, opened: Open) -> None:
     driver = opened(machine, mig_tool=str(divider(machine, 0)))
-    machine.set("mig", 1)
-    machine.set("instances", 2)
+    machine.divide(0, 2, forgets=True)
     before = driver.read([FIRST])[0].shares
     driver.reset([FIRST], [FIRST], NO_CODES)
     assert machine.resets == (FakeReset(frozenset({0}), abi.OK),)
@@ -231,6 +230,15 @@ def test_parts_are_made_again_by_the_program_that_the_operator_names(machine: St
     assert before is not None
     driver.make_shares({FIRST: before})
     assert machine.library.with_name("made").read_text() == f"{machine.gpus[0].address}\n"
+
+
+def test_parts_that_the_driver_itself_makes_again_are_there_after_a_reset(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, mig_tool=str(divider(machine, 0)))
+    machine.divide(0, 2)
+    before = driver.read([FIRST])[0].shares
+    driver.reset([FIRST], [FIRST], NO_CODES)
+    assert driver.read([FIRST])[0].shares == before
+    assert before
 
 
 def test_parts_that_cannot_be_made_again_are_told(machine: Standin, opened: Open) -> None:

@@ -1,0 +1,24 @@
+"""Setting again what a reset of GPUs has set back: their power limit, and their compute mode."""
+
+from collections.abc import Collection, Mapping
+from functools import partial
+
+from cmgr.drivers.nvml.resetting.promises import Promised, Promises
+from cmgr.drivers.nvml.resetting.tool import Tool, done
+
+NAMES = {"-pl": "power limit", "-c": "compute mode"}
+
+
+def set_again(tool: Tool, promises: Promises, buses: Collection[str], seconds: float) -> Mapping[str, str]:
+    """Set it as it was promised for these GPUs. Return for each promise that is not kept why, and what to type."""
+    failed = {}
+    for promise in promises.all.settings:
+        bus, option, value = promise.split()
+        if bus not in buses:
+            continue
+        if why := done(partial(tool.set, bus, option, value, seconds), seconds):
+            typed = f"nvidia-smi {option} {value} -i {bus}"
+            failed[promise] = f"the {NAMES[option]} of {bus} is not as it was: {why} (hint: type: {typed})"
+        else:
+            promises.keep(Promised(settings=(promise,)))
+    return failed
