@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from cmgr.model.containers.together.projects import unready_until
-from cmgr.model.scope import Block, halting, on_ring, slot_blocker, start_blocker
+from cmgr.model.obstacles import Block, slot_blocker, start_blocker
+from cmgr.model.scope import halting, on_ring
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.messages.commands import Command, MakeShares, ResetRing, StartContainer, StopContainer, WriteCdi
 from cmgr.model.values.node import Node

@@ -1,27 +1,20 @@
-"""Questions that decisions ask of a node: which faults count, who is in scope, what keeps a hold from starting."""
+"""Questions that decisions ask of a node: which faults count, who is in scope, what speaks against a chip."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from enum import Enum
 from typing import NamedTuple
 
-from cmgr.model.homes import given_away, slots_asked_for
-from cmgr.model.lost_shares import lost_share, lost_words, shares_to_make
-from cmgr.model.numbers import number_blocker
 from cmgr.model.units import is_covered, is_left_behind, unit_of
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
-from cmgr.model.values.fleet import gate
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.node import SYSTEMD, Node, RuntimeState, is_unsure
+from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Phase, Ring, resets_within
-from cmgr.model.values.services.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, is_same_life
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.healing import Hang
-from cmgr.model.values.services.slots import Slot
 from cmgr.words import counted, span
 
 
@@ -251,75 +244,6 @@ def holds_on(node: Node, ring: Ring) -> list[Hold]:
     return sorted(found, key=lambda h: (h.name, h.key))
 
 
-class Block(Enum):
-    """The kind of obstacle that keeps a hold from starting.
-
-    `ANSWER`: a driver or runtime that was asked. `CHIP`: it waits beyond the end of the episode that made it.
-    """
-
-    NOTHING = "nothing"
-    ANSWER = "answer"
-    CHIP = "chip"
-
-
-class Blocker(NamedTuple):
-    kind: Block
-    why: str
-
-
-def start_blocker(node: Node, hold: Hold) -> Blocker:
-    """Return what keeps cmgr from starting the held container now, in words."""
-    own = own_blocker(node, hold)
-    group = in_round(node, hold.key) if own.kind is not Block.CHIP else None
-    if group is None:
-        return own
-    found = group_obstacle(node, group) if group.phase is GroupPhase.HALTING else None
-    if found is None and (why := gate(node.engine, node.fleet_groups.get(group.name))):
-        # The other appliances may take long: no episode waits for them.
-        return Blocker(Block.CHIP, group_waits(group, why))
-    if group.phase is GroupPhase.STARTING:
-        return own
-    # That the last of them can be started, and the round goes on, is seen within the same turn.
-    return Blocker(found.kind if found else Block.ANSWER, group_waits(group, found.why if found else ""))
-
-
-def group_waits(group: Group, why: str) -> str:
-    return f"group {group.name} waits: {why}" if why else f"group {group.name} is about to start"
-
-
-def own_blocker(node: Node, hold: Hold) -> Blocker:
-    """Return what keeps cmgr from starting the held container now, its group apart."""
-    runtime = node.runtimes.get(hold.key.runtime)
-    if runtime is None:
-        return Blocker(Block.CHIP, f"runtime {hold.key.runtime} is not managed")
-    for chip in sorted(hold.chips):
-        why = chip_blocker(node, chip)
-        if why:
-            return Blocker(Block.CHIP, why)
-    if why := network_blocker(node, hold) or number_blocker(node, hold):
-        return Blocker(Block.CHIP, why)
-    if observing(node):
-        return Blocker(Block.CHIP, why_idle(node))
-    if others := given_away(node, hold):
-        return Blocker(Block.CHIP, min(others.values()))
-    if (lacks := share_blocker(node, hold) or _lacks_slot(node, hold)) is not None:
-        return lacks
-    unread = [c for c in hold.chips if node.rings[node.chips[c].ring].read is None]
-    if runtime.why_down:
-        return Blocker(Block.ANSWER, f"cannot reach {runtime.name}: {runtime.why_down}")
-    if unread:
-        return Blocker(Block.ANSWER, f"{listed(unread)}: not read yet")
-    return Blocker(Block.ANSWER if (why := _unlisted(runtime, hold)) else Block.NOTHING, why)
-
-
-def _unlisted(runtime: RuntimeState, hold: Hold) -> str:
-    """Return what a list of its containers has yet to tell before the held one is started, or nothing."""
-    if runtime.listed is None:
-        return f"{runtime.name} has not answered yet"
-    late = hold.heard is not None and runtime.listed < hold.heard
-    return f"whether {hold.name} has been started meanwhile is being looked at" if late else ""
-
-
 def members_of(node: Node, group: str) -> list[Container]:
     """Return the containers in the books that are members of the group, by name; units in the place of theirs."""
     found = (c for c in node.containers.values() if c.group == group and unit_of(node, c) is None)
@@ -362,108 +286,6 @@ def halting(node: Node, key: ContainerKey) -> Group | None:
     return group if group is not None and group.phase is GroupPhase.HALTING else None
 
 
-def group_obstacle(node: Node, group: Group, at: datetime | None = None) -> Blocker | None:
-    """Return why the members cannot all be started now; None when they can.
-
-    `at`: the time now; without it a member that is to be tried again later counts as one that cannot.
-    """
-    held = sorted((node.holds[k] for k in group.members if k in node.holds), key=lambda h: (h.name, h.key))
-    for hold in held:
-        if (found := _obstacle(node, hold, at)) is not None:
-            return found
-    if group.missing:
-        names = ", ".join(sorted(name.rpartition("/")[2] for name in group.missing))
-        return Blocker(Block.CHIP, f"{names} was removed")
-    for container in members_of(node, group.name):
-        if (
-            container.running
-            and container.key not in group.members | group.out
-            and _is_waited_for(node, group, container)
-        ):
-            return Blocker(Block.CHIP, f"{container.name} {why_left(node, container)}")
-    return None
-
-
-def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
-    if hold.failed:
-        return Blocker(Block.CHIP, f"{hold.name} was given up: {hold.error}")
-    if hold.state is HoldState.STOPPING:
-        why = f" cannot be stopped: {hold.error}" if hold.error else " is stopping"
-        return Blocker(Block.CHIP, hold.name + why)
-    own = own_blocker(node, hold)
-    if own.kind is not Block.NOTHING:
-        return Blocker(own.kind, f"{hold.name} cannot be started: {own.why}")
-    if hold.command is not None:
-        return Blocker(Block.ANSWER, f"{hold.name} was told something and has not answered")
-    if is_unsure(node, hold):
-        return Blocker(Block.ANSWER, f"whether {hold.name} runs is being looked at")
-    if hold.retry_at is not None and (at is None or at < hold.retry_at):
-        return Blocker(Block.ANSWER, f"{hold.name} is to be tried again" + (f": {hold.error}" if hold.error else ""))
-    return None
-
-
-def _is_waited_for(node: Node, group: Group, container: Container) -> bool:
-    """Return whether the others wait for the end of a running member that is not held."""
-    if is_coupled(node, container) and not blocks_its_group(container):
-        return True  # It is about to be held.
-    # Its life of before the round is of no use to the others. In another one it waits for them.
-    return group.began is None or container.since is None or container.since < group.began
-
-
-def why_left(node: Node, container: Container) -> str:
-    """Return why a running member is not stopped with its group."""
-    if not container.enabled:
-        return "runs, and its label says hands off"
-    if strategy_of(node, container) is Strategy.NEVER:
-        return "runs, and its strategy is never"
-    return "runs, and a stop would remove it (--rm)" if container.auto_remove else "runs"
-
-
-def network_blocker(node: Node, hold: Hold) -> str:
-    """Return in words that the held container needs the network and a chip of it has none; or nothing."""
-    container = node.containers.get(hold.key)
-    if container is None or not container.needs_network:
-        return ""
-    dead = [(chip, code) for chip in sorted(hold.chips) if (code := dead_link(node, chip)) is not None]
-    return f"it needs the network (cmgr.needs-network), and chip {dead[0][0]} has {dead[0][1]}" if dead else ""
-
-
-def share_blocker(node: Node, hold: Hold) -> Blocker | None:
-    """Return that the held container lacks its share, or that shares of its chips are just being made."""
-    for chip in sorted(hold.chips & node.chips.keys()):
-        if chip in shares_to_make(node, node.rings[node.chips[chip].ring]):
-            return Blocker(Block.ANSWER, f"the shares of chip {chip} are made again")
-    if (lost := lost_share(node, node.containers.get(hold.key))) is None:
-        return None
-    return Blocker(Block.CHIP, lost_words(node, *lost))
-
-
-def slot_blocker(node: Node, hold: Hold) -> str:
-    """Return why what is held is not to be started on its slot yet: the slot's file does not say its chips."""
-    state = node.cdi
-    for name in slots_asked_for(node, hold.key):
-        slot = node.slots.get(name)
-        if slot is None:
-            return f"there is no slot {name}: cmgr slot create {name}"
-        # An order under way may write something else any moment.
-        texts = (state.written,) if state.asked is None else (state.written, state.asked[1])
-        if state.again or not all(_say(specs, slot) for specs in texts):
-            return f"the file of slot {name} is not written yet"
-    return ""
-
-
-def _lacks_slot(node: Node, hold: Hold) -> Blocker | None:
-    why = slot_blocker(node, hold)
-    is_there = all(name in node.slots for name in slots_asked_for(node, hold.key))
-    return Blocker(Block.ANSWER if is_there else Block.CHIP, why) if why else None
-
-
-def _say(specs: Sequence[Spec], slot: Slot) -> bool:
-    """Return whether these files give what is started on the slot its chips."""
-    devices = [d for spec in specs if spec.name != EVERY_CHIP for d in spec.devices if d.name == slot.name]
-    return any(not d.refusal and {chip.id for chip in d.chips} == slot.given for d in devices)
-
-
 def isolated_words(node: Node, chip: ChipId) -> str:
     return f"chip {chip} is isolated: {node.isolations[chip].reason}"
 
@@ -486,13 +308,3 @@ def chip_words(node: Node, chip: ChipId, faults: Sequence[Fault]) -> str:
     if chip in node.down and chip in node.chips:
         return f"chip {chip} has not come up since its last reset"
     return f"chip {chip} has fault {faults[0].code} ({faults[0].level.name})" if faults else ""
-
-
-def is_starting(node: Node, hold: Hold) -> bool:
-    """Return whether the hold's container is on its way up, so that its ring's episode waits for it."""
-    if hold.failed or hold.state in (HoldState.RETURNING, HoldState.SETTLING):
-        return False
-    if hold.command is not None or (hold.state is HoldState.STOPPING and not observing(node)):
-        return True
-    # A container that is to be healed has a time of its own.
-    return hold.cause is not Cause.HEAL and start_blocker(node, hold).kind is not Block.CHIP

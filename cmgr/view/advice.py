@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.model.lost_shares import lost_share
-from cmgr.model.scope import handled_faults, holds_on, is_spared, is_starting, observing, on_ring, shut, unclear_users
+from cmgr.model.obstacles import is_starting
+from cmgr.model.scope import handled_faults, holds_on, is_spared, observing, on_ring, shut, unclear_users
 from cmgr.model.values.chips import ChipId, listed, lost_shares
 from cmgr.model.values.holds import Hold, HoldState, one_word
 from cmgr.model.values.node import Node

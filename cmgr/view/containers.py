@@ -8,16 +8,8 @@ from cmgr.frozen import dataclass
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.containers.together.projects import circle
 from cmgr.model.homes import given_away
-from cmgr.model.scope import (
-    chip_words,
-    grave_faults,
-    halting,
-    is_spared,
-    network_blocker,
-    share_blocker,
-    start_blocker,
-    why_idle,
-)
+from cmgr.model.obstacles import network_blocker, share_blocker, start_blocker
+from cmgr.model.scope import chip_words, grave_faults, halting, is_spared, why_idle
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.holds import Hold, HoldState

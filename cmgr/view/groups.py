@@ -4,14 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cmgr.model.scope import (
-    Block,
-    blocks_its_group,
-    group_obstacle,
-    is_held_down,
-    members_of,
-    start_blocker,
-)
+from cmgr.model.obstacles import Block, group_obstacle, start_blocker
+from cmgr.model.scope import blocks_its_group, is_held_down, members_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.fleet import FleetGroup, gate, is_out, unheard, waited_for, why_waited_for
 from cmgr.model.values.handling.policy import Strategy

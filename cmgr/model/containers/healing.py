@@ -13,7 +13,8 @@ from datetime import datetime
 
 from cmgr.frozen import replace
 from cmgr.model.homes import hold_on
-from cmgr.model.scope import Block, hang_of, holds_on, start_blocker, why_idle
+from cmgr.model.obstacles import Block, start_blocker
+from cmgr.model.scope import hang_of, holds_on, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of
 from cmgr.model.values.holds import Cause, Hold, HoldState

@@ -26,18 +26,8 @@ from cmgr.model.containers.together.groups import why_coupled
 from cmgr.model.containers.together.ordering import starts_before, stops_before
 from cmgr.model.containers.tries import failed_start, retried, unsure_start
 from cmgr.model.homes import hold_on, placing
-from cmgr.model.scope import (
-    Block,
-    died_of_it,
-    halting,
-    handled_faults,
-    in_round,
-    in_scope,
-    observing,
-    on_ring,
-    scope_of,
-    start_blocker,
-)
+from cmgr.model.obstacles import Block, start_blocker
+from cmgr.model.scope import died_of_it, halting, handled_faults, in_round, in_scope, observing, on_ring, scope_of
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, is_left_behind, outlives, unit_of
 from cmgr.model.values.chips import listed

@@ -14,7 +14,8 @@ from cmgr.model.containers.owners import (
 )
 from cmgr.model.containers.together.heirs import heir_started, passed_on
 from cmgr.model.numbers import misplaced
-from cmgr.model.scope import Block, halting, in_scope, is_held_down, observing, scope_of, start_blocker
+from cmgr.model.obstacles import Block, start_blocker
+from cmgr.model.scope import halting, in_scope, is_held_down, observing, scope_of
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, resolve
 from cmgr.model.values.handling.policy import backed_off
@@ -350,8 +351,7 @@ def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
         for ring in turn.rings_of(hold.chips)
         if ring.in_episode
     )
-    again = due and not observing(turn.node)
-    if again:
+    if again := due and not observing(turn.node):
         hold = replace(hold, run=container.run, tries=0, delays=0, retry_at=None, error="", told=None)
     turn.put_hold(replace(hold, state=HoldState.STOPPING if again else HoldState.STARTING))
 

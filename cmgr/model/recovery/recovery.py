@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from cmgr.frozen import replace
 from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.faults.books import end_momentary
+from cmgr.model.obstacles import is_starting, start_blocker
 from cmgr.model.recovery.attempt import Came, try_reset
 from cmgr.model.recovery.drills import report_drills
 from cmgr.model.recovery.ordered_resets import carry_out, ordered_cause
@@ -28,12 +29,10 @@ from cmgr.model.scope import (
     held_keys,
     holds_on,
     in_scope,
-    is_starting,
     observing,
     on_ring,
     scope_of,
     shut,
-    start_blocker,
     used_chips,
 )
 from cmgr.model.turn import Turn

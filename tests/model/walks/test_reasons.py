@@ -8,7 +8,7 @@ import os
 from collections import Counter
 from pathlib import Path
 
-from cmgr.model.scope import start_blocker
+from cmgr.model.obstacles import start_blocker
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.view.containers import containers

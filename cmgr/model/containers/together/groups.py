@@ -14,18 +14,8 @@ from cmgr.frozen import replace
 from cmgr.model.containers.healing import begin_anew, confirm
 from cmgr.model.containers.together.spanning import call
 from cmgr.model.homes import hold_on
-from cmgr.model.scope import (
-    Block,
-    blocks_its_group,
-    group_obstacle,
-    handled_faults,
-    is_coupled,
-    is_held_down,
-    members_of,
-    observing,
-    own_blocker,
-    why_idle,
-)
+from cmgr.model.obstacles import Block, group_obstacle, own_blocker
+from cmgr.model.scope import blocks_its_group, handled_faults, is_coupled, is_held_down, members_of, observing, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import FleetGroup, gate, left_out, starts_here
 from cmgr.model.values.holds import Cause, Hold, HoldState
