@@ -49,7 +49,8 @@ def _refusal(node: Node, chip: ChipId) -> str:
 
 def look_at_files(turn: Turn) -> None:
     """Have the files looked at again: somebody may have changed or removed one."""
-    turn.node = replace(turn.node, cdi=replace(turn.node.cdi, again=bool(turn.node.cdi.written)))
+    state = turn.node.cdi
+    turn.node = replace(turn.node, cdi=replace(state, again=bool(state.written or state.asked)))
 
 
 def write_files(turn: Turn) -> None:
@@ -59,7 +60,9 @@ def write_files(turn: Turn) -> None:
     if turn.node.policy.observe or waits or (specs == state.written and not state.again):
         return
     command = WriteCdi(turn.command_id("cdi"), "chips or slots have changed", specs)
-    turn.node = replace(turn.node, cdi=replace(state, asked=(command.id, specs), again=False, retry_at=None))
+    known = () if state.again else state.written  # A file that is looked at again counts when that is answered.
+    begun = replace(state, asked=(command.id, specs), written=known, again=False, retry_at=None)
+    turn.node = replace(turn.node, cdi=begun)
     turn.commands.append(command)
 
 
