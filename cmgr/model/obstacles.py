@@ -1,6 +1,6 @@
 """Obstacles: they keep a hold from starting, each told in words. And whether its container is on its way up."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from cmgr.model.scope import (
     dead_link,
     in_round,
     is_coupled,
+    isolated_words,
     members_of,
     observing,
     strategy_of,
@@ -23,7 +24,7 @@ from cmgr.model.values.chips import listed
 from cmgr.model.values.fleet import gate
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
-from cmgr.model.values.node import Node, RuntimeState, is_unsure
+from cmgr.model.values.node import Node, is_unsure
 from cmgr.model.values.services.cdi import EVERY_CHIP, Spec
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.groups import Group, GroupPhase
@@ -33,10 +34,12 @@ from cmgr.model.values.services.slots import Slot
 class Block(Enum):
     """The kind of obstacle that keeps a hold from starting.
 
-    `ANSWER`: a driver or runtime that was asked. `CHIP`: it waits beyond the end of the episode that made it.
+    `TURN`: others come first, or a list has to confirm something. `ANSWER`: a driver or runtime that was asked.
+    `CHIP`: it waits beyond the end of the episode that made it.
     """
 
     NOTHING = "nothing"
+    TURN = "turn"
     ANSWER = "answer"
     CHIP = "chip"
 
@@ -68,35 +71,98 @@ def group_waits(group: Group, why: str) -> str:
 
 def own_blocker(node: Node, hold: Hold) -> Blocker:
     """Return what keeps cmgr from starting the held container now, its group apart."""
-    runtime = node.runtimes.get(hold.key.runtime)
-    if runtime is None:
-        return Blocker(Block.CHIP, f"runtime {hold.key.runtime} is not managed")
-    for chip in sorted(hold.chips):
-        why = chip_blocker(node, chip)
-        if why:
-            return Blocker(Block.CHIP, why)
-    if why := network_blocker(node, hold) or number_blocker(node, hold):
-        return Blocker(Block.CHIP, why)
-    if observing(node):
-        return Blocker(Block.CHIP, why_idle(node))
-    if others := given_away(node, hold):
-        return Blocker(Block.CHIP, min(others.values()))
-    if (lacks := share_blocker(node, hold) or _lacks_slot(node, hold)) is not None:
-        return lacks
-    unread = [c for c in hold.chips if node.rings[node.chips[c].ring].read is None]
-    if runtime.why_down:
-        return Blocker(Block.ANSWER, f"cannot reach {runtime.name}: {runtime.why_down}")
-    if unread:
-        return Blocker(Block.ANSWER, f"{listed(unread)}: not read yet")
-    return Blocker(Block.ANSWER if (why := _unlisted(runtime, hold)) else Block.NOTHING, why)
+    return next((found for check in _CHECKS if (found := check(node, hold)) is not None), _FREE)
 
 
-def _unlisted(runtime: RuntimeState, hold: Hold) -> str:
-    """Return what a list of its containers has yet to tell before the held one is started, or nothing."""
+_FREE = Blocker(Block.NOTHING, "")
+
+
+def _unmanaged(node: Node, hold: Hold) -> Blocker | None:
+    name = hold.key.runtime
+    return None if name in node.runtimes else Blocker(Block.CHIP, f"runtime {name} is not managed")
+
+
+def _isolated(node: Node, hold: Hold) -> Blocker | None:
+    """Of an isolated chip it is told first: an episode ends by itself, and an isolation mostly by a person."""
+    chip = min(hold.chips & node.isolations.keys() & node.chips.keys(), default=None)
+    return None if chip is None else Blocker(Block.CHIP, isolated_words(node, chip))
+
+
+def _chips(node: Node, hold: Hold) -> Blocker | None:
+    why = next((why for chip in sorted(hold.chips) if (why := chip_blocker(node, chip))), "")
+    return Blocker(Block.CHIP, why) if why else None
+
+
+def _network(node: Node, hold: Hold) -> Blocker | None:
+    container = node.containers.get(hold.key)
+    if container is None or not container.needs_network:
+        return None
+    dead = [(chip, code) for chip in sorted(hold.chips) if (code := dead_link(node, chip)) is not None]
+    text = "it needs the network (cmgr.needs-network), and chip {} has {}"
+    return Blocker(Block.CHIP, text.format(*dead[0])) if dead else None
+
+
+def _numbers(node: Node, hold: Hold) -> Blocker | None:
+    why = number_blocker(node, hold)
+    return Blocker(Block.CHIP, why) if why else None
+
+
+def _idle(node: Node, hold: Hold) -> Blocker | None:
+    return Blocker(Block.CHIP, why_idle(node)) if observing(node) else None
+
+
+def _given_away(node: Node, hold: Hold) -> Blocker | None:
+    others = given_away(node, hold)
+    return Blocker(Block.CHIP, min(others.values())) if others else None
+
+
+def _share(node: Node, hold: Hold) -> Blocker | None:
+    for chip in sorted(hold.chips & node.chips.keys()):
+        if chip in shares_to_make(node, node.rings[node.chips[chip].ring]):
+            return Blocker(Block.ANSWER, f"the shares of chip {chip} are made again")
+    lost = lost_share(node, node.containers.get(hold.key))
+    return None if lost is None else Blocker(Block.CHIP, lost_words(node, *lost))
+
+
+def _slot(node: Node, hold: Hold) -> Blocker | None:
+    why = slot_blocker(node, hold)
+    is_there = all(name in node.slots for name in slots_asked_for(node, hold.key))
+    return Blocker(Block.ANSWER if is_there else Block.CHIP, why) if why else None
+
+
+def _unreached(node: Node, hold: Hold) -> Blocker | None:
+    runtime = node.runtimes[hold.key.runtime]
+    return Blocker(Block.ANSWER, f"cannot reach {runtime.name}: {runtime.why_down}") if runtime.why_down else None
+
+
+def _unread(node: Node, hold: Hold) -> Blocker | None:
+    unread = [c for c in sorted(hold.chips) if node.rings[node.chips[c].ring].read is None]
+    return Blocker(Block.ANSWER, f"{listed(unread)}: not read yet") if unread else None
+
+
+def _unlisted(node: Node, hold: Hold) -> Blocker | None:
+    runtime = node.runtimes[hold.key.runtime]
     if runtime.listed is None:
-        return f"{runtime.name} has not answered yet"
+        return Blocker(Block.ANSWER, f"{runtime.name} has not answered yet")
     late = hold.heard is not None and runtime.listed < hold.heard
-    return f"whether {hold.name} has been started meanwhile is being looked at" if late else ""
+    return Blocker(Block.ANSWER, f"whether {hold.name} has been started meanwhile is being looked at") if late else None
+
+
+_CHECKS: tuple[Callable[[Node, Hold], Blocker | None], ...] = (
+    _unmanaged,
+    _isolated,
+    _chips,
+    _network,
+    _numbers,
+    _idle,
+    _given_away,
+    _share,
+    _slot,
+    _unreached,
+    _unread,
+    _unlisted,
+)
+"""All that can be in the way of a start, and the first is told. The later ones rest on the earlier ones."""
 
 
 def group_obstacle(node: Node, group: Group, at: datetime | None = None) -> Blocker | None:
@@ -156,25 +222,6 @@ def why_left(node: Node, container: Container) -> str:
     return "runs, and a stop would remove it (--rm)" if container.auto_remove else "runs"
 
 
-def network_blocker(node: Node, hold: Hold) -> str:
-    """Return in words that the held container needs the network and a chip of it has none; or nothing."""
-    container = node.containers.get(hold.key)
-    if container is None or not container.needs_network:
-        return ""
-    dead = [(chip, code) for chip in sorted(hold.chips) if (code := dead_link(node, chip)) is not None]
-    return f"it needs the network (cmgr.needs-network), and chip {dead[0][0]} has {dead[0][1]}" if dead else ""
-
-
-def share_blocker(node: Node, hold: Hold) -> Blocker | None:
-    """Return that the held container lacks its share, or that shares of its chips are just being made."""
-    for chip in sorted(hold.chips & node.chips.keys()):
-        if chip in shares_to_make(node, node.rings[node.chips[chip].ring]):
-            return Blocker(Block.ANSWER, f"the shares of chip {chip} are made again")
-    if (lost := lost_share(node, node.containers.get(hold.key))) is None:
-        return None
-    return Blocker(Block.CHIP, lost_words(node, *lost))
-
-
 def slot_blocker(node: Node, hold: Hold) -> str:
     """Return why what is held is not to be started on its slot yet: the slot's file does not say its chips."""
     state = node.cdi
@@ -187,12 +234,6 @@ def slot_blocker(node: Node, hold: Hold) -> str:
         if state.again or not all(_say(specs, slot) for specs in texts):
             return f"the file of slot {name} is not written yet"
     return ""
-
-
-def _lacks_slot(node: Node, hold: Hold) -> Blocker | None:
-    why = slot_blocker(node, hold)
-    is_there = all(name in node.slots for name in slots_asked_for(node, hold.key))
-    return Blocker(Block.ANSWER if is_there else Block.CHIP, why) if why else None
 
 
 def _say(specs: Sequence[Spec], slot: Slot) -> bool:

@@ -297,7 +297,7 @@ def chip_blocker(node: Node, chip: ChipId) -> str:
         return f"chip {chip} is not there"
     ring = node.rings[known.ring]
     if chip not in node.isolations and ring.phase not in (Phase.HEALTHY, Phase.RESUMING):
-        return f"ring {ring.id} is {ring.phase}: {ring.reason}"
+        return f"ring {ring.id} is in an episode ({ring.phase})"
     return chip_words(node, chip, blocking_faults(node, chip))
 
 

@@ -68,4 +68,5 @@ def _kept(hold: Hold) -> Hold:
         command=None,
         delays=0,
         revived="",
+        reason="",
     )

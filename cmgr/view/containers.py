@@ -8,8 +8,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.containers.together.projects import circle
 from cmgr.model.homes import given_away
-from cmgr.model.obstacles import network_blocker, share_blocker, start_blocker
-from cmgr.model.scope import chip_words, grave_faults, halting, is_spared, why_idle
+from cmgr.model.scope import chip_words, grave_faults, is_spared
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.holds import Hold, HoldState
@@ -34,6 +33,8 @@ STATUS_OF_HOLD: "Mapping[HoldState, shapes.ContainerStatus]" = {
     HoldState.RETURNING: "running",
 }
 
+
+NO_REASON = {"pausing": "is to be stopped", "paused": "waits to be started", "resuming": "is being started"}
 
 STARTED_AGAIN = "something starts it again each time that cmgr stops it"
 STOP_THE_OWNER = "stop what starts it (a systemd unit, docker compose, a script)"
@@ -241,13 +242,13 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
     if status == "failed":
         tail = f": {one_line(hold.error)}" if hold.error else ""
         return f"start failed {times(hold.tries)}{tail}", f"mend the cause, then type: cmgr resume {name}"
-    parts = [ailing] if status == "resuming" else [ailing, _waits_for(node, hold, status)]
+    parts = [ailing, hold.reason, *(_short(node, hold) if status == "paused" else ())]
     if hold.tries or hold.error:
         parts.append(_tries(hold, verb))
     elif hold.sick:
         parts.append(f"unhealthy after {counted(hold.sick, 'start')}")
     hint = _hint(node, hold) if status == "paused" else ""
-    return joined(parts) or ("is being started" if status == "resuming" else "waits to be started"), hint
+    return joined(parts) or NO_REASON[status], hint
 
 
 def _failures(hold: Hold) -> str:
@@ -263,34 +264,14 @@ def _tries(hold: Hold, verb: str) -> str:
     return f"{told}{error}{again}"
 
 
-def _waits_for(node: Node, hold: Hold, status: str) -> str:
-    """Return what keeps the container from being started, or why it is being stopped."""
-    isolated = next((c for c in sorted(hold.chips) if c in node.isolations), None)
-    if isolated is not None and status == "paused":
-        container = node.containers.get(hold.key)
-        short = [hold.short, *(slot.short for slot in of_container(node, container))]
-        if container is not None and container.spare is Spare.AUTO and not slots_of(container):
-            short.append(f"it cannot be moved: it {container.tied}" if container.tied else "")
-        return joined([chip_words(node, isolated, ()), *short])
-    for ring in _rings(node, hold.chips):
-        if ring.in_episode:
-            return f"ring {ring.id} is in an episode ({ring.phase})"
-    troubles = _of_chips(node, hold.chips)
-    troubles += [f"chip {chip} is not there" for chip in sorted(hold.chips) if chip not in node.chips]
-    troubles += [why for why in (network_blocker(node, hold),) if why]
-    lack = share_blocker(node, hold)
-    troubles += [lack.why] if lack is not None else []
-    troubles += [joined([why, hold.short]) for why in given_away(node, hold).values()]
-    if troubles:
-        return troubles[0]
-    runtime = node.runtimes.get(hold.key.runtime)
-    if runtime is None and node.runtimes:
-        return f"runtime {hold.key.runtime} is not managed"
-    if runtime is not None and runtime.why_down:
-        return f"runtime {runtime.name} is down: {runtime.why_down}"
-    if why_idle(node):
-        return f"{why_idle(node)}: nothing is started"
-    return start_blocker(node, hold).why if status == "paused" and halting(node, hold.key) is not None else ""
+def _short(node: Node, hold: Hold) -> list[str]:
+    """Return why it is not moved to other chips although it waits for its own."""
+    container = node.containers.get(hold.key)
+    if container is None or hold.chips.isdisjoint(node.isolations):
+        return [hold.short]
+    fixed = bool(container.tied) and container.spare is Spare.AUTO and not slots_of(container)
+    short = [hold.short, *(slot.short for slot in of_container(node, container))]
+    return [*short, f"it cannot be moved: it {container.tied}" if fixed else ""]
 
 
 def _hint(node: Node, hold: Hold) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cmgr.model.obstacles import Block, group_obstacle, start_blocker
+from cmgr.model.obstacles import Block, group_obstacle
 from cmgr.model.scope import blocks_its_group, is_held_down, members_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.fleet import FleetGroup, gate, is_out, unheard, waited_for, why_waited_for
@@ -91,7 +91,7 @@ def _agreement(known: FleetGroup | None) -> "group_shapes.Agreement | None":
 def _member(node: Node, group: Group, container: Container) -> "group_shapes.Member":
     hold = node.holds.get(container.key)
     held = hold is not None and is_held_down(hold)
-    why = start_blocker(node, hold).why or hold.error if hold is not None and held else ""
+    why = hold.reason or hold.error if hold is not None and held else ""
     if hold is not None and hold.state is HoldState.STOPPING:
         why = hold.error or "it is being stopped"
     if container.key in group.out:

@@ -21,7 +21,7 @@ from cmgr.view import shapes
 from cmgr.view import status as view
 from cmgr.view.status import Own
 from cmgr.words import stamp
-from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine
+from tests.support.picture import T0, decided, faulty, held, hold, in_episode, isolated, key, machine
 
 NOW = T0 + timedelta(minutes=2, seconds=12)
 PAGE = Page(Face(NOW, UTC))
@@ -34,7 +34,7 @@ def recovering() -> Node:
     """Ring 0 is in an episode: its container is down, and somebody's process holds chip 1."""
     node = in_episode(held(faulty(machine(), 0), hold("a", HoldState.STOPPED, 0, 1)), 0)
     busy = ChipReport(ChipId(1), processes=(Process(4242, "python3", 1 << 30),))
-    return replace(node, reports={**node.reports, ChipId(1): busy})
+    return decided(replace(node, reports={**node.reports, ChipId(1): busy}))
 
 
 def in_need() -> Node:
@@ -42,7 +42,7 @@ def in_need() -> Node:
     node = isolated(held(machine(), hold("b", HoldState.STOPPED, 2)), 2)
     given_up = replace(hold("a", HoldState.STOPPED, 0, 1), failed=True, tries=5, error="no such image: llm:7b")
     down = {"docker": RuntimeState("docker", why_down="connection refused")}
-    return replace(held(node, given_up), runtimes=down)
+    return decided(replace(held(node, given_up), runtimes=down))
 
 
 def in_maintenance() -> Node:
@@ -50,13 +50,13 @@ def in_maintenance() -> Node:
     node = held(machine(), hold("b", HoldState.STOPPED, 2))
     mine = Isolation(ChipId(3), T0, "operator", "its fan is loud")
     until = NOW + timedelta(hours=2)
-    return replace(
+    return decided(replace(
         node, isolations={mine.chip: mine}, maintenance=Maintenance(T0, until, "uid 0 (root)"),
         rings={**node.rings, RingId(0): replace(
             in_episode(node, 0).rings[RingId(0)], reason=f"maintenance until {stamp(until)}: it would recover",
             deadline=until,
         )},
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def waiting_for_a_window() -> Node:
@@ -76,7 +76,8 @@ def waiting_for_a_window() -> Node:
 
 def slow() -> Node:
     """Everything takes too long: the stop of a, the reset of ring 0, the start on ring 2."""
-    node = in_episode(in_episode(held(machine(), hold("a", HoldState.STOPPING, 0, 1)), 0), 2, Phase.RESUMING)
+    stops = replace(hold("a", HoldState.STOPPING, 0, 1), reason="episode 7: a fault of chips 0-1")
+    node = in_episode(in_episode(held(machine(), stops), 0), 2, Phase.RESUMING)
     began = replace(node.rings[RingId(0)], began=T0 - timedelta(minutes=10), reason="process 7 is on chip 1")
     return replace(node, rings={**node.rings, RingId(0): began})
 

@@ -40,6 +40,7 @@ from tests.cli.scenes import (
     twins,
     waiting_for_a_window,
 )
+from tests.model.builders import stored
 from tests.support.picture import CODE, T0, faulty, in_episode, key, machine
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "cli"
@@ -139,7 +140,7 @@ TEXTS: Mapping[str, Callable[[], list[str]]] = {
     "status-well": lambda: status(machine()),
     "status-recovering": lambda: status(recovering()),
     "status-in-need": lambda: status(in_need()),
-    "status-stopped": lambda: status(recovering(), STOPPED),
+    "status-stopped": lambda: status(replace(recovering(), holds=stored(recovering()).holds), STOPPED),
     "status-starting": lambda: status(Node(), replace(SERVICE, state="starting", runtimes=()), observe=True),
     "status-restrained": lambda: status(restrained()),
     "status-long-names": lambda: status(with_long_names()),

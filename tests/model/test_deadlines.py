@@ -101,7 +101,7 @@ def test_a_start_on_a_chip_that_is_isolated_or_in_an_episode_is_unsafe() -> None
     cmgr.fault(0, SEPARATE)
     assert unsafe(cmgr.node, start) == f"chip 0 is isolated: {SEPARATE} asks for it (SeparateNPU)"
     cmgr.fault(1)
-    assert unsafe(replace(cmgr.node, isolations={}), start).startswith("ring 0 is listing")
+    assert unsafe(replace(cmgr.node, isolations={}), start).startswith("ring 0 is in an episode (listing)")
 
 
 def test_other_commands_are_safe() -> None:

@@ -31,6 +31,7 @@ from tests.model.builders import stored, topology
 from tests.model.machine import Machine, Plan
 from tests.model.united import United
 from tests.model.walks.hold_changes import GOLDEN, unknown
+from tests.model.walks.reasons import misled, untold
 
 LINK_DOWN = FaultCode("81078603")
 REPORTED = FaultCode("220001001")
@@ -168,6 +169,7 @@ class World:
             commands += actions
             notes += [c for c in decided if isinstance(c, Note)]
         self._check_wanted()
+        self._check_reasons()
         assert not doubled(self.node), f"seed {self.seed}: {doubled(self.node)}"
         assert not stuck(self.node), f"seed {self.seed}: {stuck(self.node)}"
         assert not _uneven(self.node), f"seed {self.seed}: {_uneven(self.node)}"
@@ -179,6 +181,12 @@ class World:
     def _event(self, fact: facts.Fact) -> facts.Event:
         self.machine.now += timedelta(microseconds=100)
         return facts.Event(self.machine.clock(), fact)
+
+    def _check_reasons(self) -> None:
+        """Each hold has the reason that it waits for, and is shown with it; to look at that in all walks is dear."""
+        wrong = untold(self.node, self.machine.clock())
+        wrong += misled(self.node) if self.seed % 10 == 0 else []
+        assert not wrong, f"seed {self.seed}: {wrong}"
 
     def _check_network(self, action: Action) -> None:
         """Nothing that needs the network is started where cmgr knows that the link is down."""

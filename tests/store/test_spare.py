@@ -51,6 +51,14 @@ def test_what_was_held_is_known_when_the_database_is_not(path: Path, how: str) -
     assert list(loaded(path)[0].holds.values()) == [down(episode=0)], "nothing was saved yet"
 
 
+def test_a_reason_that_changes_writes_no_record(path: Path) -> None:
+    with closing(open_store(path)) as store:
+        store.save(replace(values.node(down()), serial=1), [], [])
+        before = path.with_name(NAME).stat()
+        store.save(replace(values.node(down(reason="chip 0 is isolated")), serial=2), [], [])
+        assert path.with_name(NAME).stat() == before
+
+
 def test_the_next_life_takes_it_into_the_database(path: Path) -> None:
     save(path, down())
     path.unlink()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from cmgr.model.obstacles import start_blocker
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level, Severity
 from cmgr.model.values.holds import Hold, HoldState
@@ -23,7 +24,7 @@ def machine() -> Node:
     chips = {ChipId(n): Chip(ChipId(n), RingId(n // 2 * 2), n, model="X") for n in range(4)}
     return Node(
         chips=chips,
-        rings={RingId(n): Ring(RingId(n), (ChipId(n), ChipId(n + 1))) for n in (0, 2)},
+        rings={RingId(n): Ring(RingId(n), (ChipId(n), ChipId(n + 1)), read=T0) for n in (0, 2)},
         containers={key("a"): running("a", 0, 1), key("b"): running("b", 2)},
         reports={chip: ChipReport(chip) for chip in chips},
         runtimes={"docker": RuntimeState("docker", listed=T0)},
@@ -41,6 +42,13 @@ def hold(name: str, state: HoldState, *chips: int) -> Hold:
 def held(node: Node, promise: Hold) -> Node:
     down = replace(node.containers[promise.key], running=promise.state is HoldState.STOPPING)
     return replace(node, containers={**node.containers, promise.key: down}, holds={**node.holds, promise.key: promise})
+
+
+def decided(node: Node) -> Node:
+    """Return the node with the reasons that cmgr leaves on holds."""
+    paused = {k: h for k, h in node.holds.items() if h.state is HoldState.STOPPED}
+    reasons = {k: replace(hold, reason=start_blocker(node, hold).why) for k, hold in paused.items()}
+    return replace(node, holds={**node.holds, **reasons})
 
 
 def faulty(node: Node, chip: int, level: Level = Level.RestartNPU) -> Node:

@@ -11,7 +11,7 @@ from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.view import status as view
-from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine, running
+from tests.support.picture import T0, decided, faulty, held, hold, in_episode, isolated, key, machine, running
 
 
 def row(node: Node, name: str) -> Mapping[str, object]:
@@ -85,12 +85,12 @@ def test_a_held_container_that_its_runtime_does_not_list_is_shown_from_the_hold(
 
 
 def test_a_paused_container_says_that_its_ring_is_in_an_episode() -> None:
-    shown = row(in_episode(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), 0), "a")
+    shown = row(decided(in_episode(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), 0)), "a")
     assert shown["reason"] == "ring 0 is in an episode (waiting)"
 
 
 def test_a_paused_container_names_the_isolated_chip_and_what_to_type() -> None:
-    shown = row(in_episode(isolated(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), 1), 0), "a")
+    shown = row(decided(in_episode(isolated(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), 1), 0)), "a")
     assert shown["reason"] == "chip 1 is isolated: fault 8C084E00"
     assert "cmgr release 1" in str(shown["hint"])
 
@@ -105,18 +105,17 @@ def test_a_paused_container_says_how_often_its_start_failed_and_when_the_next_is
 def test_a_paused_container_says_that_its_runtime_is_down() -> None:
     node = held(machine(), hold("a", HoldState.STOPPED, 0))
     down = replace(node, runtimes={"docker": RuntimeState("docker", why_down="connection refused")})
-    assert row(down, "a")["reason"] == "runtime docker is down: connection refused"
+    assert row(decided(down), "a")["reason"] == "cannot reach docker: connection refused"
 
 
 def test_a_paused_container_with_nothing_in_its_way_waits_to_be_started() -> None:
-    assert row(held(machine(), hold("a", HoldState.STOPPED, 0)), "a")["reason"] == "waits to be started"
+    assert row(decided(held(machine(), hold("a", HoldState.STOPPED, 0))), "a")["reason"] == "waits to be started"
 
 
 def test_a_container_whose_stop_failed_says_so() -> None:
-    promise = replace(hold("a", HoldState.STOPPING, 0), tries=1, error="timed out")
-    assert row(held(faulty(machine(), 0), promise), "a")["reason"] == (
-        "chip 0 has fault 80E24E00 (RestartNPU); stop failed once: timed out"
-    )
+    why = "episode 1: a fault of chips 0-1"
+    promise = replace(hold("a", HoldState.STOPPING, 0), tries=1, error="timed out", reason=why)
+    assert row(held(faulty(machine(), 0), promise), "a")["reason"] == f"{why}; stop failed once: timed out"
 
 
 def test_a_failed_container_says_why_and_what_to_type() -> None:

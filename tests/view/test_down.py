@@ -13,7 +13,7 @@ from cmgr.view import advice, shapes
 from cmgr.view import status as view
 from cmgr.view.status import Own
 from cmgr.words import stamp
-from tests.support.picture import T0, held, hold, in_episode, isolated, key, machine
+from tests.support.picture import T0, decided, held, hold, in_episode, isolated, key, machine
 
 SERVICE = Own("ready", "sim", ())
 
@@ -58,7 +58,7 @@ def test_its_chips_are_not_called_used() -> None:
 def test_a_hold_whose_chip_is_gone_is_a_trouble() -> None:
     node = isolated(held(machine(), hold("b", HoldState.STOPPED, 2)), 2)
     node = replace(node, isolations={}, chips={c: chip for c, chip in node.chips.items() if c != 2})
-    status = told(node)
+    status = told(decided(node))
     assert reading.troubles(status) == ["container b is down"]
     assert status["down"][0]["reason"] == "chip 2 is not there"
 

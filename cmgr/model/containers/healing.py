@@ -150,17 +150,22 @@ def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: st
 
 def confirm(turn: Turn, hold: Hold) -> bool:
     """Return whether a list made after the wait bears out that the container is to be healed; ask for one if not."""
-    healing = turn.node.healings.get(hold.key)
-    if hold.cause is not Cause.HEAL or healing is None or healing.due is None or healing.counted:
+    due = unconfirmed(turn.node, hold)
+    if due is None:
         return True
-    if turn.at < healing.due:  # The clock was set back between two lives.
-        turn.put_hold(replace(hold, retry_at=healing.due))
-        return False
-    state = turn.node.runtimes[hold.key.runtime]
-    if state.listed is not None and state.listed >= healing.due:
-        return True
-    turn.ask_list(hold.key.runtime, f"does {hold.name} still ail?", not_older=healing.due)
+    if turn.at < due:  # The clock was set back between two lives.
+        turn.put_hold(replace(hold, retry_at=due))
+    else:
+        turn.ask_list(hold.key.runtime, f"does {hold.name} still ail?", not_older=due)
     return False
+
+
+def unconfirmed(node: Node, hold: Hold) -> datetime | None:
+    """Return after when a list has to bear out that the container is to be healed; None: one has, or need not."""
+    healing, state = node.healings.get(hold.key), node.runtimes[hold.key.runtime]
+    if hold.cause is not Cause.HEAL or healing is None or healing.due is None or healing.counted:
+        return None
+    return healing.due if state.listed is None or state.listed < healing.due else None
 
 
 def is_still_ill(node: Node, container: Container) -> bool:

@@ -9,7 +9,7 @@ Rules:
 from datetime import datetime
 
 from cmgr.frozen import replace
-from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, why_restarted
+from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, unconfirmed, why_restarted
 from cmgr.model.containers.moving.cdi import look_at_files
 from cmgr.model.containers.owners import count_stop, restarted, wait_before_stop
 from cmgr.model.containers.settling import UNHEALTHY_AFTER, let_settle, settle
@@ -26,8 +26,18 @@ from cmgr.model.containers.together.groups import why_coupled
 from cmgr.model.containers.together.ordering import starts_before, stops_before
 from cmgr.model.containers.tries import failed_start, retried, unsure_start
 from cmgr.model.homes import hold_on, placing
-from cmgr.model.obstacles import Block, start_blocker
-from cmgr.model.scope import died_of_it, halting, handled_faults, in_round, in_scope, observing, on_ring, scope_of
+from cmgr.model.obstacles import Block, Blocker, start_blocker
+from cmgr.model.scope import (
+    died_of_it,
+    halting,
+    handled_faults,
+    in_round,
+    in_scope,
+    observing,
+    on_ring,
+    scope_of,
+    why_idle,
+)
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, is_left_behind, outlives, unit_of
 from cmgr.model.values.chips import listed
@@ -127,6 +137,10 @@ def look_after(turn: Turn) -> None:
 def keep(turn: Turn) -> None:
     """Send the commands that holds ask for now."""
     for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
+        down = hold.state is HoldState.STOPPED or (hold.state is HoldState.STARTING and hold.command is None)
+        obstacle = _obstacle(turn, hold) if down else None
+        if obstacle is not None:
+            hold = _reasoned(turn, hold, obstacle.why)
         if hold.command is not None or hold.state is HoldState.SETTLING:
             continue
         if hold.retry_at is not None and turn.at < hold.retry_at:
@@ -135,13 +149,35 @@ def keep(turn: Turn) -> None:
             _stop(turn, hold)
         elif hold.state is HoldState.RETURNING:
             _set_policy(turn, hold, hold.restart_policy, "its restart policy goes back")
-        else:
-            _start(turn, hold)
+        elif obstacle is not None:
+            _start(turn, hold, obstacle.kind)
+
+
+def _reasoned(turn: Turn, hold: Hold, reason: str) -> Hold:
+    """Leave on the hold why it waits: whoever shows it shows that."""
+    if reason != hold.reason:
+        hold = replace(hold, reason=reason)
+        turn.put_hold(hold)
+    return hold
+
+
+def _obstacle(turn: Turn, hold: Hold) -> Blocker:
+    """Return what keeps a container that is down from being started now, failures of its own apart."""
+    blocker = start_blocker(turn.node, hold)
+    if blocker.kind is not Block.NOTHING:
+        return blocker
+    if first := starts_before(turn, hold):
+        return Blocker(Block.TURN, first)
+    due = unconfirmed(turn.node, hold)
+    if due is None:
+        return blocker
+    return Blocker(Block.TURN, "a list has to confirm that it is down" if turn.at >= due else "")
 
 
 def _stop(turn: Turn, hold: Hold) -> None:
-    mute = observing(turn.node) or hold.key.runtime not in turn.node.runtimes
-    if not mute and stops_before(turn, hold):
+    mute = why_idle(turn.node) if hold.key.runtime in turn.node.runtimes else "its runtime is not managed"
+    if not mute and (first := stops_before(turn, hold)):
+        _reasoned(turn, hold, first)
         return
     made_now = hold.since == turn.at
     if hold.tries == 0 and not made_now and not _still_wanted(turn, hold):
@@ -149,6 +185,7 @@ def _stop(turn: Turn, hold: Hold) -> None:
         hand_back(turn, hold, "it need not be stopped any more")
         return
     if mute:
+        _reasoned(turn, hold, mute)
         return
     # A runtime that is down is asked all the same: its events may have broken off while it still takes orders.
     ring = turn.ring_for(hold.chips)
@@ -159,7 +196,7 @@ def _stop(turn: Turn, hold: Hold) -> None:
     reason = "it gets other chips" if hold.cause is Cause.MOVE else reason
     before = _last_words(turn, hold)
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)
-    turn.put_hold(replace(hold, command=command.id, retry_at=None, told=hold.told or turn.at))
+    turn.put_hold(replace(hold, command=command.id, retry_at=None, told=hold.told or turn.at, reason=reason))
     turn.commands.append(command)
     if not hold.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
         text = f"stop {hold.name} (grace {span(hold.grace)})"
@@ -202,10 +239,9 @@ def _is_in_scope(turn: Turn, hold: Hold, container: Container) -> bool:
     )
 
 
-def _start(turn: Turn, hold: Hold) -> None:
-    blocker = start_blocker(turn.node, hold)
-    if hold.failed or blocker.kind is not Block.NOTHING:
-        if blocker.kind is Block.ANSWER:
+def _start(turn: Turn, hold: Hold, block: Block) -> None:
+    if hold.failed or block in (Block.ANSWER, Block.CHIP):
+        if block is Block.ANSWER:
             _ask_unread(turn, hold)
         if hold.state is HoldState.STARTING:
             # A try: should it run all the same, then because of this start and by nobody's hand.
@@ -213,7 +249,8 @@ def _start(turn: Turn, hold: Hold) -> None:
             turn.put_hold(hold)
         _disarm(turn, hold)
         return
-    if starts_before(turn, hold) or not confirm(turn, hold):
+    if block is Block.TURN:
+        confirm(turn, hold)
         return
     ring = turn.ring_for(hold.chips)
     count(turn, hold)
@@ -223,7 +260,8 @@ def _start(turn: Turn, hold: Hold) -> None:
         turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy, hold.frozen, given
     )
     told = hold.told if hold.state is HoldState.STARTING or hold.tries else None
-    turn.put_hold(replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None, told=told or turn.at))
+    begun = replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None, told=told or turn.at, reason="")
+    turn.put_hold(begun)
     turn.commands.append(command)
     if not hold.delays:
         turn.note(NoteKind.ACTION, f"start {hold.name}", ring, container=hold.key)

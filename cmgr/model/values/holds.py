@@ -59,6 +59,7 @@ class Hold:
     `heard`: since when events tell of another life than the one that was ended; a later list says what is so.
     `beside`: the containers that had run on a chip of its own together with it when it was held.
     `inherited`: its container was made by compose in the place of a held one, and has not been started since.
+    `reason`: why it is not started now, or why it is stopped, as was decided; empty where nothing is in the way.
     """
 
     key: ContainerKey
@@ -91,6 +92,7 @@ class Hold:
     told: ThisLife[datetime | None] = None
     unsure: ThisLife[datetime | None] = None
     heard: ThisLife[datetime | None] = None
+    reason: ThisLife[str] = ""
 
     @property
     def to_type(self) -> str:

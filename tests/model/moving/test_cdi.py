@@ -1,13 +1,16 @@
 """When the CDI files are written, and what happens when that fails."""
 
 from dataclasses import replace
+from typing import get_args
 
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import NoteKind, WriteCdi
+from cmgr.model.values.messages.commands import Action, NoteKind, StartContainer, WriteCdi
+from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.cdi import Device
 from cmgr.service.loop import unwritten
 from tests.model.builders import CATALOG, RING, Cmgr
+from tests.model.moving.test_moves import with_slot
 
 KEPT = replace(RING, cdi_chips=True)
 
@@ -116,3 +119,15 @@ def test_what_could_not_be_noted_is_not_written() -> None:
     cmgr.tell(facts.IsolateOrdered(ChipId(0), "one", "a"))
     (command,) = cmgr.sent(WriteCdi)
     assert str(unwritten(command, "the disk is full")) == "what is not noted is not written: the disk is full"
+
+
+def test_nothing_is_started_on_a_slot_while_its_file_is_looked_at_again() -> None:
+    cmgr = with_slot(3)
+    cmgr.fault(3)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.tell(facts.Resync())
+    (look,) = [c for c in cmgr.pending if isinstance(c, WriteCdi)]
+    cmgr.run(*(kind for kind in get_args(Action) if kind is not WriteCdi))
+    assert (cmgr.sent(StartContainer), cmgr.hold("chat").reason) == ([], "the file of slot chat is not written yet")
+    cmgr.tell(facts.CdiWritten(look.id))
+    assert [start.name for start in cmgr.sent(StartContainer)] == ["chat"]

@@ -10,15 +10,16 @@ from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node
 
 
-def stops_before(turn: Turn, hold: Hold) -> bool:
-    """Return whether one with a higher order has not been answered its first stop, and has time left for that."""
+def stops_before(turn: Turn, hold: Hold) -> str:
+    """Say who comes first: one with a higher order that was not answered its first stop and has time left for that."""
     if turn.at >= hold.since + turn.node.policy.limits.order_wait:
-        return False
+        return ""
     before = [
         other for other in turn.node.holds.values() if other.order > hold.order and _is_being_stopped(turn, other)
     ]
     first = [h for h in needing_holds(turn.node, hold) if _is_being_stopped(turn, h)]
-    return bool(first or _of_same_order(turn, hold, before))
+    first += _of_same_order(turn, hold, before)
+    return f"{min(h.name for h in first)} is stopped first" if first else ""
 
 
 def _is_being_stopped(turn: Turn, other: Hold) -> bool:
@@ -26,18 +27,19 @@ def _is_being_stopped(turn: Turn, other: Hold) -> bool:
     return asked and not _had_its_time(turn, other)
 
 
-def starts_before(turn: Turn, hold: Hold) -> bool:
-    """Return whether one with a lower order is still on its way up, and has time left for that."""
+def starts_before(turn: Turn, hold: Hold) -> str:
+    """Say who comes first: one with a lower order that is still on its way up and has time left for that."""
     before = [
         other for other in turn.node.holds.values() if other.order < hold.order and not _had_its_time(turn, other)
     ]
-    if any(is_starting(turn.node, other) for other in _of_same_order(turn, hold, before)):
-        return True
+    first = [other.name for other in _of_same_order(turn, hold, before) if is_starting(turn.node, other)]
+    if not first:
+        needed = needed_holds(turn.node, hold)
+        first = [o.name for o in needed if is_coming(turn.node, o) and not _had_its_time(turn, o)]
+    if first:
+        return f"{min(first)} is started first"
     until = unready_until(turn.node, hold)
-    if until is not None and turn.at < until:
-        return True
-    needed = needed_holds(turn.node, hold)
-    return any(is_coming(turn.node, other) and not _had_its_time(turn, other) for other in needed)
+    return "what it needs runs and is not ready yet" if until is not None and turn.at < until else ""
 
 
 def order_times(node: Node) -> Iterator[datetime]:
