@@ -14,7 +14,7 @@ class CannotBegin(CmgrError):
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A run. It has these words, nothing but this environment, directory /, no input.
+    """A run. It has these words, nothing but this environment, directory /, no input. `root`: what is / to it.
 
     `name`: by which the next life of cmgr finds it; no two that differ in anything have the same one.
     `seconds`: after so long it is killed, with all that it has started; None: never, and it outlives cmgr.
@@ -24,6 +24,7 @@ class Act:
     words: tuple[str, ...]
     environment: Mapping[str, str]
     seconds: float | None
+    root: str = ""
 
 
 @dataclass(frozen=True, slots=True)

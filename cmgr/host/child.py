@@ -21,6 +21,8 @@ class Child:
 
     def __init__(self, act: Act, held: int | None = None) -> None:
         """Raises `CannotBegin`. `held` as `Host.begin` has it."""
+        if act.root:
+            raise CannotBegin(f"cannot be run: only systemd, which has not begun cmgr, gives it {act.root} as its root")
         self._act = act
         self._began = time.monotonic()
         self._said: Memory | Pipe

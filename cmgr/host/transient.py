@@ -236,6 +236,10 @@ def _properties(act: Act, unset: Sequence[str]) -> Iterator[tuple[str, tuple[str
     yield "Environment", ("as", [f"{name}={value}" for name, value in act.environment.items()])
     yield "UnsetEnvironment", ("as", unset)
     yield "WorkingDirectory", ("s", "/")
+    if act.root:
+        yield "RootDirectory", ("s", act.root)
+        # As chroot(1) has it: with /dev, /sys and /run of what is mounted there.
+        yield "MountAPIVFS", ("b", False)
     yield "UMask", ("u", 0o027)
     yield "CollectMode", ("s", "inactive-or-failed")
     yield "MemoryMax", ("t", _MEMORY)

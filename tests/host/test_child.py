@@ -5,7 +5,9 @@ import os
 import threading
 from pathlib import Path
 
-from cmgr.host.act import Act
+import pytest
+
+from cmgr.host.act import Act, CannotBegin
 from cmgr.host.host import Host
 from cmgr.host.output import OUTPUT, Memory
 from tests.host.programs import LIFE, LONG, NEVER, Life, Program
@@ -18,6 +20,11 @@ def test_it_is_cut_short_when_cmgr_ends(children: Host) -> None:
     told = children.run(Act("sleeps", ("/bin/sleep", "300"), {}, LONG), cut)
     assert told.code is None
     assert told.why.startswith("was killed because cmgr ends after")
+
+
+def test_none_has_a_root_of_its_own(children: Host, tmp_path: Path) -> None:
+    with pytest.raises(CannotBegin, match="cannot be run: only systemd, which has not begun cmgr, gives it"):
+        children.begin(Act("rooted", ("/bin/true",), {}, LONG, str(tmp_path)))
 
 
 def test_one_that_leaves_its_group_with_the_pipe_open_is_not_waited_for(children: Host) -> None:

@@ -148,6 +148,12 @@ def test_one_that_somebody_stops_says_that_a_signal_has_ended_it(
     assert told.code == -signal.SIGKILL
 
 
+def test_one_with_a_root_of_its_own_has_that(by_systemd: Host, tmp_path: Path) -> None:
+    # A system whose programs are all in /usr has a /bin and a /lib in there.
+    told = by_systemd.run(Act(tmp_path.name, ("/bin/sh", "-c", "cd / && echo *"), PATH, LONG, "/usr"), NEVER)
+    assert set(told.output.split()) == {each.name for each in Path("/usr").iterdir()}
+
+
 def test_it_has_the_limits_of_the_service(by_systemd: Host, systemd: Systemd, program: Program) -> None:
     begun = by_systemd.begin(program.act())
     limits = {name: systemd.property(transient.unit_name(program.act().name), name) for name in LIMITS}

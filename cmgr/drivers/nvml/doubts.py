@@ -1,13 +1,14 @@
 """Things of a machine that keep GPUs from being reset, or Xids from being heard: what `cmgr check` warns of."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.resetting.holders import monitors, shows_a_console
-from cmgr.drivers.nvml.resetting.tool import weakness
+from cmgr.drivers.nvml.resetting.tool import RESCAN, weakness
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import in_words
 from cmgr.frozen import dataclass
@@ -46,6 +47,12 @@ def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt
     why = weakness(settings.tool)
     if why:
         yield Doubt(f"GPUs cannot be reset: {settings.tool}: {why}", "correct nvml.tool")
+    why = _cannot_rescan(root / RESCAN)
+    if why:
+        yield Doubt(
+            f"GPUs cannot be reset from here: /{RESCAN} cannot be written: {why}",
+            "have systemd begin cmgr, outside of containers; nothing may make /sys read-only to cmgr-chips@.service",
+        )
     found = set(seen.modes)
     if abi.VIRTUAL_GPU in found:
         yield Doubt(
@@ -75,6 +82,17 @@ def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt
             "the unit hides the kernel's log from the service: Xids that only the kernel tells are missed",
             f"type: {_LINK}",
         )
+
+
+def _cannot_rescan(file: Path) -> str:
+    """Return why nvidia-smi, which is run where this process is, cannot have the kernel look for a GPU again."""
+    try:
+        os.close(os.open(file, os.O_WRONLY))
+    except FileNotFoundError:
+        return ""  # Then it is no machine with GPUs on PCI.
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 def _kept_open(settings: Nvml, minors: Iterable[int], root: Path) -> Iterator[Doubt]:

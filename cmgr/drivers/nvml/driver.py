@@ -25,11 +25,12 @@ from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
 from cmgr.drivers.nvml.resetting.holders import users_of
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.drivers.nvml.resetting.reset import LET_GO, Aside, Resetter
+from cmgr.drivers.nvml.resetting.tool import RESCAN, in_its_root
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import process_of
 from cmgr.drivers.resets import Resets, Sleep, of_one_ring
-from cmgr.errors import DriverError, sentence
+from cmgr.errors import DriverError, ResetRefused, sentence
 from cmgr.frozen import dataclass
 from cmgr.host.host import Host
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, Share, listed
@@ -66,11 +67,11 @@ class NvmlDriver:
     def __init__(
         self, settings: Nvml, sweep: timedelta, relist: timedelta, place: Place, boot: timedelta = BOOT
     ) -> None:
-        self._settings = settings
-        self._seconds = settings.call_timeout.total_seconds()
-        self._resets = Resets(settings.settle.total_seconds(), boot.total_seconds())
         check_host()
         path = libraries.find(libraries.Where(WANTED, settings.library))
+        self._settings = settings = in_its_root(settings, path)
+        self._seconds = settings.call_timeout.total_seconds()
+        self._resets = Resets(settings.settle.total_seconds(), boot.total_seconds())
         self._session = Session(path, EVENTS)
         try:
             self._version = self._session.ask_library(BEGIN * self._seconds, Library.driver_version)
@@ -89,6 +90,7 @@ class NvmlDriver:
         aside = Aside(self._promises, self._units, place.host, self._watch.say)
         self._resetter, self._root = Resetter(ears, settings, aside, place.root), place.root
         self._late: frozenset[ChipId] = frozenset()
+        self._gone: dict[str, str] = {}
         self._find_late()
 
     def describe(self) -> str:
@@ -99,7 +101,7 @@ class NvmlDriver:
         """Return what keeps GPUs from being reset here, or Xids from being heard."""
         minors = tuple(chip.logical for chip in self._machine.chips())
         seen = Seen(self._machine.modes(), minors, self._machine.is_divided(), self._machine.transient())
-        return tuple(doubts(self._settings, seen))
+        return tuple(doubts(self._settings, seen, self._root))
 
     def chips(self) -> tuple[Chip, ...]:
         return self._machine.chips()
@@ -125,10 +127,24 @@ class NvmlDriver:
         """Give back what an earlier life had taken away for resets, once the last of these is over."""
         late = tuple(self._late)
         self._promises.wait()
-        self._resetter.take_back(left.buses)
+        self._find_again(left.resetting)
+        self._resetter.take_back(tuple(bus for bus in left.buses if bus not in self._gone))
         self._was_reset(late)
         self._resets.end(late)
         self._late -= frozenset(late)
+
+    def _find_again(self, buses: Sequence[str]) -> None:
+        """Have those found that the driver does not list: a reset removes a GPU, and may have ended in its middle."""
+        gone = self._not_listed(buses)
+        if gone:
+            why = self._resetter.rescan()
+            self._gone = dict.fromkeys(self._not_listed(gone), why)
+            self._watch.look_soon()
+
+    def _not_listed(self, buses: Sequence[str]) -> tuple[str, ...]:
+        with suppress(DriverError):
+            self._machine.look()
+        return tuple(bus for bus in buses if bus not in self._machine.buses())
 
     def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
         until = time.monotonic() + READ_SECONDS
@@ -196,6 +212,10 @@ class NvmlDriver:
                 limit = self._settings.reset_timeout.total_seconds()
                 raise DriverError(f"cannot tell how the reset of {listed(chips)} went: it has lasted {limit:g} s")
             self._was_reset(chips)
+        except DriverError as error:
+            if pending is None and not isinstance(error, ResetRefused):
+                self._find_again([known.bus for known in ring.values()])
+            raise
         finally:
             if pending is None:
                 self._resets.end(chips)
@@ -207,6 +227,7 @@ class NvmlDriver:
     def _wait_for(self, ring: Mapping[ChipId, Known], over: threading.Event) -> None:
         """Take the GPUs back once the program that resets them has ended after all."""
         over.wait()
+        self._find_again([known.bus for known in ring.values()])
         self._resetter.take_back([known.bus for known in ring.values()])
         self._was_reset(tuple(ring))
         self._resets.end(tuple(ring))
@@ -247,12 +268,19 @@ class NvmlDriver:
             *self._resetter.trouble(),
             *self._stays_stopped(),
             *self._hang(),
+            *self._stays_gone(),
         )
 
     def _hang(self) -> Iterator[str]:
         hanging = self._session.hanging(self._seconds)
         if chips := [chip.id for chip in self._machine.chips() if chip.bus in hanging]:
             yield f"the driver of {listed(chips)} does not answer: a call of NVML has not come back"
+
+    def _stays_gone(self) -> Iterator[str]:
+        for bus, why in self._gone.items():
+            if bus not in self._machine.buses():
+                text = f"the GPU at {bus} is gone since its reset ended in the middle{why and f': {why}'}"
+                yield f"{text} (hint: type: echo 1 >/{RESCAN}; if that does not help, reboot)"
 
     def _stays_stopped(self) -> Iterator[str]:
         units, late = self._promises.all.units, self._late

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from cmgr.drivers.nvml.doubts import DROP_IN, Seen, doubts
 from cmgr.drivers.nvml.driver import NvmlDriver
+from cmgr.drivers.nvml.resetting.tool import RESCAN
 from cmgr.drivers.nvml.settings import Nvml
 from tests.drivers.nvml.host import modeset, process
 from tests.drivers.test_vendors import PACKAGE
@@ -29,6 +31,12 @@ def installed(tmp_path: Path) -> Path:
     (tmp_path / DROP_IN).parent.mkdir(parents=True)
     (tmp_path / DROP_IN).write_text((SHIPPED / "nvidia.conf").read_text())
     return tmp_path
+
+
+@pytest.fixture
+def opened(opened: Open, tmp_path: Path) -> Open:
+    """Open drivers on a machine that has none of these files."""
+    return partial(opened, root=tmp_path)
 
 
 def persistent(machine: Standin) -> Standin:
@@ -68,6 +76,19 @@ def test_divided_gpus_are_told_where_nothing_makes_their_parts_again(nvidia: Mak
     (doubt,) = opened(machine).doubts()
     assert "isolated when that would have been needed" in doubt.text
     assert opened(machine, mig_tool="/usr/bin/true").doubts() == ()
+
+
+def test_a_place_in_which_nothing_can_be_written_to_pci_is_told(nvidia: Make, opened: Open, tmp_path: Path) -> None:
+    machine = persistent(nvidia(hosts.host_h100(1)))
+    file = tmp_path / RESCAN
+    file.parent.mkdir(parents=True)
+    file.write_text("nothing is written")
+    assert opened(machine).doubts() == ()
+    assert file.read_text() == "nothing is written"
+    file.unlink()
+    file.mkdir()
+    (doubt,) = opened(machine).doubts()
+    assert doubt.text.startswith(f"GPUs cannot be reset from here: /{RESCAN} cannot be written: ")
 
 
 def test_a_program_that_cannot_be_run_is_told(nvidia: Make, opened: Open) -> None:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from cmgr.drivers.nvml.library.abi import LIBRARY
+from cmgr.drivers.nvml.resetting.tool import RESCAN
 from tests.fakes import workshop
 
 SOURCE = Path(__file__).with_name("libnvidia-ml.c")
@@ -21,6 +22,9 @@ class Workshop(workshop.Workshop):
 
     def place(self, variant: str) -> Path:
         library = super().place(variant)
+        (library.parent / RESCAN).parent.mkdir(parents=True)
+        (library.parent / RESCAN).touch()
+        (library.parent / "dev").mkdir()
         for name, source in TOOLS.items():
             tool = library.with_name(name)
             tool.write_text(f"#!{sys.executable} -IS\n{Path(__file__).with_name(source).read_text()}")

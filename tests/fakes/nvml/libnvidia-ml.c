@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,7 +71,7 @@ struct client {
 };
 
 struct gpu {
-    int32_t listed, lost, gsp_dead, emerges, emerged, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual, power_limit, default_limit, compute_mode, forgets_parts;
+    int32_t listed, removed, lost, gsp_dead, emerges, emerged, booting, registered, mig, instances, parts, generation, renames, no_parts, group, persistent, virtual, power_limit, default_limit, compute_mode, forgets_parts;
     uint32_t minor, architecture, domain, bus, slot;
     char uuid[80], name[64], serial[30];
     int32_t fields, processes;
@@ -226,6 +227,33 @@ static int is_open(struct gpu *g) {
 
 /* ---- calls ---- */
 
+/* Takes GPUs in again that were removed from the kernel's list, once somebody has written to sys/bus/pci/rescan: in the
+ * order of their places, each with the lowest minor number that is free (open-gpu-kernel-modules 595.45.04, nv.c:5629;
+ * removal frees it, nv-pci.c:2394). */
+static void probe(void) {
+    Dl_info info;
+    struct stat seen;
+    char path[4096];
+    if (!dladdr((void *)probe, &info))
+        return;
+    snprintf(path, sizeof path, "%.*s/sys/bus/pci/rescan", (int)(strrchr(info.dli_fname, '/') - info.dli_fname), info.dli_fname);
+    if (stat(path, &seen) != 0 || seen.st_size == 0 || truncate(path, 0) != 0)
+        return;
+    for (int i = 0; i < W->gpus; i++) {
+        struct gpu *g = &W->gpu[i];
+        if (!g->removed)
+            continue;
+        g->minor = 0;
+        for (int other = 0; other < W->gpus; other++)
+            if (other != i && W->gpu[other].listed && W->gpu[other].minor == g->minor) {
+                g->minor++;
+                other = -1;
+            }
+        g->removed = 0;
+        g->listed = 1;
+    }
+}
+
 static device handle_of(int gpu, int instance) {
     return (device)(Epoch << 16 | (uintptr_t)(instance + 1) << 8 | (uintptr_t)(gpu + 1));
 }
@@ -347,6 +375,7 @@ int nvmlDeviceGetCount_v2(unsigned int *count) {
     if (!Inits)
         return leave(UNINITIALIZED);
     int said = hold(0, LIST);
+    probe();
     W->lists++;
     *count = 0;
     for (int i = 0; i < W->gpus; i++)
@@ -472,7 +501,14 @@ static uint32_t watts(const struct gpu *g) {
 
 NUMBER(nvmlDeviceGetMinorNumber, INFO, uint32_t, g->minor)
 NUMBER(nvmlDeviceGetArchitecture, INFO, uint32_t, g->architecture)
-NUMBER(nvmlDeviceGetIndex, INFO, uint32_t, (uint32_t)(g - W->gpu))
+static uint32_t index_of(const struct gpu *g) {
+    uint32_t index = 0;
+    for (const struct gpu *other = W->gpu; other < g; other++)
+        index += other->listed != 0;
+    return index;
+}
+
+NUMBER(nvmlDeviceGetIndex, INFO, uint32_t, index_of(g))
 NUMBER(nvmlDeviceGetVirtualizationMode, INFO, uint32_t, (uint32_t)g->virtual)
 NUMBER(nvmlDeviceGetPersistenceMode, INFO, uint32_t, (uint32_t)g->persistent)
 NUMBER(nvmlDeviceGetPowerManagementLimit, GAUGE, uint32_t, (uint32_t)g->power_limit)
@@ -870,7 +906,7 @@ static int *number(int gpu, const char *name) {
         const char *name;
         void *at;
     } all[] = {
-        {"lost", &g->lost}, {"minor", &g->minor}, {"gsp_dead", &g->gsp_dead}, {"emerges", &g->emerges}, {"unmanaged", &W->unmanaged}, {"listed", &g->listed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
+        {"lost", &g->lost}, {"minor", &g->minor}, {"gsp_dead", &g->gsp_dead}, {"emerges", &g->emerges}, {"unmanaged", &W->unmanaged}, {"listed", &g->listed}, {"removed", &g->removed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
         {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"power_limit", &g->power_limit}, {"compute_mode", &g->compute_mode}, {"forgets_parts", &g->forgets_parts}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
         {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},
@@ -999,7 +1035,16 @@ int standin_peers(uint64_t gpus, char *text, unsigned int room) {
     return 0;
 }
 
-/* Resets these GPUs together, as nvidia-smi has the driver do; returns as an NVML call would. */
+int standin_minor(int gpu) { return (int)W->gpu[gpu].minor; }
+
+int standin_probe(void) {
+    lock();
+    probe();
+    return leave(0);
+}
+
+/* Resets these GPUs together, as nvidia-smi has the driver do; returns as an NVML call would. They are removed from the
+ * kernel's list then (nv.c:2191-2220: a GPU that is drained and idle), and come back by a rescan only. */
 int standin_reset(uint64_t gpus) {
     lock();
     W->hanging_resets++;
@@ -1014,6 +1059,8 @@ int standin_reset(uint64_t gpus) {
         if (!(gpus >> i & 1))
             continue;
         g->registrations++;
+        g->listed = 0;
+        g->removed = 1;
         if (g->forgets_parts) { /* Whether nvidia-smi destroys them first nobody knows. The driver makes them again, by */
             g->instances = 0;   /* the same ids and so with the same UUIDs (kernel_mig_manager.c, gpu_uuid.c). */
             g->generation += g->renames; /* What is made after it has other UUIDs: a guess. */

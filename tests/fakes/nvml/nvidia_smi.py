@@ -1,13 +1,23 @@
 """A nvidia-smi for the stand-in beside it: what it refuses, and the words and exit statuses that the real one has."""
 
 import ctypes
+import fcntl
+import os
 import pathlib
+import signal
+import stat
 import sys
 
-HELD = pathlib.Path(__file__).with_name("held")
-"""As long as this file is there, somebody keeps every GPU open."""
+HERE = pathlib.Path(__file__).parent
 
-LIBRARY = ctypes.CDLL(str(pathlib.Path(__file__).with_name("libnvidia-ml.so.1")))
+HELD, DIES = HERE / "held", HERE / "dies"
+"""As long as these files are there, somebody keeps every GPU open, and it is killed in the middle of a reset."""
+
+OTHERS, RESCAN = HERE / "smi.lock", HERE / "sys/bus/pci/rescan"
+
+LIBRARY = ctypes.CDLL(str(HERE / "libnvidia-ml.so.1"))
+
+COULD_NOT = (9, "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.")
 
 WORDS = {
     2: (255, "The following GPUs could not be reset:\n  GPU {bus}: its NVLink peers have to be reset with it:{peers}"),
@@ -20,8 +30,7 @@ WORDS = {
 
 def main(arguments: list[str]) -> int:
     if LIBRARY.standin_open() != 0:
-        sys.stdout.write("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n")
-        return 9
+        return say(*COULD_NOT, "")
     buses = arguments[arguments.index("-i") + 1].split(",")
     gpus = [LIBRARY.standin_find(bus.encode()) for bus in buses]
     if -1 in gpus:
@@ -37,18 +46,54 @@ def main(arguments: list[str]) -> int:
 
 
 def reset(gpus: list[int], buses: list[str]) -> int:
-    wanted = ctypes.c_uint64(sum(1 << gpu for gpu in gpus))
-    answer = 19 if HELD.exists() else LIBRARY.standin_reset(wanted)
-    if answer:
-        status, words = WORDS[answer]
-        peers = ctypes.create_string_buffer(1024)
-        LIBRARY.standin_peers(wanted, peers, len(peers))
-        sys.stdout.write(words.format(bus=buses[0], peers=peers.value.decode()) + "\n")
-        return status
+    """Do what the driver wants from user space: removal, a rescan of PCI, and the device files of what has come back.
+
+    The driver has no call that resets a GPU: it removes one that is drained and idle from PCI (open-gpu-kernel-modules
+    595.45.04, nv.c:2191-2220, client_resource.c:4709). The rest is nvidia-modprobe's (a9556df, modprobe-utils:
+    pci_rescan, mknod_helper). That it looks first whether it may write there is a guess.
+    """
+    with OTHERS.open("w") as others:
+        try:
+            fcntl.flock(others, fcntl.LOCK_EX | fcntl.LOCK_NB)  # Another nvidia-smi is a client, too (its manual).
+            rescan = os.open(RESCAN, os.O_WRONLY)
+        except BlockingIOError:
+            return say(*WORDS[19], buses[0])
+        except OSError as error:
+            return say(
+                255, f"The following GPUs could not be reset:\n  GPU {{bus}}: {RESCAN}: {error.strerror}", buses[0]
+            )
+        wanted = ctypes.c_uint64(sum(1 << gpu for gpu in gpus))
+        answer = 19 if HELD.exists() else LIBRARY.standin_reset(wanted)
+        if answer:
+            peers = ctypes.create_string_buffer(1024)
+            LIBRARY.standin_peers(wanted, peers, len(peers))
+            return say(*WORDS[answer], buses[0], peers.value.decode())
+        if DIES.exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.write(rescan, b"1")
+        LIBRARY.standin_probe()
+        for gpu in gpus:
+            try:
+                make_node(LIBRARY.standin_minor(gpu))
+            except OSError:
+                return say(*COULD_NOT, buses[0])
     for bus in buses:
         sys.stdout.write(f"GPU {bus} was successfully reset.\n")
     sys.stdout.write("All done.\n")
     return 0
+
+
+def make_node(minor: int) -> None:
+    """Make /dev/nvidiaN where it is missing, as root makes it; for somebody else a plain file stands for it."""
+    path = HERE / "dev" / f"nvidia{minor}"
+    if not path.exists():
+        kind, number = (stat.S_IFCHR, os.makedev(195, minor)) if os.geteuid() == 0 else (stat.S_IFREG, 0)
+        os.mknod(path, kind | 0o666, number)
+
+
+def say(status: int, words: str, bus: str, peers: str = "") -> int:
+    sys.stdout.write(words.format(bus=bus, peers=peers) + "\n")
+    return status
 
 
 if __name__ == "__main__":

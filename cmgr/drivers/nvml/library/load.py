@@ -9,6 +9,9 @@ from cmgr.drivers.libraries import Wanted
 from cmgr.drivers.nvml.library.abi import LIBRARY
 from cmgr.errors import DriverMissing
 
+IN_CONTAINER = "/run/nvidia/driver"
+"""The root of a driver that runs in a container, as the GPU Operator's does."""
+
 WANTED = Wanted(
     LIBRARY,
     "nvml.library",
@@ -18,10 +21,9 @@ WANTED = Wanted(
         "/usr/lib/aarch64-linux-gnu",
         "/usr/lib64",
         "/usr/lib",
-        # A driver that runs in a container, as the GPU Operator's does.
-        "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
-        "/run/nvidia/driver/usr/lib/aarch64-linux-gnu",
-        "/run/nvidia/driver/usr/lib64",
+        f"{IN_CONTAINER}/usr/lib/x86_64-linux-gnu",
+        f"{IN_CONTAINER}/usr/lib/aarch64-linux-gnu",
+        f"{IN_CONTAINER}/usr/lib64",
     ),
 )
 

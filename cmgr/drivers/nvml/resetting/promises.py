@@ -1,13 +1,16 @@
 """The promises of resets: all that is taken away for one is given back, if need be by the next life of cmgr.
 
 They stand in a file, and are written down before anything is taken away. A lock beside it is handed on to every program
-that resets GPUs: as long as one of them runs, whatever became of its cmgr, the lock is held.
+that resets GPUs: as long as one of them runs, whatever became of its cmgr, the lock is held. They run one after the
+other: nvidia-smi looks for its GPU on the whole bus, and takes another nvidia-smi for somebody who uses it.
 """
 
 import fcntl
 import json
 import os
+import struct
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields
@@ -21,6 +24,11 @@ NAME = "nvml-promises.json"
 LOCK = "nvml-resets.lock"
 
 _MODE = 0o640
+
+_TURN = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+"""The lock of whose turn it is: on the file's first byte, and as the other one handed on with the open file."""
+
+_LOOK_EVERY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +108,20 @@ class Promises:
         self._promised, self.trouble = promised, ""
 
     @contextmanager
-    def handed_on(self) -> Iterator[int]:
-        """Give the open file that a program which resets GPUs has to hold."""
+    def handed_on(self, seconds: float) -> Iterator[int]:
+        """Wait for the turn, and give the open file that a program which resets GPUs has to hold.
+
+        A program that has had the turn for so long hangs: then the next one goes on.
+        """
         try:
             file = os.open(self._lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
         except OSError as error:
             raise DriverError(f"cannot open {self._lock_path}: {error.strerror}") from error
         try:
             fcntl.flock(file, fcntl.LOCK_SH)
+            until = time.monotonic() + seconds
+            while not _has_turn(file) and time.monotonic() < until:
+                time.sleep(_LOOK_EVERY)
             yield file
         finally:
             os.close(file)
@@ -132,3 +146,11 @@ class Promises:
         finally:
             os.close(file)
         return True
+
+
+def _has_turn(file: int) -> bool:
+    try:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, _TURN)
+    except OSError:
+        return False
+    return True

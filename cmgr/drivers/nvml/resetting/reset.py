@@ -15,7 +15,7 @@ from cmgr.drivers.nvml.machine import Known
 from cmgr.drivers.nvml.resetting.holders import users_of, who_holds
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.drivers.nvml.resetting.set_again import set_again
-from cmgr.drivers.nvml.resetting.tool import DONE, PERSISTENT, Ended, Tool, done
+from cmgr.drivers.nvml.resetting.tool import DONE, PERSISTENT, RESCAN, Ended, Tool, done
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
 from cmgr.drivers.processes import Holder, in_words, process_of
@@ -103,8 +103,8 @@ class Resetter:
             self._say(f"no Fabric Manager runs on this machine: {text}", buses, loud=True)
         self._aside.units.expect()
         try:
-            self._put_aside(ring, buses)
-            with self._aside.promises.handed_on() as lock:
+            with self._aside.promises.handed_on(self._reset_seconds) as lock:
+                self._put_aside(ring, buses)
                 ended = self._tool.reset(buses, self._reset_seconds, lock)
                 if isinstance(ended, Ended) and ended.in_use and self._persistent(buses):
                     # The daemon that keeps it open lets go when the mode is turned off.
@@ -156,6 +156,15 @@ class Resetter:
         if ended.status != DONE:
             raise DriverError(f"{what}: nvml.mig_tool ended with {ended.status}: {ended.first_line}")
 
+    def rescan(self) -> str:
+        """Have the kernel look for GPUs that a reset has removed. Return why that cannot be, or nothing."""
+        shell, seconds = Tool("/bin/sh", self._aside.host), self._reset_seconds
+        try:
+            with self._aside.promises.handed_on(seconds) as lock:
+                return done(lambda: shell.rescan(self._root / RESCAN, seconds, lock), seconds)
+        except DriverError as error:
+            return error.message
+
     def expect(self) -> None:
         """A reset that was begun before is under way; `take_back` has to follow."""
         self._aside.units.expect()
@@ -206,6 +215,8 @@ class Resetter:
             raise ResetRefused(text, hint="it is tried again with its NVLink peers, once nobody is on them")
         if not ended.in_use:
             said = f"nvidia-smi ended with {ended.status}: {ended.first_line}"
+            if ended.not_begun:
+                raise ResetRefused(f"cannot reset {listed(ring)}: {said}", hint=ended.not_begun)
             raise DriverError(f"cannot reset {listed(ring)}: {said}")
         who, hint = who_holds((known.minor for known in ring.values()), self._root)
         raise ResetRefused(f"cannot reset {listed(ring)}: it is held open by {who}", hint=hint)

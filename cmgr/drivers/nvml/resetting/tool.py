@@ -6,9 +6,12 @@ Its words are no stable interface: what counts is how it ended, and how the GPU 
 import math
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cmgr import trust
+from cmgr.drivers.nvml.library.load import IN_CONTAINER
+from cmgr.drivers.nvml.settings import Nvml
 from cmgr.errors import DriverError, ResetRefused, bare
 from cmgr.frozen import dataclass
 from cmgr.host import act
@@ -16,6 +19,17 @@ from cmgr.host.act import Act, CannotBegin
 from cmgr.host.host import Host
 
 DONE = 0
+
+RESCAN = "sys/bus/pci/rescan"
+"""nvidia-smi resets a GPU by removing it from the kernel's list and having that look for it again, by this file."""
+
+_NOT_BEGUN = {
+    9: "the driver does not answer it: see that the module is loaded and its device files are there (nvidia-smi)",
+    12: "it does not find the driver's library",
+    13: "its library is of another release than itself",
+    18: "the driver was updated: reboot, or load its module anew",
+}
+"""Statuses that say nothing of a GPU (manual of 550, NVML's answer 18): no reset has begun."""
 
 _IN_USE = ("in use by another", "currently in use", "being used by")
 
@@ -33,6 +47,11 @@ class Ended:
     @property
     def in_use(self) -> bool:
         return self.status != DONE and any(words in self.said.lower() for words in _IN_USE)
+
+    @property
+    def not_begun(self) -> str:
+        """Return why nothing was reset for which no GPU can be blamed; nothing where that is not so."""
+        return _NOT_BEGUN.get(self.status, "")
 
     @property
     def first_line(self) -> str:
@@ -54,8 +73,18 @@ def done(run: Callable[[], Ended | threading.Event], seconds: float) -> str:
     return f"it has lasted {seconds:g} s"
 
 
+def in_its_root(settings: Nvml, library: str) -> Nvml:
+    """Return the settings with the driver's own nvidia-smi, where the driver runs in a container."""
+    if not library.startswith(f"{IN_CONTAINER}/") or settings.tool.startswith(IN_CONTAINER):
+        return settings
+    return replace(settings, tool=f"{IN_CONTAINER}{settings.tool}")
+
+
 class Tool:
-    """A program at this path, which that setting names, run in this host. Any thread."""
+    """A program at this path, which that setting names, run in this host. Any thread.
+
+    One of a driver that runs in a container is run with that one's root, since its library is there.
+    """
 
     def __init__(self, path: str, host: Host, setting: str = "nvml.tool") -> None:
         self._path = path
@@ -79,6 +108,10 @@ class Tool:
         """Set something of this GPU. As `reset`."""
         return self._run(f"set{option}-{bus}", (option, value, "-i", bus), seconds)
 
+    def rescan(self, file: Path, seconds: float, held: int) -> Ended | threading.Event:
+        """Have the kernel look for what is on PCI. Only for a shell. As `reset`."""
+        return self._run("rescan", ("-c", f"echo 1 >{file}"), seconds, held)
+
     def divide(self, buses: Sequence[str], seconds: float) -> Ended | threading.Event:
         """Have the parts of these GPUs made again, whose bus ids are all that this program is told. As `reset`."""
         return self._run(f"divide-{'-'.join(buses)}", buses, seconds)
@@ -89,7 +122,9 @@ class Tool:
             raise DriverError(f"cannot run {self._path}: {why}", hint=f"correct {self._setting}")
         over = threading.Event()
         try:
-            begun = self._host.begin(Act(f"nvidia-{what}", (self._path, *words), _ENVIRONMENT, None), held)
+            root = IN_CONTAINER if self._path.startswith(f"{IN_CONTAINER}/") else ""
+            run = Act(f"nvidia-{what}", (self._path.removeprefix(root), *words), _ENVIRONMENT, None, root)
+            begun = self._host.begin(run, held)
         except CannotBegin as error:
             # Nothing has begun, so that nothing has failed.
             text = f"cannot run {self._path}: {bare(error.message, 'be')}"

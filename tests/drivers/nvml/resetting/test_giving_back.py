@@ -89,7 +89,7 @@ def test_what_cannot_be_given_back_is_said_and_stays_promised(machine: Standin) 
 def test_nothing_is_started_while_a_reset_of_the_killed_service_goes_on(machine: Standin) -> None:
     promises, address = owe(machine, DCGM), machine.gpus[0].address
     systemd = down(DCGM)
-    with promises.handed_on():
+    with promises.handed_on(0.0):
         assert [told[:2] for told in given(machine, systemd)] == [
             (f"{DCGM} is not started", "nvidia-smi still resets GPUs"),
             (f"the persistence mode of {address} is not on again", "nvidia-smi still resets GPUs"),

@@ -1,6 +1,7 @@
 """All that a reset puts aside is given back: at its end, when it fails, and by the next life."""
 
 import json
+import subprocess
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -20,7 +21,7 @@ from tests.drivers.contract import Told
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import FakeReset, Standin
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 Open = Callable[..., NvmlDriver]
 
@@ -100,19 +101,52 @@ def test_one_that_does_not_start_is_a_trouble_until_it_does(machine: Standin, op
     assert running(systemd) == {DCGM, NVSM}
 
 
-def test_of_two_resets_at_a_time_the_last_starts_them(machine: Standin, opened: Open) -> None:
+def test_of_two_resets_the_second_waits_for_its_turn_and_the_last_starts_them(machine: Standin, opened: Open) -> None:
     systemd = units()
     driver = opened(machine, systemd=systemd, stop_units=NAMES)
     machine.hang_resets(1 << 0)
-    first = threading.Thread(target=driver.reset, args=([FIRST], [FIRST], NO_CODES))
-    first.start()
+    both = [threading.Thread(target=driver.reset, args=([chip], [chip], NO_CODES)) for chip in (FIRST, SECOND)]
+    both[0].start()
     eventually(lambda: machine.get("hanging_resets"))
-    driver.reset([SECOND], [SECOND], NO_CODES)
-    assert (len(machine.resets), running(systemd)) == (1, set())
+    both[1].start()
+    eventually(lambda: not driver.read([SECOND])[0].booted)
+    assert (machine.resets, running(systemd)) == ((), set())
     machine.hang_resets(0)
-    first.join()
+    for each in both:
+        each.join()
+    assert [reset.answer for reset in machine.resets] == [abi.OK, abi.OK]
     eventually(lambda: running(systemd) == {DCGM, NVSM})
-    assert [what for what, _ in done(systemd)] == ["stop", "stop", "start", "start"]
+
+
+def test_one_that_hangs_keeps_the_turn_for_so_long_only(machine: Standin, opened: Open) -> None:
+    driver = opened(machine, reset_timeout=timedelta(seconds=1))
+    machine.hang_resets(1 << 0)
+    with pytest.raises(DriverError, match="cannot tell how the reset of chip 0 went"):
+        driver.reset([FIRST], [FIRST], NO_CODES)
+    # Another nvidia-smi is a client of all GPUs.
+    with pytest.raises(ResetRefused, match="held open by"):
+        driver.reset([SECOND], [SECOND], NO_CODES)
+    machine.hang_resets(0)
+    eventually(lambda: driver.read([FIRST])[0].booted)
+    driver.reset([SECOND], [SECOND], NO_CODES)
+
+
+def test_the_turn_is_the_programs_whatever_becomes_of_cmgr(tmp_path: Path) -> None:
+    with Promises(tmp_path).handed_on(0.0) as lock:
+        program = subprocess.Popen(["/bin/sleep", "300"], stdin=lock)
+    began = threading.Event()
+
+    def next_one() -> None:
+        with Promises(tmp_path).handed_on(PATIENCE):
+            began.set()
+
+    thread = threading.Thread(target=next_one)
+    thread.start()
+    assert not began.wait(0.2)
+    program.kill()
+    program.wait()
+    thread.join()
+    assert began.is_set()
 
 
 def test_the_next_life_starts_what_was_stopped_also_when_no_setting_names_it(machine: Standin, opened: Open) -> None:

@@ -10,7 +10,10 @@ import pytest
 
 from cmgr.drivers.nvml.driver import NvmlDriver
 from cmgr.drivers.nvml.library import abi
+from cmgr.drivers.nvml.library.load import IN_CONTAINER
 from cmgr.drivers.nvml.resetting.holders import holders_of, who_holds
+from cmgr.drivers.nvml.resetting.tool import in_its_root
+from cmgr.drivers.nvml.settings import Nvml
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import Assertion
@@ -190,6 +193,23 @@ def test_peers_that_the_tool_names_are_reset_too_once_nobody_is_on_them(nvidia: 
     assert [report.error for report in driver.read([FIRST, SECOND])] == ["", ""]
 
 
+@pytest.mark.parametrize("status", [9, 12, 13, 18])
+def test_a_tool_that_cannot_reach_the_driver_says_nothing_of_a_gpu(machine: Standin, opened: Open, status: int) -> None:
+    tool = machine.library.with_name("smi")
+    tool.write_text(f"#!/bin/sh\necho NVIDIA-SMI has failed\nexit {status}\n")
+    tool.chmod(0o755)
+    with pytest.raises(ResetRefused, match=f"nvidia-smi ended with {status}: NVIDIA-SMI has failed") as caught:
+        opened(machine, tool=str(tool)).reset([FIRST], [FIRST], NO_CODES)
+    assert caught.value.hint
+
+
+def test_the_tool_of_a_driver_in_a_container_is_that_containers() -> None:
+    there, tool = f"{IN_CONTAINER}/usr/lib64/libnvidia-ml.so.1", f"{IN_CONTAINER}/usr/bin/nvidia-smi"
+    assert in_its_root(Nvml(), there).tool == tool
+    assert in_its_root(Nvml(tool=tool), there).tool == tool
+    assert in_its_root(Nvml(), "/usr/lib64/libnvidia-ml.so.1") == Nvml()
+
+
 def test_a_reset_that_cures_nothing_leaves_the_fault(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
     machine.set("cures_nothing", 1)
@@ -285,7 +305,7 @@ def test_a_reset_that_does_not_end_is_waited_for_while_the_others_are_asked(mach
     assert codes(driver, 0) == []
 
 
-def test_two_rings_can_be_reset_at_a_time(machine: Standin, opened: Open) -> None:
+def test_two_rings_that_want_a_reset_at_a_time_get_it_one_after_the_other(machine: Standin, opened: Open) -> None:
     driver = opened(machine)
     both = [threading.Thread(target=driver.reset, args=([c], [c], NO_CODES)) for c in (FIRST, SECOND)]
     for thread in both:
