@@ -63,7 +63,7 @@ class Place:
             "mmdebstrap", "--quiet", "--mode=root", "--variant=essential", f"--include={','.join(INCLUDED)}",
             *(f"--dpkgopt=path-exclude={path}" for path in UNREAD), SUITE, str(root), "-",
         ]  # fmt: skip
-        done = subprocess.run(command, input=_sources(), capture_output=True, text=True, check=False)
+        done = subprocess.run(command, input=sources(), capture_output=True, text=True, check=False)
         if done.returncode:
             raise CannotRun(f"no Debian can be made: {done.stderr.strip()[-400:]}")
         # Of the packages that are tested, everything is to be there.
@@ -88,15 +88,15 @@ class Place:
         self.folder.rmdir()
 
 
-def _sources() -> str:
-    """Return the lines that name the mirror of Debian. Raises `CannotRun`."""
+def sources(part: str = "main") -> str:
+    """Return the line that names that part of the mirror of Debian. Raises `CannotRun`."""
     form = ["--format", "$(LABEL) $(SITE)", "Created-By: Packages"]
     known = subprocess.run(["apt-get", "indextargets", *form], capture_output=True, text=True, check=False).stdout
     sites = {site for label, _, site in (line.partition(" ") for line in known.splitlines()) if label == "Debian"}
     mirror = os.environ.get("DEBIAN_MIRROR") or next(iter(sorted(sites)), "")
     if not mirror:
         raise CannotRun("apt knows no mirror of Debian (DEBIAN_MIRROR names one)")
-    return f"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {mirror} {SUITE} main\n"
+    return f"deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {mirror} {SUITE} {part}\n"
 
 
 class Machine:
