@@ -55,6 +55,9 @@ and 175 its kernel modules (gpu/gsp/kernel_gsp.c; 119 since 570.195 and in every
 
 FIRST_WITH_ACTIONS = 565
 
+HUSHING = frozenset({79, 119, 120})
+"""Xids of a GPU, or of its own processor, that answers no more: calls about it hang, or wait for minutes."""
+
 _LASTING = ("FreeRestartNPUCodes", "RestartNPUCodes", "SeparateNPUCodes")
 
 

@@ -75,14 +75,14 @@ class NvmlDriver:
         self._session = Session(path, EVENTS)
         try:
             self._version = self._session.ask_library(BEGIN * self._seconds, Library.driver_version)
-            self._machine = Machine(self._session, self._seconds, place.managed)
+            self._xids = Xids(_release(self._version), place.state / XIDS)
+            self._machine = Machine(self._session, self._seconds, place.managed, self._xids.hushed)
             self._machine.look()
         except DriverError:
             self._session.close()
             raise
         self._log, self._deaf = _kernel_log(settings.kernel_log)
-        self._xids = Xids(_release(self._version), place.state / XIDS)
-        ears = Ears(self._session, self._machine, self._xids, self._log)
+        ears = self._ears = Ears(self._session, self._machine, self._xids, self._log)
         pace = Pace(self._seconds, settings.retry.total_seconds(), SAME, sweep.total_seconds(), relist.total_seconds())
         self._watch = Watch(ears, pace, self._resets.asleep)
         self._promises = Promises(place.state)
@@ -178,8 +178,17 @@ class NvmlDriver:
         asked = Asked(reading.action, began, not reading.conditions)
         codes = (*self._watch.sift(chip, reading.conditions), *self._xids.codes(known.bus, asked))
         faults = tuple(Reported(code, Severity.major) for code in codes)
+        if faults and (stuck := self._stuck(chip)):
+            why = f"a call about {listed(stuck)}, which is reset with it, has not come back"
+            return ChipReport(chip, error=f"nothing can be done for {', '.join(codes)} now: {why}")
         shares = None if reading.parts is None else known.shares(reading.parts)
         return ChipReport(chip, True, faults, self._users(known, reading), shares=shares)
+
+    def _stuck(self, chip: ChipId) -> list[ChipId]:
+        """Return the GPUs of its ring that cmgr cannot let go of, so that nobody must be stopped for a reset."""
+        hanging, chips = self._session.hanging(self._seconds), self._machine.chips()
+        ring = next((each.ring for each in chips if each.id == chip), None)
+        return [each.id for each in chips if each.ring == ring and each.bus in hanging]
 
     def _users(self, known: Known, reading: nvml_read.Reading) -> tuple[Process, ...]:
         if reading.holders is None:
@@ -187,6 +196,8 @@ class NvmlDriver:
         return tuple(map(process_of, reading.holders))
 
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> nvml_read.Reading:
+        if not after_reset and self._xids.hushed(known.bus):
+            return self._ears.action(known.bus, seconds)
         ill = not after_reset and self._xids.is_ill(known.bus)
         return self._session.judge(known.bus, seconds, partial(nvml_read.read, after_reset=after_reset, ill=ill))
 
@@ -246,7 +257,7 @@ class NvmlDriver:
         found: dict[ChipId, Mapping[str, float | str]] = {}
         for chip in chips:
             known, left = self._machine.find(chip), until - time.monotonic()
-            if known is not None and known.here and left > 0:
+            if known is not None and known.here and left > 0 and not self._xids.hushed(known.bus):
                 found[chip] = {
                     "type": known.name,
                     "uuid": known.uuid,

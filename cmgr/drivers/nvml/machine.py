@@ -91,10 +91,13 @@ def renumbered(before: Iterable[Chip], now: Iterable[Chip]) -> Iterator[str]:
 class Machine:
     """Any thread."""
 
-    def __init__(self, session: Session, seconds: float, managed: Callable[[], bool]) -> None:
+    def __init__(
+        self, session: Session, seconds: float, managed: Callable[[], bool], hushed: Callable[[str], bool]
+    ) -> None:
         self._session = session
         self._seconds = seconds
         self._managed = managed
+        self._hushed = hushed
         self._looking = threading.Lock()
         self._known: Mapping[ChipId, Known] = {}
         self._places: dict[int, str] = {}
@@ -201,7 +204,9 @@ class Machine:
             self._places[index] = bus
         chip = self.at(bus)
         again = None
-        if chip is not None:
+        if chip is not None and self._hushed(bus):
+            again = replace(self._known[chip], here=True)
+        elif chip is not None:
             again = self._session.ask(bus, self._seconds, partial(_again, known=self._known[chip]))
         if again is not None:
             return again

@@ -32,6 +32,19 @@ class Reading:
     parts: tuple[Part, ...] | None = None
 
 
+def action(library: Library, handle: Handle) -> Reading:
+    """Return the action that the driver asks for, and the condition that it is: the CPU keeps it, and no call hangs."""
+    said: list[str] = []
+    asked: float | None = None
+    try:
+        fields = library.fields(handle, (abi.ACTION_FIELD,))
+        asked = fields.get(abi.ACTION_FIELD)
+        said.extend(_told_by_fields(fields.get))
+    except Refused as refused:
+        _take(refused, said, ill=True)
+    return Reading(conditions=tuple(said), action=None if asked is None else int(asked))
+
+
 def read(library: Library, opened: Callable[[], Handle], *, after_reset: bool, ill: bool = False) -> Reading:
     """Return what the GPU says. Raises `Refused` when it does not say the most important things.
 

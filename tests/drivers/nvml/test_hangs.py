@@ -10,6 +10,7 @@ from cmgr.drivers.nvml.library import abi
 from cmgr.errors import ResetRefused, chain
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
+from cmgr.model.values.messages.facts import FaultReported
 from tests.drivers.contract import Told
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
@@ -26,6 +27,14 @@ GPU = [ChipId(n) for n in range(3)]
 @pytest.fixture
 def machine(nvidia: Make) -> Standin:
     return nvidia(hosts.host_h100(3))
+
+
+def look(machine: Standin, driver: NvmlDriver) -> None:
+    """Have it look for new GPUs twice: the first look is over then."""
+    for _ in range(2):
+        looked = machine.get("lists")
+        driver.read([ChipId(7)])  # There is none.
+        eventually(lambda: machine.get("lists") > looked)  # noqa: B023 - waited for here
 
 
 @pytest.fixture(params=[Purpose.FIELD, Purpose.HEALTH, Purpose.PROCESS])
@@ -119,3 +128,60 @@ def test_a_gpu_that_cannot_be_let_go_of_leaves_its_mates_as_they_were(nvidia: Ma
     machine.hang(1, Purpose.GAUGE, hangs=False)
     eventually(lambda: not driver.read([GPU[1]])[0].error)
     driver.reset(GPU[:2], GPU[:1], frozenset())
+
+
+@pytest.mark.parametrize("xid", [79, 119, 120])
+def test_between_such_an_xid_and_its_reset_a_gpu_is_asked_for_the_recovery_action_alone(
+    nvidia: Make, opened: Open, xid: int
+) -> None:
+    machine = nvidia(hosts.host_h100(3), 570)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    for gpu in GPU:
+        told.asks(gpu, 1)
+    machine.set("persistent", 1, gpu=1)
+    look(machine, driver)
+    machine.field(1, abi.ACTION_FIELD, 1)
+    machine.xid(1, xid)
+    both = ["E0010001", f"Xid {xid}"]
+    eventually(lambda: [fault.code for fault in driver.read([GPU[1]])[0].faults] == both)
+    look(machine, driver)  # The looks that had begun before are over then.
+    asked, actions = machine.get("asked", 1), machine.get("actions", 1)
+    machine.event(1, abi.RECOVERY_ACTION)
+    eventually(lambda: machine.get("actions", 1) > actions)
+    assert [fault.code for fault in driver.read([GPU[1]])[0].faults] == both
+    assert driver.measure([GPU[1]]) == {}
+    look(machine, driver)
+    assert machine.get("asked", 1) == asked
+    driver.reset([GPU[1]], [GPU[1]], CODES)
+    assert machine.resets == (FakeReset(frozenset({1}), abi.OK),)
+    eventually(lambda: driver.read([GPU[1]])[0].booted)
+    assert machine.get("asked", 1) > asked
+    assert machine.get("persistent", 1) == 1
+
+
+def test_a_fault_is_told_once_it_is_known_that_cmgr_can_let_go_of_the_gpu(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine, call_timeout=SHORT), Told()
+    driver.watch(told)
+    for gpu in GPU:
+        told.asks(gpu, 1)
+    machine.hang(0, Purpose.FIELD, for_good=True)
+    assert driver.read([GPU[0]])[0].error
+    machine.xid(0, 140)
+    told.asks(GPU[0], 2)
+    assert driver.read([GPU[0]])[0].error
+    assert driver.trouble() == ("the driver of chip 0 does not answer: a call of NVML has not come back",)
+    assert not any(isinstance(fact, FaultReported) for fact in told.facts)
+    machine.hang(0, Purpose.FIELD, hangs=False)
+    eventually(lambda: [fault.code for fault in driver.read([GPU[0]])[0].faults] == ["Xid 140"])
+
+
+def test_nor_is_that_of_a_gpu_told_whose_mate_cmgr_cannot_let_go_of(nvidia: Make, opened: Open) -> None:
+    machine = nvidia(hosts.host_v100(2), 535)
+    driver, told = opened(machine, call_timeout=SHORT), Told()
+    driver.watch(told)
+    machine.hang(1, Purpose.FIELD, for_good=True)
+    assert driver.read([GPU[1]])[0].error
+    machine.xid(0, 119)
+    eventually(lambda: "a call about chip 1, which is reset with it, has not come" in driver.read([GPU[0]])[0].error)
+    assert not any(isinstance(fact, FaultReported) for fact in told.facts)

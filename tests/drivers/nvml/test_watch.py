@@ -141,7 +141,6 @@ def test_the_same_xid_soon_after_a_reset_is_another_one(nvidia: Make, opened: Op
     eventually(lambda: codes(driver, 0) == [])
     machine.xid(0, 119)
     eventually(lambda: codes(driver, 0) == ["Xid 119"])
-    assert [code for _, code, _ in xids(told)] == ["Xid 119"] * 2
 
 
 def test_a_timeout_of_the_gsp_is_left_to_a_driver_that_counts_them(machine: Standin, opened: Open) -> None:

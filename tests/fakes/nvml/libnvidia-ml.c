@@ -83,6 +83,7 @@ struct gpu {
     uint64_t supported;
     uint32_t registrations; /* Counted up by a reset: older ones are void. */
     int32_t answer[PURPOSES], hangs[PURPOSES];
+    int32_t asked, actions; /* Calls about it; of these for the recovery action alone. */
     struct client client[CLIENTS];
 };
 
@@ -302,6 +303,7 @@ static void stay_behind(int gpu, enum purpose purpose) {
 
 static int hold(int gpu, enum purpose purpose) {
     struct gpu *g = &W->gpu[gpu];
+    g->asked++;
     while (g->hangs[purpose]) {
         if (g->hangs[purpose] > 1)
             stay_behind(gpu, purpose);
@@ -612,6 +614,8 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(device handle, unsigned int link, struct
 int nvmlDeviceGetFieldValues(device handle, int count, struct field_value *values) {
     struct gpu *g = NULL;
     int said = enter(handle, FIELD, &g);
+    if (g && count == 1 && values->field == 230)
+        g->asked--, g->actions++; /* The CPU keeps it (gpuGetRecoveryAction_IMPL of gpu/gpu.c). */
     for (int i = 0; !said && i < count; i++) {
         struct field_value *v = &values[i];
         v->result = OK;
@@ -909,7 +913,7 @@ static int *number(int gpu, const char *name) {
         {"lost", &g->lost}, {"minor", &g->minor}, {"gsp_dead", &g->gsp_dead}, {"emerges", &g->emerges}, {"unmanaged", &W->unmanaged}, {"listed", &g->listed}, {"removed", &g->removed}, {"registered", &g->registered}, {"booting", &g->booting}, {"mig", &g->mig}, {"renames", &g->renames}, {"no_parts", &g->no_parts}, {"virtual", &g->virtual},
         {"instances", &g->instances}, {"parts", &g->parts}, {"persistent", &g->persistent}, {"power_limit", &g->power_limit}, {"compute_mode", &g->compute_mode}, {"forgets_parts", &g->forgets_parts}, {"sram", &g->sram},
         {"repair", &g->repair[0]}, {"unrepairable", &g->unrepairable}, {"fabric_state", &g->fabric_state},
-        {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask},
+        {"fabric_status", &g->fabric_status}, {"fabric_mask", &g->fabric_mask}, {"asked", &g->asked}, {"actions", &g->actions},
         {"no_monitor", &W->no_monitor}, {"opens", &W->opens},
         {"fabric_summary", &g->fabric_summary}, {"lost_answers", &W->lost_answers},
         {"lose", &W->lose}, {"mortal", &W->mortal}, {"twice", &W->twice}, {"boot_by_hand", &W->boot_by_hand}, {"persistence_holds", &W->persistence_holds},

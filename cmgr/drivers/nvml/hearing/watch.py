@@ -88,6 +88,15 @@ class Ears:
     xids: Xids
     log: kernel_log.XidLog | None
 
+    def action(self, bus: str, seconds: float) -> nvml_read.Reading:
+        """Return all that a GPU is asked which may hang: the action that its driver wants. Raises `DriverError`."""
+        return self.session.ask_if_open(bus, seconds, nvml_read.action) or nvml_read.Reading()
+
+    def lets_go(self, chip: ChipId) -> bool:
+        """Return whether no call about the GPU and its ring is under way, which perhaps does not come back."""
+        ring = next((each.ring for each in self.machine.chips() if each.id == chip), None)
+        return not any(self.session.is_busy(each.bus) for each in self.machine.chips() if each.ring == ring)
+
 
 @dataclass(frozen=True, slots=True)
 class _Deaf:
@@ -210,7 +219,8 @@ class Watch:
         asleep, now = self._asleep(), time.monotonic()
         for chip in self._ears.machine.chips():
             deaf = self._deaf.get(chip.id)
-            if chip.id not in asleep and not (deaf and deaf.why and now < deaf.at):
+            hushed = self._ears.xids.hushed(chip.bus)
+            if not hushed and chip.id not in asleep and not (deaf and deaf.why and now < deaf.at):
                 self._listen_to(chip.id)
 
     def _listen_to(self, chip: ChipId) -> None:
@@ -234,7 +244,7 @@ class Watch:
                 self._deaf[chip] = replace(deaf, why="")
             if fresh:
                 self._later.append((0.0, chip))  # Nobody was told of what came before.
-        self._nudged.set()
+                self._nudged.set()
 
     # The kernel's log.
 
@@ -346,7 +356,16 @@ class Watch:
         known = codes.is_known(xid) or not lasts
         code = codes.code_of(xid)
         assertion = Assertion.OCCURRED if lasts else Assertion.ONCE
-        self.say(FaultReported(chip, code, assertion, MODULE if lasts else module, severity if known else None))
+        self._say_fault(FaultReported(chip, code, assertion, MODULE if lasts else module, severity if known else None))
+
+    def _say_fault(self, fact: FaultReported) -> None:
+        """Tell of a fault; of one that lasts only once it is known whether cmgr itself can let go of the GPU.
+
+        The read-out tells of it otherwise, when the call that is under way has come back. Containers would be stopped
+        for a reset that cannot be.
+        """
+        lets_go = fact.assertion is not Assertion.OCCURRED or self._ears.lets_go(fact.chip)
+        self.say(fact if lets_go else ReadNeeded(fact.chip))
 
     # Asking.
 
@@ -405,7 +424,7 @@ class Watch:
             self.say(ReadNeeded(chip))
             return
         for code in sorted(found - before):
-            self.say(FaultReported(chip, code, Assertion.OCCURRED, MODULE, Severity.major))
+            self._say_fault(FaultReported(chip, code, Assertion.OCCURRED, MODULE, Severity.major))
         for code in sorted(before - found):
             self.say(FaultReported(chip, code, Assertion.CLEARED, MODULE, Severity.major))
 
@@ -433,7 +452,10 @@ class Watch:
         if known is None or not known.here:
             return frozenset()
         try:
-            found = self._ears.session.judge(known.bus, self._pace.call, nvml_read.conditions)
+            if self._ears.xids.hushed(known.bus):
+                found = self._ears.action(known.bus, self._pace.call)
+            else:
+                found = self._ears.session.judge(known.bus, self._pace.call, nvml_read.conditions)
             return frozenset(self.sift(chip, found.conditions))
         except InReset:
             return self._swept.get(chip, frozenset())

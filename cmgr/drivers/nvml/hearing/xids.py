@@ -149,6 +149,11 @@ class Xids:
     def _is_over(self, xid: int, since: _Since, began: float) -> bool:
         return since.remembered or (self.is_judged(xid) and began >= since.at + SETTLE)
 
+    def hushed(self, bus: str) -> bool:
+        """Return whether the GPU is asked nothing until its reset but for the action, which the CPU keeps."""
+        with self._lock:
+            return any(x in codes.HUSHING and not since.doubtful for x, since in self._since.get(bus, {}).items())
+
     def cured(self, buses: Iterable[str]) -> None:
         """Forget those of GPUs that were reset."""
         with self._lock:

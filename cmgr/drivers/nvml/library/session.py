@@ -190,6 +190,10 @@ class Session:
         """The same with a question that opens the GPU itself."""
         return self._asked(bus, seconds, partial(worker.ask, question))
 
+    def ask_if_open(self, bus: str, seconds: float, question: Callable[[Library, Handle], T]) -> T | None:
+        """The same of a GPU that is not to be opened: nothing where it is not open."""
+        return self._asked(bus, seconds, partial(worker.ask_if_open, question))
+
     def ask_library(self, seconds: float, question: Callable[[Library], T]) -> T:
         """The same with a question that is of no GPU: the process that is asked has none open."""
         return self._asked(_NO_GPU, seconds, partial(worker.ask_library, question))
@@ -306,6 +310,8 @@ class Session:
                 yield asked.bus, told
             else:
                 self._forget(file, asked)
+                if asked.bus in self._away:
+                    continue  # It was to end.
                 yield asked.bus, Ended(f"cannot hear the GPU at {asked.bus}: the process that asks it has ended")
 
     def _forget(self, file: int, ended: _Worker) -> None:

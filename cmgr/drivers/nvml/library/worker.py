@@ -29,7 +29,7 @@ class Gpu:
         self._place = place
         self._tells = tells
         self._library: Library | None = None
-        self._handle: Handle | None = None
+        self.handle: Handle | None = None
 
     @property
     def library(self) -> Library:
@@ -42,10 +42,10 @@ class Gpu:
 
     def opened(self) -> Handle:
         """Return the handle of the GPU, opened if need be. Raises `Refused`."""
-        if self._handle is None:
+        if self.handle is None:
             library, place = self.library, self._place
-            self._handle = library.at(place) if isinstance(place, int) else library.by_bus(place)
-        return self._handle
+            self.handle = library.at(place) if isinstance(place, int) else library.by_bus(place)
+        return self.handle
 
     def hear(self, types: int) -> None:
         """Tell of these events from now on. Raises `Refused`."""
@@ -74,6 +74,11 @@ def ask_opened(question: Callable[[Library, Handle], T], gpu: Gpu) -> T:
     """Ask a question that wants the GPU open."""
     handle = gpu.opened()
     return question(gpu.library, handle)
+
+
+def ask_if_open(question: Callable[[Library, Handle], T], gpu: Gpu) -> T | None:
+    """Ask a question of a GPU that is not to be opened: nothing where it is not open."""
+    return None if gpu.handle is None else question(gpu.library, gpu.handle)
 
 
 def ask(question: Callable[[Library, Callable[[], Handle]], T], gpu: Gpu) -> T:
