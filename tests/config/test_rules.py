@@ -55,7 +55,7 @@ def mistakes_of(path: str) -> tuple[str, ...]:
 
 def test_the_shipped_rules_are_in_force_where_an_operator_has_none() -> None:
     rules = load_catalog(Config()).rules
-    assert (len(rules.frequency), len(rules.duration)) == (43, 1)
+    assert (len(rules.frequency), len(rules.duration)) == (43, 3)
     day = timedelta(days=1)
     assert rules.frequency[FaultCode("80C98000")] == FrequencyRule(day, 2, MANUALLY, after_reset=True)
     assert rules.frequency[FaultCode("80E18005")] == FrequencyRule(day, 3, MANUALLY, after_reset=True)

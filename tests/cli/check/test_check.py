@@ -115,7 +115,7 @@ def test_an_odd_fault_table_is_told(home: Home) -> None:
 
 
 def test_rules_of_escalation_are_told_with_how_many_are_in_force(home: Home) -> None:
-    assert found(home)["escalation rules"]["text"] == "43 codes by FaultFrequency, 1 code by FaultDuration"
+    assert found(home)["escalation rules"]["text"] == "43 codes by FaultFrequency, 3 codes by FaultDuration"
     rules = home.folder / "rules.json"
     rules.touch(mode=0o600)
     home.configure("[faults]", f'rules = "{rules}"', 'rules_mode = "replace"')

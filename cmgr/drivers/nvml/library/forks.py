@@ -13,11 +13,20 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from cmgr.errors import DriverError
 
 _WORDS = 4096
+
+
+def packed(value: object) -> bytes:
+    """Return a value as these processes send it to each other: a function goes by its name."""
+    return pickle.dumps(value)
+
+
+def unpacked(message: bytes) -> Any:
+    return pickle.loads(message)  # noqa: S301 - of a fork of this very process, over a connection that has no name
 
 
 class Forked(NamedTuple):
@@ -44,7 +53,7 @@ class Forks:
         asks, tells = (socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2))
         said = b""
         with self._lock, suppress(OSError), asks[1], tells[1]:
-            socket.send_fds(self._parent, [pickle.dumps(words)], [asks[1].fileno(), tells[1].fileno()])
+            socket.send_fds(self._parent, [packed(words)], [asks[1].fileno(), tells[1].fileno()])
             said = self._parent.recv(_WORDS)
         if not said:
             asks[0].close()
@@ -73,7 +82,7 @@ def _serve(control: socket.socket, work: Callable[..., None]) -> NoReturn:
             if pid == 0:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # The library waits for nvidia-modprobe.
                 control.close()
-                work(*(socket.socket(fileno=file) for file in files), *pickle.loads(words))  # noqa: S301 - our own
+                work(*(socket.socket(fileno=file) for file in files), *unpacked(words))
                 break
             for file in files:
                 os.close(file)

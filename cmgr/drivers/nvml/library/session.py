@@ -6,7 +6,6 @@ and with it goes all that the library knew of the GPU before.
 """
 
 import os
-import pickle
 import select
 import signal
 import threading
@@ -19,7 +18,7 @@ from typing import Any, TypeVar
 from cmgr.drivers.caller import Hangs
 from cmgr.drivers.nvml.library import abi, worker
 from cmgr.drivers.nvml.library.calls import Event, Handle, Library, Refused
-from cmgr.drivers.nvml.library.forks import Forked, Forks
+from cmgr.drivers.nvml.library.forks import Forked, Forks, packed, unpacked
 from cmgr.errors import DriverError
 
 T = TypeVar("T")
@@ -90,7 +89,7 @@ class _Worker:
 
     def _send(self, question: Callable[[worker.Gpu], Any]) -> None:
         try:
-            self._asks.send(pickle.dumps((self._number, question)))
+            self._asks.send(packed((self._number, question)))
         except OSError:
             raise Ended("cannot ask NVML: the process that asks this GPU has ended") from None
 
@@ -104,7 +103,7 @@ class _Worker:
             message = b""
         if not message:
             raise Ended("cannot ask NVML: the process that asks this GPU has ended")
-        _, well, value = pickle.loads(message)  # noqa: S301 - of a process that was forked for this
+        _, well, value = unpacked(message)
         self._since, self.begun = None, True
         return well, value
 
@@ -305,7 +304,7 @@ class Session:
             except OSError:
                 message = b""
             if message:
-                told = pickle.loads(message)  # noqa: S301 - of a process that was forked for this
+                told = unpacked(message)
                 asked.hears = asked.hears and isinstance(told, Event)
                 yield asked.bus, told
             else:

@@ -3,13 +3,13 @@
 It ends with its connections. Questions come in one after the other; a thread waits for events and tells them.
 """
 
-import pickle
 import socket
 import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 from cmgr.drivers.nvml.library.calls import EventSet, Handle, Library, Refused
+from cmgr.drivers.nvml.library.forks import packed, unpacked
 from cmgr.errors import DriverError, chain
 
 T = TypeVar("T")
@@ -62,11 +62,11 @@ class Gpu:
             while True:
                 event = self.library.wait(events, _SLICE)
                 if event is not None:
-                    self._tells.send(pickle.dumps(event))
+                    self._tells.send(packed(event))
         except OSError:
             return  # Nobody listens any more; the end comes.
         except Exception as error:
-            self._tells.send(pickle.dumps(_portable(error)))
+            self._tells.send(packed(_portable(error)))
         self.library.free(events)
 
 
@@ -95,12 +95,12 @@ def work(asks: socket.socket, tells: socket.socket, path: str, place: str | int)
     """Answer until nobody asks any more."""
     gpu = Gpu(path, place, tells)
     while message := asks.recv(MOST):
-        number, question = pickle.loads(message)  # noqa: S301 - of the process that forked this one
+        number, question = unpacked(message)
         try:
             said = number, True, question(gpu)
         except Exception as error:
             said = number, False, _portable(error)
-        asks.send(pickle.dumps(said))
+        asks.send(packed(said))
 
 
 def _portable(error: Exception) -> DriverError:
