@@ -390,7 +390,7 @@ class Nvidia:
         self.expected = ["taken"]
         self._machine.set("mortal", 1)
         self._parts = len(layout.shares(place))
-        self._machine.divide(layout.chip(place), self._parts)
+        self._machine.divide(layout.chip(place), self._parts, forgets=True)
         self.settings: Mapping[str, Setting] = {
             "driver": "nvml",
             "nvml.library": str(self._machine.library),

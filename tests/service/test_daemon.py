@@ -104,6 +104,7 @@ def test_all_is_not_well_while_nobody_looks_regularly(service: Service) -> None:
     broken.write_text('raise ImportError("too many open files")\n')
     service.launch({"PYTHONPATH": str(broken.parent)})
     service.until_said("cannot begin to look regularly")
+    eventually(lambda: service.status()["service"]["state"] != "starting", why="every chip was read")
     told = service.status()["service"]
     why = "cannot begin to look regularly how everything is: too many open files"
     assert (told["state"], told["troubles"]) == ("degraded", [f"what events did not tell is not looked for: {why}"])

@@ -170,14 +170,14 @@ def test_a_library_that_vanishes_is_missed_at_the_next_start_only(appliance: App
     machine.fault(0, LATER)
     service.until_phase("waiting")
     service.kill9()
-    assert "there is no such file" in service.refused().err
+    service.launch()
+    service.until_said("there is no such file")
     _wreck(machine.library, hidden)
-    assert "it is cut short" in service.refused().err
+    service.until_said("it is cut short")
     told = service.cmgr("status")
-    assert ("paused" in told.out, "the service is not running" in told.err) == (True, True)
+    assert (told.code, "paused" in told.out, "not well" in told.out) == (0, True, True)
     machine.library.unlink()
     hidden.rename(machine.library)
-    service.start()
     recovered(service, episodes=2)
     survived(figures, SECTION, faults=2)
 

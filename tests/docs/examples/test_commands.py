@@ -92,7 +92,7 @@ class OnGpus(Session):
 
 @pytest.fixture
 def gpus(nvidia: Make) -> Iterator[tuple[Service, Standin]]:
-    folder, machine = Path(tempfile.mkdtemp(prefix="cmgr-gpus-")), nvidia(hosts.host_h100(4))
+    folder, machine = Path(tempfile.mkdtemp(prefix="cmgr-gpus-")), nvidia(hosts.host_l40(4))
     places = {"library": machine.library, "tool": machine.tool, "kernel_log": machine.kernel_log}
     settings = {f"nvml.{name}": str(path) for name, path in places.items()}
     made = Service(folder, {"driver": "nvml", "strategy": "singleRecover", **settings})

@@ -50,7 +50,8 @@ def reset(gpus: list[int], buses: list[str]) -> int:
 
     The driver has no call that resets a GPU: it removes one that is drained and idle from PCI (open-gpu-kernel-modules
     595.45.04, nv.c:2191-2220, client_resource.c:4709). The rest is nvidia-modprobe's (a9556df, modprobe-utils:
-    pci_rescan, mknod_helper). That it looks first whether it may write there is a guess.
+    pci_rescan, mknod_helper). That it looks first whether it may write there is a guess, and that it opens other GPUs
+    only before it has its own reset: the kernel counts who is on each GPU for itself (gpu_rmapi.c:61-107).
     """
     with OTHERS.open("w") as others:
         try:
@@ -63,6 +64,7 @@ def reset(gpus: list[int], buses: list[str]) -> int:
                 255, f"The following GPUs could not be reset:\n  GPU {{bus}}: {RESCAN}: {error.strerror}", buses[0]
             )
         wanted = ctypes.c_uint64(sum(1 << gpu for gpu in gpus))
+        fcntl.flock(others, fcntl.LOCK_UN)
         answer = 19 if HELD.exists() else LIBRARY.standin_reset(wanted)
         if answer:
             peers = ctypes.create_string_buffer(1024)

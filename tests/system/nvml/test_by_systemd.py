@@ -9,6 +9,7 @@ from tests.fakes.nvml import hosts
 from tests.fakes.nvml.standin import FakeReset, Standin
 from tests.support.daemons.serviced import Serviced
 from tests.support.daemons.systemd import Systemd
+from tests.support.service import Service
 from tests.support.waiting import eventually
 from tests.system.nvml.conftest import Furnish
 
@@ -24,6 +25,10 @@ def machine(furnish_alone: Furnish, systemd: Systemd) -> Iterator[tuple[Serviced
     serviced = Serviced(appliance.service, systemd)
     yield serviced, appliance.machine
     serviced.close()
+
+
+def told(service: Service) -> str:
+    return f"{service.said()} {[ring['reason'] for ring in service.status()['rings']]}"
 
 
 @pytest.mark.parametrize("end", [Serviced.kill9, Serviced.terminate], ids=["kill -9", "stop"])
@@ -42,7 +47,7 @@ def test_a_reset_in_whose_middle_cmgr_ends_is_waited_for_and_not_ordered_again(
     assert serviced.units(RESET) == [unit], "it goes on without cmgr"
     serviced.begin()
     service.until_said("is ready", times=2)
-    eventually(lambda: any(words in service.said() for words in WAITS), why="the next life knows of the reset")
+    eventually(lambda: any(words in told(service) for words in WAITS), why="the next life knows of the reset")
     assert not standin.resets
     assert serviced.units(RESET) == [unit]
     standin.hang_resets(0)

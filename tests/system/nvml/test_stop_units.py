@@ -75,7 +75,7 @@ def test_killed_in_the_middle_of_a_reset_the_next_life_starts_it_once_that_is_ov
     # It is on the disk and nowhere else: the setting is gone meanwhile.
     service.configure({"nvml.stop_units": []})
     service.start()
-    service.until_reason("chip 1 not booted yet", ring=1)
+    service.until_reason("the call that resets chip 1 has not come back", ring=1)
     assert not world.running(key(DCGM))
     machine.set("reset_hangs", 0)
     service.until_said("is over: recovered")

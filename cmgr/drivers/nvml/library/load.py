@@ -32,7 +32,9 @@ _HOSTS_PIDS = "pid:[4026531836]"
 
 
 def check_host(root: Path = Path("/")) -> None:
-    """Raise `DriverMissing` where this process would not see who uses the GPUs."""
+    """Raise `DriverMissing` where this process would not see who uses the GPUs. Of a driver that is loaded, that is."""
+    if not _is_loaded(root):
+        return  # The library says so itself.
     try:
         ours = (root / "proc/self/ns/pid").readlink().as_posix()
     except OSError:
@@ -45,9 +47,13 @@ def check_host(root: Path = Path("/")) -> None:
         )
 
 
+def _is_loaded(root: Path) -> bool:
+    return (root / "proc/driver/nvidia/version").exists()
+
+
 def why_not_loaded(root: Path = Path("/")) -> str:
     """Return what to type when the library says that the driver is not loaded; it says so without device files, too."""
-    if not (root / "proc/driver/nvidia/version").exists():
+    if not _is_loaded(root):
         return "load it (modprobe nvidia) and see what the kernel log says of NVRM"
     if not (root / "dev/nvidiactl").exists():
         return "it is loaded, and its device files are missing: type, as root, nvidia-smi -L, which makes them"

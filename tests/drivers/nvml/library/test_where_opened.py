@@ -11,11 +11,10 @@ import pytest
 from cmgr.drivers.nvml.driver import NvmlDriver
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.load import check_host, why_not_loaded
-from cmgr.errors import DriverError, DriverMissing
-from tests.drivers.nvml.driver import open_nvml
+from cmgr.errors import DriverMissing
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
-from tests.fakes.nvml.standin import Purpose, Standin
+from tests.fakes.nvml.standin import Purpose
 
 APART = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable]
 """Another pid namespace, with a /proc of its own: how a container runs."""
@@ -23,35 +22,41 @@ APART = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable]
 CAN = os.geteuid() == 0 and subprocess.run([*APART, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
-def say(library: str) -> str:
-    """Open the driver, in the process that calls."""
-    try:
-        return f"sees {len(open_nvml(Standin(Path(library))).chips())}"
-    except DriverError as error:
-        return error.message
+@pytest.fixture
+def loaded(tmp_path: Path) -> Path:
+    """A root where the driver is loaded, and whose /proc/self is that of the process that looks."""
+    version = tmp_path / "proc/driver/nvidia/version"
+    version.parent.mkdir(parents=True)
+    version.touch()
+    (tmp_path / "proc/self").symlink_to("/proc/self")
+    return tmp_path
 
 
 @pytest.mark.skipif(not CAN, reason="only root can make a pid namespace")
-def test_in_a_pid_namespace_of_its_own_the_driver_opens_nothing(nvidia: Make) -> None:
+def test_in_a_pid_namespace_of_its_own_the_driver_opens_nothing(loaded: Path) -> None:
     """The driver leaves out whoever is outside (open modules 595.45.04, gpu_rmapi.c:811, os-interface.c:2773)."""
-    machine = nvidia(hosts.host_h100(2))
-    script = f"import sys; from {__name__} import say; print(say(*sys.argv[1:]))"
-    ran = subprocess.run([*APART, "-c", script, str(machine.library)], capture_output=True, text=True, check=True)
-    assert "has a pid namespace of its own" in ran.stdout
-    assert "GPUs in use would be reset" in ran.stdout
+    script = (
+        f"import pathlib, sys; from {check_host.__module__} import check_host; check_host(pathlib.Path(sys.argv[1]))"
+    )
+    ran = subprocess.run([*APART, "-c", script, str(loaded)], capture_output=True, text=True, check=False)
+    assert "has a pid namespace of its own" in ran.stderr
+    assert "GPUs in use would be reset" in ran.stderr
 
 
-def test_in_the_host_and_where_nobody_can_say_it_is_opened(tmp_path: Path) -> None:
-    check_host(tmp_path)
-    link = tmp_path / "proc/self/ns/pid"
+def test_in_the_host_and_where_nobody_can_say_it_is_opened(loaded: Path) -> None:
+    (loaded / "proc/self").unlink()
+    check_host(loaded)
+    link = loaded / "proc/self/ns/pid"
     link.parent.mkdir(parents=True)
     link.symlink_to("pid:[4026531836]")
-    check_host(tmp_path)
+    check_host(loaded)
     link.unlink()
     link.symlink_to("pid:[4026532201]")
     with pytest.raises(DriverMissing) as refused:
-        check_host(tmp_path)
+        check_host(loaded)
     assert "--pid=host" in refused.value.hint
+    (loaded / "proc/driver/nvidia/version").unlink()
+    check_host(loaded)
 
 
 def test_a_driver_that_is_loaded_is_not_to_be_loaded(tmp_path: Path) -> None:
