@@ -8,6 +8,8 @@ import re
 import select
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from cmgr.errors import DriverError
@@ -28,6 +30,13 @@ class Record:
     text: str
     number: int = 0
     seconds: float = 0.0
+
+
+def boot_id() -> str:
+    """Return the word of this boot of the machine, of which the numbers of records are; empty where there is none."""
+    with suppress(FileNotFoundError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return ""
 
 
 def record(line: str) -> Record:

@@ -13,7 +13,7 @@ from cmgr.drivers.nvml.library import abi
 ACTIONS = {action: f"E001{action:04d}" for action in range(1, 8)}
 """The condition for each recovery action that the driver asks for (field 230)."""
 
-REBOOT, BUS_RESET = ACTIONS[2], ACTIONS[6]
+REBOOT = ACTIONS[2]
 
 LOST = "E0020001"
 RESET_REQUIRED = "E0020002"

@@ -13,8 +13,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence, Set
 from datetime import timedelta
-from pathlib import Path
 
+from cmgr.drivers.kernel_log import boot_id
 from cmgr.drivers.looks import Looks, Silence
 from cmgr.drivers.nvml import codes
 from cmgr.drivers.nvml import read as nvml_read
@@ -63,8 +63,6 @@ SWITCHES = "nvswitch"
 
 NOT_BEGUN = -1
 """The number among Xids of the news that the driver could not begin with a GPU."""
-
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +127,7 @@ class Watch:
         self._reboots = Reboots(self.say, lambda: len(ears.machine.chips()))
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._switches: dict[tuple[str, int], kernel_log.SwitchXid] = {}
-        self._boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
+        self._boot = boot_id()
         self._sweep_at = 0.0
         self._looks = Looks(pace.relist)
         self._deaf: dict[ChipId, _Deaf] = {}

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from cmgr import atomic
+from cmgr.drivers.kernel_log import boot_id
 from cmgr.drivers.nvml import codes
 from cmgr.frozen import dataclass
 
@@ -29,7 +30,6 @@ SETTLE = 2.0
 """Seconds that the driver has for raising the recovery action after an Xid, which it does on a thread of its own."""
 
 _MODE = 0o640
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Xids:
         self._release = release
         self._file = file
         self._now = now
-        self._boot = boot if boot is not None else _BOOT.read_text().strip() if _BOOT.exists() else ""
+        self._boot = boot_id() if boot is None else boot
         self._lock = threading.Lock()
         self._since: dict[str, dict[int, _Since]] = {}
         self._known_to = -1

@@ -58,7 +58,6 @@ class _Worker:
         self.hears = False
         self.begun = False
         self._lock = threading.Lock()
-        self._number = 0
         self._since: float | None = None
         self._closed = False
 
@@ -70,7 +69,6 @@ class _Worker:
         try:
             if self._since is not None and self._answer(0.0) is None:
                 raise Hangs("cannot ask NVML: it has not come back from an earlier call about this GPU")
-            self._number += 1
             self._since = time.monotonic()
             self._send(question)
             said = self._answer(until - time.monotonic())
@@ -89,12 +87,12 @@ class _Worker:
 
     def _send(self, question: Callable[[worker.Gpu], Any]) -> None:
         try:
-            self._asks.send(packed((self._number, question)))
+            self._asks.send(packed(question))
         except OSError:
             raise Ended("cannot ask NVML: the process that asks this GPU has ended") from None
 
     def _answer(self, seconds: float) -> tuple[bool, Any] | None:
-        """Return the answer to the latest question, None when it does not come in time."""
+        """Return the answer to the latest question, None when it does not come in time. There is one at a time."""
         if not self._ready(select.POLLIN, seconds):
             return None
         try:
@@ -103,7 +101,7 @@ class _Worker:
             message = b""
         if not message:
             raise Ended("cannot ask NVML: the process that asks this GPU has ended")
-        _, well, value = unpacked(message)
+        well, value = unpacked(message)
         self._since, self.begun = None, True
         return well, value
 
@@ -269,11 +267,6 @@ class Session:
         yield from (of[bus] for of in (self._workers, self._left) if bus in of)
 
     # Hearing.
-
-    def hears(self, bus: str) -> bool:
-        with self._lock:
-            known = self._workers.get(bus)
-            return known is not None and known.hears and not known.is_over
 
     def hear(self, bus: str, seconds: float) -> bool:
         """Have the events of that GPU told; return whether they were not before. Raises as `ask` does."""

@@ -95,11 +95,11 @@ def work(asks: socket.socket, tells: socket.socket, path: str, place: str | int)
     """Answer until nobody asks any more."""
     gpu = Gpu(path, place, tells)
     while message := asks.recv(MOST):
-        number, question = unpacked(message)
+        question = unpacked(message)
         try:
-            said = number, True, question(gpu)
+            said = True, question(gpu)
         except Exception as error:
-            said = number, False, _portable(error)
+            said = False, _portable(error)
         asks.send(packed(said))
 
 
