@@ -3,9 +3,12 @@
 import json
 import ssl
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import pytest
 
 from tests.support.waiting import PATIENCE, eventually
 
@@ -103,3 +106,10 @@ class Receiver:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(PATIENCE)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    made = Receiver()
+    yield made
+    made.close()

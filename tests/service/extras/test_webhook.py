@@ -17,8 +17,10 @@ from cmgr.model.values.troubles import TroubleKind
 from cmgr.service.extras.alarms import Alarm
 from cmgr.service.extras.webhook import Receiver as Sender
 from cmgr.service.log.setup import Log
-from tests.support.receiver import Receiver, Script
+from tests.support.receiver import Receiver, Script, receiver
 from tests.support.waiting import PATIENCE, eventually
+
+__all__ = ["receiver"]
 
 AT = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
 QUICK = timedelta(milliseconds=20)
@@ -47,13 +49,6 @@ class Said(Log):
 @pytest.fixture
 def said() -> Said:
     return Said()
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    made = Receiver()
-    yield made
-    made.close()
 
 
 Senders = Callable[..., Sender]

@@ -3,7 +3,8 @@
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,20 +14,15 @@ from cmgr.errors import CmgrError, ServiceDown
 from cmgr.service.door.client import get, order
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.standin import Purpose
-from tests.metrics.scrape import free_port, scrape
-from tests.support.receiver import Receiver
+from tests.metrics.scrape import Page, free_port, scrape
+from tests.support.receiver import Receiver, receiver
 from tests.support.service import NOW, Service
 from tests.support.waiting import PATIENCE, eventually
 from tests.system.dcmi.conftest import Appliance, Furnish
 
+__all__ = ["receiver"]
+
 TROUBLE = "unknown-chips"
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    made = Receiver()
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -112,7 +108,14 @@ def test_metrics_say_that_no_chip_is_watched(telling: Callable[..., Appliance]) 
     away = taken_away(appliance.machine.library)
     appliance.service.launch()
     refused(appliance.service)
-    page = scrape(port)
+
+    def served() -> Page | None:
+        with suppress(ConnectionRefusedError):  # The socket answers first.
+            return scrape(port)
+        return None
+
+    page = eventually(served, why="metrics are served")
+    assert page is not None
     assert page.value("cmgr_troubles", kind=TROUBLE) == 1
     assert page.value("cmgr_driver_troubles") == 1
     assert page.value("cmgr_service_state", state="starting") == 1

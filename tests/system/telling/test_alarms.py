@@ -3,25 +3,20 @@
 import re
 import signal
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.support.receiver import Receiver, Script
+from tests.support.receiver import Receiver, Script, receiver
 from tests.support.service import LATER, NOW, Service, Setting
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
 from tests.system.episodes.test_levels import rules
 
+__all__ = ["receiver"]
+
 Telling = Callable[..., Service]
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    made = Receiver()
-    yield made
-    made.close()
 
 
 @pytest.fixture
