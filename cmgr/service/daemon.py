@@ -122,6 +122,8 @@ class Service:
         self._timetable = Timetable(config, lambda: datetime.now(UTC), self._clock.drift)
         self._store = self._open_store(heard.right)
         node = replace(self._store.load(), policy=config.policy(), catalog=catalog)
+        if (why := refusal(self._driver)) is not None:
+            self._tell_of_no_chips(why)  # Whoever has no runtime either is told of both.
         self._runtimes = {r.name: r for r in self._open_runtimes(known_runtimes(node))}
         self._appeared = partial(appeared, config, self._runtimes)
         stack.callback(self._close_runtimes)
@@ -279,13 +281,16 @@ class Service:
 
     def _without_chips(self, why: DriverError) -> None:
         """Serve for a moment while the chips are not known: tell of that, and decide nothing."""
+        self._tell_of_no_chips(why)
+        self._notifier.alive()
+        self._around.look(self._loop.node, self._troubles(), self._clock.now())
+
+    def _tell_of_no_chips(self, why: DriverError) -> None:
         text = one_line(f"no chip is watched: {sentence(why)}")
         if self._ails != (text,):
             self._ails = (text,)
             self._log.warn(text)
             self._notifier.tell(f"STATUS={text}")
-        self._notifier.alive()
-        self._around.look(self._loop.node, self._troubles(), self._clock.now())
 
     def _open_doors(self, control: ControlServer, table: tuple[Route, ...]) -> None:
         control.start()

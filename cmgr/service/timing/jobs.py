@@ -50,13 +50,16 @@ class Jobs:
     def _begun(self, warn: Callable[[str], None]) -> bool:
         try:
             from apscheduler.schedulers.background import BackgroundScheduler
+            from apscheduler.triggers.interval import IntervalTrigger
 
+            # Not by its name: APScheduler looks names up in what is installed, once, and where no file can be opened
+            # just then it finds none, and tells that for as long as the process lives.
+            every = IntervalTrigger(seconds=self._resync.total_seconds(), timezone=UTC)
             # misfire_grace_time: APScheduler would skip a run that is more than a second late.
             scheduler = BackgroundScheduler(
                 timezone="UTC", job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1}
             )
-            # APScheduler loads more of itself for it.
-            scheduler.add_job(self._put, "interval", (Resync(),), seconds=self._resync.total_seconds())
+            scheduler.add_job(self._put, every, (Resync(),))
             with self._lock:
                 if not self._closed:
                     scheduler.start()

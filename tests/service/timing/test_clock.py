@@ -1,5 +1,6 @@
 """A system clock that was set: moments that runtimes tell by it, and jobs that wait by it."""
 
+import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -87,6 +88,27 @@ def test_jobs_begin_when_what_they_need_can_be_loaded_again(monkeypatch: pytest.
     assert put.get(timeout=PATIENCE) == Resync()
     jobs.close()
     assert (len(said), jobs.trouble) == (2, "")
+
+
+def test_jobs_begin_although_nothing_could_be_opened_when_their_library_was_loaded() -> None:
+    loaded = (
+        "import resource\n"
+        "from datetime import timedelta\n"
+        "from queue import SimpleQueue\n"
+        "from cmgr.service.timing import jobs\n"
+        "jobs.AGAIN = 0.01\n"
+        "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "said, put = [], SimpleQueue()\n"
+        "def warn(text):\n"
+        "    said.append(text)\n"
+        "    if len(said) == 2: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))\n"
+        "made = jobs.Jobs(put.put, timedelta(milliseconds=10), timedelta())\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))\n"
+        "made.start(warn)\n"
+        f"print(put.get(timeout={PATIENCE}), len(said))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=False)
+    assert done.stdout == "Resync() 2\n", done.stderr
 
 
 def test_jobs_that_were_ended_before_they_began_do_nothing() -> None:

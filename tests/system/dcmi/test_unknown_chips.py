@@ -67,8 +67,8 @@ def test_a_service_in_a_mount_namespace_of_its_own_opens_no_library_and_says_wha
         systemd.settimeout(PATIENCE)
         systemd.bind(str(service.folder / "notify"))
         service.launch({"NOTIFY_SOCKET": str(service.folder / "notify"), "WATCHDOG_USEC": "20000000"})
-        assert systemd.recv(4096) == b"READY=1"
         assert systemd.recv(4096).startswith(b"STATUS=no chip is watched: cannot open libdcmi.so here: this process is")
+        assert systemd.recv(4096) == b"READY=1"
         assert systemd.recv(4096) == b"WATCHDOG=1"
     trouble = refused(service)
     assert (trouble["id"], trouble["severity"]) == ("unknown-chips-dcmi", "critical")
@@ -100,6 +100,17 @@ def test_nothing_is_said_of_chips_and_nothing_ordered_before_they_are_known(tell
             get(appliance.service.socket, what)
     assert get(appliance.service.socket, "health")["healthy"] is False
     away.rename(appliance.machine.library)
+
+
+def test_a_machine_that_has_neither_chips_nor_a_runtime_hears_of_both(telling: Callable[..., Appliance]) -> None:
+    appliance = telling()
+    nowhere = {"docker.socket": "/nowhere/docker", "containerd.address": "/nowhere/containerd"}
+    appliance.service.configure({"runtimes": ["auto"], **nowhere})
+    taken_away(appliance.machine.library)
+    appliance.service.launch()
+    eventually(lambda: not appliance.service.running(), why="it ends: nothing can be done for anybody")
+    appliance.service.until_said("no chip is watched: cannot load")
+    appliance.service.until_said("cannot find a container runtime: there is no socket at /nowhere/docker")
 
 
 def test_metrics_say_that_no_chip_is_watched(telling: Callable[..., Appliance]) -> None:
@@ -151,10 +162,10 @@ def test_a_library_that_takes_long_to_begin_is_a_trouble_for_as_long_as_that_las
         systemd.settimeout(PATIENCE)
         systemd.bind(str(service.folder / "notify"))
         service.launch({"NOTIFY_SOCKET": str(service.folder / "notify")})
-        assert systemd.recv(4096) == b"READY=1"
         assert systemd.recv(4096).startswith(
             b"STATUS=no chip is watched: the library of the chips has not begun for 10 s"
         )
+        assert systemd.recv(4096) == b"READY=1"
     trouble = refused(service)
     assert trouble["why"].startswith("the library of the chips has not begun for ")
     assert "ten minutes where a chip is dead" in trouble["hint"]
