@@ -11,7 +11,7 @@ from cmgr.frozen import dataclass
 from cmgr.service.door.client import tell
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import slot_shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ def report(options: ReportOptions) -> int:
     args |= {"chips": options.chips} if options.chips is not None else {}
     if options.length is not None:
         args["seconds"] = source.length("--for", options.length).total_seconds()
-    told = cast("shapes.ReportTaken", tell(source.socket_of(options), "reports", **args))
+    told = cast("slot_shapes.ReportTaken", tell(source.socket_of(options), "reports", **args))
     where = f"on chips {render.numbers(told['chips'])}, {told['handling']}" if told["chips"] else "over"
     out.told([f"{told['source']}/{told['id']}: {told['code']} {where}"])
     return 0

@@ -475,21 +475,6 @@ class Acknowledged(TypedDict):
     troubles: Annotated[list[str], "the troubles that end by that"]
 
 
-class ReportTaken(TypedDict):
-    code: Annotated[str, "the code"]
-    id: Annotated[str, "the reporter's own name for the fault"]
-    source: Annotated[str, "the reporter, as the configuration calls it"]
-    chips: Annotated[list[int], "the chips that have the fault now"]
-    handling: Annotated[HandlingName, "what is done about it: no more than the reporter may ask for"]
-
-
 class Reloaded(TypedDict):
     changed: Annotated[list[str], "the settings that are in force now"]
     after_restart: Annotated[list[str], "those that are in force only after a restart of the service"]
-
-
-class Injected(TypedDict):
-    chip: Annotated[int | None, "the chip; null: the machine around the chips"]
-    part: Annotated[str, "the part of the machine"]
-    code: Annotated[str, "the fault's code"]
-    assertion: Annotated[str, "occurred, cleared or once"]

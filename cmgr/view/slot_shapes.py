@@ -1,8 +1,11 @@
-"""The documents about slots, CDI and the page's sessions, as `shapes` has the others. For types only, too."""
+"""The documents about slots, CDI, faults that persons or programs bring, and the page's sessions.
+
+As `shapes` has the others, and for types only, too.
+"""
 
 from typing import Annotated, NotRequired, TypedDict
 
-from cmgr.view.shapes import Time
+from cmgr.view.shapes import HandlingName, Time
 
 
 class Slot(TypedDict):
@@ -102,3 +105,18 @@ class Entered(PageSession):
 
 class Left(TypedDict):
     left: Annotated[bool, "the session is over"]
+
+
+class ReportTaken(TypedDict):
+    code: Annotated[str, "the code"]
+    id: Annotated[str, "the reporter's own name for the fault"]
+    source: Annotated[str, "the reporter, as the configuration calls it"]
+    chips: Annotated[list[int], "the chips that have the fault now"]
+    handling: Annotated[HandlingName, "what is done about it: no more than the reporter may ask for"]
+
+
+class Injected(TypedDict):
+    chip: Annotated[int | None, "the chip; null: the machine around the chips"]
+    part: Annotated[str, "the part of the machine"]
+    code: Annotated[str, "the fault's code"]
+    assertion: Annotated[str, "occurred, cleared or once"]

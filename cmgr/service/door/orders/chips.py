@@ -226,7 +226,7 @@ class Orders:
     def read_anew(self, request: Request) -> "shapes.Reloaded":
         return self.reload(who(request))
 
-    def inject(self, request: Request) -> "shapes.Injected":
+    def inject(self, request: Request) -> "slot_shapes.Injected":
         code = text_of(request, "code")
         chip = chip_of(request, self.node()) if "chip" in request.args else None
         try:

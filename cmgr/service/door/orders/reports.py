@@ -16,7 +16,7 @@ from cmgr.model.values.node import Node
 from cmgr.service.door.routes import Request
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import slot_shapes
 
 LONGEST = timedelta(days=30)
 MOST_KEPT = 256
@@ -35,7 +35,7 @@ class ReportOrders:
     give: Callable[[Ordered], None]
     settings: Callable[[], Reports]
 
-    def report(self, request: Request) -> "shapes.ReportTaken":
+    def report(self, request: Request) -> "slot_shapes.ReportTaken":
         """Book a fault that a program reports, or that it is over."""
         code, id_, chips = _code(request), _id(request), _chips(request, self.node())
         source, highest = self._right(request, code, chips)
