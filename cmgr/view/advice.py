@@ -1,6 +1,7 @@
 """Advice: sentences about waits that are too long, and commands ready to be typed."""
 
 import shlex
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from cmgr.model.lost_shares import lost_share
 from cmgr.model.obstacles import is_starting
 from cmgr.model.scope import handled_faults, holds_on, is_spared, observing, on_ring, shut, unclear_users
 from cmgr.model.values.chips import ChipId, listed, lost_shares
+from cmgr.model.values.hints import NO_HINT, Hint, Order, hint, order
 from cmgr.model.values.holds import Hold, HoldState, one_word
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
@@ -27,21 +29,26 @@ RECOVERING = frozenset({Phase.LISTING, Phase.WAITING, Phase.RESETTING, Phase.VER
 
 
 def called(node: Node, key: ContainerKey) -> str:
-    """Return what a command line calls this container: as little as tells it from the others, and one plain word.
+    """Return what a command line calls this container: what an order calls it, as one word for a shell."""
+    return shlex.quote(meant(node, key))
+
+
+def meant(node: Node, key: ContainerKey) -> str:
+    """Return what an order calls this container: as little as tells it from the others.
 
     A label can be the name, and what cmgr tells to type no shell may take apart: then it is the id.
     """
     name = name_of(node, key)
     others = [k for k in {*node.containers, *node.holds} if k != key and name_of(node, k) == name]
     if not one_word(name):
-        return shlex.quote(key.id[:12])
+        return key.id[:12]
     if not others:
         return name
     if key.namespace and all(o.namespace != key.namespace for o in others):
-        return shlex.quote(one_line(f"{key.namespace}/{name}"))
+        return one_line(f"{key.namespace}/{name}")
     if all((o.runtime, o.namespace) != (key.runtime, key.namespace) for o in others):
-        return shlex.quote(one_line("/".join(filter(None, (key.runtime, key.namespace, name)))))
-    return shlex.quote(key.id)
+        return one_line("/".join(filter(None, (key.runtime, key.namespace, name))))
+    return key.id
 
 
 def titled(node: Node, key: ContainerKey) -> str:
@@ -109,6 +116,7 @@ def _unread(node: Node, container: Container) -> "shapes.Late | None":
         "subject": f"container {one_line(container.name)}",
         "text": f"cannot be read: {one_line(container.unread)}; it counts as running, and {known}",
         "hint": f"look what it hangs in, and end it by hand: {container.key.runtime} inspect {name}",
+        "orders": [],
     }
 
 
@@ -119,11 +127,13 @@ def _stopping(node: Node, hold: Hold, now: datetime) -> "shapes.Late | None":
     if hold.state is not HoldState.STOPPING or observing(node) or length <= max(STOPPING_LONG, 2 * hold.grace):
         return None
     name = one_line(hold.name) or hold.key.id[:12]
+    look = f"look whether {hold.key.runtime} works and what {name} hangs in, end it by hand, or: "
+    what = hint(look, forget(node, hold.key))
     return {
         "subject": f"container {name}",
         "text": f"has been stopping for {span(length)}: {one_line(hold.error) or 'its runtime has not answered'}",
-        "hint": f"look whether {hold.key.runtime} works and what {name} hangs in, end it by hand, "
-        f"or: cmgr forget {called(node, hold.key)}",
+        "hint": str(what),
+        "orders": rows(what.orders),
     }
 
 
@@ -136,6 +146,7 @@ def _recovering(node: Node, ring: Ring, now: datetime) -> "shapes.Late | None":
         "text": f"has been in its episode for {span(length)} and is not reset or well yet: {one_line(ring.reason)}",
         "hint": f"end what the reason names; or take the faulty chip out of use: cmgr isolate CHIP --reason WHY; "
         f"every step: cmgr history {ring.episode}",
+        "orders": [],
     }
 
 
@@ -149,79 +160,99 @@ def _starting(node: Node, ring: Ring, now: datetime) -> "shapes.Late | None":
         "subject": f"ring {ring.id}",
         "text": f"has been resuming for {span(length)}: {one_line(ring.reason)}",
         "hint": f"look whether the runtime works and why the container does not start: cmgr history {ring.episode}",
+        "orders": [],
     }
 
 
-def isolation_hint(node: Node, chips: list[ChipId]) -> str:
+def rows(orders: Iterable[Order]) -> "list[shapes.Order]":
+    """Return the orders as programs read them."""
+    return [{"do": each.do, "args": dict(each.args)} for each in orders]
+
+
+def forget(node: Node, key: ContainerKey) -> Order:
+    return order("forget", container=meant(node, key))
+
+
+def resume_hint(node: Node, key: ContainerKey) -> Hint:
+    """Return what to do about a container that was given up."""
+    return hint("mend the cause, then type: ", order("resume", container=meant(node, key)))
+
+
+def isolation_hint(node: Node, chips: list[ChipId]) -> Hint:
     """Return how these isolated chips come back into use."""
     if not chips:
-        return ""
+        return NO_HINT
     if all(node.catalog.reboots(node.isolations[chip].code) for chip in chips):
         return reboot_hint(node)
-    releases = ", ".join(f"cmgr release {chip}" for chip in chips)
+    # As a list in a sentence has it: a comma between each two.
+    releases = [part for chip in chips for part in (", ", order("release", chip=chip))][1:]
     if all(node.isolations[chip].by == "operator" for chip in chips):
-        return f"when the work on {listed(chips)} is done, type: {releases}"
-    return f"replace or repair {listed(chips)}, then type: {releases}"
+        return hint(f"when the work on {listed(chips)} is done, type: ", *releases)
+    return hint(f"replace or repair {listed(chips)}, then type: ", *releases)
 
 
-def reboot_hint(node: Node) -> str:
+def reboot_hint(node: Node) -> Hint:
     """Return what to do where only a restart of the machine helps."""
     well = span(node.policy.isolation.release_after)
-    return f"restart the machine (systemctl reboot); chips are used again when they have been well for {well} after it"
+    then = f"chips are used again when they have been well for {well} after it"
+    return hint(f"restart the machine (systemctl reboot); {then}")
 
 
-def share_hint(node: Node, container: Container | None) -> str:
+def share_hint(node: Node, container: Container | None) -> Hint:
     """Return what to do for a container whose share a reset took; nothing where that is not what it lacks."""
     if (lost := lost_share(node, container)) is None:
-        return ""
+        return NO_HINT
     chip, share = lost
     if share not in lost_shares(chip):
         there = ", ".join(one_line(other.id) for other in chip.shares if other.there)
-        return f"make the container anew: chip {chip.id} has {there} now"
+        return hint(f"make the container anew: chip {chip.id} has {there} now")
     how = f": {one_line(share.by_hand)}" if share.by_hand else ""
-    return f"make {one_line(share.title)} of chip {chip.id} again, and it starts by itself{how}"
+    return hint(f"make {one_line(share.title)} of chip {chip.id} again, and it starts by itself{how}")
 
 
-def ring_hint(node: Node, ring: Ring) -> str:
+def ring_hint(node: Node, ring: Ring) -> Hint:
     """Return what lets the ring's episode go on; nothing where time does, or what a container's own hint says."""
-    if idle_hint(node):
-        return idle_hint(node) if ring.in_episode else ""
+    if idle := idle_hint(node):
+        return idle if ring.in_episode else NO_HINT
     faults = handled_faults(node, ring)
     if faults and not ring.in_episode and shut(node, ring, faults) is not None:
-        return f"to stop the containers of the ring and have it reset before that: cmgr reset {faults[0].chip} --stop"
+        reset = order("reset", chip=faults[0].chip, stop=True)
+        return hint("to stop the containers of the ring and have it reset before that: ", reset)
     waits = ring.phase is Phase.WAITING and ring.blocked is not None
-    return _hint_of_waiting(node, ring, [f.chip for f in faults]) if waits else ""
+    return _hint_of_waiting(node, ring, [f.chip for f in faults]) if waits else NO_HINT
 
 
-def _hint_of_waiting(node: Node, ring: Ring, faulty: list[ChipId]) -> str:
+def _hint_of_waiting(node: Node, ring: Ring, faulty: list[ChipId]) -> Hint:
     users = [c for c in on_ring(node, ring) if c.running and c.key not in ring.theirs]
     spared = [called(node, c.key) for c in users if not c.enabled or is_spared(node, c)]
     if spared:
-        return f"to have it reset, stop {', '.join(spared)} yourself"
+        return hint(f"to have it reset, stop {', '.join(spared)} yourself")
     if unclear := unclear_users(node):
         names = ", ".join(called(node, c.key) for c in unclear)
-        how = "to have it reset, stop {} yourself; what uses no chip make anew with the label cmgr.enable=ignore"
-        return how.format(names)
+        anew = "what uses no chip make anew with the label cmgr.enable=ignore"
+        return hint(f"to have it reset, stop {names} yourself; {anew}")
     if not users or not faulty:
-        return ""
+        return NO_HINT
     names = ", ".join(called(node, c.key) for c in users)
-    return f"to stop {names} too, and start it all again after the reset: cmgr reset {faulty[0]} --stop"
+    reset = order("reset", chip=faulty[0], stop=True)
+    return hint(f"to stop {names} too, and start it all again after the reset: ", reset)
 
 
-def runtime_hint(node: Node, name: str) -> str:
+def runtime_hint(node: Node, name: str) -> Hint:
     """Return what to do about a runtime that does not answer: nothing is reset until it does or is known to be gone."""
     others = ", ".join(f'"{other}"' for other in node.runtimes if other != name)
     named = f", or name the others: runtimes = [{others}]" if others else ""
-    return f"systemctl status {name}; nothing is reset without it; if it is gone for good: {forgetting(name)}{named}"
+    look = f"systemctl status {name}; nothing is reset without it; if it is gone for good: "
+    return hint(look, forgetting(name), named)
 
 
-def forgetting(runtime: str) -> str:
-    """Return the command by which a runtime is said to be gone for good."""
-    return f"cmgr forget --runtime {runtime}"
+def forgetting(runtime: str) -> Order:
+    """Return the order by which a runtime is said to be gone for good."""
+    return order("forget", runtime=runtime)
 
 
-def idle_hint(node: Node) -> str:
+def idle_hint(node: Node) -> Hint:
     """Return how cmgr is made to act again."""
     if node.maintenance is not None:
-        return "cmgr maintenance off"
-    return "set observe = false, then type: cmgr reload" if node.policy.observe else ""
+        return hint(order("maintenance", on=False))
+    return hint("set observe = false, then type: cmgr reload") if node.policy.observe else NO_HINT

@@ -11,13 +11,14 @@ from cmgr.model.homes import given_away
 from cmgr.model.scope import chip_words, grave_faults, is_spared
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
+from cmgr.model.values.hints import NO_HINT, Hint, hint
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Spare
 from cmgr.model.values.services.slots import can_be_placed, slots_of
 from cmgr.model.wanted import missing
-from cmgr.view.advice import called, idle_hint, isolation_hint, name_of, share_hint
+from cmgr.view.advice import called, forget, idle_hint, isolation_hint, name_of, resume_hint, rows, share_hint
 from cmgr.view.heals import heal, health, of_held, of_running
 from cmgr.view.slots import away, fewer, moved, of_container
 from cmgr.words import counted, joined, one_line, stamp, stamp_or_none, times
@@ -63,7 +64,7 @@ class Down:
     chips: tuple[ChipId, ...]
     since: datetime | None
     reason: str
-    hint: str
+    hint: Hint
 
 
 def down(node: Node) -> tuple[Down, ...]:
@@ -73,10 +74,10 @@ def down(node: Node) -> tuple[Down, ...]:
 
 def _down(node: Node, key: ContainerKey) -> Down:
     container, hold = node.containers.get(key), node.holds.get(key)
-    reason, hint = _story(node, key)
+    reason, what = _story(node, key)
     chips = hold.chips if hold is not None else container.chips if container is not None else frozenset()
     since = container.since if container is not None and container.since is not None else hold.since if hold else None
-    return Down(key, one_line(name_of(node, key)), tuple(sorted(chips)), since, one_line(reason), hint)
+    return Down(key, one_line(name_of(node, key)), tuple(sorted(chips)), since, one_line(reason), what)
 
 
 def containers(node: Node) -> "list[shapes.Container]":
@@ -84,8 +85,8 @@ def containers(node: Node) -> "list[shapes.Container]":
     shown = {
         k for k, c in node.containers.items() if c.running and (c.chips or c.warnings or c.unread or c.heal or c.unit)
     }
-    rows = [_row(node, key) for key in sorted({*shown, *node.holds, *missing(node)})]
-    return sorted(rows, key=lambda row: (row["name"], row["runtime"], row["namespace"], row["id"]))
+    found = [_row(node, key) for key in sorted({*shown, *node.holds, *missing(node)})]
+    return sorted(found, key=lambda row: (row["name"], row["runtime"], row["namespace"], row["id"]))
 
 
 def ours(hold: Hold | None) -> Hold | None:
@@ -103,7 +104,7 @@ def chips_of(node: Node, key: ContainerKey) -> frozenset[ChipId]:
 def _row(node: Node, key: ContainerKey) -> "shapes.Container":
     container, hold = node.containers.get(key), node.holds.get(key)
     status = _status(container, hold)
-    reason, hint = _story(node, key)
+    reason, what = _story(node, key)
     since = container.since if container is not None else None
     if hold is not None and status != "running":
         since = hold.since
@@ -126,7 +127,8 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "spared": container is not None and container.running and bool(container.chips) and is_spared(node, container),
         "unclear": container is not None and container.unclear,
         "reason": one_line(reason),
-        "hint": hint,
+        "hint": str(what),
+        "orders": rows(what.orders),
         "project": container.composed.project if container is not None and container.composed is not None else "",
         "service": container.composed.service if container is not None and container.composed is not None else "",
         "unit": _unit(node, container),
@@ -165,7 +167,7 @@ def _status(container: Container | None, hold: Hold | None) -> "shapes.Container
     return "failed" if hold.failed else "resuming" if hold.is_being_started else STATUS_OF_HOLD[hold.state]
 
 
-def _story(node: Node, key: ContainerKey) -> tuple[str, str]:
+def _story(node: Node, key: ContainerKey) -> tuple[str, Hint]:
     """Return what there is to say of the container, and what to do or type."""
     container, hold = node.containers.get(key), node.holds.get(key)
     status = _status(container, hold)
@@ -174,7 +176,7 @@ def _story(node: Node, key: ContainerKey) -> tuple[str, str]:
     return _running(node, container) if status == "running" else _ended(node, node.containers[key])
 
 
-def _ended(node: Node, container: Container) -> tuple[str, str]:
+def _ended(node: Node, container: Container) -> tuple[str, Hint]:
     """Return why a container that is not held does not run, and how it runs again or is meant not to."""
     name, end = called(node, container.key), container.exit
     how = "it does not run, and nobody saw how it ended"
@@ -185,70 +187,68 @@ def _ended(node: Node, container: Container) -> tuple[str, str]:
     elif end is not None:
         how = f"it ended with code {end.code}, and it is not known who ended it"
     start = STARTS.get(container.key.runtime, "with your client").format(name)
-    hint = f"start it ({start}); or, if it is not to run, type: cmgr forget {name}"
+    what = hint(f"start it ({start}); or, if it is not to run, type: ", forget(node, container.key))
     troubles = _of_chips(node, container.chips)
-    return joined([how, *troubles[:1], "cmgr does not hold it"]), hint
+    return joined([how, *troubles[:1], "cmgr does not hold it"]), what
 
 
-def _running(node: Node, container: Container | None) -> tuple[str, str]:
+def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     """Return what there is to say of a container that runs: mostly nothing."""
     if container is None:
-        return "", ""
+        return "", NO_HINT
     if not container.enabled:
-        return "has the label cmgr.enable=false: cmgr leaves it alone", ""
+        return "has the label cmgr.enable=false: cmgr leaves it alone", NO_HINT
     rings = _rings(node, container.chips)
     theirs = next((r for r in rings if r.in_episode and container.key in r.theirs), None)
     if theirs is not None and is_fought_for(theirs, container):
         return (
             f"{STARTED_AGAIN}, and ring {theirs.id} waits for it",
-            f"{STOP_THE_OWNER} to let ring {theirs.id} be reset",
+            hint(f"{STOP_THE_OWNER} to let ring {theirs.id} be reset"),
         )
     if theirs is not None:
         return (
             f"was started by hand, or forgotten, in the episode of ring {theirs.id}, which waits for it",
-            f"stop it to let ring {theirs.id} be reset",
+            hint(f"stop it to let ring {theirs.id} be reset"),
         )
     troubles = _of_chips(node, container.chips)
-    ailing, hint = of_running(node, container)
+    ailing, what = of_running(node, container)
     waited_for, how = _waited_for(node, container)
     frozen = FROZEN if container.frozen else ""
     elsewhere = [words(slot) for slot in of_container(node, container) for words in (moved, fewer)]
     elsewhere.append(away(node, container))
     by = f"{unit} is stopped and started in its place" if (unit := _unit(node, container)) else ""
     told = [f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, *elsewhere, by]
-    return joined(told), hint or how
+    return joined(told), what or how
 
 
-def _waited_for(node: Node, container: Container) -> tuple[str, str]:
+def _waited_for(node: Node, container: Container) -> tuple[str, Hint]:
     """Return why a reset would wait for it, whatever the strategy, and what to do about that before a fault comes."""
     if container.chips and is_spared(node, container):
-        return SPARED, SPARED_HINT
-    return (UNCLEAR, UNCLEAR_HINT) if container.unclear else ("", "")
+        return SPARED, hint(SPARED_HINT)
+    return (UNCLEAR, hint(UNCLEAR_HINT)) if container.unclear else ("", NO_HINT)
 
 
-def _held(node: Node, hold: Hold, status: str) -> tuple[str, str]:
-    name = called(node, hold.key)
+def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
     if status == "settling":
         until = stamp(hold.retry_at) if hold.retry_at is not None else "the next list"
         runs = "is paused again, as it was" if hold.frozen else "runs again"
         container = node.containers.get(hold.key)
         if container is not None and container.says_within is not None and container.health != HEALTHY:
             runs += f", its own check says {container.health or 'nothing yet'}"
-        return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), ""
+        return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), NO_HINT
     verb = "stop" if hold.state is HoldState.STOPPING else "start"
     ailing = of_held(node, hold)
     if status == "failed" and not hold.tries:
-        return ailing or one_line(hold.error), f"mend the cause, then type: cmgr resume {name}"
+        return ailing or one_line(hold.error), resume_hint(node, hold.key)
     if status == "failed":
         tail = f": {one_line(hold.error)}" if hold.error else ""
-        return f"start failed {times(hold.tries)}{tail}", f"mend the cause, then type: cmgr resume {name}"
+        return f"start failed {times(hold.tries)}{tail}", resume_hint(node, hold.key)
     parts = [ailing, hold.reason, *(_short(node, hold) if status == "paused" else ())]
     if hold.tries or hold.error:
         parts.append(_tries(hold, verb))
     elif hold.sick:
         parts.append(f"unhealthy after {counted(hold.sick, 'start')}")
-    hint = _hint(node, hold) if status == "paused" else ""
-    return joined(parts) or NO_REASON[status], hint
+    return joined(parts) or NO_REASON[status], _hint(node, hold) if status == "paused" else NO_HINT
 
 
 def _failures(hold: Hold) -> str:
@@ -274,17 +274,17 @@ def _short(node: Node, hold: Hold) -> list[str]:
     return [*short, f"it cannot be moved: it {container.tied}" if fixed else ""]
 
 
-def _hint(node: Node, hold: Hold) -> str:
+def _hint(node: Node, hold: Hold) -> Hint:
     isolated = [c for c in sorted(hold.chips) if c in node.isolations]
-    hint = isolation_hint(node, isolated) or idle_hint(node) or share_hint(node, node.containers.get(hold.key))
-    return hint or (_given_away_hint(node, hold) if given_away(node, hold) else "")
+    what = isolation_hint(node, isolated) or idle_hint(node) or share_hint(node, node.containers.get(hold.key))
+    return what or (_given_away_hint(node, hold) if given_away(node, hold) else NO_HINT)
 
 
-def _given_away_hint(node: Node, hold: Hold) -> str:
+def _given_away_hint(node: Node, hold: Hold) -> Hint:
     container = node.containers.get(hold.key)
     placed = container is not None and can_be_placed(container)
     others = f"give it others (cmgr slot assign {called(node, hold.key)} CHIPS), or stop what is on its own"
-    return others if placed else "move or stop what is on its chips"
+    return hint(others if placed else "move or stop what is on its chips")
 
 
 def _of_chips(node: Node, chips: frozenset[ChipId]) -> list[str]:

@@ -9,12 +9,13 @@ from cmgr.model.scope import blocks_its_group, is_held_down, members_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.fleet import FleetGroup, gate, is_out, unheard, waited_for, why_waited_for
 from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.view.advice import called
+from cmgr.view.advice import called, rows
 from cmgr.words import one_line, stamp, stamp_or_none
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def names(node: Node) -> list[str]:
 
 def _row(node: Node, group: Group) -> "group_shapes.Group":
     members = members_of(node, group.name)
+    what = _hint(node, group, members)
     return {
         "name": group.name,
         "phase": group.phase.value,
@@ -44,7 +46,8 @@ def _row(node: Node, group: Group) -> "group_shapes.Group":
         "size": size(members),
         "down": sum(not c.running for c in members),
         "reason": one_line(reason(node, group, members)),
-        "hint": _hint(node, group, members),
+        "hint": str(what),
+        "orders": rows(what.orders),
         "fleet": _agreement(node.fleet_groups.get(group.name)),
         "members": [_member(node, group, container) for container in members],
         "remarks": _remarks(node, members),
@@ -166,33 +169,35 @@ def elsewhere(node: Node, name: str, members: list[Container]) -> str:
     return f"round {document.round} is {document.phase} elsewhere: {waits}" if waits else ""
 
 
-def _hint(node: Node, group: Group, members: list[Container]) -> str:
+def _hint(node: Node, group: Group, members: list[Container]) -> Hint:
     if fleet := _fleet_hint(node, group):
         return fleet
     if group.phase is GroupPhase.HALTING:
-        stays = not _is_under_way(node, group)
-        return f"to start what can be started now: cmgr group resume {group.name}" if stays else ""
+        if _is_under_way(node, group):
+            return NO_HINT
+        return hint("to start what can be started now: ", order("group-resume", group=group.name))
     down = [c for c in members if not c.running]
     if not group.in_round and down and len(down) < len(members):
-        return f"to stop and start all its members: cmgr group restart {group.name}"
-    return ""
+        return hint("to stop and start all its members: ", order("group-restart", group=group.name))
+    return NO_HINT
 
 
-def _fleet_hint(node: Node, group: Group) -> str:
+def _fleet_hint(node: Node, group: Group) -> Hint:
     """Return what to type about other appliances; nothing where the reason for the wait, if there is one, is here."""
     known = node.fleet_groups.get(group.name)
     if known is None or not gate(node.engine, known):
-        return ""
+        return NO_HINT
     if is_out(node.engine, known):
-        return f"to take it in again: cmgr group restart {group.name}"
+        return hint("to take it in again: ", order("group-restart", group=group.name))
     if group.phase is not GroupPhase.HALTING or group_obstacle(node, group) is not None:
-        return ""
+        return NO_HINT
     if not node.engine.up:
-        return f"to start the members here without the others: cmgr group resume {group.name} --alone"
+        alone = order("group-resume", group=group.name, alone=True)
+        return hint("to start the members here without the others: ", alone)
     waited = [n for n, _ in waited_for(known.document)] if known.document is not None else []
     others = [n for n in (*waited, *unheard(known)) if n != node.engine.name]
-    goes = " ".join(f"--without {name}" for name in others)
-    return f"to go on without {', '.join(others)}: cmgr group resume {group.name} {goes}" if others else ""
+    goes = order("group-resume", group=group.name, without=",".join(others))
+    return hint(f"to go on without {', '.join(others)}: ", goes) if others else NO_HINT
 
 
 def _is_under_way(node: Node, group: Group) -> bool:
@@ -237,5 +242,7 @@ def troubles(node: Node) -> Iterator[Trouble]:
             chips = tuple(sorted({chip for c in members for chip in c.chips}))
             told = tuple(c.name for c in members)
             since = group.began if group.in_round else None
-            hint = _hint(node, group, members)
-            yield Trouble(TroubleKind.GROUP, name, text, why, hint, since, chips=chips, containers=told)
+            what = _hint(node, group, members)
+            yield Trouble(
+                TroubleKind.GROUP, name, text, why, str(what), since, chips=chips, containers=told, orders=what.orders
+            )

@@ -4,11 +4,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from cmgr.model.scope import hang_of, why_idle
+from cmgr.model.values.hints import NO_HINT, Hint
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.services.healing import Healing, ailment, limit_of
-from cmgr.view.advice import called
+from cmgr.view.advice import resume_hint
 from cmgr.words import joined, span, stamp, stamp_or_none
 
 if TYPE_CHECKING:
@@ -42,18 +43,17 @@ def ails(node: Node, key: ContainerKey) -> Healing | None:
     return healing if healing is not None and healing.ails else None
 
 
-def of_running(node: Node, container: Container) -> tuple[str, str]:
+def of_running(node: Node, container: Container) -> tuple[str, Hint]:
     """Return what there is to say of the health of a container that runs, and what to type."""
     healing = node.healings.get(container.key)
     if healing is None or not healing.ails:
         spared = healing is not None and healing.spared and healing.life == container.run
         left = ": left as it is, which a person ordered" if spared else ""
-        return (f"{container.health}{left}" if container.health == UNHEALTHY else ""), ""
-    name = called(node, container.key)
+        return (f"{container.health}{left}" if container.health == UNHEALTHY else ""), NO_HINT
     if healing.given_up is not None:
-        return _counted(node, container.key, healing), f"mend the cause, then type: cmgr resume {name}"
+        return _counted(node, container.key, healing), resume_hint(node, container.key)
     idle = why_idle(node)
-    return joined([_counted(node, container.key, healing), f"{idle}: it is not restarted" if idle else ""]), ""
+    return joined([_counted(node, container.key, healing), f"{idle}: it is not restarted" if idle else ""]), NO_HINT
 
 
 def of_held(node: Node, hold: Hold) -> str:

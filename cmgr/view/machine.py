@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from cmgr.model.faults.machine import trouble_of
-from cmgr.model.values.faults import FaultCode
 from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -50,7 +48,7 @@ def troubles(node: Node) -> Iterator[Trouble]:
     for code, alike in groupby((f for f in active(node) if f.told), key=lambda f: f.code):
         found = list(alike)
         stays, since = any(f.mark for f in found), min(f.since for f in found)
-        text, hint = f"{code} {_where(found)}", _hint(code, stays=stays)
+        text, hint = f"{code} {_where(found)}", f"cmgr explain {shlex.quote(code)}"
         yield Trouble(TroubleKind.MACHINE, code, text, _why(node, found), hint, since, stays, codes=(code,))
 
 
@@ -66,8 +64,3 @@ def _why(node: Node, found: list[MachineFault]) -> str:
     meaning = first.text if first.text and not others else node.catalog.judge(first.code, None).meaning
     told = one_line(meaning) or "no meaning is known"
     return f"{told}; {KEPT_FREE}" if any(f.pre_isolates for f in found) else told
-
-
-def _hint(code: FaultCode, *, stays: bool) -> str:
-    explained = f"cmgr explain {shlex.quote(code)}"
-    return f"{explained}; when it is seen to: cmgr acknowledge {trouble_of(code)}" if stays else explained

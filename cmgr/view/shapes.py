@@ -68,6 +68,14 @@ class Service(TypedDict):
     sources: NotRequired[Annotated[list[Source], "who tells of the machine's faults ([machine.md](machine.md))"]]
 
 
+class Order(TypedDict):
+    do: Annotated[str, "the order, as `POST /v1/orders/` has it"]
+    args: Annotated[dict[str, str | int | bool], "its arguments, as that takes them"]
+
+
+Orders = Annotated[list[Order], "the orders that `hint` names"]
+
+
 class Trouble(TypedDict):
     id: Annotated[str, "what to type for it: `cmgr acknowledge`"]
     kind: Annotated[str, _values(TroubleKind), "what kind of trouble"]
@@ -77,6 +85,7 @@ class Trouble(TypedDict):
     text: Annotated[str, "what is wrong, in a few words"]
     why: Annotated[str, "more of it"]
     hint: Annotated[str, "what to do; often nothing"]
+    orders: Orders
     stays: Annotated[bool, "nobody can see when it is over: it stays until `cmgr acknowledge`"]
 
 
@@ -84,6 +93,7 @@ class Late(TypedDict):
     subject: Annotated[str, "`container web`, `ring 0`"]
     text: Annotated[str, "what it has been doing for how long, and why"]
     hint: Annotated[str, "what to do"]
+    orders: Orders
 
 
 class Restraint(TypedDict):
@@ -104,6 +114,7 @@ class Ring(TypedDict):
     resets: Annotated[int, "resets that are remembered for its budget"]
     ordered_by: Annotated[str | None, "who ordered the reset that it is about"]
     hint: Annotated[str, "what to type; often nothing"]
+    orders: Orders
 
 
 class Window(TypedDict):
@@ -149,6 +160,7 @@ class Container(TypedDict):
     unclear: Annotated[bool, "it runs and can reach chips, and nobody knows which it uses: every reset waits for it"]
     reason: Annotated[str, "what it waits for"]
     hint: Annotated[str, "what to type"]
+    orders: Orders
     project: Annotated[str, "the project of docker compose that it is of, or nothing"]
     service: Annotated[str, "which service of that"]
     unit: Annotated[str, "the unit of systemd that is stopped and started in its place, or nothing"]
@@ -165,6 +177,7 @@ class Down(TypedDict):
     since: Annotated[Time | None, "since when it does not run"]
     reason: Annotated[str, "why"]
     hint: Annotated[str, "what to do or type; nothing where time does it"]
+    orders: Orders
 
 
 class Fault(TypedDict):
@@ -219,6 +232,7 @@ class Chip(TypedDict):
     shares: Annotated[list[Share], "the parts that containers are given ([shares.md](shares.md)); often none"]
     available: Annotated[bool, "healthy, not pre-isolated, and used by nobody"]
     hint: Annotated[str, "what to type when it is isolated"]
+    orders: Orders
     measured: NotRequired[
         Annotated[
             dict[str, float | str],
@@ -232,6 +246,7 @@ class Runtime(TypedDict):
     why_down: Annotated[str, "why it cannot be reached; nothing when it can"]
     listed: Annotated[Time | None, "when its last good list was asked for"]
     hint: Annotated[str, "what to do about that, ready to be typed; nothing when it answers"]
+    orders: Orders
 
 
 class Status(TypedDict):

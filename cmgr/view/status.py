@@ -14,11 +14,12 @@ from cmgr.model.scope import active_faults, pre_isolating
 from cmgr.model.values.chips import Chip, ChipId, Process, Share, lost_names
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.handling.calendar import DRILLS, Drill
+from cmgr.model.values.hints import NO_HINT
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view import troubles as wrong
-from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, runtime_hint
+from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, rows, runtime_hint
 from cmgr.view.containers import DOWN, Down, containers, down
 from cmgr.view.explain import explain
 from cmgr.view.machine import machine_faults
@@ -65,9 +66,11 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
                 "name": r.name,
                 "why_down": one_line(r.why_down),
                 "listed": stamp_or_none(r.listed),
-                "hint": runtime_hint(node, r.name) if r.why_down else "",
+                "hint": str(what),
+                "orders": rows(what.orders),
             }
             for _, r in sorted(node.runtimes.items())
+            for what in [runtime_hint(node, r.name) if r.why_down else NO_HINT]
         ],
         "windows": [
             {"name": opening.name, "open": opening.open, "until": stamp_or_none(opening.wall)}
@@ -137,7 +140,8 @@ def _down(node: Node, each: Down) -> "shapes.Down":
         "chips": list(each.chips),
         "since": stamp_or_none(each.since),
         "reason": each.reason,
-        "hint": each.hint,
+        "hint": str(each.hint),
+        "orders": rows(each.hint.orders),
     }
 
 
@@ -163,7 +167,7 @@ def rings(node: Node) -> "list[shapes.Ring]":
 
 
 def _ring(node: Node, ring: Ring) -> "shapes.Ring":
-    order = node.reset_orders.get(ring.id)
+    order, what = node.reset_orders.get(ring.id), ring_hint(node, ring)
     return {
         "id": ring.id,
         "chips": sorted(ring.chips),
@@ -175,7 +179,8 @@ def _ring(node: Node, ring: Ring) -> "shapes.Ring":
         "began": stamp_or_none(ring.began) if ring.in_episode else None,
         "resets": len(ring.resets),
         "ordered_by": None if order is None else one_line(order.who),
-        "hint": ring_hint(node, ring),
+        "hint": str(what),
+        "orders": rows(what.orders),
     }
 
 
@@ -192,6 +197,7 @@ def chips(node: Node) -> "list[shapes.Chip]":
 def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chip":
     known, report, isolation = node.chips[chip], node.reports.get(chip), node.isolations.get(chip)
     processes = report.processes if report is not None and not report.error else ()
+    what = isolation_hint(node, [chip]) if isolation is not None else NO_HINT
     kept_free = ", ".join(f"{code}: {wrong.pre_isolated_words(node, code)}" for code in pre_isolating(node, chip))
     return {
         "id": chip,
@@ -214,7 +220,8 @@ def _chip(node: Node, chip: ChipId, users: list[str], free: bool) -> "shapes.Chi
         "processes": [_process(p) for p in processes],
         "shares": [_share(node, share, known, processes) for share in known.shares],
         "available": free,
-        "hint": isolation_hint(node, [chip]) if isolation is not None else "",
+        "hint": str(what),
+        "orders": rows(what.orders),
     }
 
 

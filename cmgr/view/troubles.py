@@ -23,13 +23,13 @@ from cmgr.model.scope import (
 from cmgr.model.units import unit_of
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import FaultClass, FaultCode
+from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
-from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.services.healing import HANGS
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
-from cmgr.view.advice import called, isolation_hint, reboot_hint, ring_hint, runtime_hint, titled
+from cmgr.view.advice import isolation_hint, meant, reboot_hint, resume_hint, ring_hint, rows, runtime_hint, titled
 from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
 from cmgr.view.groups import troubles as of_groups
 from cmgr.view.machine import troubles as of_machine
@@ -68,6 +68,10 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
 
 def row(trouble: Trouble) -> "shapes.Trouble":
     """Return the trouble as programs read it."""
+    what, orders = trouble.hint, trouble.orders
+    if trouble.stays:
+        seen = order("acknowledge", trouble=trouble.id)
+        what, orders = "; ".join(filter(None, (what, f"when it is seen to: {seen}"))), (*orders, seen)
     return {
         "id": trouble.id,
         "kind": str(trouble.kind),
@@ -76,7 +80,8 @@ def row(trouble: Trouble) -> "shapes.Trouble":
         "since": stamp_or_none(trouble.since),
         "text": one_line(trouble.text),
         "why": one_line(trouble.why),
-        "hint": trouble.hint,
+        "hint": what,
+        "orders": rows(orders),
         "stays": trouble.stays,
     }
 
@@ -131,9 +136,10 @@ def _kept_back(node: Node) -> Iterator[Trouble]:
     kept = node.restraint.kept
     if kept:
         text, why = f"{counted(len(kept), 'ring')} kept back", node.restraint.reason
-        hint = "look whether it is the driver or the chips, then type: cmgr resume --all"
+        what = hint("look whether it is the driver or the chips, then type: ", order("resume", all=True))
         chips = tuple(chip for ring in sorted(kept) if ring in node.rings for chip in node.rings[ring].chips)
-        yield Trouble(TroubleKind.KEPT_BACK, "", text, why, hint, node.restraint.since, chips=chips)
+        since = node.restraint.since
+        yield Trouble(TroubleKind.KEPT_BACK, "", text, why, str(what), since, chips=chips, orders=what.orders)
 
 
 def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
@@ -179,9 +185,9 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
     """Yield the containers for which a ring waits until a person does something about them."""
     blocked = TroubleKind.BLOCKED if ring.blocked is not None else None
     for container in [*on_ring(node, ring), *unclear_users(node)] if ring.in_episode else ():
-        kind, why, hint = blocked, SPARED, ring_hint(node, ring)
+        kind, why, what = blocked, SPARED, ring_hint(node, ring)
         if container.running and container.key in ring.theirs and is_fought_for(ring, container):
-            kind, why, hint = TroubleKind.OWNER, STARTED_AGAIN, STOP_THE_OWNER
+            kind, why, what = TroubleKind.OWNER, STARTED_AGAIN, hint(STOP_THE_OWNER)
         elif container.unclear:
             why = UNCLEAR_USER
         elif not container.running or not is_spared(node, container):
@@ -189,8 +195,8 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
         if kind is not None:
             text = f"container {titled(node, container.key)} keeps ring {ring.id} from a reset"
             yield Trouble(
-                kind, "/".join(container.key), text, why, hint, since=ring.blocked, ring=ring.id,
-                chips=tuple(sorted(container.chips)), containers=(container.name,),
+                kind, "/".join(container.key), text, why, str(what), since=ring.blocked, ring=ring.id,
+                chips=tuple(sorted(container.chips)), containers=(container.name,), orders=what.orders,
             )  # fmt: skip
 
 
@@ -221,7 +227,7 @@ def _reboot(node: Node, cured: Mapping[ChipId, FaultCode]) -> Iterator[Trouble]:
         text = f"only a restart of this machine brings {listed(chips)} back"
         meaning = node.catalog.judge(code, None).meaning
         why = f"{code}: {one_line(meaning)}" if meaning else code
-        yield Trouble(TroubleKind.REBOOT, code, text, why, reboot_hint(node), since, chips=chips, codes=(code,))
+        yield Trouble(TroubleKind.REBOOT, code, text, why, str(reboot_hint(node)), since, chips=chips, codes=(code,))
 
 
 def _chip(node: Node, chip: ChipId, why: str) -> Trouble:
@@ -229,9 +235,11 @@ def _chip(node: Node, chip: ChipId, why: str) -> Trouble:
     ring = known.ring if known is not None else None
     if isolation is None:
         return Trouble(TroubleKind.UNHEALTHY, about, f"{about} is not healthy", why, ring=ring, chips=(chip,))
-    codes, hint = (isolation.code,) if isolation.code else (), isolation_hint(node, [chip])
-    text = f"{about} is isolated"
-    return Trouble(TroubleKind.ISOLATED, about, text, why, hint, isolation.since, ring=ring, chips=(chip,), codes=codes)
+    codes, what = (isolation.code,) if isolation.code else (), isolation_hint(node, [chip])
+    return Trouble(
+        TroubleKind.ISOLATED, about, f"{about} is isolated", why, str(what), isolation.since, ring=ring,
+        chips=(chip,), codes=codes, orders=what.orders,
+    )  # fmt: skip
 
 
 def _pre_isolated(node: Node) -> Iterator[Trouble]:
@@ -245,15 +253,15 @@ def _pre_isolated(node: Node) -> Iterator[Trouble]:
             chips.setdefault(code, []).append(chip)
             since[code] = min(since.get(code, began), began)
     for code, found in sorted(chips.items()):
-        kind, text, hint = (
+        kind, text, what = (
             TroubleKind.PRE_ISOLATED,
             f"{code} keeps new work from {listed(found)}",
             f"cmgr explain {code}",
         )
         if node.catalog.class_of(code) is FaultClass.NETWORK:
-            kind, text, hint = TroubleKind.NETWORK, f"network fault {code} on {listed(found)}", _link_hint(found)
+            kind, text, what = TroubleKind.NETWORK, f"network fault {code} on {listed(found)}", _link_hint(found)
         why = pre_isolated_words(node, code)
-        yield Trouble(kind, code, text, why, hint, since[code], chips=tuple(found), codes=(code,))
+        yield Trouble(kind, code, text, why, what, since[code], chips=tuple(found), codes=(code,))
 
 
 def pre_isolated_words(node: Node, code: FaultCode) -> str:
@@ -273,44 +281,39 @@ def _short(node: Node) -> Iterator[Trouble]:
         names = tuple(container.name for container in users_of(node, name) if container.running)
         if slot.without and names:
             text = f"{', '.join(names)} runs {fewer(slot)}"
-            hint = _on_all(name, whole_with(node, slot)) or isolation_hint(
-                node, sorted(slot.without & node.isolations.keys())
-            )
+            isolated = sorted(slot.without & node.isolations.keys())
+            what = _on_all(name, whole_with(node, slot)) or isolation_hint(node, isolated)
             why = "; ".join(filter(None, (slot.reason, slot.short)))
-            about, chips = f"slot {name}", tuple(sorted(slot.chips))
-            yield Trouble(TroubleKind.FEWER_CHIPS, about, text, why, hint, slot.since, chips=chips, containers=names)
+            yield Trouble(
+                TroubleKind.FEWER_CHIPS, f"slot {name}", text, why, str(what), slot.since,
+                chips=tuple(sorted(slot.chips)), containers=names, orders=what.orders,
+            )  # fmt: skip
     for key, container in sorted(node.containers.items()):
         if container.running and container.made_for and len(container.chips) < len(home_of(node, container)):
-            name, words = called(node, key), away(node, container)
-            hint = _on_all(name, whole_for(node, container)) or "cmgr chips"
-            text, names = f"container {titled(node, key)} runs {words}", (container.name,)
-            chips = tuple(sorted(container.chips))
+            what = _on_all(meant(node, key), whole_for(node, container)) or hint("cmgr chips")
+            text = f"container {titled(node, key)} runs {away(node, container)}"
             yield Trouble(
-                TroubleKind.FEWER_CHIPS,
-                "/".join(key),
-                text,
-                NO_SPARE,
-                hint,
-                container.since,
-                chips=chips,
-                containers=names,
-            )
+                TroubleKind.FEWER_CHIPS, "/".join(key), text, NO_SPARE, str(what), container.since,
+                chips=tuple(sorted(container.chips)), containers=(container.name,), orders=what.orders,
+            )  # fmt: skip
 
 
-def _on_all(name: str, chips: Iterable[ChipId]) -> str:
+def _on_all(name: str, chips: Iterable[ChipId]) -> Hint:
     """Return how what runs on fewer chips gets all of them; nothing where there are none for it."""
     whole = ",".join(map(str, sorted(chips)))
-    return f"cmgr slot assign {name} {whole} --stop stops it, and starts it on all" if whole else ""
+    assign = order("slot-assign", slot=name, chips=whole, stop=True)
+    return hint(assign, " stops it, and starts it on all") if whole else NO_HINT
 
 
 def _failed(node: Node) -> Iterator[Trouble]:
     for key, hold in sorted(node.holds.items()):
         if hold.failed:
-            text, hint = f"container {titled(node, key)} failed", _resume(node, key)
+            text, what = f"container {titled(node, key)} failed", resume_hint(node, key)
             why = f"start failed {times(hold.tries)}: {hold.error}" if hold.tries else hold.error
-            chips = tuple(sorted(hold.chips))
-            about = "/".join(key)
-            yield Trouble(TroubleKind.FAILED, about, text, why, hint, chips=chips, containers=(hold.name,))
+            yield Trouble(
+                TroubleKind.FAILED, "/".join(key), text, why, str(what), chips=tuple(sorted(hold.chips)),
+                containers=(hold.name,), orders=what.orders,
+            )  # fmt: skip
         elif hold.state is HoldState.RETURNING and hold.error:
             text = f"container {titled(node, key)} runs without its restart policy {hold.restart_policy}"
             yield Trouble(TroubleKind.POLICY, "/".join(key), text, hold.error, containers=(hold.name,))
@@ -327,10 +330,11 @@ def _ailing(node: Node) -> Iterator[Trouble]:
         if healing.given_up is None:
             yield Trouble(TroubleKind.AILING, about, text, since=healing.since, chips=chips, containers=names)
             continue
-        why = "it is not restarted any more: that was done too often"
+        why, what = "it is not restarted any more: that was done too often", resume_hint(node, key)
         yield Trouble(
-            TroubleKind.GIVEN_UP, about, text, why, _resume(node, key), healing.given_up, chips=chips, containers=names
-        )
+            TroubleKind.GIVEN_UP, about, text, why, str(what), healing.given_up, chips=chips, containers=names,
+            orders=what.orders,
+        )  # fmt: skip
 
 
 def _hanging(node: Node) -> Iterator[Trouble]:
@@ -339,33 +343,24 @@ def _hanging(node: Node) -> Iterator[Trouble]:
         healing = node.healings.get(unit.key if unit is not None else key)
         if hang is not None and hang.key == key and not (healing is not None and healing.ails):
             text, about = f"container {titled(node, key)} {HANGS}", "/".join(key)
-            hint = "look at its log, and restart it; label cmgr.heal=true lets cmgr do that"
-            chips = tuple(sorted(container.chips))
+            what = "look at its log, and restart it; label cmgr.heal=true lets cmgr do that"
             yield Trouble(
-                TroubleKind.HANGING,
-                about,
-                text,
-                hang.words,
-                hint,
-                hang.since,
-                chips=chips,
-                containers=(container.name,),
-            )
+                TroubleKind.HANGING, about, text, hang.words, what, hang.since,
+                chips=tuple(sorted(container.chips)), containers=(container.name,),
+            )  # fmt: skip
 
 
 def _down(node: Node) -> Iterator[Trouble]:
     for each in down(node):
         about, text = "/".join(each.key), f"container {titled(node, each.key)} is down"
         yield Trouble(
-            TroubleKind.DOWN, about, text, each.reason, each.hint, each.since, chips=each.chips, containers=(each.name,)
-        )
-
-
-def _resume(node: Node, key: ContainerKey) -> str:
-    return f"mend the cause, then type: cmgr resume {called(node, key)}"
+            TroubleKind.DOWN, about, text, each.reason, str(each.hint), each.since, chips=each.chips,
+            containers=(each.name,), orders=each.hint.orders,
+        )  # fmt: skip
 
 
 def _runtimes(node: Node) -> Iterator[Trouble]:
     for name, state in sorted(node.runtimes.items()):
         if state.why_down:
-            yield Trouble(TroubleKind.RUNTIME, name, f"cannot reach {name}", state.why_down, runtime_hint(node, name))
+            text, what = f"cannot reach {name}", runtime_hint(node, name)
+            yield Trouble(TroubleKind.RUNTIME, name, text, state.why_down, str(what), orders=what.orders)

@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.hints import Order
+from cmgr.model.values.life import ThisLife
 
 
 class Severity(StrEnum):
@@ -115,7 +117,8 @@ TroubleKey = tuple[TroubleKind, str]
 class Trouble:
     """One trouble. `kind` and `about` tell it from all others.
 
-    `text` says it in a few words, `why` says more, `hint` what a person can do. `since` None: nobody knows.
+    `text` says it in a few words, `why` says more, `hint` what a person can do. `orders`: those of the hint.
+    `since` None: nobody knows.
     `stays`: nobody can see when it is over, so that it stays until a person acknowledges it.
     """
 
@@ -131,6 +134,7 @@ class Trouble:
     chips: tuple[ChipId, ...] = ()
     codes: tuple[str, ...] = ()
     containers: tuple[str, ...] = ()
+    orders: ThisLife[tuple[Order, ...]] = ()
 
     @property
     def key(self) -> TroubleKey:

@@ -28,7 +28,7 @@ def test_one_whose_chips_nobody_knows_keeps_every_ring_from_a_reset() -> None:
     cmgr.fault(0)
     cmgr.wait(60)
     assert (cmgr.ring().reason, cmgr.sent(ResetRing), names(cmgr.log)) == (WAITS, [], ["a"])
-    assert ring_hint(cmgr.node, cmgr.ring()) == (
+    assert str(ring_hint(cmgr.node, cmgr.ring())) == (
         "to have it reset, stop lab yourself; what uses no chip make anew with the label cmgr.enable=ignore"
     )
     assert [t.id for t in troubles(cmgr.node) if t.kind is TroubleKind.BLOCKED] == ["blocked-docker-lab"]

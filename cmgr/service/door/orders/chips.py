@@ -272,7 +272,7 @@ def _held_down(node: Node) -> list[str]:
 def _may_be_reset(node: Node, ring: Ring, request: Request, now: datetime) -> None:
     cannot = f"cannot {request.do} chip {request.args['chip']}"
     if why := "cmgr is in maintenance" if node.maintenance is not None else why_idle(node):
-        raise CmgrError(f"{cannot}: {why}", hint=idle_hint(node))
+        raise CmgrError(f"{cannot}: {why}", hint=str(idle_hint(node)))
     if ring.phase in REBOOTING:
         raise CmgrError(f"{cannot}: its ring is just being reset", hint="cmgr status")
     policy = node.policy.reset

@@ -117,7 +117,7 @@ class GroupOrders:
 
     def _acts(self, do: str, name: str) -> None:
         if why := why_idle(self.node()):
-            raise CmgrError(f"cannot {do} group {name}: {why}", hint=idle_hint(self.node()))
+            raise CmgrError(f"cannot {do} group {name}: {why}", hint=str(idle_hint(self.node())))
 
 
 def there(request: Request, node: Node, do: str) -> str:

@@ -1,0 +1,146 @@
+"""Hints: what a person can do is there as a sentence and as orders, and both say the same."""
+
+import shlex
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from cmgr.cli.text.reading import to_type
+from cmgr.model.values.chips import ChipId, RingId
+from cmgr.model.values.faults import FaultCode, Handling
+from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.hints import Order, order
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.machine import MachineFault
+from cmgr.model.values.node import Node, Restraint, RuntimeState
+from cmgr.model.values.services.containers import ContainerKey
+from cmgr.model.values.standing import Maintenance
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.view import shapes
+from cmgr.view import status as view
+from cmgr.view.groups import groups
+from cmgr.view.status import Own
+from tests.support.door import table
+from tests.support.picture import T0, faulty, held, hold, in_episode, isolated, key, machine
+
+KINDS: dict[str, type | tuple[type, ...]] = {
+    "integer": int, "string": str, "boolean": bool, "number": (int, float),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("meant", "typed"),
+    [
+        (order("release", chip=3), "cmgr release 3"),
+        (order("reset", chip=3, stop=True), "cmgr reset 3 --stop"),
+        (order("reset", chip=3, stop=False), "cmgr reset 3"),
+        (order("resume", all=True), "cmgr resume --all"),
+        (order("resume", container="blue/my web"), "cmgr resume 'blue/my web'"),
+        (order("forget", runtime="docker"), "cmgr forget --runtime docker"),
+        (order("maintenance", on=False), "cmgr maintenance off"),
+        (order("maintenance", on=True), "cmgr maintenance on"),
+        (order("group-resume", group="tp", without="b,c"), "cmgr group resume tp --without b,c"),
+        (order("slot-assign", slot="one", chips="4,5", stop=True), "cmgr slot assign one 4,5 --stop"),
+        (order("acknowledge", trouble="damage-database"), "cmgr acknowledge damage-database"),
+    ],
+)
+def test_an_order_is_typed_as_the_command_line_takes_it(meant: Order, typed: str) -> None:
+    assert str(meant) == typed
+
+
+def of_machine() -> Node:
+    code = FaultCode("memory-uncorrected")
+    happened = MachineFault(code, "DIMM3", "memory", Handling.PreSeparateNPU, T0, T0, mark="1")
+    return replace(machine(), machine_faults={happened.key: happened})
+
+
+def lost() -> Node:
+    trouble = Trouble(TroubleKind.LOST, "docker/web", "web is lost", "it is gone", "see to it", stays=True)
+    return replace(machine(), troubles={trouble.key: trouble})
+
+
+def waits() -> Node:
+    node = faulty(in_episode(machine(), 0), 1)
+    ring = replace(node.rings[RingId(0)], blocked=T0)
+    return replace(node, rings={**node.rings, ring.id: ring})
+
+
+def failed() -> Node:
+    return held(machine(), replace(hold("a", HoldState.STOPPED, 0, 1), failed=True, tries=3, error="no"))
+
+
+def stopping() -> Node:
+    return held(machine(), hold("a", HoldState.STOPPING, 0, 1))
+
+
+def of_group() -> Node:
+    members = {n: replace(machine().containers[key(n)], group="tp", running=n == "a", wanted=True) for n in "ab"}
+    return replace(machine(), containers={key(n): c for n, c in members.items()})
+
+
+NODES = {
+    "isolated": isolated(machine(), 1),
+    "held for that": held(isolated(machine(), 1), hold("a", HoldState.STOPPED, 0, 1)),
+    "failed": failed(),
+    "stopping": stopping(),
+    "waits": waits(),
+    "maintenance": replace(in_episode(machine(), 0), maintenance=Maintenance(T0, None, "me")),
+    "kept back": replace(machine(), restraint=Restraint(since=T0, reason="too many", kept={RingId(0): T0})),
+    "runtime": replace(machine(), runtimes={"docker": RuntimeState("docker", why_down="refused")}),
+    "of the machine": of_machine(),
+    "lost": lost(),
+    "group": of_group(),
+}
+
+
+def hinted(node: Node) -> list[tuple[str, list[shapes.Order]]]:
+    """Return every hint of a status, and of the groups, with its orders."""
+    told = view.status(node, Own("ready", "sim", ()), T0 + timedelta(hours=1))
+    rows = (
+        *told["troubles"], *told["warnings"], *told["rings"], *told["containers"], *told["down"], *told["chips"],
+        *told["runtimes"], *groups(node),
+    )  # fmt: skip
+    return [(row["hint"], row["orders"]) for row in rows if row["hint"] or row["orders"]]
+
+
+@pytest.mark.parametrize("node", NODES.values(), ids=NODES)
+def test_each_order_of_a_hint_stands_in_its_sentence_and_is_one_that_the_service_takes(node: Node) -> None:
+    orders = [(hint, each) for hint, told in hinted(node) for each in told]
+    assert orders
+    routes = {route.do: {arg.name: arg.kind for arg in route.args or ()} for route in table()}
+    for hint, told in orders:
+        assert str(Order(told["do"], told["args"])) in hint
+        kinds = routes[told["do"]]
+        assert all(isinstance(value, KINDS[kinds[name]]) for name, value in told["args"].items())
+
+
+def test_an_order_has_the_name_as_it_is_and_its_sentence_has_it_for_a_shell() -> None:
+    where = [ContainerKey("containerd", space, "c1") for space in ("blue sky", "green")]
+    promise = replace(hold("a", HoldState.STOPPED, 0), failed=True, tries=3)
+    holds = {k: replace(promise, key=k, name="web") for k in where}
+    told = view.containers(replace(machine(), containers={}, holds=holds))
+    assert (told[0]["hint"], told[0]["orders"]) == (
+        "mend the cause, then type: cmgr resume 'blue sky/web'",
+        [{"do": "resume", "args": {"container": "blue sky/web"}}],
+    )
+    assert shlex.split(told[0]["called"]) == ["blue sky/web"]
+
+
+def test_the_end_of_maintenance_is_said_once() -> None:
+    node = replace(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), maintenance=Maintenance(T0, None, "me"))
+    lines = to_type(view.status(node, Own("ready", "sim", ()), T0))
+    assert [line for line in lines if "cmgr maintenance off" in line] == ["maintenance: cmgr maintenance off"]
+
+
+def test_one_that_only_a_setting_makes_idle_is_told_that() -> None:
+    node = replace(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), policy=Policy(observe=True))
+    assert "a: set observe = false, then type: cmgr reload" in to_type(view.status(node, Own("ready", "sim", ()), T0))
+
+
+def test_what_stays_ends_its_hint_with_how_it_is_taken_notice_of() -> None:
+    (row,) = view.status(lost(), Own("ready", "sim", ()), T0)["troubles"]
+    assert (row["hint"], row["orders"]) == (
+        "see to it; when it is seen to: cmgr acknowledge lost-docker-web",
+        [{"do": "acknowledge", "args": {"trouble": "lost-docker-web"}}],
+    )
