@@ -8,7 +8,7 @@ import pytest
 
 from cmgr.cli.text.reading import to_type
 from cmgr.model.values.chips import ChipId, RingId
-from cmgr.model.values.faults import FaultCode, Handling
+from cmgr.model.values.faults import FaultCode, Handling, Isolation
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.hints import Order, order
 from cmgr.model.values.holds import HoldState
@@ -127,10 +127,34 @@ def test_an_order_has_the_name_as_it_is_and_its_sentence_has_it_for_a_shell() ->
     assert shlex.split(told[0]["called"]) == ["blue sky/web"]
 
 
+def wide() -> Node:
+    """Chips 1 and 12 are isolated, and a container waits for 12."""
+    node = machine()
+    twelve = replace(node.chips[ChipId(1)], id=ChipId(12), ring=RingId(0))
+    found = {n: Isolation(n, T0, "operator", "work", None) for n in (ChipId(1), ChipId(12))}
+    node = replace(node, chips={**node.chips, ChipId(12): twelve}, isolations=found)
+    return held(node, hold("a", HoldState.STOPPED, 12))
+
+
+def test_a_release_that_a_container_says_is_not_said_again_of_its_chip_but_of_no_other() -> None:
+    lines = to_type(view.status(wide(), Own("ready", "sim", ()), T0))
+    assert lines == [
+        "a: when the work on chip 12 is done, type: cmgr release 12",
+        "chip 1: when the work on chip 1 is done, type: cmgr release 1",
+    ]
+
+
 def test_the_end_of_maintenance_is_said_once() -> None:
     node = replace(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), maintenance=Maintenance(T0, None, "me"))
     lines = to_type(view.status(node, Own("ready", "sim", ()), T0))
     assert [line for line in lines if "cmgr maintenance off" in line] == ["maintenance: cmgr maintenance off"]
+
+
+def test_what_a_service_tells_that_was_not_restarted_after_an_update_is_read_without_orders() -> None:
+    told = view.status(wide(), Own("ready", "sim", ()), T0)
+    for row in (*told["containers"], *told["chips"]):
+        del row["orders"]  # type: ignore[misc]
+    assert "chip 1: when the work on chip 1 is done, type: cmgr release 1" in to_type(told)
 
 
 def test_one_that_only_a_setting_makes_idle_is_told_that() -> None:

@@ -16,6 +16,7 @@ Doc = dict[str, Any]
 AT = datetime(2026, 3, 2, 3, 0, 12, tzinfo=UTC)
 FAULT = {"code": "80E24E00", "level": "RestartNPU", "count": 1, "module": "1.0.0.0", "severity": "major"}
 BUDGET = "3 resets in 6 h did not cure it"
+RESUME = {"do": "resume", "args": {"container": "embedding"}}
 SERVICES: tuple[tuple[str, tuple[int, ...], Mapping[str, str]], ...] = (
     ("llm-chat", (0, 1), {"project": "assistant"}),
     ("llm-code", (2, 3), {"project": "assistant"}),
@@ -93,21 +94,24 @@ class Scene:
             "runtime": "docker", "namespace": "", "id": f"{name}-0123456789ab", "name": name, "called": name,
             "chips": list(chips), "status": status, "since": ago(hours=30), "strategy": "ringRecover",
             "held": held or failed, "health": "", "heal": None, "spared": False, "unclear": False, "reason": reason,
-            "hint": "cmgr resume embedding" if failed else "", "warnings": [], **more,
+            "hint": "cmgr resume embedding" if failed else "", "orders": [RESUME] if failed else [],
+            "warnings": [], **more,
         }  # fmt: skip
 
     def troubles(self) -> list[Doc]:
-        def row(kind: str, about: str, severity: str, text: str, why: str, hint: str = "") -> Doc:
+        def row(kind: str, about: str, severity: str, text: str, why: str) -> Doc:
             since = ago(minutes=41) if self.trouble else ago(seconds=6)
             return {"id": f"{kind} {about}", "kind": kind, "about": about, "severity": severity, "since": since,
-                    "text": text, "why": why, "hint": hint, "stays": False}  # fmt: skip
+                    "text": text, "why": why, "hint": "", "orders": [], "stays": False}  # fmt: skip
 
         if self.trouble:
             return [
-                row("isolated", "chip 6", "warning", "chip 6 is isolated", BUDGET,
-                    "have the chip looked at, then type: cmgr release 6"),
+                row("isolated", "chip 6", "warning", "chip 6 is isolated", BUDGET)
+                | {"hint": "have the chip looked at, then type: cmgr release 6",
+                   "orders": [{"do": "release", "args": {"chip": 6}}]},
                 row("failed", "docker//embedding-0123456789ab", "critical", "container embedding was given up",
-                    "5 starts failed: no such device: /dev/davinci6", "cmgr resume embedding"),
+                    "5 starts failed: no such device: /dev/davinci6")
+                | {"hint": "cmgr resume embedding", "orders": [RESUME]},
             ]  # fmt: skip
         if not self.busy:
             return []

@@ -13,6 +13,10 @@ TABLED = ("service", "kept-back", "episode", "silent", "isolated", "unhealthy", 
 """The kinds of troubles that `cmgr status` shows in a table, or at its beginning, with what to do."""
 
 
+END: "shapes.Order" = {"do": "maintenance", "args": {"on": False}}
+"""It is said once, of cmgr itself, and of nothing that waits for it."""
+
+
 def labels(told: "shapes.Status") -> list[str]:
     """Return what each container is called: its name, the beginning of its id, or more where others have the same."""
     names = [c["name"] or c["id"][:12] for c in told["containers"]]
@@ -67,26 +71,28 @@ def subjects(status: "shapes.Status") -> dict[str, str]:
 
 def to_type(status: "shapes.Status") -> list[str]:
     """Return what a person can do, a line for each thing, the most urgent first."""
-    own = status["service"]
-    found = [f"the service: {t['hint']}" for t in status["troubles"] if t["kind"] == "service" and t["hint"]]
+    own, wrong = status["service"], status["troubles"]
+    found = [f"the service: {t['hint']}" for t in wrong if t["kind"] == "service" and t["hint"]]
     found += ["maintenance: cmgr maintenance off"] * own["maintenance"]
-    found += [t["hint"] for t in status["troubles"] if t["kind"] == "kept-back"]
+    found += [t["hint"] for t in wrong if t["kind"] == "kept-back"]
     found += [f"{w['subject']}: {w['hint']}" for w in status["warnings"]]
     found += [f"ring {r['id']}: {r['hint']}" for r in status["rings"] if r["hint"] and not own["maintenance"]]
-    named = zip(labels(status), status["containers"], strict=True)
     # A restart of the machine is said once, with the chips that need it.
-    once = {"", *(t["hint"] for t in status["troubles"] if t["kind"] == "reboot")}
-    about = [f"{name}: {container['hint']}" for name, container in named if container["hint"] not in once]
-    found += [line for line in about if "cmgr maintenance off" not in line]
-    # A container's hint is not repeated for its chip.
-    said = "\n".join(found)
-    chips = [c for c in status["chips"] if c["isolated"] and f"cmgr release {c['id']}" not in said]
-    found += [f"chip {c['id']}: {c['hint']}" for c in chips if c["hint"] not in once]
-    down = [t for t in status["troubles"] if t["kind"] not in TABLED and t["hint"]]
-    found += [f"{t['text']}: {t['hint']}" for t in down]
-    said = "\n".join(found)
-    orders = [f"cmgr acknowledge {t['id']}" for t in status["troubles"] if t["stays"]]
-    return [*found, *(f"when you have seen to it: {order}" for order in orders if order not in said)]
+    once = {"", *(t["hint"] for t in wrong if t["kind"] == "reboot")}
+    named = zip(labels(status), status["containers"], strict=True)
+    found += [f"{name}: {c['hint']}" for name, c in named if c["hint"] not in once and END not in _orders(c)]
+    found += [f"chip {c['id']}: {c['hint']}" for c in _isolated(status) if c["hint"] not in once]
+    return found + [f"{t['text']}: {t['hint']}" for t in wrong if t["kind"] not in TABLED and t["hint"]]
+
+
+def _isolated(status: "shapes.Status") -> "list[shapes.Chip]":
+    """Return the isolated chips, but for those whose release a container's hint says already."""
+    said = [order for container in status["containers"] for order in _orders(container)]
+    return [c for c in status["chips"] if c["isolated"] and all(order not in said for order in _orders(c))]
+
+
+def _orders(row: "shapes.Container | shapes.Chip") -> "list[shapes.Order]":
+    return row.get("orders", [])  # A service that was not restarted after an update does not tell them yet.
 
 
 def users_of_ring(status: "shapes.Status", chip: int) -> list[str]:

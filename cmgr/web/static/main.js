@@ -149,7 +149,7 @@ let begun = {};
 function begins({ ring: id, episode, text: reason, at: since }) {
   begun = { at: since, until: performance.now() + 2000 };
   const ring = state.status?.rings.find((one) => one.id === id);
-  if (ring) Object.assign(ring, { phase: "listing", reason, episode, since, deadline: null, hint: "" });
+  if (ring) Object.assign(ring, { phase: "listing", reason, episode, since, deadline: null, hint: "", orders: [] });
 }
 
 const HEARD = {

@@ -56,7 +56,7 @@ function hero(state) {
   const found = verdict(state);
   const own = status.service;
   const last = state.episodes?.find((episode) => episode.ended);
-  const rows = [...apart(status), ...status.warnings.map(({ subject, text, hint }) => ({ text: `${subject}: ${text}`, hint }))];
+  const rows = [...apart(status), ...status.warnings.map(({ subject, text, ...more }) => ({ ...more, text: `${subject}: ${text}` }))];
   return html`
     <section class="hero ${found.tone}">
       <div class="mark">${sign(found.tone, 28)}</div>
@@ -68,26 +68,15 @@ function hero(state) {
         ${state.session.orders ? "" : html`<p class="quiet">${t("ordersOff")}</p>`}
         ${own.observe ? html`<p>${t("observe")}</p>` : ""}
       </div>
-      <div class="acts">${orderButtons(state, [["maintenance", { on: !own.maintenance }]], "quiet")}</div>
+      <div class="acts">${orderButtons(state, [{ do: "maintenance", args: { on: !own.maintenance } }], "quiet")}</div>
     </section>
     ${rows.length ? troubles(rows, state) : ""}`;
 }
 
-// The hints of the service are commands; those that are orders become buttons.
-const HINT = /cmgr (release|reset|resume|forget|acknowledge|maintenance off)\b(?: ([^\s,;]+))?( --stop)?/g;
-
-const ordersOf = (hint) => [...(hint || "").matchAll(HINT)].flatMap(([, what, quoted = "", stop]) => {
-  const about = quoted.replace(/^["']|["']$/g, "");
-  if (what === "maintenance off") return [["maintenance", { on: false }]];
-  if (/^re(lease|set)$/.test(what)) return /^\d+$/.test(about) ? [[what, { chip: Number(about), ...(what === "reset" && { stop: Boolean(stop) }) }]] : [];
-  if (!/^(--all$|[^A-Z-])/.test(about)) return [];
-  return [[what, about === "--all" ? { all: true } : { [what === "acknowledge" ? "trouble" : "container"]: about }]];
-});
-
 const troubles = (rows, state) => html`<section class="card">${table(t("What to do"), rows, "Level Text Since", {
   Level: ({ severity = "warning" }) => word(severity),
   Text: ({ text, why, hint }) => html`<strong>${said(text)}</strong> <div class="quiet">${said(why)}</div> ${hint && html`<div>${toDo(hint)}</div>`}`,
-  Since: (row) => html`${time(row.since)} ${orderButtons(state, row.stays ? [["acknowledge", { trouble: row.id }]] : ordersOf(row.hint))}`,
+  Since: (row) => html`${time(row.since)} ${orderButtons(state, row.orders)}`,
 })}</section>`;
 
 function underWay(ring, state) {
@@ -114,7 +103,7 @@ function underWay(ring, state) {
           <span class="track" aria-hidden="true"><span .style=${`width:${(share * 100).toFixed(1)}%`}></span></span>
           <span>${t(left >= 0 ? "left" : "overdue", { length: seconds(left) })}</span>` : html`<span>${t("waits for an answer")}</span>`}
       </p>
-      ${ring.hint && html`<p>${toDo(ring.hint)} ${orderButtons(state, ordersOf(ring.hint))}</p>`}
+      ${ring.hint && html`<p>${toDo(ring.hint)} ${orderButtons(state, ring.orders)}</p>`}
     </section>`;
 }
 
@@ -156,7 +145,7 @@ function services(status, state) {
     ${groups.length > 1 ? html`<h3 class="group">${title || t("On their own")}</h3>` : ""}
     ${table(title || t("Services"), rows, "Name Chips State Reason", {
       Name: (c) => html`<strong>${c.name}</strong>${c.namespace ? ` · ${c.namespace}` : ""}`,
-      State: (c) => html`${serviceState(c)} ${orderButtons(state, ordersOfService(c))}`, Reason: serviceReason,
+      State: (c) => html`${serviceState(c)} ${orderButtons(state, c.orders)}`, Reason: serviceReason,
     })}`));
 }
 
@@ -165,11 +154,6 @@ const serviceState = ({ status, health }) => word(status === "running" && /^(unh
 
 const serviceReason = (c) => html`${said(c.reason) || (c.since && html`<span class="quiet">${t("since", { at: when(c.since) })}</span>`)}
   ${c.warnings?.map((w) => html`<div class="warn">${sign("warn", 12)} ${said(w)}</div>`)}`;
-
-function ordersOfService(c) {
-  const orders = ordersOf(c.hint);
-  return c.status === "failed" && !orders.length ? [["resume", { container: c.called }]] : orders;
-}
 
 function latest(state) {
   const rows = state.episodes;

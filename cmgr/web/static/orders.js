@@ -9,24 +9,27 @@ const WORDS = {
   isolate: ["Isolate", "isolateChip"], release: ["Release", "releaseChip"], reset: ["Reset", "resetChip"],
   resume: ["Resume", "resumeName"], forget: ["Give back", "forgetName"], acknowledge: ["Acknowledge"],
 };
-function wordsOf({ what, args }) {
+function wordsOf({ do: what, args }) {
   if (what === "maintenance") return [args.on ? "Begin maintenance" : "End maintenance"];
+  if (what === "forget" && args.runtime) return undefined;
   return what === "resume" && args.all ? ["Resume all"] : WORDS[what];
 }
 const titleOf = (asked) => t(wordsOf(asked).at(-1), asked.args);
 
-export function orderButtons(state, orders, kind = "") {
+// A service that was not restarted after an update tells no orders yet.
+export function orderButtons(state, orders = [], kind = "") {
   // Without the service nothing can be ordered, and an order that is refused for that helps nobody.
   if (!state.session?.orders || state.away) return "";
-  return orders.map(([what, args]) => html`
-    <button type="button" class=${kind} @click=${() => open(state, what, args)}>${t(wordsOf({ what, args })[0])}</button>`);
+  // Some are for the command line only.
+  return orders.filter(wordsOf).map((one) => html`
+    <button type="button" class=${kind} @click=${() => open(state, one)}>${t(wordsOf(one)[0])}</button>`);
 }
 
 const box = () => document.querySelector("dialog");
 
-function open(state, what, args) {
+function open(state, { do: what, args }) {
   const more = what === "isolate" ? { reason: "" } : args.on ? { seconds: 4 * 3600 } : {};
-  state.dialog = { what, args: { ...args, ...more } };
+  state.dialog = { do: what, args: { ...args, ...more } };
   state.render();
   box().showModal();
   preview(state, state.dialog);
@@ -34,7 +37,7 @@ function open(state, what, args) {
 
 async function sent(state, asked, args, taken) {
   try {
-    taken(await order(asked.what, args));
+    taken(await order(asked.do, args));
     asked.refusal = null;
   } catch (refusal) {
     asked.refusal = refusal;
@@ -46,7 +49,7 @@ async function sent(state, asked, args, taken) {
 
 function preview(state, asked) {
   // The reason changes nothing of it, and is not there yet.
-  const reason = asked.what === "isolate" ? { reason: "preview" } : {};
+  const reason = asked.do === "isolate" ? { reason: "preview" } : {};
   sent(state, asked, { ...asked.args, ...reason, preview: true }, ({ does }) => { asked.does = does; });
 }
 
@@ -70,11 +73,11 @@ export function dialogView(state) {
           ${asked.does ? html`<ul class="does">${asked.does.map((text) => html`<li>${said(text)}</li>`)}</ul>${earlier(state, asked)}`
             : html`<p class="quiet">${t("Looking…")}</p>`}`}
       </div>
-      ${asked.what === "isolate" ? html`<label>${t("Reason")}
+      ${asked.do === "isolate" ? html`<label>${t("Reason")}
         <input name="reason" required maxlength="200" autocomplete="off" aria-describedby="help" .value=${asked.args.reason}
           @input=${(event) => { asked.args.reason = event.target.value; asked.refusal = null; }}>
         <small id="help">${t("reasonHelp")}</small></label>` : ""}
-      ${asked.what === "maintenance" && asked.args.on ? html`<label>${t("It ends by itself after")}
+      ${asked.do === "maintenance" && asked.args.on ? html`<label>${t("It ends by itself after")}
         <select name="hours" @change=${(event) => { asked.args.seconds = Number(event.target.value) * 3600; preview(state, asked); }}>
           ${[0.5, 1, 2, 4, 8, 24].map((n) => html`<option value=${n} ?selected=${asked.args.seconds === n * 3600}>${n < 1 ? t("min", { n: n * 60 }) : t("h", { n })}</option>`)}
         </select></label>` : ""}
@@ -93,7 +96,7 @@ const refused = (refusal) => html`
 
 // How long it may take is what it took before.
 function earlier(state, asked) {
-  if (asked.what !== "reset") return "";
+  if (asked.do !== "reset") return "";
   const ring = state.status.chips.find((chip) => chip.id === asked.args.chip)?.ring;
   const lengths = (state.episodes || []).filter((e) => e.ring === ring && e.outcome === "recovered").slice(0, 10).map((e) => e.seconds);
   if (!lengths.length) return "";

@@ -164,7 +164,7 @@ export function chipView(state, number) {
   const used = state.status.containers.some((c) => c.status === "running" && c.chips.some((n) => ring?.chips.includes(n)));
   return html`
     ${page(t("chip", { n: number }), word(chip.state), chip.reason && html`<p>${said(chip.reason)}</p>`, html`
-      <div class="acts">${orderButtons(state, [[chip.isolated ? "release" : "isolate", { chip: number }], ["reset", { chip: number, stop: used }]])}</div>`)}
+      <div class="acts">${orderButtons(state, [{ do: chip.isolated ? "release" : "isolate", args: { chip: number } }, { do: "reset", args: { chip: number, stop: used } }])}</div>`)}
     <div class="columns even">
       ${card(t("State"), html`<dl class="facts">${shown.map((name) => html`<dt>${t(name)}</dt><dd>${cellOf(name, facts)(chip)}</dd>`)}</dl>`)}
       ${card(t("The last hour"), lines.length ? html`${lines}<p class="quiet">${t("lastHourNote")}</p>` : empty(t("Nothing was measured yet.")))}
