@@ -16,7 +16,6 @@ from cmgr.model.scope import (
     is_coupled,
     isolated_words,
     members_of,
-    observing,
     strategy_of,
     why_idle,
 )
@@ -108,7 +107,8 @@ def _numbers(node: Node, hold: Hold) -> Blocker | None:
 
 
 def _idle(node: Node, hold: Hold) -> Blocker | None:
-    return Blocker(Block.CHIP, why_idle(node)) if observing(node) else None
+    why = why_idle(node, chips=bool(hold.chips))
+    return Blocker(Block.CHIP, why) if why else None
 
 
 def _given_away(node: Node, hold: Hold) -> Blocker | None:
@@ -246,7 +246,7 @@ def is_starting(node: Node, hold: Hold) -> bool:
     """Return whether the hold's container is on its way up, so that its ring's episode waits for it."""
     if hold.failed or hold.state in (HoldState.RETURNING, HoldState.SETTLING):
         return False
-    if hold.command is not None or (hold.state is HoldState.STOPPING and not observing(node)):
+    if hold.command is not None or (hold.state is HoldState.STOPPING and not why_idle(node, chips=bool(hold.chips))):
         return True
     # A container that is to be healed has a time of its own.
     return hold.cause is not Cause.HEAL and start_blocker(node, hold).kind is not Block.CHIP

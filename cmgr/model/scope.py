@@ -10,6 +10,7 @@ from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Lev
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.machine import DRIVER_REPLACED
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, is_same_life
@@ -105,15 +106,19 @@ def hang_of(node: Node, container: Container) -> Hang | None:
 
 
 def observing(node: Node) -> bool:
-    """Return whether cmgr decides and records everything and does nothing."""
-    return node.policy.observe or node.maintenance is not None
+    """Return whether cmgr decides and records everything about chips and does nothing."""
+    return bool(why_idle(node))
 
 
-def why_idle(node: Node) -> str:
-    """Return why cmgr does nothing, in words; nothing when it acts."""
+def why_idle(node: Node, *, chips: bool = True) -> str:
+    """Return why cmgr does nothing, in words; nothing when it acts. `chips`: for what uses any."""
     if node.maintenance is not None:
         return node.maintenance.words
-    return "cmgr only observes" if node.policy.observe else ""
+    if node.policy.observe:
+        return "cmgr only observes"
+    replaced = node.machine_faults.get((DRIVER_REPLACED, ""))
+    halts = chips and replaced is not None and replaced.pre_isolates
+    return "the driver was updated while it runs" if halts else ""
 
 
 class Scope(NamedTuple):

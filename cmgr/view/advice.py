@@ -255,4 +255,7 @@ def idle_hint(node: Node) -> Hint:
     """Return how cmgr is made to act again."""
     if node.maintenance is not None:
         return hint(order("maintenance", on=False))
-    return hint("set observe = false, then type: cmgr reload") if node.policy.observe else NO_HINT
+    if node.policy.observe:
+        return hint("set observe = false, then type: cmgr reload")
+    replaced = "restart the machine, or load the driver's new modules once nobody uses a chip"
+    return hint(replaced) if observing(node) else NO_HINT

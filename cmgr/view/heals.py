@@ -52,7 +52,7 @@ def of_running(node: Node, container: Container) -> tuple[str, Hint]:
         return (f"{container.health}{left}" if container.health == UNHEALTHY else ""), NO_HINT
     if healing.given_up is not None:
         return _counted(node, container.key, healing), resume_hint(node, container.key)
-    idle = why_idle(node)
+    idle = why_idle(node, chips=bool(container.chips))
     return joined([_counted(node, container.key, healing), f"{idle}: it is not restarted" if idle else ""]), NO_HINT
 
 

@@ -102,7 +102,7 @@ def _is_ours(node: Node, container: Container) -> bool:
 def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> None:
     policy, ring = turn.node.policy.heal, turn.ring_for(container.chips)
     limit, spent = limit_of(policy, container.heal), len(healing.times)
-    idle = why_idle(turn.node)
+    idle = why_idle(turn.node, chips=bool(container.chips))
     if healing.due is None and healing.given_up is None:
         name, within = container.name, span(policy.window)
         if spent < limit or idle:

@@ -175,7 +175,9 @@ def _obstacle(turn: Turn, hold: Hold) -> Blocker:
 
 
 def _stop(turn: Turn, hold: Hold) -> None:
-    mute = why_idle(turn.node) if hold.key.runtime in turn.node.runtimes else "its runtime is not managed"
+    mute = why_idle(turn.node, chips=bool(hold.chips))
+    if hold.key.runtime not in turn.node.runtimes:
+        mute = "its runtime is not managed"
     if not mute and (first := stops_before(turn, hold)):
         _reasoned(turn, hold, first)
         return

@@ -8,6 +8,9 @@ from cmgr.model.values.faults import FaultCode, Handling
 MachineKey = tuple[FaultCode, str]
 """The identity of a fault of the machine: its code, and the part that has it."""
 
+DRIVER_REPLACED = FaultCode("driver-replaced")
+"""A driver that was updated while it runs: no chip can be reset, and nothing that starts now can use one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
