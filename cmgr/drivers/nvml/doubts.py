@@ -33,17 +33,24 @@ _LINK = (
 class Seen:
     """The GPUs as the library sees them. `modes`: how each is virtual, in its numbers. `divided`: MIG has made parts.
 
-    `minors`: N of each /dev/nvidiaN. `transient`: those without persistence mode.
+    `minors`: N of each /dev/nvidiaN. `transient`: those without persistence mode. `mismatch`: in words, that the files
+    of the driver are not those of its module.
     """
 
     modes: tuple[int, ...] = ()
     minors: tuple[int, ...] = ()
     divided: bool = False
     transient: tuple[ChipId, ...] = ()
+    mismatch: str = ""
 
 
 def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt]:
     """Yield them. `root`: where the machine's files are."""
+    if seen.mismatch:
+        yield Doubt(
+            f"the driver was updated while it runs ({seen.mismatch}): no GPU can be reset, and nothing started on one",
+            "restart the machine, or load the new modules once nobody uses a GPU",
+        )
     why = weakness(settings.tool)
     if why:
         yield Doubt(f"GPUs cannot be reset: {settings.tool}: {why}", "correct nvml.tool")

@@ -19,6 +19,7 @@ from cmgr.drivers.nvml.hearing.xids import NAME as XIDS
 from cmgr.drivers.nvml.hearing.xids import Asked, Xids
 from cmgr.drivers.nvml.library import gauges as nvml_gauges
 from cmgr.drivers.nvml.library.calls import Library
+from cmgr.drivers.nvml.library.installed import Installed, installed
 from cmgr.drivers.nvml.library.load import WANTED, check_host
 from cmgr.drivers.nvml.library.session import Opening, Session
 from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
@@ -58,7 +59,7 @@ class Place:
 
 
 class NvmlDriver:
-    """Implements `ChipDriver`, `Ailing`, `Dividing` and `Gauge`."""
+    """Implements `ChipDriver`, `Ailing`, `Renewable`, `Dividing` and `Gauge`."""
 
     name = "nvml"
     # A ring whose GPU hangs, and resets, which last minutes, must leave room for others.
@@ -82,13 +83,15 @@ class NvmlDriver:
             self._session.close()
             raise
         self._log, self._deaf = _kernel_log(settings.kernel_log)
-        ears = self._ears = Ears(self._session, self._machine, self._xids, self._log)
+        self._root = place.root
+        ears = Ears(self._session, self._machine, self._xids, self._log, lambda: self._installed().mismatch)
+        self._ears = ears
         pace = Pace(self._seconds, settings.retry.total_seconds(), SAME, sweep.total_seconds(), relist.total_seconds())
         self._watch = Watch(ears, pace, self._resets.asleep)
         self._promises = Promises(place.state)
         self._units = Units(settings.stop_units, place.units, self._promises)
         aside = Aside(self._promises, self._units, place.host, self._watch.say)
-        self._resetter, self._root = Resetter(ears, settings, aside, place.root), place.root
+        self._resetter = Resetter(ears, settings, aside, place.root)
         self._late: frozenset[ChipId] = frozenset()
         self._gone: dict[str, str] = {}
         self._find_late()
@@ -100,7 +103,13 @@ class NvmlDriver:
     def doubts(self) -> tuple[Doubt, ...]:
         """Return what keeps GPUs from being reset here, or Xids from being heard."""
         minors = tuple(chip.logical for chip in self._machine.chips())
-        seen = Seen(self._machine.modes(), minors, self._machine.is_divided(), self._machine.transient())
+        seen = Seen(
+            self._machine.modes(),
+            minors,
+            self._machine.is_divided(),
+            self._machine.transient(),
+            self._installed().mismatch,
+        )
         return tuple(doubts(self._settings, seen, self._root))
 
     def chips(self) -> tuple[Chip, ...]:
@@ -270,6 +279,15 @@ class NvmlDriver:
             return self._session.ask(known.bus, seconds, nvml_gauges.measure)
         except DriverError:
             return {}
+
+    def stale(self) -> str:
+        """Return that the module was loaded anew, from which the library that is loaded here is of another version."""
+        now = self._installed()
+        gone_on = now.library and now.library == now.module and now.file != self._session.path
+        return f"the driver is {now.module} now, and {self._session.path} is loaded" if gone_on else ""
+
+    def _installed(self) -> Installed:
+        return installed(self._session.path, self._root)
 
     def trouble(self) -> tuple[str, ...]:
         return (

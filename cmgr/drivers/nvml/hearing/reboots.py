@@ -1,4 +1,6 @@
-"""Whether the driver wants the machine restarted for one GPU, or for all: both are recovery action 2 of every GPU.
+"""Faults that only a restart of the machine cures: a driver that wants it, and one whose files were replaced.
+
+That the driver wants it for one GPU, or for all, is both recovery action 2 of every GPU.
 
 Source: the maker's kernel modules of 570 to 595: gpu/gpu.c (_gpuRefreshRecoveryActionInLock) asks for it by the flag of
 one GPU or of the system; the system's is set by a fatal error of UVM (rmapi/nv_gpu_ops.c) and by an error of any of
@@ -13,7 +15,7 @@ from collections.abc import Callable
 from cmgr.drivers.nvml import codes
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultCode
-from cmgr.model.values.machine import MachineTold, Symptom
+from cmgr.model.values.machine import DRIVER_REPLACED, MachineTold, Symptom
 
 SETTLE = 2.0
 """Seconds in which every GPU says so, where it is the machine."""
@@ -25,13 +27,21 @@ _WANTED = Symptom(FaultCode("restart-wanted"), text="the driver wants it for all
 
 
 class Reboots:
-    """Any thread. `tell` hears of the machine's faults when they are others than before; `gpus` counts all GPUs."""
+    """Any thread. `tell` hears of the machine's faults when they are others than before; `gpus` counts all GPUs.
+
+    `mismatch` says in words that the driver's files are not those of its module.
+    """
 
     def __init__(
-        self, tell: Callable[[MachineTold], None], gpus: Callable[[], int], now: Callable[[], float] = time.monotonic
+        self,
+        tell: Callable[[MachineTold], None],
+        gpus: Callable[[], int],
+        mismatch: Callable[[], str],
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tell = tell
         self._gpus = gpus
+        self._mismatch = mismatch
         self._now = now
         self._lock = threading.Lock()
         self._since: dict[ChipId, float] = {}
@@ -47,8 +57,10 @@ class Reboots:
 
     def tell_changed(self, *, anyway: bool = False) -> None:
         """Tell, if need be; `anyway`: for the first time, too, when nothing is wrong."""
+        mismatch = self._mismatch()
+        replaced = (Symptom(DRIVER_REPLACED, text=mismatch),) if mismatch else ()
         with self._lock:
-            found = (_WANTED,) if self._of_machine() else ()
+            found = (*((_WANTED,) if self._of_machine() else ()), *replaced)
             if found == self._told or (not found and self._told is None and not anyway):
                 return
             self._told = found

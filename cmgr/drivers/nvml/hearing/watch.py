@@ -79,12 +79,13 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Ears:
-    """Everything that faults are heard by."""
+    """Everything that faults are heard by. `mismatch` as `Reboots` has it."""
 
     session: Session
     machine: Machine
     xids: Xids
     log: kernel_log.XidLog | None
+    mismatch: Callable[[], str]
 
     def action(self, bus: str, seconds: float) -> nvml_read.Reading:
         """Return all that a GPU is asked which may hang: the action that its driver wants. Raises `DriverError`."""
@@ -124,7 +125,7 @@ class Watch:
         self._asked: set[ChipId] = set()
         self._later: list[tuple[float, ChipId]] = []
         self._heard: dict[tuple[ChipId, int], float] = {}
-        self._reboots = Reboots(self.say, lambda: len(ears.machine.chips()))
+        self._reboots = Reboots(self.say, lambda: len(ears.machine.chips()), ears.mismatch)
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._switches: dict[tuple[str, int], kernel_log.SwitchXid] = {}
         self._boot = boot_id()
@@ -362,6 +363,7 @@ class Watch:
         The read-out tells of it otherwise, when the call that is under way has come back. Containers would be stopped
         for a reset that cannot be.
         """
+        self._reboots.tell_changed()
         lets_go = fact.assertion is not Assertion.OCCURRED or self._ears.lets_go(fact.chip)
         self.say(fact if lets_go else ReadNeeded(fact.chip))
 

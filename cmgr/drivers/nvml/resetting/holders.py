@@ -9,13 +9,12 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from cmgr.drivers.nvml.library.installed import module_version
 from cmgr.drivers.processes import Holder, in_words, opened, process_of, unit_of
 from cmgr.model.values.chips import Process
 
 _MODESET = "sys/module/nvidia_drm/parameters/modeset"
 """Y where that module keeps the GPUs that have a display open, with no process at all."""
-
-_VERSION = "sys/module/nvidia/version"
 
 _RESET_AWARE = 595
 """From this release on the driver counts no displays, and modeset is Y by default."""
@@ -115,8 +114,5 @@ def shows_a_console(root: Path = Path("/")) -> bool:
 
 def release(root: Path = Path("/")) -> int:
     """Return the release of the driver's module that is loaded, such as 580; 0 where nobody can say."""
-    try:
-        digits = (root / _VERSION).read_text().partition(".")[0]
-    except OSError:
-        return 0
+    digits = module_version(root).partition(".")[0]
     return int(digits) if digits.isdecimal() else 0
