@@ -1,4 +1,4 @@
-"""Things of a machine that keep GPUs from being reset, or Xids from being heard: what `cmgr check` warns of."""
+"""Things of a machine that keep GPUs from being reset or seen as they are: what `cmgr check` warns of."""
 
 import json
 import os
@@ -15,18 +15,8 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.ports import Doubt
 
-DROP_IN = "usr/lib/cmgr/nvidia.conf"
-"""The package's file, which gives the unit what GPUs need beyond other chips."""
-
 _MONITOR = "proc/driver/nvidia/capabilities/mig/monitor"
 """Which device file is MIG's right to monitor; a kernel without this file asks for root alone."""
-
-_UNIT = "usr/lib/systemd/system/cmgr.service"
-_PLACES = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system")
-_LINK = (
-    f"mkdir -p /etc/systemd/system/cmgr.service.d && ln -s /{DROP_IN} /etc/systemd/system/cmgr.service.d/ && "
-    "systemctl daemon-reload && systemctl restart cmgr"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +74,6 @@ def doubts(settings: Nvml, seen: Seen, root: Path = Path("/")) -> Iterator[Doubt
         )
         yield Doubt(text, "systemctl enable --now nvidia-persistenced, or at each boot: nvidia-smi -pm 1")
     yield from _kept_open(settings, seen.minors, root)
-    if settings.kernel_log and (root / _UNIT).exists() and not _log_is_shown(root):
-        yield Doubt(
-            "the unit hides the kernel's log from the service: Xids that only the kernel tells are missed",
-            f"type: {_LINK}",
-        )
 
 
 def _cannot_rescan(file: Path) -> str:
@@ -124,8 +109,3 @@ def _monitor_is_missing(root: Path) -> Iterator[Doubt]:
     if not (root / file).exists():
         text = f"/{file}, MIG's right to monitor, is missing: divided GPUs tell of the processes of each part only"
         yield Doubt(text, f"type: nvidia-modprobe -f /{_MONITOR}")
-
-
-def _log_is_shown(root: Path) -> bool:
-    files = (file for place in _PLACES for file in (root / place / "cmgr.service.d").glob("*.conf"))
-    return any("ProtectKernelLogs=no" in file.read_text(errors="replace").split() for file in files)

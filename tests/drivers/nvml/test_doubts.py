@@ -1,4 +1,4 @@
-"""Things of a machine that keep GPUs from being reset, or Xids from being heard."""
+"""Things of a machine that keep GPUs from being reset, or from being seen as they are."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.drivers.nvml.doubts import DROP_IN, Seen, doubts
+from cmgr.drivers.nvml.doubts import Seen, doubts
 from cmgr.drivers.nvml.driver import NvmlDriver
 from cmgr.drivers.nvml.resetting.tool import RESCAN
 from cmgr.drivers.nvml.settings import Nvml
@@ -20,17 +20,6 @@ from tests.fakes.nvml.standin import Standin
 Open = Callable[..., NvmlDriver]
 
 SHIPPED = PACKAGE.parent / "packaging"
-
-
-@pytest.fixture
-def installed(tmp_path: Path) -> Path:
-    """A machine with the package's unit and drop-in."""
-    units = tmp_path / "usr/lib/systemd/system"
-    units.mkdir(parents=True)
-    (units / "cmgr.service").write_text((SHIPPED / "cmgr.service").read_text())
-    (tmp_path / DROP_IN).parent.mkdir(parents=True)
-    (tmp_path / DROP_IN).write_text((SHIPPED / "nvidia.conf").read_text())
-    return tmp_path
 
 
 @pytest.fixture
@@ -141,19 +130,7 @@ def test_the_file_that_lets_mig_be_monitored_is_missed_on_divided_gpus(
     assert list(doubts(settings, seen, tmp_path)) == []
 
 
-def test_the_units_drop_in_is_missed_where_the_unit_is_and_it_is_not(nvidia: Make, installed: Path) -> None:
-    settings = Nvml(tool=str(nvidia(hosts.host_h100(1)).tool))
-    (doubt,) = doubts(settings, Seen(), installed)
-    assert "the unit hides the kernel's log" in doubt.text
-    assert f"ln -s /{DROP_IN} /etc/systemd/system/cmgr.service.d/" in doubt.hint
-    links = installed / "etc/systemd/system/cmgr.service.d"
-    links.mkdir(parents=True)
-    (links / "nvidia.conf").symlink_to(installed / DROP_IN)
-    assert list(doubts(settings, Seen(), installed)) == []
-    (links / "nvidia.conf").unlink()
-    assert list(doubts(Nvml(tool=settings.tool, kernel_log=""), Seen(), installed)) == []
-
-
-def test_both_packages_carry_the_drop_in() -> None:
-    rows = [line.split() for line in (SHIPPED / "contents").read_text().splitlines() if not line.startswith("#")]
-    assert ["0644", "packaging/nvidia.conf", DROP_IN] in rows
+def test_the_unit_that_drives_the_chips_hides_neither_the_kernels_log_nor_a_device() -> None:
+    lines = (SHIPPED / "cmgr-chips@.service").read_text().splitlines()
+    settings = {line.partition("=")[0] for line in lines}
+    assert settings.isdisjoint({"ProtectKernelLogs", "CapabilityBoundingSet", "PrivateDevices", "DevicePolicy"})

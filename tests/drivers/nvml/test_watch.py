@@ -374,7 +374,7 @@ def test_a_kernel_log_that_cannot_be_read_is_a_trouble(machine: Standin, opened:
     driver = opened(machine, kernel_log="/nowhere/kmsg")
     (trouble,) = driver.trouble()
     assert trouble.startswith("Xids that only the kernel tells are missed: cannot read the kernel log /nowhere/kmsg")
-    assert "/usr/lib/cmgr/nvidia.conf" in trouble
+    assert "CAP_SYSLOG" in trouble
 
 
 def test_errors_of_a_switch_are_faults_of_the_machine(machine: Standin, opened: Open) -> None:

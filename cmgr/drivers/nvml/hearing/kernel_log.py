@@ -26,7 +26,7 @@ _FATAL = frozenset({10006, 10007, 10008, *range(26001, 26009)})
 """Errors of a switch that are fatal without the word: it shuts down, does not answer, or its controller failed."""
 
 _HINT = (
-    "run as root; ln -s /usr/lib/cmgr/nvidia.conf /etc/systemd/system/cmgr.service.d/ shows it to the service; "
+    "have systemd begin cmgr; elsewhere run it as root with CAP_SYSLOG, and where that file is not hidden; "
     'or set nvml.kernel_log = ""'
 )
 
