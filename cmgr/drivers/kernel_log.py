@@ -17,6 +17,9 @@ from cmgr.frozen import dataclass
 
 _RECORD = re.compile(r"\d+,(\d+),(\d+),[^;]*;(.*)", re.ASCII)
 
+_WRITTEN = re.compile(r"(?:[89]|\d\d+),\d+,", re.ASCII)
+"""The beginning of a record that the kernel did not write: whoever may write there has facility 1 or a higher one."""
+
 _ROOM = 8192
 """A record of /dev/kmsg is shorter, and a read has one whole record."""
 
@@ -95,7 +98,7 @@ class KernelLog(Generic[Said]):
     def _said(self, text: str) -> Iterator[Said]:
         *whole, self._rest = (self._rest + text).split("\n")
         # A line with a space in front belongs to the record before it.
-        lines = (line for line in whole if line and not line.startswith(" "))
+        lines = (line for line in whole if line and not line.startswith(" ") and not _WRITTEN.match(line))
         return (said for line in lines if (said := self._parse(record(line))) is not None)
 
     def _read(self) -> str | None:

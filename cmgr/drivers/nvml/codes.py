@@ -62,7 +62,8 @@ _LASTING = ("FreeRestartNPUCodes", "RestartNPUCodes", "SeparateNPUCodes")
 
 
 def code_of(xid: int) -> str:
-    return f"Xid {xid}"
+    """Return its code; of a number below 0 that of the action which an Xid has asked for in words."""
+    return f"Xid {xid}" if xid >= 0 else ACTIONS[-xid]
 
 
 def raises_action(xid: int, release: int) -> bool:
@@ -76,7 +77,7 @@ def is_known(xid: int) -> bool:
 
 def lasts(xid: int) -> bool:
     """Return whether the fault stays until the GPU was reset: the others are over when their program is."""
-    return any(code_of(xid) in _levels()[key] for key in _LASTING)
+    return xid < 0 or any(code_of(xid) in _levels()[key] for key in _LASTING)
 
 
 @cache

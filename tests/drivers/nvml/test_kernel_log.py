@@ -35,6 +35,22 @@ SWITCH = f"{NAME}: SXid (PCI:0000:c1:00.0): "
         ("NVRM: Xid (0000:3b:00): 48, An uncorrectable double bit error", Xid(BUS, 48)),
         ("NVRM: Xid (PCI:0000:3b:00 GPU-I:05 GPU-CI:00): 94, pid=1, name=a, Contained", Xid(BUS, 94)),
         ("NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (Reset)", Xid(BUS, 154)),
+        # ampere/kern_gpu_error_cont_ga100.c:334-342 (535, 550): the older form of recovery actions 1 and 4.
+        ("NVRM: Xid (PCI:0000:3b:00): 94, pid=7, Contained: SM (0x1). RST: No, D-RST: No", Xid(BUS, 94)),
+        ("NVRM: Xid (PCI:0000:3b:00): 94, pid=7, Contained: SM (0x1). RST: No, D-RST: Yes", Xid(BUS, 94, 4)),
+        ("NVRM: Xid (PCI:0000:3b:00): 95, pid=7, Uncontained: LTC TAG (0x2). RST: Yes, D-RST: No", Xid(BUS, 95, 1)),
+        # kernel_rc.c:370-395 (570): the other one has a line of its own.
+        ("NVRM: Xid (PCI:0000:3b:00): 45, pid=7, name=a, Ch 8 caused by previous Xid 149", Xid(BUS, 45)),
+        # kernel_gsp.c:2477: after three time-outs in a row.
+        (
+            "NVRM: Rate limiting GSP RPC error prints for GPU at PCI:0000:3b:00 (printing 1 of every 30).  "
+            "The GPU likely needs to be reset.",
+            Xid(BUS, 119),
+        ),
+        # Words that a line quotes are not its own.
+        (f"audit: a program said: {LINE}", None),
+        (f"systemd[1]: {SWITCH}20034, Fatal, Link 28 LTSSM Fault Up", None),
+        ("app: NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.163.01", None),
         (
             "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 28 LTSSM Fault Up",
             SwitchXid("nvidia-nvswitch3", 20034, fatal=True),
@@ -144,6 +160,16 @@ def test_it_is_read_up_to_now_and_then_on(pipe: Path) -> None:
     reader.join()
     log.close()
     os.close(file)
+
+
+@pytest.mark.parametrize(
+    ("priority", "heard"), [(0, True), (4, True), (7, True), (8, False), (12, False), (191, False)]
+)
+def test_only_the_kernel_is_heard(tmp_path: Path, priority: int, heard: bool) -> None:
+    # Documentation/ABI/testing/dev-kmsg: what a program writes there never has the kernel's facility, which is 0.
+    path = tmp_path / "log"
+    path.write_text(f"{priority},1,1,-;{LINE}\n")
+    assert bool(XidLog(str(path)).so_far()) == heard
 
 
 def test_a_log_that_ends_is_read_to_its_end(tmp_path: Path) -> None:

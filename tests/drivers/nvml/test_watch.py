@@ -81,6 +81,35 @@ def test_an_xid_that_only_the_kernel_tells_is_heard(machine: Standin, opened: Op
     assert codes(driver, 2) == ["Xid 140", "Xid 169"]
 
 
+@pytest.mark.parametrize(("words", "code"), [("RST: Yes, D-RST: No", "E0010001"), ("RST: No, D-RST: Yes", "E0010004")])
+def test_where_the_driver_has_no_action_the_reset_that_a_line_asks_for_counts_until_it_is_made(
+    nvidia: Make, opened: Open, words: str, code: str
+) -> None:
+    machine = nvidia(hosts.host_h100(2), 535)
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    said = f"NVRM: Xid (PCI:0000:{machine.gpus[1].bus:02x}:00): 94, pid=7, Contained: SM (0x1). {words}"
+    machine.log(said)
+    told.has(ChipId(1), Assertion.ONCE, "Xid 94")
+    told.has(ChipId(1), Assertion.OCCURRED, code)
+    assert codes(driver, 1) == [code]
+    driver.close()
+    again = opened(machine)
+    again.watch(Told())
+    eventually(lambda: codes(again, 1) == [code])
+    again.reset([ChipId(1)], [ChipId(1)], frozenset({code}))
+    eventually(lambda: codes(again, 1) == [])
+
+
+def test_a_driver_with_actions_of_its_own_is_not_told_twice_which_it_asks_for(machine: Standin, opened: Open) -> None:
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    machine.log(f"{line(machine.gpus[1], 94)} RST: Yes, D-RST: No")
+    machine.log(line(machine.gpus[1], 43))
+    told.has(ChipId(1), Assertion.ONCE, "Xid 43")
+    assert [code for _, code, _ in xids(told)] == ["Xid 94", "Xid 43"]
+
+
 def other_life(machine: Standin, line: int) -> None:
     """Leave what a life of cmgr leaves that has read the log up to this line, and has heard of nothing that lasts."""
     Xids(0, machine.library.parent / NAME).begin(line)

@@ -1,21 +1,28 @@
 """The kernel's log as the second source of Xids: some are told nowhere else.
 
 The forms of the lines: the maker's kernel modules of 595.45 (kernel-open/nvidia/nv.c and nv-pci.c, uvm_global.c of
-kernel-open/nvidia-uvm, osinit.c and osapi.c of arch/nvalloc/unix/src, src/common/nvswitch/kernel).
+kernel-open/nvidia-uvm, osinit.c and osapi.c of arch/nvalloc/unix/src, src/common/nvswitch/kernel, gpu/gsp/kernel_gsp.c,
+gpu/arch/ampere/kern_gpu_error_cont_ga100.c). They count from their beginning: what a line quotes is not what it says.
+
+An Xid 45 of R570 and later ends with "caused by previous Xid N". That one has its own line: it is not counted twice.
 """
 
 import re
 from collections.abc import Callable
 
 from cmgr.drivers.kernel_log import KernelLog, Record
+from cmgr.drivers.nvml.codes import GSP_TIMEOUT
 from cmgr.frozen import dataclass
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F]+):([0-9a-fA-F]+):([0-9a-fA-F]+)[^)]*\): (\d+),")
 _SXID = re.compile(r"(nvidia-nvswitch\d+): SXid \([^)]*\): (\d+), (?!Severity \d|Data \{)(.*)")
-_GPU = r"([0-9a-fA-F]+):([0-9a-fA-F]+):([0-9a-fA-F]+)\.\d"
+_SLOT = r"([0-9a-fA-F]+):([0-9a-fA-F]+):([0-9a-fA-F]+)"
+_GPU = rf"{_SLOT}\.\d"
 _LOST = re.compile(rf"NVRM: (?:The NVIDIA )?GPU {_GPU}(?:: GPU has|\\x0a.*) fallen off the bus")
 _NOT_BEGUN = re.compile(rf"NVRM: GPU {_GPU}: RmInitAdapter failed!")
 _TAKEN_OUT = re.compile(rf"NVRM: Attempting to remove device {_GPU} with non-zero usage count")
+_LIMITED = re.compile(rf"NVRM: Rate limiting GSP RPC error prints for GPU at PCI:{_SLOT} \(")
+_RESET_WORDS = re.compile(r"\bRST: (Yes|No), D-RST: (Yes|No)")
 _LOADED = re.compile(r"NVRM: loading NVIDIA UNIX")
 _UVM = re.compile(r"nvidia-uvm: .*Encountered a global fatal error")
 
@@ -33,10 +40,11 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True)
 class Xid:
-    """A line about a GPU."""
+    """A line about a GPU. `asks`: the recovery action that it asks for in words of its own; 0: none."""
 
     bus: str
     number: int
+    asks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class MemoryFailed:
 
 _OF_A_GPU: tuple[tuple[re.Pattern[str], Callable[[str], "OfGpu"]], ...] = (
     (_LOST, lambda bus: Xid(bus, LOST)), (_NOT_BEGUN, NotBegun), (_TAKEN_OUT, TakenOut),
+    (_LIMITED, lambda bus: Xid(bus, GSP_TIMEOUT)),  # Three in a row; from here on not each has its line.
 )  # fmt: skip
 
 OfGpu = Xid | NotBegun | TakenOut
@@ -85,17 +94,25 @@ Line = OfGpu | SwitchXid | Loaded | MemoryFailed
 def parse(line: Record) -> Line | None:
     """Return what this line of the log says, if it is one of these."""
     text = line.text
-    if found := _XID.search(text):
-        return Xid(_bus(found), int(found[4]))
-    if found := _SXID.search(text):
+    if found := _XID.match(text):
+        return Xid(_bus(found), int(found[4]), _asks(text))
+    if found := _SXID.match(text):
         fatal = found[3].startswith("Fatal") or int(found[2]) in _FATAL or "Shutting Down" in found[3]
         return SwitchXid(found[1], int(found[2]), fatal, line.number, line.seconds)
     for pattern, meant in _OF_A_GPU:
-        if found := pattern.search(text):
+        if found := pattern.match(text):
             return meant(_bus(found))
-    if _LOADED.search(text):
+    if _LOADED.match(text):
         return Loaded()
-    return MemoryFailed() if _UVM.search(text) else None
+    return MemoryFailed() if _UVM.match(text) else None
+
+
+def _asks(text: str) -> int:
+    """Return the recovery action of what Xids 94 and 95 say: a reset, or one that may wait until the GPU is idle."""
+    said = _RESET_WORDS.search(text)
+    if said is None:
+        return 0
+    return 1 if said[1] == "Yes" else 4 if said[2] == "Yes" else 0
 
 
 def _bus(found: re.Match[str]) -> str:

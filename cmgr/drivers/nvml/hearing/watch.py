@@ -281,10 +281,12 @@ class Watch:
 
     def _take_line_of(self, chip: ChipId, number: int, line: kernel_log.OfGpu, *, fresh: bool) -> None:
         match line:
-            case kernel_log.Xid() if fresh:
-                self._hear(chip, line.number, MODULE)
-            case kernel_log.Xid() if self._ears.xids.lasts(line.number):
-                self._ears.xids.recall(line.bus, line.number, number)
+            case kernel_log.Xid():
+                for xid in self._ears.xids.meant(line.number, line.asks):
+                    if fresh:
+                        self._hear(chip, xid, MODULE)
+                    elif self._ears.xids.lasts(xid):
+                        self._ears.xids.recall(line.bus, xid, number)
             case kernel_log.NotBegun() if fresh and chip not in self._asleep() and self._is_news(chip, NOT_BEGUN):
                 # The driver says so each time that anybody opens it, whoever reads it here as well.
                 self.say(FaultReported(chip, codes.NOT_BEGUN, Assertion.OCCURRED, MODULE, Severity.major))

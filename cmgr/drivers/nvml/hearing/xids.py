@@ -104,6 +104,10 @@ class Xids:
             return codes.lasts(xid)
         return self._release < codes.FIRST_WITH_ACTIONS
 
+    def meant(self, xid: int, asks: int) -> tuple[int, ...]:
+        """Return the numbers that a line counts as, which `asks` for an action; a newer driver says that by itself."""
+        return (xid, -asks) if asks and self._release < codes.FIRST_WITH_ACTIONS else (xid,)
+
     def is_judged(self, xid: int) -> bool:
         """Return whether the driver will say by its recovery action what the Xid asks for."""
         return codes.raises_action(xid, self._release)
