@@ -21,7 +21,7 @@ from cmgr.model.recovery.drills import report_drills
 from cmgr.model.recovery.ordered_resets import carry_out, ordered_cause
 from cmgr.model.recovery.resetting import because_of, cause_of, give_up, unready, verifying
 from cmgr.model.recovery.restraint import keep_back_or_count
-from cmgr.model.recovery.reviving import bring_up, give_up_silent
+from cmgr.model.recovery.reviving import bring_up, give_up_refused, give_up_silent
 from cmgr.model.recovery.shares import bring_back
 from cmgr.model.recovery.waiting import window_words
 from cmgr.model.scope import (
@@ -200,11 +200,13 @@ def _get_well(turn: Turn, ring: Ring) -> bool:
 
 def _recover(turn: Turn, ring: Ring, faults: list[Fault]) -> bool:
     """Reset the ring as soon as that is due and possible. Return whether the chips were given up instead."""
+    due = {f.chip: f"{f.code} is still there" for f in reversed(faults)}
+    if ring.failures and not observing(turn.node) and give_up_refused(turn, ring, due):
+        return True
     came = try_reset(turn, ring.id, because_of(faults), faults)
     if came is Came.SPENT:
         give_up(turn, faults)
         return True
-    due = {f.chip: f"{f.code} is still there" for f in reversed(faults)}
     return came is Came.SILENT and give_up_silent(turn, turn.ring(ring.id), due)
 
 

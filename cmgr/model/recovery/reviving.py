@@ -5,6 +5,8 @@ Rules:
    reset, although no fault may be left to say so. When the budget is used up they are isolated.
 2. A chip that does not answer keeps its ring from every reset: whether a process is on it cannot be known. When that
    has lasted for as long as a boot may take, it is isolated, and with it what the reset would have been for.
+3. So is what a reset has left unwell, when the driver has refused another for as long as that. A reset that has not
+   come back is waited for.
 """
 
 from collections.abc import Mapping
@@ -33,15 +35,14 @@ def bring_up(turn: Turn, ring: Ring, why: str) -> bool:
     if not down or early is not None or observing(turn.node):
         look_again(turn, turn.put_ring(replace(ring, reason=why, look=None, deadline=early)))
         return False
-    policy = turn.node.policy.reset
-    if ring.refusals and ring.not_before is not None and turn.at >= ring.not_before + policy.boot:
-        return _give_up(turn, down, f"it cannot be reset again: {ring.reason}")
+    if give_up_refused(turn, ring, down):
+        return True
     look_again(turn, ring)
     came = try_reset(
         turn, ring.id, Why(f"{listed(down)} did not come up after the last reset", tuple(sorted(down)), frozenset())
     )
     if came is Came.SPENT:
-        return _give_up(turn, down, spent_words(policy))
+        return _give_up(turn, down, spent_words(turn.node.policy.reset))
     return came is Came.SILENT and give_up_silent(turn, turn.ring(ring.id), down)
 
 
@@ -49,6 +50,14 @@ def _due(node: Node, ring: Ring) -> datetime | None:
     """Return when another reset may be made: a driver that said no may have begun the last one all the same."""
     booted = [at + node.policy.reset.boot for at in ring.resets[-1:]]
     return max([*booted, *([ring.not_before] if ring.not_before is not None else [])], default=None)
+
+
+def give_up_refused(turn: Turn, ring: Ring, due: Mapping[ChipId, str]) -> bool:
+    """Isolate the chips that another reset is due for, where the driver refuses that. Return whether it does."""
+    comes_back = any(r.in_reset for r in map(turn.node.reports.get, ring.chips) if r is not None)
+    if ring.refused is None or comes_back or turn.at < ring.refused + turn.node.policy.reset.boot:
+        return False
+    return _give_up(turn, due, f"it cannot be reset again: {ring.reason}")
 
 
 def give_up_silent(turn: Turn, ring: Ring, due: Mapping[ChipId, str]) -> bool:

@@ -210,7 +210,7 @@ def test_a_refusal_between_failures_costs_nothing_and_begins_its_time_anew() -> 
     cmgr.answer(ResetRing, error="the driver said no")
     assert (len(cmgr.ring().resets), cmgr.ring().refused) == (1, None)
     cmgr.wait(11, run=False)
-    refuse(cmgr, "it is being reset", 500)
+    refuse(cmgr, "it is being reset", 100)
     assert (len(cmgr.ring().resets), cmgr.ring().failures, refused(cmgr)) == (1, 1, [])
 
 

@@ -9,7 +9,7 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind, ReadRing, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.view.status import containers
-from tests.model.builders import REQUEST, RING, SINGLE, Cmgr, container, names, reset_timed_out
+from tests.model.builders import REQUEST, RESET, RING, SINGLE, Cmgr, container, names, reset_timed_out, seconds
 
 USED_UP = "3 resets of its ring within 6 h are used up"
 
@@ -143,6 +143,58 @@ def test_chips_that_do_not_boot_and_that_the_driver_refuses_to_reset_are_isolate
     assert list(reasons(cmgr)) == [0]
     assert "does not answer the question who uses it" in reasons(cmgr)[0]
     assert (cmgr.phase(), cmgr.held()) == (Phase.HEALTHY, ["a"])
+
+
+def refused_after_one(error: str) -> Cmgr:
+    """Return a ring whose reset has cured nothing, and which the driver refuses to reset again from then on."""
+    cmgr = Cmgr(container("a", 0), container("b", 1))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.answer(ResetRing, error="the driver said no")
+    refuse_for(cmgr, error, 100)
+    assert cmgr.node.isolations == {}
+    return cmgr
+
+
+def refuse_for(cmgr: Cmgr, error: str, time: float) -> None:
+    end = cmgr.now + seconds(time)
+    while cmgr.now < end:
+        cmgr.wait(1, run=False)
+        while cmgr.pending:
+            refuses = any(isinstance(c, ResetRing) for c in cmgr.pending)
+            cmgr.answer(ResetRing, error=error, refused=True) if refuses else cmgr.answer(type(cmgr.pending[0]))
+
+
+def test_a_fault_that_a_reset_left_and_that_the_driver_refuses_another_for_has_an_end() -> None:
+    cmgr = refused_after_one("somebody computes on it")
+    refuse_for(cmgr, "somebody computes on it", 150)
+    assert reasons(cmgr) == {
+        0: f"budget: {RESET} is still there, and it cannot be reset again: nothing was reset: somebody computes on it"
+    }
+    assert (len(cmgr.ring().resets), cmgr.held(), cmgr.booked("b").running) == (1, ["a"], True)
+
+
+def test_one_that_waits_for_a_reset_which_has_not_come_back_does_not_end_so() -> None:
+    cmgr = refused_after_one("an earlier reset is under way")
+    cmgr.in_reset = {0, 1, 2, 3}
+    refuse_for(cmgr, "an earlier reset is under way", 3600)
+    assert cmgr.node.isolations == {}
+    cmgr.in_reset = set()
+    cmgr.clears(0)
+    cmgr.wait(600)
+    assert (cmgr.phase(), cmgr.held(), cmgr.node.isolations) == (Phase.HEALTHY, [], {})
+
+
+def test_a_first_refusal_long_after_the_last_reset_has_its_time() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.answer(ResetRing, error="the driver said no")
+    cmgr.processes[2] = "python3"
+    cmgr.wait(3600)
+    del cmgr.processes[2]
+    refuse_for(cmgr, "somebody computes on it", 100)
+    assert (cmgr.ring().refusals > 0, cmgr.node.isolations) == (True, {})
 
 
 def test_a_chip_that_does_not_answer_after_its_reset_is_isolated_and_its_mates_are_used() -> None:
