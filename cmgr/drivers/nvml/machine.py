@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from cmgr.drivers.nvml.library import topology
+from cmgr.drivers.nvml.library import abi, topology
 from cmgr.drivers.nvml.library.calls import Handle, Library, Part, Refused
 from cmgr.drivers.nvml.library.session import OPENS, InReset, Opening, Session
 from cmgr.drivers.nvml.library.topology import Wired
@@ -27,6 +27,9 @@ T = TypeVar("T")
 
 _FABRIC_MANAGER = "nv-fabricmanage"
 """The name of its process, of which the kernel keeps 15 letters."""
+
+_NOT_LISTED = frozenset({abi.NOT_FOUND, abi.INVALID_ARGUMENT, abi.GPU_NOT_FOUND})
+"""Answers for a bus id at which the driver knows no GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ class Machine:
         with self._looking:
             troubles: list[str] = []
             fresh: dict[ChipId, Known] = {}
+            unseen: dict[int, DriverError] = {}
             self.opens = False
             count = self._session.ask_library(self._seconds, Library.count)
             if len(self._places) != count:
@@ -123,9 +127,10 @@ class Machine:
                 except DriverError as error:
                     self._places.pop(index, None)
                     self.opens = self.opens or isinstance(error, Opening)
-                    self._unseen(index, fresh, error, troubles)
+                    unseen[index] = error
                 else:
                     fresh[seen.wired.chip] = seen
+            self._keep_silent(unseen, fresh, troubles)
             if not count:
                 troubles.append("the driver lists no GPUs")
             self._settle(fresh, troubles)
@@ -223,13 +228,27 @@ class Machine:
             self._known = {**self._known, chip: again or known}
             return self.chips()
 
-    def _unseen(self, index: int, fresh: dict[ChipId, Known], error: DriverError, troubles: list[str]) -> None:
-        # A GPU that fell off the bus goes on being counted: it is the one that had this number, and is known.
-        known = self._known.get(ChipId(index))
-        if known is None:
-            troubles.append(f"GPU {index} is left out: {error.message}")
-        else:
-            fresh.setdefault(known.wired.chip, known)
+    def _keep_silent(self, unseen: Mapping[int, DriverError], fresh: dict[ChipId, Known], troubles: list[str]) -> None:
+        """Have those go on that are listed and do not answer. Nobody can say which of them an index is of.
+
+        A GPU that fell off the bus goes on being counted, one that was taken out of the machine does not.
+        """
+        missing = [known for chip, known in sorted(self._known.items()) if chip not in fresh]
+        if unseen and len(missing) > len(unseen):
+            missing = [known for known in missing if self._is_listed(known.bus)]
+        silent = {known.wired.chip: replace(known, here=True) for known in missing[: len(unseen)]}
+        fresh.update(silent)
+        left_out = [index for index in unseen if index not in silent][: len(unseen) - len(silent)]
+        troubles += [f"GPU {index} is left out: {unseen[index].message}" for index in left_out]
+
+    def _is_listed(self, bus: str) -> bool:
+        try:
+            self._session.judge(bus, self._seconds, partial(_found, bus=bus))
+        except Refused as refused:
+            return refused.code not in _NOT_LISTED
+        except DriverError:
+            return True
+        return True
 
     def _settle(self, fresh: Mapping[ChipId, Known], troubles: list[str]) -> None:
         gone = {chip: replace(known, here=False) for chip, known in self._known.items() if chip not in fresh}
@@ -243,6 +262,11 @@ class Machine:
         self._rings = {chip: self._rings.get(chip, ring) for chip, ring in rings.items()}
         self._known = known
         self.troubles = tuple(troubles)
+
+
+def _found(library: Library, _: Callable[[], Handle], bus: str) -> None:
+    """Open the GPU once more: the handle that there may be is of the GPU as it was."""
+    library.by_bus(bus)
 
 
 def _parts(library: Library, handle: Handle, before: tuple[Part, ...] = ()) -> tuple[Part, ...]:

@@ -98,6 +98,24 @@ def test_the_device_file_of_a_gpu_that_is_gone_is_the_one_of_whoever_has_its_num
     eventually(lambda: resolve(["/dev/nvidia1"], {chip.id: chip for chip in driver.chips()}, {})[0] == {2})
 
 
+@pytest.mark.parametrize(("removed", "lost"), [(0, 2), (2, 0), (1, 3)])
+def test_of_two_gpus_the_one_that_is_lost_goes_on_and_the_one_that_was_removed_does_not(
+    nvidia: Make, opened: Open, removed: int, lost: int
+) -> None:
+    machine = nvidia(hosts.host_h100(4))
+    driver = opened(machine, relist=timedelta(milliseconds=50))
+    driver.watch(Told())
+    machine.answer(lost, Purpose.HANDLE, abi.GPU_IS_LOST)
+    machine.set("lost", 1, gpu=lost)
+    machine.set("listed", 0, gpu=removed)
+    eventually(lambda: driver.trouble() == (f"the driver lists chip {removed} no more",))
+    there = {chip.id for chip in driver.chips() if chip.aliases}
+    assert there == {0, 1, 2, 3} - {removed}
+    machine.set("listed", 1, gpu=removed)
+    eventually(lambda: driver.trouble() == ())
+    assert [chip.serial for chip in driver.chips()] == [gpu.uuid for gpu in machine.gpus]
+
+
 def test_another_gpu_at_a_bus_id_is_another_chip(nvidia: Make, opened: Open) -> None:
     machine = nvidia(hosts.host_h100(2))
     driver = opened(machine, relist=timedelta(milliseconds=50))
