@@ -23,6 +23,8 @@ from cmgr.drivers.nvml.library.installed import Installed, installed
 from cmgr.drivers.nvml.library.load import WANTED, check_host
 from cmgr.drivers.nvml.library.session import Opening, Session
 from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
+from cmgr.drivers.nvml.numbers import NAME as NUMBERS
+from cmgr.drivers.nvml.numbers import Numbers
 from cmgr.drivers.nvml.resetting.holders import users_of
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.drivers.nvml.resetting.reset import LET_GO, Aside, Resetter
@@ -77,7 +79,8 @@ class NvmlDriver:
         try:
             self._version = self._session.ask_library(BEGIN * self._seconds, Library.driver_version)
             self._xids = Xids(_release(self._version), place.state / XIDS)
-            self._machine = Machine(self._session, self._seconds, place.managed, self._xids.hushed)
+            numbers = Numbers(place.state / NUMBERS)
+            self._machine = Machine(self._session, self._seconds, place.managed, self._xids.hushed, numbers)
             self._machine.look()
         except DriverError:
             self._session.close()

@@ -1,13 +1,13 @@
 """The NVIDIA GPUs of this machine: which there are, and what is reset together.
 
-GPUs that were once seen stay known for the life of the process, under the number that they had: a GPU that the driver
-lists no more is one that does not answer, and the numbers of the others may then be other ones. A GPU's ring stays what
-it was, too. Its minor number does not: the driver gives a GPU that was removed and found again, as for a reset, the
-lowest one that is free.
+GPUs that were once seen stay known for the life of the process, under the number that they had (`numbers`): a GPU that
+the driver lists no more is one that does not answer, and the numbers of the others may then be other ones. A GPU's ring
+stays what it was, too. Its minor number does not: the driver gives a GPU that was removed and found again, as for a
+reset, the lowest one that is free.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,6 +19,7 @@ from cmgr.drivers.nvml.library.calls import Handle, Library, Part, Refused
 from cmgr.drivers.nvml.library.session import OPENS, InReset, Opening, Session
 from cmgr.drivers.nvml.library.topology import Wired
 from cmgr.drivers.nvml.notation import NOTATION
+from cmgr.drivers.nvml.numbers import Numbers
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
@@ -95,12 +96,18 @@ class Machine:
     """Any thread."""
 
     def __init__(
-        self, session: Session, seconds: float, managed: Callable[[], bool], hushed: Callable[[str], bool]
+        self,
+        session: Session,
+        seconds: float,
+        managed: Callable[[], bool],
+        hushed: Callable[[str], bool],
+        numbers: Numbers,
     ) -> None:
         self._session = session
         self._seconds = seconds
         self._managed = managed
         self._hushed = hushed
+        self._numbers = numbers
         self._looking = threading.Lock()
         self._known: Mapping[ChipId, Known] = {}
         self._places: dict[int, str] = {}
@@ -121,7 +128,7 @@ class Machine:
                 self._places = {}  # Others have moved up.
             for index in range(count):
                 try:
-                    seen = self._seen(index)
+                    seen = self._seen(index, fresh)
                 except InReset:
                     return self.chips()  # Nothing can be said of which there are meanwhile.
                 except DriverError as error:
@@ -202,7 +209,7 @@ class Machine:
     def buses(self) -> tuple[str, ...]:
         return tuple(known.bus for known in self._known.values() if known.here)
 
-    def _seen(self, index: int) -> Known:
+    def _seen(self, index: int, taken: Collection[ChipId]) -> Known:
         bus, described = self._places.get(index), None
         if bus is None:
             bus, described = self._session.at(index, self._seconds if self._known else OPENS, _described)
@@ -216,8 +223,7 @@ class Machine:
         if again is not None:
             return again
         described = described or self._session.ask(bus, self._seconds, _described)
-        taken = {*self._known, *range(index)}
-        number = ChipId(index if index not in self._known else max(taken) + 1)
+        number = self._numbers.of(described.uuid, index, {*self._known, *taken})
         return replace(described, wired=replace(described.wired, chip=number))
 
     def look_at(self, chip: ChipId) -> tuple[Chip, ...]:
@@ -261,6 +267,7 @@ class Machine:
         rings = topology.rings([k.wired for k in known.values()], fabric_managed=managed)
         self._rings = {chip: self._rings.get(chip, ring) for chip, ring in rings.items()}
         self._known = known
+        self._numbers.keep((k.uuid, chip) for chip, k in known.items())
         self.troubles = tuple(troubles)
 
 

@@ -9,6 +9,7 @@ import pytest
 from cmgr.drivers.nvml.driver import NvmlDriver
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.machine import fabric_is_managed
+from cmgr.drivers.nvml.numbers import Numbers
 from cmgr.errors import DriverMissing
 from cmgr.model.values.chips import ChipId, resolve, rings_of
 from cmgr.model.values.messages.facts import ChipsListed, Remarked
@@ -114,6 +115,32 @@ def test_of_two_gpus_the_one_that_is_lost_goes_on_and_the_one_that_was_removed_d
     machine.set("listed", 1, gpu=removed)
     eventually(lambda: driver.trouble() == ())
     assert [chip.serial for chip in driver.chips()] == [gpu.uuid for gpu in machine.gpus]
+
+
+def test_a_life_that_begins_while_a_gpu_is_off_the_list_numbers_the_others_as_before(
+    nvidia: Make, opened: Open
+) -> None:
+    machine = nvidia(hosts.host_h100(3))
+    opened(machine).close()
+    machine.set("listed", 0, gpu=1)
+    driver = opened(machine, relist=timedelta(milliseconds=50))
+    assert [(chip.id, chip.serial) for chip in driver.chips()] == [(n, machine.gpus[n].uuid) for n in (0, 2)]
+    driver.watch(Told())
+    machine.set("listed", 1, gpu=1)
+    eventually(lambda: [chip.serial for chip in driver.chips()] == [gpu.uuid for gpu in machine.gpus])
+
+
+def test_numbers_are_remembered_until_the_machine_restarts_and_no_two_gpus_have_one(tmp_path: Path) -> None:
+    file = tmp_path / "numbers"
+    first = Numbers(file, "one")
+    assert [first.of(uuid, index, ()) for index, uuid in enumerate("abc")] == [0, 1, 2]
+    first.keep((uuid, ChipId(index)) for index, uuid in enumerate("abc"))
+    again = Numbers(file, "one")
+    assert [again.of("c", 1, {ChipId(0)}), again.of("b", 2, {ChipId(0), ChipId(2)})] == [2, 1]
+    assert [again.of("new", 0, ()), again.of("new", 5, ()), again.of("c", 0, {ChipId(2)})] == [3, 5, 3]
+    assert Numbers(file, "two").of("c", 0, ()) == 0
+    file.write_text("{")
+    assert Numbers(file, "one").of("c", 0, ()) == 0
 
 
 def test_another_gpu_at_a_bus_id_is_another_chip(nvidia: Make, opened: Open) -> None:
