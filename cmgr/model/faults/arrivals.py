@@ -1,6 +1,6 @@
 """Chips that come and go: a card that was dropped at the start, or one that was put in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cmgr.frozen import replace
 from cmgr.model.faults.isolation import separate
@@ -47,13 +47,15 @@ def put_chips(turn: Turn, chips: Mapping[ChipId, Chip]) -> bool:
 
 
 def chips_listed(turn: Turn, fact: ChipsListed) -> None:
-    """Take new chips in, each into its ring, and what known ones are called now.
+    """Take new chips in, each into its ring, and what known ones are called now. Rings that have become one are joined.
 
-    No chip leaves and no ring's phase changes.
+    No chip leaves, no ring falls apart and no ring's phase changes.
     A chip that vanished is told by its report: it does not answer any more.
     """
+    for chips in rings_of(fact.chips).values():
+        _join(turn, [chip for chip in chips if chip in turn.node.chips])
     node = turn.node
-    # A chip stays in the ring that it was in: an episode of that ring may be under way.
+    # A chip stays in the ring that it is in: an episode of that ring may be under way.
     new = {chip.id: chip for chip in fact.chips if chip.id not in node.chips}
     called = {c.id: _called(node.chips[c.id], c) for c in fact.chips if c.id in node.chips}
     if not put_chips(turn, {**called, **new}):
@@ -66,3 +68,22 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
         turn.ask_read(turn.put_ring(replace(ring, asked=None, read=None)), "is it well?", not_older=turn.at)
     for chip in sorted(new):
         separate(turn, chip)  # The reason for its isolation has perhaps ended while it was away.
+
+
+def _join(turn: Turn, chips: Sequence[ChipId]) -> None:
+    """Make one ring of those of these chips, which the driver resets together.
+
+    A ring with an episode of its own stays by itself until the driver says it again.
+    """
+    node = turn.node
+    rings = [node.rings[id_] for id_ in sorted({node.chips[chip].ring for chip in chips})]
+    ring = next((ring for ring in rings if ring.in_episode), next(iter(rings), None))
+    free = [other for other in rings if other is not ring and not other.in_episode]
+    if ring is None or not free:
+        return
+    before, joins, gone = ring.chips, [chip for other in free for chip in other.chips], {other.id for other in free}
+    put_chips(turn, {chip: replace(node.chips[chip], ring=ring.id) for chip in joins})
+    turn.node = replace(turn.node, rings={k: known for k, known in node.rings.items() if k not in gone})
+    ring = turn.put_ring(replace(ring, chips=tuple(sorted((*ring.chips, *joins))), asked=None, read=None))
+    turn.note(NoteKind.WARNING, f"{listed(joins)} is reset with {listed(before)} from now on: they are one ring", ring)
+    turn.ask_read(ring, "is it well?", not_older=turn.at)
