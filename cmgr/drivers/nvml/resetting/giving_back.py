@@ -1,14 +1,17 @@
 """Giving back what resets had taken away, when cmgr is to go for good: without a service, and without GPUs."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
+from cmgr.drivers import libraries
+from cmgr.drivers.nvml.library.load import WANTED
 from cmgr.drivers.nvml.resetting.promises import Promised, Promises
 from cmgr.drivers.nvml.resetting.set_again import NAMES, set_again
-from cmgr.drivers.nvml.resetting.tool import Tool, done
+from cmgr.drivers.nvml.resetting.tool import Tool, done, in_its_root
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
+from cmgr.errors import DriverMissing
 from cmgr.host.host import Host
 from cmgr.vendor import Given, OpenUnits
 
@@ -19,6 +22,8 @@ def give_back(settings: Nvml, state: Path, open_units: OpenUnits, host: Host) ->
     """Do once what the next life of the service would, and yield what came of each promise. Whatever is not given back
     stays promised: a service that is started again goes on with it."""
     promises = Promises(state)
+    with suppress(DriverMissing):  # The driver is gone; its tool is perhaps not.
+        settings = in_its_root(settings, libraries.find(libraries.Where(WANTED, settings.library)))
     if promises.trouble:
         yield Given("", "what resets of GPUs had taken away is not given back", promises.trouble, "look at it yourself")
     if promises.all.units:

@@ -1,6 +1,9 @@
 """All that resets had taken away when the service was killed is given back without one: `cmgr give-back`."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -13,6 +16,28 @@ from tests.drivers.nvml.driver import CHILDREN
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import Standin
+
+APART = ["unshare", "--mount", sys.executable, "-c"]
+
+CAN = os.geteuid() == 0 and subprocess.run([*APART, ""], capture_output=True, check=False).returncode == 0
+
+IN_A_CONTAINER = """
+import pathlib, shutil, subprocess, sys
+from cmgr.drivers.nvml.library.load import IN_CONTAINER, WANTED
+from cmgr.drivers.nvml.resetting.giving_back import give_back
+from cmgr.drivers.nvml.settings import Nvml
+from tests.drivers.nvml.driver import CHILDREN
+
+library, tool = map(pathlib.Path, sys.argv[1:])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "driver", "/run"], check=True)
+there = pathlib.Path(IN_CONTAINER)
+for name, file in ((f"usr/lib64/{WANTED.name}", library), ("usr/bin/nvidia-smi", tool)):
+    (there / name).parent.mkdir(parents=True)
+    shutil.copy(file, there / name)
+for given in give_back(Nvml(library=f"{there}/usr/lib64/{WANTED.name}"), library.parent, None, CHILDREN):
+    print(given.left)
+"""
+"""A driver in a container, whose root is in a mount namespace of this script's own. No systemd runs the tool."""
 
 DCGM, NVSM = "nvidia-dcgm.service", "nvsm.service"
 
@@ -104,3 +129,12 @@ def test_promises_that_cannot_be_read_are_said(machine: Standin) -> None:
     assert text == "what resets of GPUs had taken away is not given back"
     assert "cannot be read" in left
     assert advice == "look at it yourself"
+
+
+@pytest.mark.skipif(not CAN, reason="only root can make a mount namespace")
+def test_the_tool_of_a_driver_in_a_container_is_run_with_that_containers_root(machine: Standin) -> None:
+    owe(machine)
+    words = [*APART, IN_A_CONTAINER, str(machine.library), str(machine.tool)]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    text = "only systemd, which has not begun cmgr, gives it /run/nvidia/driver as its root"
+    assert ran.stdout == f"cannot run /run/nvidia/driver/usr/bin/nvidia-smi: {text}\n", ran.stderr
