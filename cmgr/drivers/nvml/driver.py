@@ -39,6 +39,7 @@ from cmgr.host.host import Host
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Reported, Share, listed
 from cmgr.model.values.faults import Severity
 from cmgr.model.values.handling.policy import BOOT
+from cmgr.model.values.messages.facts import ChipsListed
 from cmgr.ports import Doubt, DriverFact
 from cmgr.vendor import OpenUnits
 
@@ -221,7 +222,8 @@ class NvmlDriver:
         self._resets.is_up(chip, sleep)
 
     def reset(self, chips: Sequence[ChipId], faulty: Sequence[ChipId], codes: frozenset[str]) -> None:
-        ring = self._machine.with_peers(of_one_ring(chips, self._machine.find, self._machine.chips))
+        asked = of_one_ring(chips, self._machine.find, self._machine.chips)
+        ring = self._machine.whole_ring(asked)
         chips = tuple(ring)
         self._resets.begin(chips)
         pending: threading.Event | None = None
@@ -242,6 +244,8 @@ class NvmlDriver:
         finally:
             if pending is None:
                 self._resets.end(chips)
+            if len(self._machine.whole_ring(asked)) > len(asked):
+                self._watch.say(ChipsListed(self.chips()))  # Whoever is on the others has to be stopped, too.
 
     def _was_reset(self, chips: Sequence[ChipId]) -> None:
         self._watch.cured(chips)

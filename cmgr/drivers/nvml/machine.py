@@ -112,7 +112,6 @@ class Machine:
         self._known: Mapping[ChipId, Known] = {}
         self._places: dict[int, str] = {}
         self._rings: Mapping[ChipId, RingId] = {}
-        self._peers: Mapping[ChipId, frozenset[ChipId]] = {}
         self.troubles: tuple[str, ...] = ()
         self.opens = False
 
@@ -185,17 +184,20 @@ class Machine:
                 found.append(self._session.ask(bus, self._seconds, Library.virtual_mode))
         return tuple(found)
 
-    def with_peers(self, ring: Mapping[ChipId, Known]) -> dict[ChipId, Known]:
-        """Return the ring with those that have to be reset with it, as far as that was learned."""
-        learned = frozenset[ChipId]().union(*(self._peers.get(chip, ()) for chip in ring))
-        return {**ring, **{chip: self._known[chip] for chip in sorted(learned) if self._known[chip].here}}
+    def whole_ring(self, chips: Collection[ChipId]) -> dict[ChipId, Known]:
+        """Return these and whoever else that is there has to be reset with them."""
+        rings, known = {self._rings[chip] for chip in chips}, self._known
+        return {c: known[c] for c in sorted(known) if c in chips or (known[c].here and self._rings[c] in rings)}
 
-    def learn_peers(self, said: str, ring: Mapping[ChipId, Known]) -> frozenset[ChipId]:
+    def learn_peers(self, said: str, ring: Collection[ChipId]) -> frozenset[ChipId]:
         """Learn from these words of nvidia-smi which GPUs have to be reset with this ring, and return those."""
-        found = topology.named_peers(said, [k.wired for k in ring.values()], [k.wired for k in self._known.values()])
-        if found:
-            self._peers = {**self._peers, **{chip: self._peers.get(chip, frozenset()) | found for chip in ring}}
-        return found
+        with self._looking:
+            known = self._known
+            found = topology.named_peers(said, [known[chip].wired for chip in ring], [k.wired for k in known.values()])
+            if found:
+                self._numbers.keep((), tuple(sorted({*ring, *found})))
+                self._rings = topology.joined(self._rings, self._numbers.together)
+            return found
 
     def transient(self) -> tuple[ChipId, ...]:
         """Return the GPUs without persistence mode; those that do not say are left out."""
@@ -265,7 +267,8 @@ class Machine:
         if not managed:
             troubles.append("the Fabric Manager does not run: all GPUs at its switches are reset together")
         rings = topology.rings([k.wired for k in known.values()], fabric_managed=managed)
-        self._rings = {chip: self._rings.get(chip, ring) for chip, ring in rings.items()}
+        kept = {chip: self._rings.get(chip, ring) for chip, ring in rings.items()}
+        self._rings = topology.joined(kept, self._numbers.together)
         self._known = known
         self._numbers.keep((k.uuid, chip) for chip, k in known.items())
         self.troubles = tuple(troubles)

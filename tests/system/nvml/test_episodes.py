@@ -56,6 +56,20 @@ def test_gpus_that_are_reset_together_are_stopped_together(furnish: Furnish, con
     checks.each_was_stopped_once(containers, NAMES)
 
 
+def test_gpus_that_a_refusal_wants_reset_together_are_stopped_and_reset_together(
+    furnish: Furnish, containers: Containers
+) -> None:
+    appliance = furnish(hosts.host_bridged(4))
+    service, machine = appliance.service, appliance.machine
+    containers.run(*FOUR)
+    occupy(machine, containers)
+    service.start()
+    machine.act(2, RESET_THE_GPU)
+    recovered(service)
+    assert [reset.gpus for reset in machine.resets] == [{2}, set(range(4))]
+    checks.each_was_stopped_once(containers, NAMES)
+
+
 def test_a_contained_error_costs_its_containers_a_restart_and_no_reset(
     furnish: Furnish, containers: Containers
 ) -> None:

@@ -4,7 +4,7 @@ The rules are section "rings" of docs/nvml.md; they are those of the manual of n
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from cmgr.drivers.nvml.library import abi
 from cmgr.drivers.nvml.library.calls import Link
@@ -44,6 +44,15 @@ def rings(gpus: Iterable[Wired], *, fabric_managed: bool) -> Mapping[ChipId, Rin
             elif link.bus in at:
                 ring = _joined(ring, ring[gpu.chip], ring[at[link.bus]])
     return ring
+
+
+def joined(rings: Mapping[ChipId, RingId], together: Iterable[Sequence[ChipId]]) -> Mapping[ChipId, RingId]:
+    """Return the rings with those made one whose GPUs are reset together, as far as they are there."""
+    for chips in together:
+        there = [chip for chip in chips if chip in rings]
+        for chip in there[1:]:
+            rings = _joined(rings, rings[there[0]], rings[chip])
+    return rings
 
 
 def named_peers(said: str, ring: Collection[Wired], gpus: Iterable[Wired]) -> frozenset[ChipId]:

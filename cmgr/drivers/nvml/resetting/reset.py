@@ -219,7 +219,7 @@ class Resetter:
             return
         if peers := self._ears.machine.learn_peers(ended.said, ring):
             text = f"cannot reset {listed(ring)}: nvidia-smi wants {listed(sorted(peers))} reset with it"
-            raise ResetRefused(text, hint="it is tried again with its NVLink peers, once nobody is on them")
+            raise ResetRefused(text, hint="they are one ring from now on, and it is tried again once nobody is on it")
         if not ended.in_use:
             said = f"nvidia-smi ended with {ended.status}: {ended.first_line}"
             if ended.not_begun:
