@@ -1,6 +1,8 @@
-"""A machine's files that tell who keeps GPUs open."""
+"""A machine's files that tell who keeps GPUs open, and of which version their driver is."""
 
 from pathlib import Path
+
+from tests.fakes.nvml.standin import Standin
 
 
 def process(root: Path, pid: int, name: str, cgroup: str, *files: str) -> None:
@@ -32,3 +34,19 @@ def exports(root: Path, pid: int, number: int, exporter: str) -> None:
     path = root / f"proc/{pid}/fdinfo/{number}"
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"pos:\t0\nflags:\t02\nsize:\t4096\ncount:\t2\nexp_name:\t{exporter}\n")
+
+
+def versioned(machine: Standin, version: str) -> Path:
+    """Let the library's file have its version in its name, as packages have it, and return the link to it."""
+    machine.library.rename(machine.library.with_name(f"libnvidia-ml.so.{version}"))
+    machine.library.symlink_to(f"libnvidia-ml.so.{version}")
+    return machine.library
+
+
+def update(link: Path, version: str) -> None:
+    """Replace the library, as a package manager does: the old file is gone."""
+    old = link.resolve()
+    link.with_name(f"libnvidia-ml.so.{version}").write_bytes(old.read_bytes())
+    link.unlink()
+    link.symlink_to(f"libnvidia-ml.so.{version}")
+    old.unlink()

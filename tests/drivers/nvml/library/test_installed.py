@@ -12,32 +12,15 @@ from cmgr.model.values.machine import MachineTold
 from cmgr.model.values.messages.facts import FaultReported
 from cmgr.ports import Renewable
 from tests.drivers.contract import Told
-from tests.drivers.nvml.host import module
+from tests.drivers.nvml.host import module, update, versioned
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
-from tests.fakes.nvml.standin import Standin
 from tests.support.waiting import eventually
 
 Open = Callable[..., NvmlDriver]
 
 OLD, NEW = "580.65.06", "580.82.07"
 MISMATCH = f"its module is {OLD}, and its library on disk {NEW}"
-
-
-def versioned(machine: Standin, version: str = OLD) -> Path:
-    """Let the library's file have its version in its name, as packages have it, and return the link to it."""
-    machine.library.rename(machine.library.with_name(f"libnvidia-ml.so.{version}"))
-    machine.library.symlink_to(f"libnvidia-ml.so.{version}")
-    return machine.library
-
-
-def update(link: Path, version: str = NEW) -> None:
-    """Replace the library, as a package manager does: the old file is gone."""
-    old = link.resolve()
-    link.with_name(f"libnvidia-ml.so.{version}").write_bytes(old.read_bytes())
-    link.unlink()
-    link.symlink_to(f"libnvidia-ml.so.{version}")
-    old.unlink()
 
 
 def of_driver(told: Told) -> list[tuple[str, str]]:
@@ -76,12 +59,12 @@ def test_a_driver_that_is_updated_is_the_machines_fault_until_the_module_is_load
     nvidia: Make, opened: Open, tmp_path: Path
 ) -> None:
     machine = nvidia(hosts.host_h100(2))
-    link = versioned(machine)
+    link = versioned(machine, OLD)
     module(tmp_path, OLD)
     driver, told = opened(machine, root=tmp_path), Told()
     driver.watch(told)
     assert (driver.read([ChipId(0)])[0].error, of_driver(told)) == ("", [])
-    update(link)
+    update(link, NEW)
     assert driver.read([ChipId(0)])[0].error == "", "the library that is loaded serves on"
     assert of_driver(told) == [("driver-replaced", MISMATCH)]
     assert [doubt.hint for doubt in driver.doubts() if MISMATCH in doubt.text] != []
@@ -97,11 +80,11 @@ def test_that_is_told_before_a_fault_that_comes_right_after_the_update(
     nvidia: Make, opened: Open, tmp_path: Path
 ) -> None:
     machine = nvidia(hosts.host_h100(2))
-    link = versioned(machine)
+    link = versioned(machine, OLD)
     module(tmp_path, OLD)
     driver, told = opened(machine, root=tmp_path), Told()
     driver.watch(told)
-    update(link)
+    update(link, NEW)
     machine.xid(0, 13)
     eventually(lambda: any(isinstance(fact, FaultReported) for fact in told.facts))
     kinds = [type(fact) for fact in told.facts if isinstance(fact, FaultReported | MachineTold)]
@@ -110,7 +93,7 @@ def test_that_is_told_before_a_fault_that_comes_right_after_the_update(
 
 def test_a_driver_whose_files_are_its_own_stays(nvidia: Make, opened: Open, tmp_path: Path) -> None:
     machine = nvidia(hosts.host_h100(1))
-    versioned(machine)
+    versioned(machine, OLD)
     module(tmp_path, OLD)
     driver = opened(machine, root=tmp_path)
     assert (driver.stale(), driver.trouble()) == ("", ())
