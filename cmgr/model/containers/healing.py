@@ -142,7 +142,7 @@ def _hold(turn: Turn, container: Container, healing: Healing, what: str) -> None
 
 
 def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: str) -> None:
-    probe = replace(hold_on(turn.node, container, turn.at, Cause.HEAL), state=HoldState.STOPPED)
+    probe = hold_on(turn.node, container, turn.at, Cause.HEAL)
     # An unhealthy container is better than one that cannot be started again.
     if start_blocker(turn.node, probe).kind is Block.NOTHING and confirm(turn, probe):
         _hold(turn, container, healing, what)

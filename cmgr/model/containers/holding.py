@@ -41,7 +41,7 @@ from cmgr.model.scope import (
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, is_left_behind, outlives, unit_of
 from cmgr.model.values.chips import listed
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.messages.facts import ContainerStarted, ContainerStopped, RestartPolicySet
 from cmgr.model.values.rings import Ring
@@ -247,7 +247,7 @@ def _start(turn: Turn, hold: Hold, block: Block) -> None:
             _ask_unread(turn, hold)
         if hold.state is HoldState.STARTING:
             # A try: should it run all the same, then because of this start and by nobody's hand.
-            hold = replace(hold, state=HoldState.STOPPED, tries=max(hold.tries, 1))
+            hold = replace(entered(hold, HoldState.STOPPED), tries=max(hold.tries, 1))
             turn.put_hold(hold)
         _disarm(turn, hold)
         return
@@ -262,7 +262,9 @@ def _start(turn: Turn, hold: Hold, block: Block) -> None:
         turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy, hold.frozen, given
     )
     told = hold.told if hold.state is HoldState.STARTING or hold.tries else None
-    begun = replace(hold, state=HoldState.STARTING, command=command.id, retry_at=None, told=told or turn.at, reason="")
+    begun = replace(
+        entered(hold, HoldState.STARTING), command=command.id, retry_at=None, told=told or turn.at, reason=""
+    )
     turn.put_hold(begun)
     turn.commands.append(command)
     if not hold.delays:
@@ -383,7 +385,7 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     if hold.state is HoldState.RETURNING:
         _started_for_nobody(turn, hold, fact)
     elif fact.unreachable:
-        turn.put_hold(retried(turn, replace(hold, state=HoldState.STOPPED), fact.error, counts=False))
+        turn.put_hold(retried(turn, entered(hold, HoldState.STOPPED), fact.error, counts=False))
     elif fact.error:
         fail = unsure_start if fact.runtime_ails else failed_start
         look_at_files(turn)  # Somebody may have removed the one that its slot needs.

@@ -6,7 +6,7 @@ from cmgr.frozen import replace
 from cmgr.model.containers.sightings import hand_back, lose
 from cmgr.model.containers.tries import failed_start, retried
 from cmgr.model.turn import Turn
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, ReadOutput
 from cmgr.model.values.messages.facts import OutputRead
 from cmgr.model.values.services.containers import HEALTHY, NO_RESTART, UNHEALTHY, Container
@@ -24,7 +24,7 @@ def let_settle(turn: Turn, hold: Hold, run: str) -> None:
     length = turn.node.policy.retry.settle
     if not length or hold.cause is Cause.HEAL:
         return
-    settling = replace(hold, state=HoldState.SETTLING, run=run, command=None, disarmed=False, delays=0, error="")
+    settling = replace(entered(hold, HoldState.SETTLING), run=run, command=None, disarmed=False, delays=0, error="")
     turn.put_hold(replace(settling, retry_at=turn.at + length))
 
 
@@ -78,7 +78,7 @@ def _ails(turn: Turn, hold: Hold) -> None:
         turn.drop_hold(hold.key)
         lose(turn, hold, f"it was unhealthy after {counted(sick, 'start')}; it is left as it is")
         return
-    turn.put_hold(replace(hold, state=HoldState.STOPPING, sick=sick, tries=0, delays=0, retry_at=None, told=None))
+    turn.put_hold(replace(entered(hold, HoldState.STOPPING), sick=sick, tries=0, delays=0, retry_at=None, told=None))
 
 
 def _died_settling(turn: Turn, hold: Hold, container: Container) -> None:

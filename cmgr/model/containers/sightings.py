@@ -19,7 +19,7 @@ from cmgr.model.scope import halting, in_scope, is_held_down, observing, scope_o
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, resolve
 from cmgr.model.values.handling.policy import backed_off
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import (
     ContainersListed,
@@ -353,7 +353,7 @@ def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
     )
     if again := due and not observing(turn.node):
         hold = replace(hold, run=container.run, tries=0, delays=0, retry_at=None, error="", told=None)
-    turn.put_hold(replace(hold, state=HoldState.STOPPING if again else HoldState.STARTING))
+    turn.put_hold(entered(hold, HoldState.STOPPING if again else HoldState.STARTING))
 
 
 def _by_policy(turn: Turn, hold: Hold, container: Container) -> bool:
@@ -373,7 +373,7 @@ def _started_by_policy(turn: Turn, hold: Hold, container: Container) -> None:
         return
     text = f"{hold.name} was started by its restart policy: it is stopped again"
     turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-    again = replace(hold, state=HoldState.STOPPING, run=container.run, tries=0, delays=0, retry_at=None, error="")
+    again = replace(entered(hold, HoldState.STOPPING), run=container.run, tries=0, delays=0, retry_at=None, error="")
     turn.put_hold(replace(again, told=None))
 
 
@@ -382,7 +382,7 @@ def _stopped_again(turn: Turn, hold: Hold, container: Container) -> None:
     wait = wait_before_stop(turn.node, times)
     text = f"something has started {hold.name} again: it is stopped again in {span(wait)}"
     turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
-    again = replace(hold, state=HoldState.STOPPING, run=container.run, tries=0, delays=0, error="", told=None)
+    again = replace(entered(hold, HoldState.STOPPING), run=container.run, tries=0, delays=0, error="", told=None)
     turn.put_hold(replace(again, retry_at=turn.at + wait))
 
 
@@ -395,7 +395,7 @@ def hand_back(turn: Turn, hold: Hold, why: str) -> None:
         off = starts or hold.command is None
         if hold.state is HoldState.STOPPING:
             hold = replace(hold, run="")  # That life goes on: news of it are not old.
-        hold = replace(hold, state=HoldState.RETURNING, disarmed=off, tries=0, delays=0, retry_at=None, error="")
+        hold = replace(entered(hold, HoldState.RETURNING), disarmed=off, tries=0, delays=0, retry_at=None, error="")
         turn.put_hold(replace(hold, told=hold.told if starts else None))
     else:
         turn.drop_hold(hold.key)
@@ -448,7 +448,7 @@ def started_in_stop(turn: Turn, hold: Hold, run: str) -> None:
     container = turn.node.containers[hold.key]
     now = replace(container, running=True, run=run, exit=None, since=turn.at, seen=turn.at)
     turn.put_container(now)
-    down = replace(hold, state=HoldState.STOPPED, command=None, tries=0, delays=0, error="", down=turn.at)
+    down = replace(entered(hold, HoldState.STOPPED), command=None, tries=0, delays=0, error="", down=turn.at)
     turn.put_hold(down)
     _started_by_others(turn, down, now)
 
@@ -492,7 +492,7 @@ def stopped(turn: Turn, hold: Hold, run: str) -> None:
     if container is not None:
         run_booked = run or container.run
         turn.put_container(replace(container, running=False, run=run_booked, since=turn.at, seen=turn.at))
-    down = replace(hold, state=HoldState.STOPPED, run=run, command=None, tries=0, delays=0, retry_at=None, error="")
+    down = replace(entered(hold, HoldState.STOPPED), run=run, command=None, tries=0, delays=0, retry_at=None, error="")
     retry = turn.node.policy.retry
     wait = backed_off(retry.backoff, retry.backoff_max, hold.sick) if hold.sick else None
     down = replace(down, told=None, down=turn.at, retry_at=turn.at + wait if wait else None)

@@ -3,7 +3,7 @@
 from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import backed_off
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 
 
@@ -23,7 +23,7 @@ def failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
     if failed:
         text = f"{hold.name} is given up after {hold.tries} tries: cmgr resume {hold.to_type}"
         turn.note(NoteKind.WARNING, text, ring, container=hold.key)
-    return replace(hold, state=HoldState.STOPPED, failed=failed, retry_at=None if failed else hold.retry_at)
+    return replace(entered(hold, HoldState.STOPPED), failed=failed, retry_at=None if failed else hold.retry_at)
 
 
 def unsure_start(turn: Turn, hold: Hold, error: str) -> Hold:

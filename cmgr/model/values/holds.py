@@ -1,10 +1,14 @@
-"""Holds: the only thing that entitles cmgr to start a container."""
+"""Holds: the only thing that entitles cmgr to start a container. The life of one as states and edges, kept as data.
+
+Every change of state goes through `entered`, along an edge of `EDGES`. Any other is a bug.
+"""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from cmgr.frozen import dataclass
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.messages.commands import CommandId
@@ -30,6 +34,23 @@ class HoldState(StrEnum):
     STARTING = "starting"
     SETTLING = "settling"
     RETURNING = "returning"
+
+
+EDGES: Mapping[tuple[HoldState, HoldState], str] = {
+    (HoldState.STOPPING, HoldState.STOPPED): "its stop has worked",
+    (HoldState.STOPPING, HoldState.RETURNING): "it need not be stopped, or is a person's",
+    (HoldState.STOPPED, HoldState.STOPPING): "something has started it, too early",
+    (HoldState.STOPPED, HoldState.STARTING): "nothing is in its way",
+    (HoldState.STOPPED, HoldState.RETURNING): "it is somebody else's, or runs by a start that had seemed to fail",
+    (HoldState.STARTING, HoldState.STOPPED): "its start has failed, or must wait",
+    (HoldState.STARTING, HoldState.STOPPING): "its start has worked in part, and too early",
+    (HoldState.STARTING, HoldState.SETTLING): "its start has worked",
+    (HoldState.STARTING, HoldState.RETURNING): "it is somebody else's, or runs by a start that had seemed to fail",
+    (HoldState.SETTLING, HoldState.STOPPED): "it did not stay up",
+    (HoldState.SETTLING, HoldState.STOPPING): "it ails, or is held anew",
+    (HoldState.RETURNING, HoldState.STOPPING): "it is held anew",
+}
+"""Why one state becomes another. What is not here cannot happen."""
 
 
 class Cause(StrEnum):
@@ -109,3 +130,13 @@ class Hold:
         """Whether an order to start it is under way, be it that the container is theirs by now."""
         forgotten = self.state is HoldState.RETURNING and self.told is not None
         return self.command is not None and (self.state is HoldState.STARTING or forgotten)
+
+
+def entered(hold: Hold, state: HoldState) -> Hold:
+    """Return the hold in another state, or in the same one."""
+    assert is_edge(hold.state, state), f"hold of {hold.name}: no edge {hold.state} -> {state}"
+    return replace(hold, state=state)
+
+
+def is_edge(before: HoldState, after: HoldState) -> bool:
+    return before is after or (before, after) in EDGES

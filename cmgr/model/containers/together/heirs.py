@@ -8,7 +8,7 @@ from cmgr.frozen import replace
 from cmgr.model.containers.together.projects import mates
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import Strategy
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -79,5 +79,5 @@ def heir_started(turn: Turn, hold: Hold, container: Container) -> None:
     """Compose has started what it made, and knows nothing of chips: nobody wishes it to run on bad ones by that."""
     text = f"compose has started {hold.name}, whose chips are not well: it is stopped until they are"
     turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-    again = replace(hold, state=HoldState.STOPPING, run=container.run, tries=0, delays=0, retry_at=None, error="")
+    again = replace(entered(hold, HoldState.STOPPING), run=container.run, tries=0, delays=0, retry_at=None, error="")
     turn.put_hold(replace(again, told=None, inherited=False))
