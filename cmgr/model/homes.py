@@ -52,7 +52,7 @@ def hold_on(node: Node, container: Container, at: datetime, cause: Cause, episod
         container.chips,
         episode,
         at,
-        HoldState.STOPPING if container.running else HoldState.STOPPED,
+        HoldState.TO_STOP if container.running else HoldState.DOWN,
         container.run,
         order=container.order,
         grace=container.grace,

@@ -188,9 +188,9 @@ def group_obstacle(node: Node, group: Group, at: datetime | None = None) -> Bloc
 
 
 def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
-    if hold.failed:
+    if hold.state is HoldState.FAILED:
         return Blocker(Block.CHIP, f"{hold.name} was given up: {hold.error}")
-    if hold.state is HoldState.STOPPING:
+    if hold.is_to_end:
         why = f" cannot be stopped: {hold.error}" if hold.error else " is stopping"
         return Blocker(Block.CHIP, hold.name + why)
     own = own_blocker(node, hold)
@@ -244,9 +244,9 @@ def _say(specs: Sequence[Spec], slot: Slot) -> bool:
 
 def is_starting(node: Node, hold: Hold) -> bool:
     """Return whether the hold's container is on its way up, so that its ring's episode waits for it."""
-    if hold.failed or hold.state in (HoldState.RETURNING, HoldState.SETTLING):
+    if hold.is_theirs or hold.state in (HoldState.FAILED, HoldState.SETTLING):
         return False
-    if hold.command is not None or (hold.state is HoldState.STOPPING and not why_idle(node, chips=bool(hold.chips))):
+    if hold.command is not None or (hold.is_to_end and not why_idle(node, chips=bool(hold.chips))):
         return True
     # A container that is to be healed has a time of its own.
     return hold.cause is not Cause.HEAL and start_blocker(node, hold).kind is not Block.CHIP

@@ -10,6 +10,7 @@ from cmgr.model.containers.moving.moves import reserve_ordered, slot_ordered, sl
 from cmgr.model.containers.moving.placing import move_ordered
 from cmgr.model.containers.sightings import hand_back, runtime_forgotten
 from cmgr.model.containers.together.groups import group_restart_ordered, group_resume_ordered
+from cmgr.model.containers.tries import tried_anew
 from cmgr.model.faults import escalation
 from cmgr.model.faults.books import escalate
 from cmgr.model.faults.isolation import isolate, separate
@@ -111,9 +112,7 @@ def _resume(turn: Turn, fact: ResumeOrdered) -> None:
             turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
         return
     try_shares_again(turn, turn.node.containers.get(fact.key))
-    # That a stop was tried is not forgotten: one that is down then was stopped by us, not by a person.
-    tries = hold.tries if hold.state is HoldState.STOPPING else 0
-    turn.put_hold(replace(hold, failed=False, tries=tries, delays=0, retry_at=None, error=""))
+    turn.put_hold(tried_anew(hold))
     text = f"{fact.who} ordered that {hold.name} is started again"
     turn.note(NoteKind.ACTION, text, turn.ring_for(hold.chips), container=hold.key)
 
@@ -124,7 +123,7 @@ def _resume_all(turn: Turn, fact: ResumeAllOrdered) -> None:
         turn.note(NoteKind.ACTION, f"{fact.who} ordered that no ring is kept back")
         restraint.lift(turn)
     given_up = {k for k, h in turn.node.healings.items() if h.ails and h.given_up is not None}
-    for key in sorted(given_up | {k for k, h in turn.node.holds.items() if h.failed}):
+    for key in sorted(given_up | {k for k, h in turn.node.holds.items() if h.state is HoldState.FAILED}):
         _resume(turn, ResumeOrdered(key, fact.who))
 
 
@@ -171,11 +170,11 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     if hold is None and container is not None and (missed or fact.key in turn.node.healings):
         text = f"{fact.who} ordered that {container.name} is left as it is"
         turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
-    if container is not None and (missed or (hold is not None and hold.state is not HoldState.RETURNING)):
+    if container is not None and (missed or (hold is not None and not hold.is_theirs)):
         turn.put_container(replace(container, wanted=False, forgotten=container.run))
     heals.spare(turn, fact.key)
     taken(turn, fact.key)
-    if hold is None or hold.state is HoldState.RETURNING:
+    if hold is None or hold.is_theirs:
         return
     # A container that was to move is on other rings by its definition: no ring has it from now on.
     for ring in list(turn.node.rings.values()):

@@ -70,7 +70,7 @@ from cmgr.model.values.chips import Chip, resolve, rings_of, with_shares
 from cmgr.model.values.faults import Fault, Isolation
 from cmgr.model.values.fleet import Engine
 from cmgr.model.values.handling.policy import Policy
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.life import reborn
 from cmgr.model.values.messages.commands import Command, Note, NoteKind
 from cmgr.model.values.messages.facts import (
@@ -354,10 +354,11 @@ def _ring_restarted(turn: Turn, ring: Ring) -> None:
 def _hold_after_restart(hold: Hold, settled: datetime) -> Hold:
     if hold.state is HoldState.SETTLING:
         return replace(hold, retry_at=min(hold.retry_at or settled, settled))  # The clock may have been set back.
-    if hold.state is HoldState.STOPPING:
+    hold = replace(reborn(hold), retry_at=None)
+    if hold.is_to_end:
         # Our stop may have been under way: from here on nothing else can be said to have stopped it.
-        return replace(reborn(hold), tries=max(hold.tries, 1), retry_at=None)
-    return replace(reborn(hold), retry_at=None)
+        return replace(entered(hold, HoldState.STOPPING), tries=max(hold.tries, 1))
+    return entered(hold, HoldState.RETURNING) if hold.is_theirs else hold
 
 
 def _not_ahead(known: ChipFaults, at: datetime) -> ChipFaults:

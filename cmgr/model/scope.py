@@ -153,10 +153,9 @@ def shut(node: Node, ring: Ring, faults: Sequence[Fault]) -> Opening | None:
 def _has_down(node: Node, ring: Ring, faults: Sequence[Fault]) -> bool:
     since, bad = min(f.risen for f in faults), {f.chip for f in faults}
     for hold in holds_on(node, ring):
-        spared = hold.state is HoldState.STOPPING and hold.tries == 0 and hold.command is None
-        over = hold.failed or hold.state in (HoldState.RETURNING, HoldState.SETTLING) or hold.cause is not Cause.EPISODE
+        is_down = hold.state in (HoldState.STOPPING, HoldState.DOWN, HoldState.STARTING)
         ours = (ring.in_episode and hold.episode == ring.episode) or not bad.isdisjoint(hold.chips)
-        if ours and not (spared or over) and hold.chips.isdisjoint(node.isolations):
+        if ours and is_down and hold.cause is Cause.EPISODE and hold.chips.isdisjoint(node.isolations):
             return True
     down = (c for c in on_ring(node, ring) if c.wanted and not c.running and c.key not in node.holds)
     return any(_was_close(node, ring, container) and died_of_it(node, ring, container, since) for container in down)
@@ -271,11 +270,6 @@ def blocks_its_group(container: Container) -> bool:
 def held_keys(node: Node) -> set[ContainerKey]:
     """Return the containers that have a hold, but for those that run again and have yet to show that they stay up."""
     return {key for key, hold in node.holds.items() if hold.state is not HoldState.SETTLING}
-
-
-def is_held_down(hold: Hold) -> bool:
-    """Return whether cmgr holds it down, or has yet to see that its start has worked."""
-    return hold.state in (HoldState.STOPPING, HoldState.STOPPED, HoldState.STARTING)
 
 
 def in_round(node: Node, key: ContainerKey) -> Group | None:

@@ -12,7 +12,7 @@ from cmgr.model.values.faults import Assertion, Fault, FaultCode, FaultKey, Isol
 from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.handling.rules import Tally
-from cmgr.model.values.holds import Hold, is_edge
+from cmgr.model.values.holds import Hold, edge_of
 from cmgr.model.values.machine import MachineFault, MachineKey
 from cmgr.model.values.messages.commands import (
     Command,
@@ -66,8 +66,8 @@ class Turn:
     def put_hold(self, hold: Hold) -> None:
         """Keep the hold, be it one that is made in the place of another: its state follows the same edges."""
         known = self.node.holds.get(hold.key)
-        if known is not None:
-            assert is_edge(known.state, hold.state), f"hold of {hold.name}: no edge {known.state} -> {hold.state}"
+        if known is not None and known.state is not hold.state:
+            edge_of(known, hold.state)
         self.node = replace(self.node, holds={**self.node.holds, hold.key: hold})
 
     def drop_hold(self, key: ContainerKey) -> None:

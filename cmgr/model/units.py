@@ -48,7 +48,7 @@ def is_left_behind(node: Node, container: Container) -> bool:
     if unit is None or unit.running or not container.running:
         return False
     hold = node.holds.get(unit.key)
-    if hold is None or hold.state not in (HoldState.STOPPING, HoldState.STOPPED, HoldState.STARTING):
+    if hold is None or not hold.is_held_down:
         return False
     told = hold.told if hold.state is HoldState.STARTING else None
     return told is None or container.since is None or container.since < told

@@ -9,7 +9,6 @@ ends well says 0, too.
 
 from cmgr.model.units import is_stood_for
 from cmgr.model.values.chips import UNCLEAR
-from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 
@@ -45,7 +44,7 @@ def was_meant(end: Exit | None) -> bool:
 
 def missing(node: Node) -> tuple[ContainerKey, ...]:
     """Return the wanted containers that do not run, as far as the books know."""
-    wanted = {key for key, hold in node.holds.items() if hold.state is not HoldState.RETURNING}
+    wanted = {key for key, hold in node.holds.items() if not hold.is_theirs}
     wanted |= {key for key, container in node.containers.items() if container.wanted}
     return tuple(key for key in sorted(wanted) if not _runs(node, node.containers.get(key)))
 

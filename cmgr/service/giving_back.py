@@ -71,7 +71,7 @@ def _holds(config: Config, store: Store) -> Iterator[Given]:
             given = _one(node, hold, runtimes, driver)
             holds = {key: each for key, each in node.holds.items() if key != hold.key}
             if given.left:
-                holds[hold.key] = replace(hold, state=HoldState.STOPPED, disarmed=False, tries=0, retry_at=None)
+                holds[hold.key] = replace(hold, state=HoldState.DOWN, disarmed=False, tries=0, retry_at=None)
             node = replace(node, holds=holds)
             text = f"cmgr is going: {given.text}{given.left and f', {given.left}'}"
             note = Note(datetime.now(UTC), NoteKind.HOLD, text, episode=hold.episode, container=hold.key)

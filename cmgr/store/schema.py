@@ -60,7 +60,27 @@ def _to_level_3(connection: Connection) -> None:
     connection.exec_driver_sql("UPDATE containers SET wanted = running AND enabled AND chips != '[]'")
 
 
-UPGRADES: Mapping[int, Upgrade] = {2: _bring_up_to_date, 3: _to_level_3}
+def _to_level_4(connection: Connection) -> None:
+    """Give the states of holds their names: one that had failed was one that is down, with a mark."""
+    _bring_up_to_date(connection)
+    state = "CASE WHEN state <> 'stopped' THEN state WHEN failed THEN 'failed' ELSE 'down' END"
+    _make_anew(connection, "holds", {"state": state})
+
+
+def _make_anew(connection: Connection, name: str, taken: Mapping[str, str]) -> None:
+    """Make the table anew, without the columns that it has no more. `taken`: what stands in a column, if not itself.
+
+    SQLite drops columns since 3.35, and a machine's own may be older.
+    """
+    table = _metadata.tables[name]
+    connection.exec_driver_sql(f"ALTER TABLE {name} RENAME TO older")
+    table.create(connection)
+    cells = ", ".join(taken.get(column.name, f'"{column.name}"') for column in table.columns)
+    connection.exec_driver_sql(f"INSERT INTO {name} SELECT {cells} FROM older")  # noqa: S608  # Names of ours.
+    connection.exec_driver_sql("DROP TABLE older")
+
+
+UPGRADES: Mapping[int, Upgrade] = {2: _bring_up_to_date, 3: _to_level_3, 4: _to_level_4}
 """How a file gets to each level from the one below it."""
 
 

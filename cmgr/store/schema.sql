@@ -151,7 +151,6 @@ CREATE TABLE holds (
     grace_us INTEGER DEFAULT 10000000 NOT NULL,
     restart_policy TEXT DEFAULT '' NOT NULL,
     disarmed BOOLEAN DEFAULT 0 NOT NULL,
-    failed BOOLEAN DEFAULT 0 NOT NULL,
     tries INTEGER DEFAULT 0 NOT NULL,
     retry_at TEXT,
     error TEXT DEFAULT '' NOT NULL,

@@ -21,6 +21,9 @@ Holds = Mapping[ContainerKey, Hold]
 
 _TABLE = rows.MANY["holds"]
 
+_OLDER = {"stopped": "down"}
+"""States as records of older cmgrs call them, and as they are called now."""
+
 
 class Spare:
     """The file. Its methods do not raise: the database is what counts, as long as it is there."""
@@ -34,7 +37,7 @@ class Spare:
     def read(self) -> Holds:
         """Return what was held, each as one that is down; nothing when the file cannot be read."""
         try:
-            found = [_TABLE.value({**_TABLE.defaults, **row}) for row in json.loads(self.path.read_text())]
+            found = [_TABLE.value(_known(row)) for row in json.loads(self.path.read_text())]
         except (OSError, ValueError, TypeError, LookupError, RecursionError):
             return {}
         return {hold.key: hold for hold in found}
@@ -43,7 +46,7 @@ class Spare:
         """Write them where something has changed that the record has. After a failure the next call tries again."""
         if holds is self._seen:
             return
-        kept = {key: _kept(hold) for key, hold in holds.items() if hold.state is not HoldState.STOPPING}
+        kept = {key: _kept(hold) for key, hold in holds.items() if not hold.is_to_end}
         if kept != self._written:
             with suppress(OSError):
                 text = json.dumps([_TABLE.row(hold) for hold in kept.values()])
@@ -54,14 +57,17 @@ class Spare:
             self._seen = holds
 
 
+def _known(row: rows.Row) -> rows.Row:
+    return {**_TABLE.defaults, **row, "state": _OLDER.get(row["state"], row["state"])}
+
+
 def _kept(hold: Hold) -> Hold:
     """Return the hold without what changes from try to try: as that of a container that is down."""
     return replace(
         hold,
         episode=0,
-        state=hold.state if hold.state is HoldState.RETURNING else HoldState.STOPPED,
+        state=HoldState.RETURNING if hold.is_theirs else HoldState.DOWN,
         disarmed=hold.restart_policy != NO_RESTART,
-        failed=False,
         tries=0,
         retry_at=None,
         error="",

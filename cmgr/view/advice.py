@@ -66,8 +66,7 @@ def name_of(node: Node, key: ContainerKey) -> str:
 
 def named(node: Node, text: str) -> list[ContainerKey]:
     """Return the containers, held or ailing, that a person may mean by this name, qualified name, or part of an id."""
-    runs = (HoldState.RETURNING, HoldState.SETTLING)
-    held = [k for k, h in node.holds.items() if h.state not in runs]
+    held = [k for k, h in node.holds.items() if h.is_held_down]
     held += [k for k, h in node.healings.items() if h.ails and k not in node.holds]
     return _meant(node, held, text)
 
@@ -124,7 +123,7 @@ def _stopping(node: Node, hold: Hold, now: datetime) -> "shapes.Late | None":
     known = node.containers.get(hold.key)
     # It may have been held for long, and its present life have begun since.
     length = now - max(hold.since, (known.since if known is not None else None) or hold.since)
-    if hold.state is not HoldState.STOPPING or observing(node) or length <= max(STOPPING_LONG, 2 * hold.grace):
+    if not hold.is_to_end or observing(node) or length <= max(STOPPING_LONG, 2 * hold.grace):
         return None
     name = one_line(hold.name) or hold.key.id[:12]
     look = f"look whether {hold.key.runtime} works and what {name} hangs in, end it by hand, or: "

@@ -27,10 +27,13 @@ if TYPE_CHECKING:
     from cmgr.view import shapes
 
 STATUS_OF_HOLD: "Mapping[HoldState, shapes.ContainerStatus]" = {
+    HoldState.TO_STOP: "pausing",
     HoldState.STOPPING: "pausing",
-    HoldState.STOPPED: "paused",
+    HoldState.DOWN: "paused",
     HoldState.STARTING: "resuming",
     HoldState.SETTLING: "settling",
+    HoldState.FAILED: "failed",
+    HoldState.FORGOTTEN: "resuming",
     HoldState.RETURNING: "running",
 }
 
@@ -91,7 +94,7 @@ def containers(node: Node) -> "list[shapes.Container]":
 
 def ours(hold: Hold | None) -> Hold | None:
     """Return the hold while it entitles cmgr to a start."""
-    return None if hold is None or hold.state is HoldState.RETURNING else hold
+    return None if hold is None or hold.is_theirs else hold
 
 
 def chips_of(node: Node, key: ContainerKey) -> frozenset[ChipId]:
@@ -164,7 +167,7 @@ def _warnings(node: Node, container: Container | None) -> list[str]:
 def _status(container: Container | None, hold: Hold | None) -> "shapes.ContainerStatus":
     if hold is None:
         return "running" if container is not None and container.running else DOWN
-    return "failed" if hold.failed else "resuming" if hold.is_being_started else STATUS_OF_HOLD[hold.state]
+    return STATUS_OF_HOLD[hold.state]
 
 
 def _story(node: Node, key: ContainerKey) -> tuple[str, Hint]:
@@ -236,7 +239,7 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
         if container is not None and container.says_within is not None and container.health != HEALTHY:
             runs += f", its own check says {container.health or 'nothing yet'}"
         return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), NO_HINT
-    verb = "stop" if hold.state is HoldState.STOPPING else "start"
+    verb = "stop" if hold.is_to_end else "start"
     ailing = of_held(node, hold)
     if status == "failed" and not hold.tries:
         return ailing or one_line(hold.error), resume_hint(node, hold.key)

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cmgr.model.obstacles import Block, group_obstacle
-from cmgr.model.scope import blocks_its_group, is_held_down, members_of
+from cmgr.model.scope import blocks_its_group, members_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.fleet import FleetGroup, gate, is_out, unheard, waited_for, why_waited_for
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.hints import NO_HINT, Hint, hint, order
-from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.groups import Group, GroupPhase
@@ -93,9 +92,9 @@ def _agreement(known: FleetGroup | None) -> "group_shapes.Agreement | None":
 
 def _member(node: Node, group: Group, container: Container) -> "group_shapes.Member":
     hold = node.holds.get(container.key)
-    held = hold is not None and is_held_down(hold)
+    held = hold is not None and hold.is_held_down
     why = hold.reason or hold.error if hold is not None and held else ""
-    if hold is not None and hold.state is HoldState.STOPPING:
+    if hold is not None and hold.is_to_end:
         why = hold.error or "it is being stopped"
     if container.key in group.out:
         why = "; ".join(filter(None, ("a person has taken it, or left it behind", why)))
@@ -140,7 +139,7 @@ def reason(node: Node, group: Group, members: list[Container]) -> str:
     down = [c.name for c in members if not c.running]
     if group.in_round:
         obstacle = group_obstacle(node, group) if group.phase is GroupPhase.HALTING else None
-        held = [node.holds[k].name for k in group.members if k in node.holds and is_held_down(node.holds[k])]
+        held = [node.holds[k].name for k in group.members if k in node.holds and node.holds[k].is_held_down]
         starting = f"{', '.join(sorted(held))} to run" if held else "its end"
         others = gate(node.engine, node.fleet_groups.get(group.name))
         waits = obstacle.why if obstacle is not None else others or f"waiting for {starting}"
@@ -204,7 +203,7 @@ def _is_under_way(node: Node, group: Group) -> bool:
     """Return whether something still happens by itself, so that nobody should start a part of the group."""
     held = [node.holds[key] for key in group.members if key in node.holds]
     rings = {node.chips[chip].ring for hold in held for chip in hold.chips if chip in node.chips}
-    stopping = any(hold.state is HoldState.STOPPING and not hold.error for hold in held)
+    stopping = any(hold.is_to_end and not hold.error for hold in held)
     obstacle = group_obstacle(node, group)
     waits = obstacle is None or obstacle.kind is not Block.CHIP
     return stopping or waits or any(node.rings[ring].in_episode for ring in rings)

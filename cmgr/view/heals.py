@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from cmgr.model.scope import hang_of, why_idle
 from cmgr.model.values.hints import NO_HINT, Hint
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Cause, Hold
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.services.healing import Healing, ailment, limit_of
@@ -70,7 +70,7 @@ def _counted(node: Node, key: ContainerKey, healing: Healing, hold: Hold | None 
     within = span(node.policy.heal.window)
     if healing.given_up is not None:
         return f"{what}; given up after {spent} of {limit} restarts within {within}"
-    waits = hold is None or (hold.state is HoldState.STOPPED and hold.tries == 0)
+    waits = hold is None or (hold.is_down and hold.tries == 0)
     due = _next(healing) if waits else None
     return f"{what}; restarted {spent} of {limit} times within {within}" + (f", next at {stamp(due)}" if due else "")
 

@@ -32,22 +32,22 @@ STOPPED = Own("stopped", "sim", ("docker",))
 
 def recovering() -> Node:
     """Ring 0 is in an episode: its container is down, and somebody's process holds chip 1."""
-    node = in_episode(held(faulty(machine(), 0), hold("a", HoldState.STOPPED, 0, 1)), 0)
+    node = in_episode(held(faulty(machine(), 0), hold("a", HoldState.DOWN, 0, 1)), 0)
     busy = ChipReport(ChipId(1), processes=(Process(4242, "python3", 1 << 30),))
     return decided(replace(node, reports={**node.reports, ChipId(1): busy}))
 
 
 def in_need() -> Node:
     """Chip 2 is isolated with b waiting for it, a was given up, and the runtime is down."""
-    node = isolated(held(machine(), hold("b", HoldState.STOPPED, 2)), 2)
-    given_up = replace(hold("a", HoldState.STOPPED, 0, 1), failed=True, tries=5, error="no such image: llm:7b")
+    node = isolated(held(machine(), hold("b", HoldState.DOWN, 2)), 2)
+    given_up = replace(hold("a", HoldState.FAILED, 0, 1), tries=5, error="no such image: llm:7b")
     down = {"docker": RuntimeState("docker", why_down="connection refused")}
     return decided(replace(held(node, given_up), runtimes=down))
 
 
 def in_maintenance() -> Node:
     """A person works on the machine until in two hours; b is held, and chip 3 was taken out of use by the same hand."""
-    node = held(machine(), hold("b", HoldState.STOPPED, 2))
+    node = held(machine(), hold("b", HoldState.DOWN, 2))
     mine = Isolation(ChipId(3), T0, "operator", "its fan is loud")
     until = NOW + timedelta(hours=2)
     return decided(replace(
@@ -88,7 +88,7 @@ def twins() -> Node:
     for namespace, name in (("blue", "web"), ("green", "web"), ("blue", "a b; c")):
         id_ = ContainerKey("containerd", namespace, f"{namespace}-{name}")
         container = Container(id_, name, chips=frozenset({ChipId(3)}), since=T0)
-        promise = Hold(id_, name, container.chips, 1, T0, HoldState.STOPPED, "1", failed=True, tries=5, error="no")
+        promise = Hold(id_, name, container.chips, 1, T0, HoldState.FAILED, "1", tries=5, error="no")
         node = replace(
             node, containers={**node.containers, id_: container}, holds={**node.holds, id_: promise},
             runtimes={**node.runtimes, "containerd": RuntimeState("containerd", listed=T0)},

@@ -87,11 +87,11 @@ def test_each_state_is_told_and_one_is_the_case() -> None:
 
 
 def test_containers_are_counted_by_runtime_and_status() -> None:
-    node = held(machine(), picture.hold("b", HoldState.STOPPED, 2))
+    node = held(machine(), picture.hold("b", HoldState.DOWN, 2))
     node = replace(node, runtimes={**node.runtimes, "containerd": RuntimeState("containerd", why_down="gone")})
     assert told(of("cmgr_containers", look(node))) == {"docker running": 1, "docker paused": 1}
     assert len(list(of("cmgr_containers", look(node)))) == 2 * len(table.STATUSES)
-    failed = held(machine(), replace(picture.hold("b", HoldState.STOPPED, 2), failed=True))
+    failed = held(machine(), replace(picture.hold("b", HoldState.FAILED, 2)))
     assert told(of("cmgr_containers", look(failed))) == {"docker running": 1, "docker failed": 1}
     assert told(of("cmgr_runtime_up", look(node))) == {"docker": 1}
 

@@ -9,6 +9,7 @@ from cmgr.model.scope import pre_isolating
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, FaultCode, Handling
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Rules
+from cmgr.model.values.holds import HoldState
 from cmgr.model.values.machine import Symptom
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StopContainer
@@ -293,7 +294,7 @@ def _resume(world: World) -> None:
     _clear_for_shares(world)
     _end_beside_units(world)
     for hold in list(world.node.holds.values()):
-        if hold.failed or lost_share(world.node, world.node.containers.get(hold.key)) is not None:
+        if hold.state is HoldState.FAILED or lost_share(world.node, world.node.containers.get(hold.key)) is not None:
             world.step(facts.ResumeOrdered(hold.key, "a test"))
     for chip in [c for c, i in world.node.isolations.items() if i.by == "escalation"]:
         world.step(facts.ReleaseOrdered(chip, "a test"))

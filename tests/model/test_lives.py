@@ -211,7 +211,7 @@ def test_one_that_was_being_stopped_when_its_runtime_was_left_out_is_stopped_whe
     cmgr.runtimes = ("containerd", "docker")
     cmgr.begin()
     cmgr.answer(StopContainer)
-    assert (cmgr.hold("a").state, cmgr.truth[key("a")].running) == (HoldState.STOPPED, False)
+    assert (cmgr.hold("a").state, cmgr.truth[key("a")].running) == (HoldState.DOWN, False)
 
 
 def test_a_runtime_that_is_not_managed_any_more_blocks_nothing() -> None:

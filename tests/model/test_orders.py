@@ -156,7 +156,7 @@ def test_one_that_is_just_being_started_is_forgotten_and_runs() -> None:
     cmgr.fault(0)
     cmgr.run_until(Phase.RESUMING)
     forgets(cmgr)
-    assert (cmgr.hold("a").state, cmgr.phase()) == (HoldState.RETURNING, Phase.HEALTHY)
+    assert (cmgr.hold("a").state, cmgr.phase()) == (HoldState.FORGOTTEN, Phase.HEALTHY)
     cmgr.run()
     assert (cmgr.held(), cmgr.truth[key("a")].running, len(cmgr.sent(StartContainer))) == ([], True, 1)
 
@@ -168,7 +168,7 @@ def test_one_that_was_given_up_can_be_forgotten() -> None:
     for _ in range(5):
         cmgr.answer(StartContainer, error="no such image")
         cmgr.wait(61, run=False)
-    assert cmgr.hold("a").failed
+    assert cmgr.hold("a").state is HoldState.FAILED
     forgets(cmgr)
     assert cmgr.held() == []
 

@@ -368,7 +368,7 @@ def _may_end(hold: Hold, fact: facts.Fact, key: ContainerKey) -> bool:
     """Return whether this fact may end this hold: a start that worked, a removal, a person, or nothing tried yet."""
     if hold.state is HoldState.SETTLING:
         return True  # It was started: what becomes of it then is the world's to judge.
-    never_tried = hold.state is HoldState.STOPPING and hold.tries == 0 and hold.command is None
+    never_tried = hold.state is HoldState.TO_STOP
     if hold.cause is Cause.HEAL and hold.died and not hold.tries:
         never_tried = True  # Somebody had stopped it, which came out only now.
     match fact:

@@ -31,8 +31,8 @@ COMMANDS = (["status"], ["chips"], ["faults"], ["faults", "--all"], ["history"],
 
 def node(nasty: str) -> Node:
     """Return a machine on which everything that is not cmgr's own word is this text."""
-    node = isolated(held(faulty(in_episode(machine(), 0), 0), hold("a", HoldState.STOPPED, 0, 1)), 2)
-    promise = replace(node.holds[key("a")], name=nasty, failed=True, error=nasty, tries=5)
+    node = isolated(held(faulty(in_episode(machine(), 0), 0), hold("a", HoldState.DOWN, 0, 1)), 2)
+    promise = replace(node.holds[key("a")], name=nasty, state=HoldState.FAILED, error=nasty, tries=5)
     down = replace(node.containers[key("a")], name=nasty, warnings=(nasty, nasty), restart_policy=nasty)
     busy = ChipReport(ChipId(1), processes=(Process(4242, nasty, 1, nasty),))
     silent = ChipReport(ChipId(3), error=nasty)

@@ -50,7 +50,7 @@ def known(config: Config) -> dict[str, Container]:
     return {container.name: container for container in world(config).list()}
 
 
-def hold(config: Config, name: str, state: HoldState = HoldState.STOPPED) -> Hold:
+def hold(config: Config, name: str, state: HoldState = HoldState.DOWN) -> Hold:
     found = known(config)[name]
     chips = frozenset({ChipId(("one", "two", "three").index(name))})
     return Hold(found.key, name, chips, 1, NOW, state, found.run, restart_policy=ALWAYS, disarmed=True)

@@ -114,7 +114,7 @@ def test_nothing_is_stopped_whose_hold_could_not_be_written(site: Site) -> None:
     assert site.stopped() == []
     assert [reset.outcome for reset in site.driver.resets] == []
     for hold in site.loop.node.holds.values():
-        assert (hold.state, hold.tries) == (HoldState.STOPPING, 0)
+        assert (hold.state, hold.tries) == (HoldState.TO_STOP, 0)
         assert hold.error == f"its hold could not be written: {FULL}"
     assert site.loop.trouble.endswith(FULL)
     assert [FULL in text for text in site.log.warnings] == [True], "it is said once"

@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def down(**changes: object) -> Hold:
-    stopped = replace(values.hold(), state=HoldState.STOPPED, restart_policy=ALWAYS, disarmed=True)
+    stopped = replace(values.hold(), state=HoldState.DOWN, restart_policy=ALWAYS, disarmed=True)
     return replace(stopped, **changes)  # type: ignore[arg-type]
 
 
@@ -40,7 +40,7 @@ def loaded(path: Path) -> tuple[Node, str]:
 
 @pytest.mark.parametrize("how", ["damaged", "removed"])
 def test_what_was_held_is_known_when_the_database_is_not(path: Path, how: str) -> None:
-    save(path, down(tries=3, failed=True, error="no"))
+    save(path, down(state=HoldState.FAILED, tries=3, error="no"))
     if how == "damaged":
         path.write_bytes(b"no database " * 1000)
     else:
@@ -81,6 +81,7 @@ def test_a_record_of_an_older_cmgr_lacks_what_came_later_and_is_used(path: Path)
     record = path.with_name(NAME)
     rows = json.loads(record.read_text())
     assert rows[0].pop("frozen") is False
+    rows[0]["state"] = "stopped"
     record.write_text(json.dumps(rows))
     path.unlink()
     assert list(loaded(path)[0].holds.values()) == [down(episode=0)]

@@ -16,8 +16,10 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import StoreError, chain
 from cmgr.model.reduce import reduce
 from cmgr.model.scope import pre_isolating
-from cmgr.model.values.messages.facts import Event, Restarted
-from cmgr.model.values.services.containers import TIED
+from cmgr.model.values.holds import HoldState
+from cmgr.model.values.messages.commands import ListContainers, SetRestartPolicy, StartContainer
+from cmgr.model.values.messages.facts import ContainersListed, Event, Restarted
+from cmgr.model.values.services.containers import TIED, Container
 from cmgr.model.values.services.healing import Healing
 from cmgr.store import files, open_store, schema
 from cmgr.store.reader import open_reader
@@ -79,7 +81,7 @@ def test_a_file_that_a_cmgr_of_level_1_wrote_is_upgraded_and_keeps_its_holds(pat
 
 def test_the_file_that_cmgr_0_1_0_wrote_is_upgraded_and_nothing_of_it_is_lost(path: Path) -> None:
     from_script(path, "level2.sql")
-    with pytest.raises(StoreError, match="it has level 2, this cmgr reads level 3"):
+    with pytest.raises(StoreError, match="it has level 2, this cmgr reads level 4"):
         open_reader(path)
     store = open_store(path)
     assert (store.damage, store.load(), store.outcomes()) == ("", OF_0_1_0, {"recovered": 1})
@@ -98,12 +100,47 @@ def test_the_file_that_cmgr_0_1_0_wrote_is_upgraded_and_nothing_of_it_is_lost(pa
         assert reader.node() == replace(OF_0_1_0, holds={}, maintenance=None)
 
 
-@pytest.mark.parametrize("script", ["level1.sql", "level2.sql"])
+@pytest.mark.parametrize("script", ["level1.sql", "level2.sql", "level3.sql"])
 def test_a_file_that_was_upgraded_has_the_tables_of_a_new_one(path: Path, tmp_path: Path, script: str) -> None:
     from_script(path, script)
     for opened in (path, tmp_path / "new.db"):
         open_store(opened).close()
     assert tables(path) == tables(tmp_path / "new.db")
+
+
+OF_LEVEL_3 = {
+    "web": (HoldState.FAILED, 2, "no"),
+    "leaves": (HoldState.STOPPING, 0, ""),
+    "resists": (HoldState.STOPPING, 2, "no answer"),
+    "rests": (HoldState.DOWN, 0, ""),
+    "retries": (HoldState.DOWN, 1, "no such image"),
+    "starts": (HoldState.STARTING, 1, "no such image"),
+    "settles": (HoldState.SETTLING, 1, ""),
+    "returns": (HoldState.RETURNING, 0, ""),
+}
+"""Its holds. Whether one was to be stopped, or had been told to, is not in the file: it perhaps had."""
+
+
+def test_each_hold_of_level_3_has_its_state_by_its_name_of_today(path: Path) -> None:
+    from_script(path, "level3.sql")
+    with closing(open_store(path)) as store:
+        holds = store.load().holds
+    assert {hold.name: (hold.state, hold.tries, hold.error) for hold in holds.values()} == OF_LEVEL_3
+    assert holds[values.KEY] == sample.NODE.holds[values.KEY]
+
+
+def test_one_that_the_older_cmgr_was_starting_when_it_died_is_looked_at_before_it_is_told_anything(path: Path) -> None:
+    from_script(path, "level3.sql")
+    with closing(open_store(path)) as store:
+        node = replace(store.load(), catalog=load_catalog(Config()))
+    node, commands = reduce(node, Event(sample.LATER, Restarted(tuple(node.chips.values()), ("docker",))))
+    assert not [c for c in commands if isinstance(c, StartContainer)]
+    (asked,) = (c for c in commands if isinstance(c, ListContainers))
+    (starts,) = (hold for hold in node.holds.values() if hold.name == "starts")
+    runs = Container(starts.key, "starts", frozenset({"3"}), running=True, run="life 2")
+    node, commands = reduce(node, Event(sample.LATER, ContainersListed(asked.id, "docker", (runs,))))
+    assert node.holds[starts.key].is_theirs, "its start had worked"
+    assert [c.name for c in commands if isinstance(c, SetRestartPolicy)] == ["starts"]
 
 
 def tables(path: Path) -> dict[str, set[tuple[str, str, int, int]]]:
@@ -142,7 +179,7 @@ def test_an_upgrade_that_fails_leaves_the_older_level(path: Path) -> None:
         schema.UPGRADES[files.LEVEL](connection)
         connection.exec_driver_sql("UPDATE absent SET level = 2")
 
-    from_script(path, "level2.sql")
+    from_script(path, "level3.sql")
     before = tables(path)
     lock = files.Lock(path)
     with pytest.raises(StoreError) as info:
@@ -152,7 +189,7 @@ def test_an_upgrade_that_fails_leaves_the_older_level(path: Path) -> None:
     lock.release()
     assert tables(path) == before
     with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT level, version FROM meta").fetchall() == [(2, "0.1.0")]
+        assert connection.execute("SELECT level, version FROM meta").fetchall() == [(3, "0.1.0")]
     open_store(path).close()
 
 

@@ -112,7 +112,6 @@ holds = st.builds(
     grace=durations,
     restart_policy=texts,
     disarmed=flags,
-    failed=flags,
     tries=counts,
     retry_at=maybe_times,
     error=texts,

@@ -40,13 +40,13 @@ def hold(name: str, state: HoldState, *chips: int) -> Hold:
 
 
 def held(node: Node, promise: Hold) -> Node:
-    down = replace(node.containers[promise.key], running=promise.state is HoldState.STOPPING)
+    down = replace(node.containers[promise.key], running=promise.is_to_end)
     return replace(node, containers={**node.containers, promise.key: down}, holds={**node.holds, promise.key: promise})
 
 
 def decided(node: Node) -> Node:
     """Return the node with the reasons that cmgr leaves on holds."""
-    paused = {k: h for k, h in node.holds.items() if h.state is HoldState.STOPPED}
+    paused = {k: h for k, h in node.holds.items() if h.state is HoldState.DOWN}
     reasons = {k: replace(hold, reason=start_blocker(node, hold).why) for k, hold in paused.items()}
     return replace(node, holds={**node.holds, **reasons})
 

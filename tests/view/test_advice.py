@@ -58,7 +58,7 @@ def test_a_service_that_does_not_run_is_late_with_nothing() -> None:
 
 def twin(node: Node, runtime: str, namespace: str, name: str, id_: str) -> Node:
     where = ContainerKey(runtime, namespace, id_)
-    promise = Hold(where, name, frozenset({ChipId(3)}), 1, T0, HoldState.STOPPED, "1")
+    promise = Hold(where, name, frozenset({ChipId(3)}), 1, T0, HoldState.DOWN, "1")
     return replace(
         node,
         containers={**node.containers, where: Container(where, name)},

@@ -19,17 +19,20 @@ def row(node: Node, name: str) -> Mapping[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("state", "failed", "word", "ours"),
+    ("state", "word", "ours"),
     [
-        (HoldState.STOPPING, False, "pausing", True),
-        (HoldState.STOPPED, False, "paused", True),
-        (HoldState.STARTING, False, "resuming", True),
-        (HoldState.STOPPED, True, "failed", True),
-        (HoldState.RETURNING, False, "running", False),
+        (HoldState.TO_STOP, "pausing", True),
+        (HoldState.STOPPING, "pausing", True),
+        (HoldState.DOWN, "paused", True),
+        (HoldState.STARTING, "resuming", True),
+        (HoldState.SETTLING, "settling", True),
+        (HoldState.FAILED, "failed", True),
+        (HoldState.FORGOTTEN, "resuming", False),
+        (HoldState.RETURNING, "running", False),
     ],
 )
-def test_each_hold_has_its_status_word(state: HoldState, failed: bool, word: str, ours: bool) -> None:
-    shown = row(held(machine(), replace(hold("a", state, 0, 1), failed=failed, tries=5)), "a")
+def test_each_hold_has_its_status_word(state: HoldState, word: str, ours: bool) -> None:
+    shown = row(held(machine(), replace(hold("a", state, 0, 1), tries=5)), "a")
     assert (shown["status"], shown["held"]) == (word, ours)
 
 
@@ -80,36 +83,36 @@ def test_a_running_container_that_cannot_be_read_is_shown_with_its_warning() -> 
 
 
 def test_a_held_container_that_its_runtime_does_not_list_is_shown_from_the_hold() -> None:
-    shown = row(replace(machine(), containers={}, holds={key("a"): hold("a", HoldState.STOPPED, 0)}), "a")
+    shown = row(replace(machine(), containers={}, holds={key("a"): hold("a", HoldState.DOWN, 0)}), "a")
     assert (shown["status"], shown["chips"]) == ("paused", [0])
 
 
 def test_a_paused_container_says_that_its_ring_is_in_an_episode() -> None:
-    shown = row(decided(in_episode(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), 0)), "a")
+    shown = row(decided(in_episode(held(machine(), hold("a", HoldState.DOWN, 0, 1)), 0)), "a")
     assert shown["reason"] == "ring 0 is in an episode (waiting)"
 
 
 def test_a_paused_container_names_the_isolated_chip_and_what_to_type() -> None:
-    shown = row(decided(in_episode(isolated(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), 1), 0)), "a")
+    shown = row(decided(in_episode(isolated(held(machine(), hold("a", HoldState.DOWN, 0, 1)), 1), 0)), "a")
     assert shown["reason"] == "chip 1 is isolated: fault 8C084E00"
     assert "cmgr release 1" in str(shown["hint"])
 
 
 def test_a_paused_container_says_how_often_its_start_failed_and_when_the_next_is() -> None:
-    promise = replace(hold("a", HoldState.STOPPED, 0), tries=2, retry_at=T0, error="no space left")
+    promise = replace(hold("a", HoldState.DOWN, 0), tries=2, retry_at=T0, error="no space left")
     assert row(held(machine(), promise), "a")["reason"] == (
         "start failed 2 times: no space left, next try at 2026-03-01T03:00:00.000Z"
     )
 
 
 def test_a_paused_container_says_that_its_runtime_is_down() -> None:
-    node = held(machine(), hold("a", HoldState.STOPPED, 0))
+    node = held(machine(), hold("a", HoldState.DOWN, 0))
     down = replace(node, runtimes={"docker": RuntimeState("docker", why_down="connection refused")})
     assert row(decided(down), "a")["reason"] == "cannot reach docker: connection refused"
 
 
 def test_a_paused_container_with_nothing_in_its_way_waits_to_be_started() -> None:
-    assert row(decided(held(machine(), hold("a", HoldState.STOPPED, 0))), "a")["reason"] == "waits to be started"
+    assert row(decided(held(machine(), hold("a", HoldState.DOWN, 0))), "a")["reason"] == "waits to be started"
 
 
 def test_a_container_whose_stop_failed_says_so() -> None:
@@ -119,7 +122,7 @@ def test_a_container_whose_stop_failed_says_so() -> None:
 
 
 def test_a_failed_container_says_why_and_what_to_type() -> None:
-    promise = replace(hold("a", HoldState.STOPPED, 0), failed=True, tries=5, error="no such image")
+    promise = replace(hold("a", HoldState.FAILED, 0), tries=5, error="no such image")
     shown = row(held(machine(), promise), "a")
     assert shown["reason"] == "start failed 5 times: no such image"
     assert str(shown["hint"]).endswith("cmgr resume a")
@@ -145,7 +148,7 @@ def test_a_container_that_runs_on_a_faulty_chip_says_so() -> None:
 
 @pytest.mark.parametrize("name", ["$(reboot)", "a; reboot", "a b", "-rf", "`id`", "a\nreboot", "", "a|b", "a>b", "'"])
 def test_what_is_told_to_be_typed_is_one_word_whatever_a_label_made_the_name(name: str) -> None:
-    promise = replace(hold("a", HoldState.STOPPED, 0, 1), key=key("f00d"), failed=True, tries=5, name=name)
+    promise = replace(hold("a", HoldState.FAILED, 0, 1), key=key("f00d"), tries=5, name=name)
     node = replace(machine(), containers={}, holds={key("f00d"): promise})
     (shown,) = view.containers(node)
     assert str(shown["hint"]).endswith("type: cmgr resume f00d")

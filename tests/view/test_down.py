@@ -56,7 +56,7 @@ def test_its_chips_are_not_called_used() -> None:
 
 
 def test_a_hold_whose_chip_is_gone_is_a_trouble() -> None:
-    node = isolated(held(machine(), hold("b", HoldState.STOPPED, 2)), 2)
+    node = isolated(held(machine(), hold("b", HoldState.DOWN, 2)), 2)
     node = replace(node, isolations={}, chips={c: chip for c, chip in node.chips.items() if c != 2})
     status = told(decided(node))
     assert reading.troubles(status) == ["container b is down"]
@@ -69,12 +69,12 @@ def test_several_are_counted() -> None:
 
 
 def test_all_is_well_is_never_said_while_one_is_down() -> None:
-    failed = replace(hold("a", HoldState.STOPPED, 0), failed=True, tries=5)
+    failed = replace(hold("a", HoldState.FAILED, 0), tries=5)
     for node in (
-        held(machine(), hold("a", HoldState.STOPPED, 0)),
+        held(machine(), hold("a", HoldState.DOWN, 0)),
         held(machine(), failed),
         in_episode(held(machine(), hold("a", HoldState.STARTING, 0)), 0),
-        replace(held(machine(), hold("a", HoldState.STOPPED, 0)), runtimes={}),
+        replace(held(machine(), hold("a", HoldState.DOWN, 0)), runtimes={}),
     ):
         assert told(node)["down"]
         assert reading.troubles(told(node))

@@ -67,7 +67,7 @@ def waits() -> Node:
 
 
 def failed() -> Node:
-    return held(machine(), replace(hold("a", HoldState.STOPPED, 0, 1), failed=True, tries=3, error="no"))
+    return held(machine(), replace(hold("a", HoldState.FAILED, 0, 1), tries=3, error="no"))
 
 
 def stopping() -> Node:
@@ -81,7 +81,7 @@ def of_group() -> Node:
 
 NODES = {
     "isolated": isolated(machine(), 1),
-    "held for that": held(isolated(machine(), 1), hold("a", HoldState.STOPPED, 0, 1)),
+    "held for that": held(isolated(machine(), 1), hold("a", HoldState.DOWN, 0, 1)),
     "failed": failed(),
     "stopping": stopping(),
     "waits": waits(),
@@ -117,7 +117,7 @@ def test_each_order_of_a_hint_stands_in_its_sentence_and_is_one_that_the_service
 
 def test_an_order_has_the_name_as_it_is_and_its_sentence_has_it_for_a_shell() -> None:
     where = [ContainerKey("containerd", space, "c1") for space in ("blue sky", "green")]
-    promise = replace(hold("a", HoldState.STOPPED, 0), failed=True, tries=3)
+    promise = replace(hold("a", HoldState.FAILED, 0), tries=3)
     holds = {k: replace(promise, key=k, name="web") for k in where}
     told = view.containers(replace(machine(), containers={}, holds=holds))
     assert (told[0]["hint"], told[0]["orders"]) == (
@@ -133,7 +133,7 @@ def wide() -> Node:
     twelve = replace(node.chips[ChipId(1)], id=ChipId(12), ring=RingId(0))
     found = {n: Isolation(n, T0, "operator", "work", None) for n in (ChipId(1), ChipId(12))}
     node = replace(node, chips={**node.chips, ChipId(12): twelve}, isolations=found)
-    return held(node, hold("a", HoldState.STOPPED, 12))
+    return held(node, hold("a", HoldState.DOWN, 12))
 
 
 def test_a_release_that_a_container_says_is_not_said_again_of_its_chip_but_of_no_other() -> None:
@@ -145,7 +145,7 @@ def test_a_release_that_a_container_says_is_not_said_again_of_its_chip_but_of_no
 
 
 def test_the_end_of_maintenance_is_said_once() -> None:
-    node = replace(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), maintenance=Maintenance(T0, None, "me"))
+    node = replace(held(machine(), hold("a", HoldState.DOWN, 0, 1)), maintenance=Maintenance(T0, None, "me"))
     lines = to_type(view.status(node, Own("ready", "sim", ()), T0))
     assert [line for line in lines if "cmgr maintenance off" in line] == ["maintenance: cmgr maintenance off"]
 
@@ -158,7 +158,7 @@ def test_what_a_service_tells_that_was_not_restarted_after_an_update_is_read_wit
 
 
 def test_one_that_only_a_setting_makes_idle_is_told_that() -> None:
-    node = replace(held(machine(), hold("a", HoldState.STOPPED, 0, 1)), policy=Policy(observe=True))
+    node = replace(held(machine(), hold("a", HoldState.DOWN, 0, 1)), policy=Policy(observe=True))
     assert "a: set observe = false, then type: cmgr reload" in to_type(view.status(node, Own("ready", "sim", ()), T0))
 
 

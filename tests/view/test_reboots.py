@@ -50,7 +50,7 @@ def test_a_fault_that_is_only_observed_asks_for_the_restart_all_the_same() -> No
 
 
 def test_what_to_type_is_said_once_and_no_chip_is_to_be_replaced() -> None:
-    node = held(ailing({0: NODE_REBOOT, 1: NODE_REBOOT}), hold("a", HoldState.STOPPED, 0, 1))
+    node = held(ailing({0: NODE_REBOOT, 1: NODE_REBOOT}), hold("a", HoldState.DOWN, 0, 1))
     lines = reading.to_type(view.status(node, OWN, T0))
     assert [line for line in lines if "restart the machine (systemctl reboot)" in line] == [
         "only a restart of this machine brings chips 0-1 back: restart the machine (systemctl reboot); chips are used "

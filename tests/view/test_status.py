@@ -121,13 +121,13 @@ def test_a_chip_is_not_available_when_anything_speaks_against_it() -> None:
         in_episode(node, 2),
         replace(node, reports={**node.reports, ChipId(3): busy}),
         replace(node, reports={}),
-        replace(node, holds={key("c"): hold("c", HoldState.STOPPED, 3)}),
+        replace(node, holds={key("c"): hold("c", HoldState.DOWN, 3)}),
     ]
     assert [view.available(one) for one in against] == [[]] * len(against)
 
 
 def test_the_chips_of_a_held_container_are_not_available() -> None:
-    assert view.available(held(machine(), hold("a", HoldState.STOPPED, 0, 1))) == [3]
+    assert view.available(held(machine(), hold("a", HoldState.DOWN, 0, 1))) == [3]
 
 
 def test_faults_are_listed_chip_by_chip() -> None:

@@ -95,7 +95,7 @@ class Story:
         with source.opened(self._common) as database:
             node = database.node()
         return any(ring.phase in DOWN for ring in node.rings.values()) and all(
-            hold.state == "stopped" for hold in node.holds.values()
+            hold.is_down for hold in node.holds.values()
         )
 
     def _typed(self, command: str) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.scope import is_held_down
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_asked_for, unit_key, unit_of
 from cmgr.model.values.chips import resolve
@@ -141,7 +140,7 @@ def _told_of_end(turn: Turn, container: Container) -> None:
     unit, hold = unit_of(turn.node, container), turn.node.holds.get(container.key)
     if unit is None or container.running or container.exit is None or container.exit.asked is None:
         return
-    if hold is not None and is_held_down(hold):
+    if hold is not None and hold.is_held_down:
         return  # It was cmgr that has stopped it.
     if not unit.running and unit.exit is not None and not _explains(container.exit, unit, unit.exit):
         return
@@ -175,7 +174,7 @@ def left_to_its_unit(turn: Turn, hold: Hold) -> bool:
     container = turn.node.containers.get(hold.key)
     unit = unit_of(turn.node, container) if container is not None else None
     of_unit = turn.node.holds.get(unit.key) if unit is not None else None
-    if of_unit is None or not is_held_down(of_unit):
+    if of_unit is None or not of_unit.is_held_down:
         return False
     text = f"{hold.name} is no longer held: it is down like its unit, which starts it again"
     turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)

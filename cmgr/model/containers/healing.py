@@ -17,7 +17,7 @@ from cmgr.model.obstacles import Block, start_blocker
 from cmgr.model.scope import hang_of, holds_on, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
@@ -80,7 +80,7 @@ def _within(turn: Turn, healing: Healing) -> Healing:
 
 def _was_asked_for(container: Container, hold: Hold) -> bool:
     """Return whether somebody had stopped the container that was taken for one that died; that may come later."""
-    waits = hold.cause is Cause.HEAL and hold.died and hold.state is HoldState.STOPPED and hold.tries == 0
+    waits = hold.cause is Cause.HEAL and hold.died and hold.is_down and hold.tries == 0
     end = None if container.running or container.run != hold.run else container.exit
     return waits and hold.command is None and end is not None and end.asked is True
 
@@ -129,16 +129,12 @@ def _is(what: str) -> str:
 
 
 def _hold(turn: Turn, container: Container, healing: Healing, what: str) -> None:
-    given_up = healing.given_up is not None
-    turn.put_hold(
-        replace(
-            hold_on(turn.node, container, turn.at, Cause.HEAL),
-            died=not container.running,
-            failed=given_up,
-            retry_at=None if container.running or given_up else healing.due,
-            error=what if given_up else "",
-        )
-    )
+    hold = replace(hold_on(turn.node, container, turn.at, Cause.HEAL), died=not container.running)
+    if healing.given_up is not None:
+        hold = replace(entered(hold, HoldState.FAILED), error=what)
+    elif not container.running:
+        hold = replace(hold, retry_at=healing.due)
+    turn.put_hold(hold)
 
 
 def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: str) -> None:
@@ -195,7 +191,7 @@ def why_restarted(turn: Turn, hold: Hold) -> str:
 def adopt(turn: Turn, ring: Ring) -> None:
     """Make what is held to be healed part of the ring's episode, which is the more likely reason."""
     for hold in holds_on(turn.node, ring):
-        if hold.cause is not Cause.HEAL or hold.failed or hold.state is HoldState.RETURNING:
+        if hold.cause is not Cause.HEAL or hold.is_theirs or hold.state is HoldState.FAILED:
             continue
         retry_at = hold.retry_at if hold.tries else None
         turn.put_hold(replace(hold, cause=Cause.EPISODE, episode=ring.episode, retry_at=retry_at))
@@ -251,6 +247,6 @@ def after_restart(node: Node, at: datetime) -> Node:
     holds = dict(node.holds)
     for key, hold in node.holds.items():
         healing = healings.get(key)
-        if hold.cause is Cause.HEAL and hold.state is HoldState.STOPPED and hold.tries == 0 and healing is not None:
-            holds[key] = replace(hold, retry_at=None if healing.counted or hold.failed else healing.due)
+        if hold.cause is Cause.HEAL and hold.state is HoldState.DOWN and hold.tries == 0 and healing is not None:
+            holds[key] = replace(hold, retry_at=None if healing.counted else healing.due)
     return replace(node, healings=healings, holds=holds)

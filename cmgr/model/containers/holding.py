@@ -137,15 +137,14 @@ def look_after(turn: Turn) -> None:
 def keep(turn: Turn) -> None:
     """Send the commands that holds ask for now."""
     for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
-        down = hold.state is HoldState.STOPPED or (hold.state is HoldState.STARTING and hold.command is None)
-        obstacle = _obstacle(turn, hold) if down else None
+        obstacle = _obstacle(turn, hold) if hold.stays_down else None
         if obstacle is not None:
             hold = _reasoned(turn, hold, obstacle.why)
         if hold.command is not None or hold.state is HoldState.SETTLING:
             continue
         if hold.retry_at is not None and turn.at < hold.retry_at:
             continue
-        if hold.state is HoldState.STOPPING:
+        if hold.is_to_end:
             _stop(turn, hold)
         elif hold.state is HoldState.RETURNING:
             _set_policy(turn, hold, hold.restart_policy, "its restart policy goes back")
@@ -182,7 +181,7 @@ def _stop(turn: Turn, hold: Hold) -> None:
         _reasoned(turn, hold, first)
         return
     made_now = hold.since == turn.at
-    if hold.tries == 0 and not made_now and not _still_wanted(turn, hold):
+    if hold.state is HoldState.TO_STOP and not made_now and not _still_wanted(turn, hold):
         # Its policy may be off all the same: it may have been stopped before, and be back by somebody's hand.
         hand_back(turn, hold, "it need not be stopped any more")
         return
@@ -198,7 +197,8 @@ def _stop(turn: Turn, hold: Hold) -> None:
     reason = "it gets other chips" if hold.cause is Cause.MOVE else reason
     before = _last_words(turn, hold)
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)
-    turn.put_hold(replace(hold, command=command.id, retry_at=None, told=hold.told or turn.at, reason=reason))
+    told = replace(entered(hold, HoldState.STOPPING), command=command.id, retry_at=None, told=hold.told or turn.at)
+    turn.put_hold(replace(told, reason=reason))
     turn.commands.append(command)
     if not hold.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
         text = f"stop {hold.name} (grace {span(hold.grace)})"
@@ -242,12 +242,12 @@ def _is_in_scope(turn: Turn, hold: Hold, container: Container) -> bool:
 
 
 def _start(turn: Turn, hold: Hold, block: Block) -> None:
-    if hold.failed or block in (Block.ANSWER, Block.CHIP):
+    if hold.state is HoldState.FAILED or block in (Block.ANSWER, Block.CHIP):
         if block is Block.ANSWER:
             _ask_unread(turn, hold)
         if hold.state is HoldState.STARTING:
             # A try: should it run all the same, then because of this start and by nobody's hand.
-            hold = replace(entered(hold, HoldState.STOPPED), tries=max(hold.tries, 1))
+            hold = replace(entered(hold, HoldState.DOWN), tries=max(hold.tries, 1))
             turn.put_hold(hold)
         _disarm(turn, hold)
         return
@@ -302,14 +302,17 @@ def _set_policy(turn: Turn, hold: Hold, policy: str, reason: str) -> None:
 
 
 def _take_answer(turn: Turn, fact: ContainerStopped | ContainerStarted | RestartPolicySet) -> Hold | None:
-    """Return the hold that waits for this answer. A container that is gone is taken out of the books: none is left."""
+    """Return the hold that waits for this answer, and does so no more.
+
+    A container that is gone is taken out of the books: none is left.
+    """
     hold = turn.node.holds.get(fact.key)
     if hold is None or hold.command != fact.command:
         return None
     if fact.gone:
         _is_gone(turn, hold)
         return None
-    return hold
+    return replace(hold, command=None)
 
 
 def _is_gone(turn: Turn, hold: Hold) -> None:
@@ -318,6 +321,7 @@ def _is_gone(turn: Turn, hold: Hold) -> None:
         container_removed(turn, hold.key)
         return
     # Compose may have made it anew while cmgr was not there, or did not hear: the list has its heir, and then it goes.
+    hold = entered(hold, HoldState.RETURNING) if hold.is_theirs else hold
     turn.put_hold(retried(turn, hold, hold.error, counts=False))
     turn.ask_list(hold.key.runtime, f"{hold.name} is gone: has compose made it anew?", not_older=turn.at)
 
@@ -339,7 +343,7 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
         # Nothing of ours was under way in an earlier life either, so somebody else had stopped it.
         had_ended(turn, hold.key, fact.before)
         if hold.disarmed:
-            hand_back(turn, replace(hold, command=None), "it had been stopped before")
+            hand_back(turn, hold, "it had been stopped before")
         else:
             turn.note(NoteKind.HOLD, f"{hold.name} had been stopped before: not held", ring, container=hold.key)
             turn.drop_hold(hold.key)
@@ -382,14 +386,14 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     if hold is None:
         return
     ring = turn.ring_for(hold.chips)
-    if hold.state is HoldState.RETURNING:
+    if hold.state is HoldState.FORGOTTEN:
         _started_for_nobody(turn, hold, fact)
     elif fact.unreachable:
-        turn.put_hold(retried(turn, entered(hold, HoldState.STOPPED), fact.error, counts=False))
+        turn.put_hold(retried(turn, entered(hold, HoldState.DOWN), fact.error, counts=False))
     elif fact.error:
         fail = unsure_start if fact.runtime_ails else failed_start
         look_at_files(turn)  # Somebody may have removed the one that its slot needs.
-        turn.put_hold(replace(fail(turn, replace(hold, command=None), fact.error), unsure=turn.at))
+        turn.put_hold(replace(fail(turn, hold, fact.error), unsure=turn.at))
         known = turn.node.containers.get(fact.key)
         if (known is not None and known.running) or in_round(turn.node, hold.key) is not None:
             turn.ask_list(fact.key.runtime, f"does {hold.name} run all the same?", not_older=turn.at)
@@ -409,7 +413,7 @@ def _started_for_nobody(turn: Turn, hold: Hold, fact: ContainerStarted) -> None:
     if hold.restart_policy == NO_RESTART:
         turn.drop_hold(hold.key)
     else:
-        turn.put_hold(replace(hold, command=None, told=None))
+        turn.put_hold(entered(hold, HoldState.RETURNING))
 
 
 def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
@@ -437,4 +441,4 @@ def _disarmed(turn: Turn, hold: Hold, fact: RestartPolicySet) -> None:
             text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
             turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
         return
-    turn.put_hold(replace(hold, command=None, disarmed=True, delays=0, error=""))
+    turn.put_hold(replace(hold, disarmed=True, delays=0, error=""))

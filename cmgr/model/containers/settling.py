@@ -24,7 +24,7 @@ def let_settle(turn: Turn, hold: Hold, run: str) -> None:
     length = turn.node.policy.retry.settle
     if not length or hold.cause is Cause.HEAL:
         return
-    settling = replace(entered(hold, HoldState.SETTLING), run=run, command=None, disarmed=False, delays=0, error="")
+    settling = replace(entered(hold, HoldState.SETTLING), run=run, disarmed=False, delays=0, error="")
     turn.put_hold(replace(settling, retry_at=turn.at + length))
 
 
@@ -78,7 +78,7 @@ def _ails(turn: Turn, hold: Hold) -> None:
         turn.drop_hold(hold.key)
         lose(turn, hold, f"it was unhealthy after {counted(sick, 'start')}; it is left as it is")
         return
-    turn.put_hold(replace(entered(hold, HoldState.STOPPING), sick=sick, tries=0, delays=0, retry_at=None, told=None))
+    turn.put_hold(replace(entered(hold, HoldState.TO_STOP), sick=sick))
 
 
 def _died_settling(turn: Turn, hold: Hold, container: Container) -> None:
@@ -122,5 +122,5 @@ def output_read(turn: Turn, fact: OutputRead) -> None:
     written = one_line(fact.text.strip().replace("\n", " | "))
     text = f"{container.name} wrote last: {written or 'nothing'}"
     turn.note(NoteKind.RESULT, text, turn.ring_for(container.chips), container=fact.key)
-    if hold is not None and hold.tries and hold.error and hold.state is HoldState.STOPPED:
+    if hold is not None and hold.tries and hold.error and hold.is_down:
         turn.put_hold(replace(hold, error=f"{hold.error.partition('; it wrote')[0]}; it wrote: {written or 'nothing'}"))

@@ -13,9 +13,10 @@ from cmgr.model.containers.owners import (
     wait_before_stop,
 )
 from cmgr.model.containers.together.heirs import heir_started, passed_on
+from cmgr.model.containers.tries import tried_anew
 from cmgr.model.numbers import misplaced
 from cmgr.model.obstacles import Block, start_blocker
-from cmgr.model.scope import halting, in_scope, is_held_down, observing, scope_of
+from cmgr.model.scope import halting, in_scope, observing, scope_of
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, resolve
 from cmgr.model.values.handling.policy import backed_off
@@ -108,8 +109,8 @@ def _try_anew(turn: Turn, runtime: str) -> None:
     for hold in list(turn.node.holds.values()):
         # Of one that is healed the limit counts, and not the daemon.
         given_up = (h := turn.node.healings.get(hold.key)) is not None and h.given_up is not None
-        if hold.failed and hold.key.runtime == runtime and not given_up:
-            turn.put_hold(replace(hold, failed=False, tries=0, delays=0, retry_at=None, error=""))
+        if hold.state is HoldState.FAILED and hold.key.runtime == runtime and not given_up:
+            turn.put_hold(tried_anew(hold))
             text = f"{hold.name} is tried again: {runtime} is a new daemon"
             turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
 
@@ -237,7 +238,7 @@ def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
         text = f"{hold.name} was given another restart policy meanwhile, which it gets with its start"
         turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
     # Else the books were behind when the hold was made: right after a start, before the policy was back.
-    hold = replace(hold, restart_policy=policy, disarmed=hold.disarmed and hold.state is HoldState.RETURNING)
+    hold = replace(hold, restart_policy=policy, disarmed=hold.disarmed and hold.is_theirs)
     turn.put_hold(hold)
     return hold
 
@@ -261,13 +262,13 @@ def _end(known: Container | None, container: Container) -> Exit | None:
 
 def _seen_running(turn: Turn, hold: Hold, container: Container, sure: bool) -> Container:
     """Say what it means that a held container runs; return it as it is to be booked."""
-    if hold.state is HoldState.STOPPING:
+    if hold.is_to_end:
         # Whichever life it is in, that one is to end. A stop thaws: that it is not frozen any more says nothing.
         turn.put_hold(replace(hold, run=container.run, frozen=hold.frozen or container.frozen))
         return container
     if hold.state is HoldState.SETTLING:
         return container  # As it should be: `keep` looks whether it is still the same life.
-    if hold.state is HoldState.RETURNING and (sure or container.run != hold.run):
+    if hold.is_theirs and (sure or container.run != hold.run):
         return container  # Theirs already.
     if container.run == hold.run:
         return replace(container, running=False)  # Old news of the life that was stopped.
@@ -290,9 +291,7 @@ def _hears_of_another_life(turn: Turn, hold: Hold) -> None:
 
 def _has_lived_again(hold: Hold, container: Container) -> bool:
     """Return whether a container that was stopped is down in another life than the one that was ended."""
-    # While it is stopped, an order under way is at most the one that switches its restart policy off.
-    stays_down = hold.state is HoldState.STOPPED or (hold.state is HoldState.STARTING and hold.command is None)
-    return stays_down and container.run not in ("", hold.run)
+    return hold.stays_down and container.run not in ("", hold.run)
 
 
 def _has_ended_again(turn: Turn, hold: Hold, container: Container) -> None:
@@ -311,13 +310,13 @@ def _has_ended_again(turn: Turn, hold: Hold, container: Container) -> None:
 def _is_a_persons(hold: Hold, run: str, end: Exit) -> bool:
     """Return whether only a person can have begun the life that ended so: nothing of cmgr's was, or will have been."""
     off = hold.disarmed or hold.restart_policy == NO_RESTART
-    ours = hold.state is not HoldState.STOPPED or hold.tries > 0 or not off
+    ours = not hold.is_down or hold.tries > 0 or not off
     return not ours and not is_same_life(run, hold.run) and hold.down is not None and end.at > hold.down
 
 
 def _runs_again(turn: Turn, hold: Hold, container: Container) -> None:
     """Find out whose doing it is that a container runs that was stopped."""
-    if hold.state is HoldState.STARTING or (hold.tries > 0 and not hold.failed):
+    if hold.state is HoldState.STARTING or (hold.tries > 0 and hold.state is not HoldState.FAILED):
         if hold.frozen and not container.frozen:
             _started_unfrozen(turn, hold, container)
         else:
@@ -351,9 +350,10 @@ def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
         for ring in turn.rings_of(hold.chips)
         if ring.in_episode
     )
-    if again := due and not observing(turn.node):
-        hold = replace(hold, run=container.run, tries=0, delays=0, retry_at=None, error="", told=None)
-    turn.put_hold(entered(hold, HoldState.STOPPING if again else HoldState.STARTING))
+    if due and not observing(turn.node):
+        turn.put_hold(replace(entered(hold, HoldState.TO_STOP), run=container.run))
+    else:
+        turn.put_hold(entered(hold, HoldState.STARTING))
 
 
 def _by_policy(turn: Turn, hold: Hold, container: Container) -> bool:
@@ -373,8 +373,7 @@ def _started_by_policy(turn: Turn, hold: Hold, container: Container) -> None:
         return
     text = f"{hold.name} was started by its restart policy: it is stopped again"
     turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-    again = replace(entered(hold, HoldState.STOPPING), run=container.run, tries=0, delays=0, retry_at=None, error="")
-    turn.put_hold(replace(again, told=None))
+    turn.put_hold(replace(entered(hold, HoldState.TO_STOP), run=container.run))
 
 
 def _stopped_again(turn: Turn, hold: Hold, container: Container) -> None:
@@ -382,21 +381,18 @@ def _stopped_again(turn: Turn, hold: Hold, container: Container) -> None:
     wait = wait_before_stop(turn.node, times)
     text = f"something has started {hold.name} again: it is stopped again in {span(wait)}"
     turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
-    again = replace(entered(hold, HoldState.STOPPING), run=container.run, tries=0, delays=0, error="", told=None)
-    turn.put_hold(replace(again, retry_at=turn.at + wait))
+    turn.put_hold(replace(entered(hold, HoldState.TO_STOP), run=container.run, retry_at=turn.at + wait))
 
 
 def hand_back(turn: Turn, hold: Hold, why: str) -> None:
     """End the hold; an order to start it is answered first, and a restart policy that was switched off goes back."""
     turn.note(NoteKind.HOLD, f"{hold.name} is no longer held: {why}", turn.ring_for(hold.chips), container=hold.key)
-    starts = hold.is_being_started
-    if starts or (hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING):
+    if hold.is_being_started:
+        turn.put_hold(replace(entered(hold, HoldState.FORGOTTEN), disarmed=True))
+    elif hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING:
         # Switching it off may be under way, and then comes first; or it worked in a life that could not book that.
-        off = starts or hold.command is None
-        if hold.state is HoldState.STOPPING:
-            hold = replace(hold, run="")  # That life goes on: news of it are not old.
-        hold = replace(entered(hold, HoldState.RETURNING), disarmed=off, tries=0, delays=0, retry_at=None, error="")
-        turn.put_hold(replace(hold, told=hold.told if starts else None))
+        run = "" if hold.is_to_end else hold.run  # That life goes on: news of it are not old.
+        turn.put_hold(replace(entered(hold, HoldState.RETURNING), run=run, disarmed=hold.command is None))
     else:
         turn.drop_hold(hold.key)
 
@@ -404,7 +400,7 @@ def hand_back(turn: Turn, hold: Hold, why: str) -> None:
 def container_removed(turn: Turn, key: ContainerKey) -> None:
     """The container exists no more: what was promised cannot be kept."""
     hold = turn.node.holds.get(key)
-    if hold is not None and not is_held_down(hold):
+    if hold is not None and not hold.is_held_down:
         text = f"{hold.name} is forgotten: somebody removed it"  # It ran, and was theirs already but for a formality.
         turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=key)
     elif hold is not None and left_to_its_unit(turn, hold):
@@ -448,7 +444,7 @@ def started_in_stop(turn: Turn, hold: Hold, run: str) -> None:
     container = turn.node.containers[hold.key]
     now = replace(container, running=True, run=run, exit=None, since=turn.at, seen=turn.at)
     turn.put_container(now)
-    down = replace(entered(hold, HoldState.STOPPED), command=None, tries=0, delays=0, error="", down=turn.at)
+    down = replace(entered(hold, HoldState.DOWN), down=turn.at)
     turn.put_hold(down)
     _started_by_others(turn, down, now)
 
@@ -492,9 +488,9 @@ def stopped(turn: Turn, hold: Hold, run: str) -> None:
     if container is not None:
         run_booked = run or container.run
         turn.put_container(replace(container, running=False, run=run_booked, since=turn.at, seen=turn.at))
-    down = replace(entered(hold, HoldState.STOPPED), run=run, command=None, tries=0, delays=0, retry_at=None, error="")
-    retry = turn.node.policy.retry
-    wait = backed_off(retry.backoff, retry.backoff_max, hold.sick) if hold.sick else None
-    down = replace(down, told=None, down=turn.at, retry_at=turn.at + wait if wait else None)
+    down = replace(entered(hold, HoldState.DOWN), run=run, down=turn.at)
+    if hold.sick:
+        retry = turn.node.policy.retry
+        down = replace(down, retry_at=turn.at + backed_off(retry.backoff, retry.backoff_max, hold.sick))
     turn.put_hold(down)
     left_to_its_unit(turn, down)

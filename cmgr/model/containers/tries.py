@@ -11,7 +11,9 @@ def retried(turn: Turn, hold: Hold, error: str, *, counts: bool) -> Hold:
     retry = turn.node.policy.retry
     tries, delays = (hold.tries + 1, 0) if counts else (hold.tries, hold.delays + 1)
     wait = backed_off(retry.backoff, retry.backoff_max, tries + delays)
-    return replace(hold, command=None, tries=tries, delays=delays, retry_at=turn.at + wait, error=error)
+    again = replace(hold, command=None, tries=tries, delays=delays, retry_at=turn.at + wait, error=error)
+    # Of a stop that reached nobody nothing is under way.
+    return entered(again, HoldState.TO_STOP) if again.state is HoldState.STOPPING and not tries else again
 
 
 def failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
@@ -23,7 +25,7 @@ def failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
     if failed:
         text = f"{hold.name} is given up after {hold.tries} tries: cmgr resume {hold.to_type}"
         turn.note(NoteKind.WARNING, text, ring, container=hold.key)
-    return replace(entered(hold, HoldState.STOPPED), failed=failed, retry_at=None if failed else hold.retry_at)
+    return replace(entered(hold, HoldState.FAILED), retry_at=None) if failed else entered(hold, HoldState.DOWN)
 
 
 def unsure_start(turn: Turn, hold: Hold, error: str) -> Hold:
@@ -32,3 +34,14 @@ def unsure_start(turn: Turn, hold: Hold, error: str) -> Hold:
         text = f"cannot start {hold.name}, and it is tried until the runtime is well: {error}"
         turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
     return retried(turn, hold, error, counts=False)
+
+
+def tried_anew(hold: Hold) -> Hold:
+    """Return the hold with its failures forgotten, and what is due of it due now.
+
+    That a stop was tried is not forgotten: one that is down then was stopped by us, not by a person.
+    """
+    if hold.state is HoldState.FAILED:
+        return entered(hold, HoldState.DOWN)
+    tries = hold.tries if hold.state is HoldState.STOPPING else 0
+    return replace(hold, tries=tries, delays=0, retry_at=None, error="")

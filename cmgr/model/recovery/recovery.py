@@ -157,7 +157,7 @@ def _listing(turn: Turn, ring: Ring) -> None:
 
 
 def _draining(turn: Turn, ring: Ring) -> None:
-    stopping = [h for h in holds_on(turn.node, ring) if h.state is HoldState.STOPPING]
+    stopping = [h for h in holds_on(turn.node, ring) if h.is_to_end]
     observe = observing(turn.node)  # Orders that were not sent before are not sent any more.
     unanswered = [h.name for h in stopping if h.command is not None or not (h.error or observe)]
     if unanswered:
@@ -263,8 +263,8 @@ def _resuming(turn: Turn, ring: Ring) -> None:
 
 
 def _doing(turn: Turn, pending: list[Hold]) -> list[str]:
-    stopping = [h for h in pending if h.state is HoldState.STOPPING]
-    starting = [h for h in pending if h.state is not HoldState.STOPPING]
+    stopping = [h for h in pending if h.is_to_end]
+    starting = [h for h in pending if not h.is_to_end]
     blockers = (start_blocker(turn.node, h).why or h.error for h in starting)
     return [*_named("stopping", stopping, (h.error for h in stopping)), *_named("starting", starting, blockers)]
 
@@ -293,10 +293,10 @@ def _close(turn: Turn, ring: Ring) -> None:
 
 
 def _outcome(turn: Turn, ring: Ring) -> str:
-    down = [h for h in holds_on(turn.node, ring) if h.cause is not Cause.HEAL and h.state is not HoldState.RETURNING]
+    down = [h for h in holds_on(turn.node, ring) if h.cause is not Cause.HEAL and not h.is_theirs]
     if observing(turn.node) and not down and not ring.lost:
         return "observed"
-    if not ring.chips or ring.lost or any(h.failed or observing(turn.node) for h in down):
+    if not ring.chips or ring.lost or any(h.state is HoldState.FAILED or observing(turn.node) for h in down):
         return "failed"  # Or its chips are gone: the driver lists none of them any more.
     began = ring.began or turn.at
     if any(i.since >= began for i in _isolations(turn, ring)):

@@ -14,7 +14,6 @@ from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users
 from cmgr.model.values.chips import RingId
 from cmgr.model.values.handling.policy import OnIsolate, Strategy
-from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.rings import Ring
@@ -103,8 +102,7 @@ def _without(restraint: Restraint, ring: RingId) -> Restraint:
 
 
 def _stops(node: Node, ring: Ring) -> bool:
-    running = (HoldState.RETURNING, HoldState.SETTLING)
-    return any(h.state not in running for h in holds_on(node, ring)) or _would_stop(node, ring)
+    return any(h.is_held_down for h in holds_on(node, ring)) or _would_stop(node, ring)
 
 
 def _would_stop(node: Node, ring: Ring) -> bool:

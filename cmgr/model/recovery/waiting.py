@@ -85,9 +85,9 @@ def _wait(turn: Turn, obstacle: Obstacle, ring: Ring) -> None:
 
 def _stops(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     for hold in holds_on(turn.node, ring):
-        if hold.state is HoldState.STOPPING and hold.error:
+        if hold.is_to_end and hold.error:
             return Obstacle(f"{hold.name} cannot be stopped: {hold.error}", hold.retry_at)
-        if hold.state is HoldState.STOPPING:
+        if hold.is_to_end:
             return Obstacle(f"{hold.name} is being stopped")
         if hold.is_being_started:
             then = ", and is stopped after that" if hold.state is HoldState.STARTING else " (forgotten)"

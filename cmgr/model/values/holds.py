@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import ChipId
@@ -25,32 +26,99 @@ def one_word(text: str) -> bool:
 class HoldState(StrEnum):
     """Where a held container is.
 
-    `SETTLING`: cmgr has started it, and it has yet to show that it stays up. `RETURNING`: it is no longer ours. Its
-    restart policy goes back, and a start that is under way is answered first.
+    `TO_STOP`: it is to be stopped, and nothing of that is under way. `STOPPING`: it was told to stop. `DOWN`: it is to
+    be started. `STARTING`: it was told to start; that a try has failed does not say that it is down. `SETTLING`: cmgr
+    has started it, and it has yet to show that it stays up. `FAILED`: it is down, and not tried any more. `FORGOTTEN`:
+    it is no longer ours, and a start of ours is still under way. `RETURNING`: it is no longer ours, and its restart
+    policy goes back.
     """
 
+    TO_STOP = "to stop"
     STOPPING = "stopping"
-    STOPPED = "stopped"
+    DOWN = "down"
     STARTING = "starting"
     SETTLING = "settling"
+    FAILED = "failed"
+    FORGOTTEN = "forgotten"
     RETURNING = "returning"
 
 
-EDGES: Mapping[tuple[HoldState, HoldState], str] = {
-    (HoldState.STOPPING, HoldState.STOPPED): "its stop has worked",
-    (HoldState.STOPPING, HoldState.RETURNING): "it need not be stopped, or is a person's",
-    (HoldState.STOPPED, HoldState.STOPPING): "something has started it, too early",
-    (HoldState.STOPPED, HoldState.STARTING): "nothing is in its way",
-    (HoldState.STOPPED, HoldState.RETURNING): "it is somebody else's, or runs by a start that had seemed to fail",
-    (HoldState.STARTING, HoldState.STOPPED): "its start has failed, or must wait",
-    (HoldState.STARTING, HoldState.STOPPING): "its start has worked in part, and too early",
-    (HoldState.STARTING, HoldState.SETTLING): "its start has worked",
-    (HoldState.STARTING, HoldState.RETURNING): "it is somebody else's, or runs by a start that had seemed to fail",
-    (HoldState.SETTLING, HoldState.STOPPED): "it did not stay up",
-    (HoldState.SETTLING, HoldState.STOPPING): "it ails, or is held anew",
-    (HoldState.RETURNING, HoldState.STOPPING): "it is held anew",
+class Edge(NamedTuple):
+    """Why one state becomes another. `anew`: what was tried before does not count any more."""
+
+    why: str
+    anew: bool
+
+
+def _anew(why: str) -> Edge:
+    return Edge(why, anew=True)
+
+
+def _on(why: str) -> Edge:
+    return Edge(why, anew=False)
+
+
+CANNOT_HAPPEN = None
+
+EDGES: Mapping[tuple[HoldState, HoldState], Edge | None] = {
+    (HoldState.TO_STOP, HoldState.STOPPING): _on("it is told to stop"),
+    (HoldState.TO_STOP, HoldState.DOWN): CANNOT_HAPPEN,
+    (HoldState.TO_STOP, HoldState.STARTING): CANNOT_HAPPEN,
+    (HoldState.TO_STOP, HoldState.SETTLING): CANNOT_HAPPEN,
+    (HoldState.TO_STOP, HoldState.FAILED): CANNOT_HAPPEN,
+    (HoldState.TO_STOP, HoldState.FORGOTTEN): CANNOT_HAPPEN,
+    (HoldState.TO_STOP, HoldState.RETURNING): _anew("it need not be stopped any more, or a person wants it left"),
+    (HoldState.STOPPING, HoldState.TO_STOP): _on("the order reached nobody"),
+    (HoldState.STOPPING, HoldState.DOWN): _anew("its stop has worked"),
+    (HoldState.STOPPING, HoldState.STARTING): CANNOT_HAPPEN,
+    (HoldState.STOPPING, HoldState.SETTLING): CANNOT_HAPPEN,
+    (HoldState.STOPPING, HoldState.FAILED): CANNOT_HAPPEN,
+    (HoldState.STOPPING, HoldState.FORGOTTEN): CANNOT_HAPPEN,
+    (HoldState.STOPPING, HoldState.RETURNING): _anew("a person had stopped it, or wants it left"),
+    (HoldState.DOWN, HoldState.TO_STOP): _anew("something has started it, and too early"),
+    (HoldState.DOWN, HoldState.STOPPING): CANNOT_HAPPEN,
+    (HoldState.DOWN, HoldState.STARTING): _on("nothing is in its way"),
+    (HoldState.DOWN, HoldState.SETTLING): CANNOT_HAPPEN,
+    (HoldState.DOWN, HoldState.FAILED): _on("it died of what it was started into, once too often"),
+    (HoldState.DOWN, HoldState.FORGOTTEN): CANNOT_HAPPEN,
+    (HoldState.DOWN, HoldState.RETURNING): _anew("it runs by somebody else's hand, or a person wants it left"),
+    (HoldState.STARTING, HoldState.TO_STOP): _anew("it is up but not paused as it was, and too early"),
+    (HoldState.STARTING, HoldState.STOPPING): CANNOT_HAPPEN,
+    (HoldState.STARTING, HoldState.DOWN): _on("its start has failed, or has to wait"),
+    (HoldState.STARTING, HoldState.SETTLING): _on("its start has worked"),
+    (HoldState.STARTING, HoldState.FAILED): _on("its start has failed once too often"),
+    (HoldState.STARTING, HoldState.FORGOTTEN): _anew("a person wants it left while it is being started"),
+    (HoldState.STARTING, HoldState.RETURNING): _anew("it runs, or a person wants it left"),
+    (HoldState.SETTLING, HoldState.TO_STOP): _anew("its own check says that it is unhealthy, or it is held anew"),
+    (HoldState.SETTLING, HoldState.STOPPING): CANNOT_HAPPEN,
+    (HoldState.SETTLING, HoldState.DOWN): _on("it did not stay up"),
+    (HoldState.SETTLING, HoldState.STARTING): CANNOT_HAPPEN,
+    (HoldState.SETTLING, HoldState.FAILED): _on("it did not stay up, once too often"),
+    (HoldState.SETTLING, HoldState.FORGOTTEN): CANNOT_HAPPEN,
+    (HoldState.SETTLING, HoldState.RETURNING): CANNOT_HAPPEN,
+    (HoldState.FAILED, HoldState.TO_STOP): _anew("something has started it, and too early"),
+    (HoldState.FAILED, HoldState.STOPPING): CANNOT_HAPPEN,
+    (HoldState.FAILED, HoldState.DOWN): _anew("a person, or a new daemon, lets it be tried again"),
+    (HoldState.FAILED, HoldState.STARTING): CANNOT_HAPPEN,
+    (HoldState.FAILED, HoldState.SETTLING): CANNOT_HAPPEN,
+    (HoldState.FAILED, HoldState.FORGOTTEN): CANNOT_HAPPEN,
+    (HoldState.FAILED, HoldState.RETURNING): _anew("it runs by somebody else's hand, or a person wants it left"),
+    (HoldState.FORGOTTEN, HoldState.TO_STOP): _anew("a person moves it, and it runs"),
+    (HoldState.FORGOTTEN, HoldState.STOPPING): CANNOT_HAPPEN,
+    (HoldState.FORGOTTEN, HoldState.DOWN): CANNOT_HAPPEN,
+    (HoldState.FORGOTTEN, HoldState.STARTING): CANNOT_HAPPEN,
+    (HoldState.FORGOTTEN, HoldState.SETTLING): CANNOT_HAPPEN,
+    (HoldState.FORGOTTEN, HoldState.FAILED): CANNOT_HAPPEN,
+    (HoldState.FORGOTTEN, HoldState.RETURNING): _anew("its start has failed, or nobody will say any more"),
+    (HoldState.RETURNING, HoldState.TO_STOP): _anew("it is held anew"),
+    (HoldState.RETURNING, HoldState.STOPPING): CANNOT_HAPPEN,
+    (HoldState.RETURNING, HoldState.DOWN): CANNOT_HAPPEN,
+    (HoldState.RETURNING, HoldState.STARTING): CANNOT_HAPPEN,
+    (HoldState.RETURNING, HoldState.SETTLING): CANNOT_HAPPEN,
+    (HoldState.RETURNING, HoldState.FAILED): CANNOT_HAPPEN,
+    (HoldState.RETURNING, HoldState.FORGOTTEN): CANNOT_HAPPEN,
 }
-"""Why one state becomes another. What is not here cannot happen."""
+"""Each change of a state that there could be, and what it means where it can."""
 
 
 class Cause(StrEnum):
@@ -95,7 +163,6 @@ class Hold:
     grace: timedelta = DEFAULT_GRACE
     restart_policy: str = NO_RESTART
     disarmed: bool = False
-    failed: bool = False
     tries: int = 0
     retry_at: datetime | None = None
     error: str = ""
@@ -123,20 +190,50 @@ class Hold:
     @property
     def keeps_chips(self) -> bool:
         """Whether nobody else is to be given its chips: it is to be started on them, or perhaps runs there."""
-        return self.state is not HoldState.RETURNING or self.is_being_started
+        return self.state is not HoldState.RETURNING
 
     @property
     def is_being_started(self) -> bool:
         """Whether an order to start it is under way, be it that the container is theirs by now."""
-        forgotten = self.state is HoldState.RETURNING and self.told is not None
-        return self.command is not None and (self.state is HoldState.STARTING or forgotten)
+        return self.command is not None and self.state in (HoldState.STARTING, HoldState.FORGOTTEN)
+
+    @property
+    def is_to_end(self) -> bool:
+        """Whether it is to be stopped, or is being stopped."""
+        return self.state in (HoldState.TO_STOP, HoldState.STOPPING)
+
+    @property
+    def is_down(self) -> bool:
+        """Whether it was stopped or has died, and no try to start it can be under way."""
+        return self.state in (HoldState.DOWN, HoldState.FAILED)
+
+    @property
+    def is_held_down(self) -> bool:
+        """Whether cmgr holds it down, or has yet to see that its start has worked."""
+        return not self.is_theirs and self.state is not HoldState.SETTLING
+
+    @property
+    def stays_down(self) -> bool:
+        """Whether no order to start it is under way: at most one that switches its restart policy off."""
+        return self.is_down or (self.state is HoldState.STARTING and self.command is None)
+
+    @property
+    def is_theirs(self) -> bool:
+        """Whether it is no longer ours, but for what has to be put right."""
+        return self.state in (HoldState.FORGOTTEN, HoldState.RETURNING)
 
 
 def entered(hold: Hold, state: HoldState) -> Hold:
-    """Return the hold in another state, or in the same one."""
-    assert is_edge(hold.state, state), f"hold of {hold.name}: no edge {hold.state} -> {state}"
-    return replace(hold, state=state)
+    """Return the hold in this state. An order that is under way is answered all the same."""
+    if hold.state is state:
+        return hold
+    edge = edge_of(hold, state)
+    hold = replace(hold, state=state)
+    return replace(hold, tries=0, delays=0, retry_at=None, error="", told=None) if edge.anew else hold
 
 
-def is_edge(before: HoldState, after: HoldState) -> bool:
-    return before is after or (before, after) in EDGES
+def edge_of(hold: Hold, state: HoldState) -> Edge:
+    """Return the edge to another state from the one that the hold is in."""
+    edge = EDGES[hold.state, state]
+    assert edge is not None, f"hold of {hold.name}: no edge {hold.state} -> {state}"
+    return edge

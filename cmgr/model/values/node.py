@@ -15,7 +15,7 @@ from cmgr.model.values.handling.calendar import Occasion, Opening
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.handling.rules import Tally
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Hold
 from cmgr.model.values.life import ThisLife
 from cmgr.model.values.machine import MachineFault, MachineKey
 from cmgr.model.values.messages.commands import CommandId
@@ -151,7 +151,7 @@ def is_unsure(node: Node, hold: Hold) -> bool:
     The list that was asked for tells.
     """
     container, runtime = node.containers.get(hold.key), node.runtimes.get(hold.key.runtime)
-    if hold.state is HoldState.STOPPED and container is not None and container.running:
+    if hold.is_down and container is not None and container.running:
         return True
     listed_at = runtime.listed if runtime is not None else None
     return hold.unsure is not None and listed_at is not None and listed_at < hold.unsure

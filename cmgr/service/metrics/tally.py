@@ -176,7 +176,7 @@ def _heals(step: Step) -> Iterator[str]:
 def _healed(before: Hold, after: Hold | None) -> str:
     if after is not None and after.cause is Cause.EPISODE:
         return "recovered"
-    over = after is None or after.state is HoldState.RETURNING
+    over = after is None or after.is_theirs
     return "restarted" if before.state is HoldState.STARTING and over else ""
 
 

@@ -23,7 +23,7 @@ def test_one_that_died_shortly_before_the_fault_is_started_again() -> None:
     cmgr.dies("a", 139)
     cmgr.now += timedelta(seconds=58)
     cmgr.fault(0)
-    assert (cmgr.hold("a").state, cmgr.hold("a").died) == (HoldState.STOPPED, True)
+    assert (cmgr.hold("a").state, cmgr.hold("a").died) == (HoldState.DOWN, True)
     assert "a died by itself (exit code 139) and will be started again" in cmgr.notes(NoteKind.HOLD)
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("a").running, cmgr.phase()) == ([], True, Phase.HEALTHY)
@@ -81,7 +81,7 @@ def test_one_that_dies_again_after_its_start_is_started_again_five_times_at_most
         assert (cmgr.hold("a").tries, cmgr.hold("a").error) == (number, "exited with code 7")
         cmgr.now = cmgr.hold("a").retry_at or cmgr.now
         cmgr.tell(facts.Tick())
-    assert (cmgr.hold("a").failed, len(cmgr.sent(StartContainer, "a"))) == (True, 5)
+    assert (cmgr.hold("a").state, len(cmgr.sent(StartContainer, "a"))) == (HoldState.FAILED, 5)
     cmgr.run()
     assert (cmgr.phase(), cmgr.held()) == (Phase.HEALTHY, ["a"])
 

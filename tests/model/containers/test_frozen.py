@@ -77,9 +77,7 @@ def test_a_pause_that_fails_is_tried_again_as_long_as_it_takes() -> None:
     for _ in range(6):
         cmgr.answer(StartContainer, error="cannot pause a: no freezer", runtime_ails=True)
         cmgr.run(ListContainers)
-        assert (cmgr.hold("a").state, cmgr.hold("a").failed, cmgr.phase()) == (
-            HoldState.STARTING, False, Phase.RESUMING
-        )  # fmt: skip
+        assert (cmgr.hold("a").state, cmgr.phase()) == (HoldState.STARTING, Phase.RESUMING)
         cmgr.wait(60, run=False)
     assert start.frozen
     cmgr.wait(90)

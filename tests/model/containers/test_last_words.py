@@ -70,7 +70,7 @@ def test_one_that_does_not_hear_its_stop_signal_is_told_once_and_not_again_in_an
     for _ in range(2):
         cmgr.fault(0)
         cmgr.answer(StopContainer, deaf=DEAF)
-        assert cmgr.hold("a").state is HoldState.STOPPED
+        assert cmgr.hold("a").state is HoldState.DOWN
         cmgr.run()
         cmgr.begin()
         cmgr.run()

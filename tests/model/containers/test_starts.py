@@ -43,7 +43,11 @@ def test_a_failed_start_is_tried_again_later_each_time_and_given_up_after_five()
         cmgr.now = retry_at
         cmgr.tell(facts.Tick())
     assert waits == [1, 2, 4, 8, 0]
-    assert (cmgr.hold("a").failed, cmgr.hold("a").error, cmgr.phase()) == (True, "no such image", Phase.HEALTHY)
+    assert (cmgr.hold("a").state, cmgr.hold("a").error, cmgr.phase()) == (
+        HoldState.FAILED,
+        "no such image",
+        Phase.HEALTHY,
+    )
     assert "a is given up after 5 tries: cmgr resume a" in cmgr.notes(NoteKind.WARNING)
     assert cmgr.notes(NoteKind.CLOSED)[-1].startswith("episode 1 is over: failed")
     cmgr.wait(3600)
@@ -91,7 +95,7 @@ def test_one_that_was_given_up_is_left_down_by_the_next_episode() -> None:
     fail(cmgr, 4)
     cmgr.fault(0)
     cmgr.wait(10)
-    assert (cmgr.phase(), cmgr.held(), cmgr.hold("a").failed) == (Phase.HEALTHY, ["a"], True)
+    assert (cmgr.phase(), cmgr.held(), cmgr.hold("a").state) == (Phase.HEALTHY, ["a"], HoldState.FAILED)
 
 
 def test_a_start_that_never_reached_the_runtime_does_not_count() -> None:
@@ -99,7 +103,7 @@ def test_a_start_that_never_reached_the_runtime_does_not_count() -> None:
     for _ in range(8):
         cmgr.answer(StartContainer, error="connection refused", unreachable=True)
         cmgr.wait(61, run=False)
-    assert (cmgr.hold("a").failed, cmgr.hold("a").tries, cmgr.phase()) == (False, 0, Phase.RESUMING)
+    assert (cmgr.hold("a").state, cmgr.hold("a").tries, cmgr.phase()) == (HoldState.STARTING, 0, Phase.RESUMING)
     cmgr.run()
     assert (cmgr.held(), cmgr.phase()) == ([], Phase.HEALTHY)
 
@@ -195,7 +199,7 @@ def test_the_reason_names_what_the_ring_waits_for_before_it_starts() -> None:
     cmgr.tell(facts.RuntimeDown("docker", "connection refused"))
     cmgr.run_until(Phase.RESUMING)
     assert cmgr.ring().reason == "starting a: cannot reach docker: connection refused"
-    assert cmgr.hold("a").state is HoldState.STOPPED
+    assert cmgr.hold("a").state is HoldState.DOWN
     assert RESET in cmgr.notes(NoteKind.OPENED)[0]
     cmgr.tell(facts.RuntimeUp("docker"))
     cmgr.run()
@@ -209,7 +213,7 @@ def test_a_start_at_which_the_runtime_fails_itself_counts_as_no_try_however_ofte
     for _ in range(20):
         cmgr.answer(StartContainer, error="no answer", runtime_ails=True)
         hold = cmgr.hold("a")
-        assert (hold.tries, hold.failed) == (0, False)
+        assert (hold.tries, hold.state) == (0, HoldState.STARTING)
         cmgr.now = max(cmgr.now, hold.retry_at or cmgr.now)
         cmgr.tell(facts.Tick())
     warnings = [text for text in cmgr.notes() if text.startswith("cannot start a")]

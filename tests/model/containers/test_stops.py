@@ -219,7 +219,7 @@ def test_old_news_of_a_life_that_was_stopped_change_nothing() -> None:
     cmgr.fault(0)
     cmgr.answer(StopContainer)
     cmgr.tell(facts.ContainerSeen(container("a", 0)))
-    assert (cmgr.booked("a").running, cmgr.hold("a").state) == (False, HoldState.STOPPED)
+    assert (cmgr.booked("a").running, cmgr.hold("a").state) == (False, HoldState.DOWN)
 
 
 def test_a_container_that_was_restarted_while_it_is_being_stopped_is_stopped_in_its_new_life() -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from cmgr.model.values.handling.policy import HealPolicy, Policy
-from cmgr.model.values.holds import Cause
+from cmgr.model.values.holds import Cause, HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind, StartContainer, StopContainer
 from cmgr.model.values.services.containers import UNHEALTHY, Heal
@@ -21,7 +21,7 @@ def test_the_wait_doubles_up_to_the_most_and_the_limit_ends_it() -> None:
     assert cmgr.notes(NoteKind.WARNING) == [
         "web exited with code 1 and is given up after 5 restarts within 1 h: cmgr resume web"
     ]
-    assert (cmgr.hold("web").failed, cmgr.hold("web").cause) == (True, Cause.HEAL)
+    assert (cmgr.hold("web").state, cmgr.hold("web").cause) == (HoldState.FAILED, Cause.HEAL)
     cmgr.wait(24 * 3600)
     assert not cmgr.sent(StartContainer), "a person is waited for"
 
@@ -30,7 +30,7 @@ def test_labels_come_before_the_policy() -> None:
     cmgr = ailing(heal=Heal(limit=2, backoff=seconds(200)))
     assert crash_often(cmgr, 2) == [200, 300]
     cmgr.dies("web")
-    assert cmgr.hold("web").failed
+    assert cmgr.hold("web").state is HoldState.FAILED
 
 
 def test_restarts_out_of_the_window_do_not_count() -> None:
@@ -87,7 +87,7 @@ def test_who_is_given_up_is_restarted_by_order_and_counted_anew(order: facts.Fac
     assert len(cmgr.node.healings[key("web")].times) == 1
     crash_often(cmgr, 4)
     cmgr.dies("web")
-    assert cmgr.hold("web").failed
+    assert cmgr.hold("web").state is HoldState.FAILED
     cmgr.tell(order)
     cmgr.run()
     assert runs(cmgr)
@@ -98,7 +98,7 @@ def test_one_given_up_while_unhealthy_that_dies_is_failed() -> None:
     cmgr = ailing()
     unhealthy_for_ever(cmgr)
     cmgr.dies("web")
-    assert cmgr.hold("web").failed
+    assert cmgr.hold("web").state is HoldState.FAILED
     cmgr.wait(600)
     assert not runs(cmgr)
 
@@ -121,7 +121,7 @@ def test_one_that_was_given_up_does_not_make_an_episode_fail() -> None:
     cmgr.fault(0)
     cmgr.run()
     assert cmgr.notes(NoteKind.CLOSED)[0].startswith("episode 1 is over: recovered")
-    assert cmgr.hold("web").failed
+    assert cmgr.hold("web").state is HoldState.FAILED
 
 
 def test_a_new_daemon_is_no_reason_to_go_beyond_the_limit() -> None:
@@ -130,4 +130,4 @@ def test_a_new_daemon_is_no_reason_to_go_beyond_the_limit() -> None:
     cmgr.dies("web")
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
     cmgr.wait(60)
-    assert cmgr.hold("web").failed
+    assert cmgr.hold("web").state is HoldState.FAILED

@@ -20,7 +20,7 @@ def test_one_that_dies_by_itself_is_started_after_the_wait() -> None:
     hold = cmgr.hold("web")
     assert (hold.cause, hold.state, hold.episode, hold.retry_at) == (
         Cause.HEAL,
-        HoldState.STOPPED,
+        HoldState.DOWN,
         0,
         cmgr.now + seconds(10),
     )

@@ -70,7 +70,7 @@ def test_one_that_becomes_unhealthy_is_stopped_and_started_once_more() -> None:
     cmgr.run(ListContainers)
     assert names(cmgr.pending, StopContainer) == ["a"]
     cmgr.run()
-    assert cmgr.hold("a").state is HoldState.STOPPED
+    assert cmgr.hold("a").state is HoldState.DOWN
     cmgr.wait(2)
     says(cmgr, HEALTHY)
     cmgr.wait(31)
@@ -96,7 +96,7 @@ def test_one_that_gets_well_before_its_stop_is_not_stopped() -> None:
     cmgr.tell(facts.MaintenanceOrdered(on=True, who="a"))
     says(cmgr, UNHEALTHY)
     cmgr.run()
-    assert cmgr.hold("a").state is HoldState.STOPPING
+    assert cmgr.hold("a").state is HoldState.TO_STOP
     says(cmgr, HEALTHY)
     assert cmgr.held() == []
     assert len(cmgr.sent(StopContainer)) == 1

@@ -76,7 +76,7 @@ def test_that_it_stayed_up_is_believed_on_the_word_of_a_list_only() -> None:
     cmgr.wait(31, run=False)
     assert cmgr.held() == ["a"]
     cmgr.run(ListContainers)
-    assert (cmgr.hold("a").state, cmgr.hold("a").tries) == (HoldState.STOPPED, 1)
+    assert (cmgr.hold("a").state, cmgr.hold("a").tries) == (HoldState.DOWN, 1)
 
 
 def test_dying_meanwhile_is_a_failed_start_with_code_and_last_lines() -> None:
@@ -97,7 +97,7 @@ def test_one_that_never_stays_up_is_given_up_and_the_episode_has_failed() -> Non
     for _ in range(3):
         cmgr.dies("a", 3)
         cmgr.wait(10)
-    assert (cmgr.hold("a").failed, len(cmgr.sent(StartContainer)), cmgr.phase()) == (True, 3, Phase.HEALTHY)
+    assert (cmgr.hold("a").state, len(cmgr.sent(StartContainer)), cmgr.phase()) == (HoldState.FAILED, 3, Phase.HEALTHY)
     assert outcome(cmgr) == "failed"
 
 
@@ -159,7 +159,7 @@ def test_the_next_life_goes_on_watching() -> None:
     cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=False, exit=Exit(3, cmgr.now, asked=None))
     cmgr.begin()
     cmgr.run(ListContainers)
-    assert (cmgr.hold("a").state, cmgr.hold("a").tries) == (HoldState.STOPPED, 1)
+    assert (cmgr.hold("a").state, cmgr.hold("a").tries) == (HoldState.DOWN, 1)
 
 
 def test_a_clock_that_was_set_back_between_two_lives_makes_nobody_wait_longer() -> None:

@@ -129,7 +129,7 @@ def test_no_spare_is_said_and_the_first_that_comes_is_taken() -> None:
     cmgr.run()
     isolate(cmgr, 3)
     cmgr.run()
-    assert (of(cmgr), cmgr.hold("chat").state, cmgr.node.slots["chat"].short) == ({3}, HoldState.STOPPED, NO_SPARE)
+    assert (of(cmgr), cmgr.hold("chat").state, cmgr.node.slots["chat"].short) == ({3}, HoldState.DOWN, NO_SPARE)
     assert cmgr.notes(NoteKind.WARNING) == [f"slot chat stays on chip 3: {NO_SPARE}"]
     cmgr.dies("c5", code=0, asked=True)
     cmgr.tell(facts.Resync())

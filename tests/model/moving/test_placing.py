@@ -202,7 +202,7 @@ def test_one_that_was_made_anew_meanwhile_is_moved_anew_or_not_at_all() -> None:
     cmgr.sees(replace(cmgr.truth[key("chat")], tied="has a hook that names its chip"))
     assert cmgr.hold("chat").chips == chips(3), "it would be started on chip 3, whatever was decided"
     cmgr.wait(30)
-    assert (cmgr.held(), cmgr.hold("chat").state) == (["chat"], HoldState.STOPPED)
+    assert (cmgr.held(), cmgr.hold("chat").state) == (["chat"], HoldState.DOWN)
 
 
 def test_whoever_starts_it_by_hand_starts_it_where_its_definition_says() -> None:

@@ -161,7 +161,7 @@ def test_what_cannot_be_made_again_keeps_those_down_that_ask_for_it_and_nobody_e
     assert cmgr.booked("b").running
     assert len(cmgr.sent(MakeShares)) == 3
     assert shares(cmgr) == [("100", False), ("101", True)]
-    assert cmgr.hold("a").state is HoldState.STOPPED
+    assert cmgr.hold("a").state is HoldState.DOWN
     # A person makes it: the next look finds it, and the container starts.
     cmgr.shares[0] = (A, B)
     cmgr.tell(facts.Resync())

@@ -6,6 +6,7 @@ import pytest
 
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, StartContainer, StopContainer
 from cmgr.model.values.services.containers import UNHEALTHY, Exit, Heal
@@ -132,7 +133,7 @@ def test_a_member_that_never_stays_up_is_given_up_in_the_end() -> None:
         if cmgr.truth[key("r1")].running:
             cmgr.dies("r1")
         cmgr.wait(20)
-    assert cmgr.hold("r1").failed
+    assert cmgr.hold("r1").state is HoldState.FAILED
     assert (phase(cmgr), running(cmgr)) == (GroupPhase.HALTING, ["router"])
 
 

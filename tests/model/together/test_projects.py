@@ -98,7 +98,7 @@ def says(cmgr: Cmgr, **changes: Any) -> None:
 
 def test_one_that_must_be_healthy_is_waited_for_until_it_is() -> None:
     cmgr = waiting(Condition.HEALTHY, says_within=CHECK)
-    assert (cmgr.held(), cmgr.hold("web").state) == (["web"], HoldState.STOPPED)
+    assert (cmgr.held(), cmgr.hold("web").state) == (["web"], HoldState.DOWN)
     says(cmgr, health="starting")
     assert cmgr.held() == ["web"]
     says(cmgr, health=HEALTHY)

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import Action, ReadGroup, StartContainer, WriteGroup
 from cmgr.model.values.messages.documents import NOTHING, Document, EntryState, Outcome, Seen
@@ -233,7 +234,7 @@ class FleetWorld:
 
     def _resume(self, each: Appliance) -> None:
         for hold in each.node.holds.values():
-            if hold.failed:
+            if hold.state is HoldState.FAILED:
                 each.step(facts.ResumeOrdered(hold.key, "a test"))
         for chip in [c for c, i in each.node.isolations.items() if i.by == "escalation"]:
             each.step(facts.ReleaseOrdered(chip, "a test"))

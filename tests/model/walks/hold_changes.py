@@ -1,6 +1,6 @@
 """Every change of a hold's state that random walks have met, and upon what news, as a page: `tests/golden/model`.
 
-A state that has no name of its own in the model has one here. With CMGR_REWRITE_GOLDEN=1 walks write into the page what
+With CMGR_REWRITE_GOLDEN=1 walks write into the page what
 is not there, and take nothing out, for a short walk meets little of it: delete the page first, and walk far.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Hold
 from cmgr.model.values.messages import facts
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import ContainerKey
@@ -26,13 +26,7 @@ Change = tuple[str, str, str]
 
 
 def state_of(hold: Hold | None) -> str:
-    if hold is None:
-        return NONE
-    if hold.state is HoldState.STOPPING:
-        return "to stop" if hold.command is None and hold.tries == 0 else "stopping"
-    if hold.state is HoldState.STOPPED:
-        return "failed" if hold.failed else "down"
-    return "forgotten" if hold.state is HoldState.RETURNING and hold.is_being_started else str(hold.state)
+    return NONE if hold is None else str(hold.state)
 
 
 def changes(before: Node, node: Node, fact: facts.Fact) -> Iterator[Change]:

@@ -15,20 +15,20 @@ def untold(node: Node, at: datetime) -> list[str]:
     """Return the holds that wait for another reason than they have, or for none that they have."""
     wrong = []
     for hold in node.holds.values():
-        if hold.state is not HoldState.STOPPED:
+        if not hold.is_down:
             continue
         blocker = start_blocker(node, hold)
         if blocker.kind is not Block.NOTHING and hold.reason != blocker.why:
             wrong.append(f"{hold.name} waits for {blocker.why!r} and has {hold.reason!r}")
         timed = hold.command is not None or (hold.retry_at is not None and at < hold.retry_at)
-        if not (hold.reason or hold.failed or timed):
+        if not (hold.reason or hold.state is HoldState.FAILED or timed):
             wrong.append(f"{hold.name} waits, and nothing says for what: {hold}")
     return wrong
 
 
 def misled(node: Node) -> list[str]:
     """Return the paused containers that are shown with something else than the reason of their hold."""
-    waiting = [hold for hold in node.holds.values() if hold.state is HoldState.STOPPED and not hold.failed]
+    waiting = [hold for hold in node.holds.values() if hold.state is HoldState.DOWN]
     shown = {(row["runtime"], row["namespace"], row["id"]): row["reason"] for row in containers(node) if waiting}
     wrong = []
     for hold in waiting:

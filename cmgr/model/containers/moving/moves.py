@@ -10,7 +10,7 @@ Rules:
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.spares import in_place_of, to_hand_out
 from cmgr.model.homes import hold_on, slots_asked_for
-from cmgr.model.scope import chip_blocker, is_held_down, isolated_words, observing
+from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered
 from cmgr.model.values.chips import ChipId, listed, resolve
@@ -122,7 +122,7 @@ def _hold_users(turn: Turn, slot: str) -> None:
 def hold_to_move(turn: Turn, container: Container, where: str) -> Hold:
     """Return the promise to start it there: the one that holds it down, or a new one for which it is stopped first."""
     known = turn.node.holds.get(container.key)
-    if known is not None and is_held_down(known):
+    if known is not None and known.is_held_down:
         return known
     text = f"{container.name} will be stopped, and started again on {where}"
     turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
@@ -154,7 +154,7 @@ def move(turn: Turn, *, only_short: bool = False) -> None:
 def _under_way(node: Node, container: Container) -> bool:
     """Return whether it may be running, whatever the books say: a stop or a start of ours is not answered."""
     hold = node.holds.get(container.key)
-    return hold is not None and hold.state is not HoldState.STOPPED
+    return hold is not None and not hold.is_down
 
 
 def _obey(turn: Turn, slot: Slot) -> None:
@@ -172,7 +172,9 @@ def _leave_isolated(turn: Turn, slot: Slot, users: list[Container]) -> None:
     if without != slot.without:
         back = f"{listed(slot.without - without)} is in use again" if without else "it has all its chips again"
         slot = _give(turn, replace(slot, without=without), slot.chips, back)
-    waiting = [hold for c in users if (hold := turn.node.holds.get(c.key)) is not None and not hold.failed]
+    waiting = [
+        hold for c in users if (hold := turn.node.holds.get(c.key)) is not None and hold.state is not HoldState.FAILED
+    ]
     bad = _only_isolated(turn.node, slot.chips)
     if not waiting or not bad or any(c.spare is Spare.NEVER for c in users):
         if slot.short:

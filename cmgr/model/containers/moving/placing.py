@@ -11,7 +11,7 @@ from cmgr.frozen import replace
 from cmgr.model.containers.moving.moves import NO_SPARE, hold_to_move, why_not
 from cmgr.model.containers.moving.spares import free_chips, in_place_of
 from cmgr.model.homes import given_away, home_of
-from cmgr.model.scope import chip_blocker, is_held_down, isolated_words, observing
+from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import BY_ID, ChipId, listed
 from cmgr.model.values.holds import Hold, HoldState
@@ -37,7 +37,7 @@ def move_ordered(turn: Turn, fact: MoveOrdered) -> None:
     container, hold = turn.node.containers.get(fact.key), turn.node.holds.get(fact.key)
     if container is None or why_not_placed(turn.node, container, fact.chips):
         return
-    held = hold is not None and is_held_down(hold)
+    held = hold is not None and hold.is_held_down
     if not held and not (container.running and fact.stop):
         return
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that {container.name} has {listed(fact.chips)}", container=fact.key)
@@ -70,7 +70,7 @@ def place(turn: Turn, *, only_short: bool = False) -> None:
         return
     for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
         container = turn.node.containers.get(hold.key)
-        idle = hold.state is HoldState.STOPPED and hold.command is None and not hold.failed
+        idle = hold.state is HoldState.DOWN and hold.command is None
         if not idle or container is None or container.running or not can_be_placed(container):
             continue
         if only_short and len(hold.chips) >= len(home_of(turn.node, container)):

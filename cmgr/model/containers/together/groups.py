@@ -13,9 +13,10 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.containers.healing import begin_anew, confirm
 from cmgr.model.containers.together.spanning import call
+from cmgr.model.containers.tries import tried_anew
 from cmgr.model.homes import hold_on
 from cmgr.model.obstacles import Block, group_obstacle, own_blocker
-from cmgr.model.scope import blocks_its_group, handled_faults, is_coupled, is_held_down, members_of, observing, why_idle
+from cmgr.model.scope import blocks_its_group, handled_faults, is_coupled, members_of, observing, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import FleetGroup, gate, left_out, starts_here
 from cmgr.model.values.holds import Cause, Hold, HoldState
@@ -70,7 +71,7 @@ def _called(turn: Turn, group: Group) -> Group:
 
 
 def _still_down(turn: Turn, keys: Iterable[ContainerKey]) -> frozenset[ContainerKey]:
-    return frozenset(k for k in keys if (hold := turn.node.holds.get(k)) is not None and is_held_down(hold))
+    return frozenset(k for k in keys if (hold := turn.node.holds.get(k)) is not None and hold.is_held_down)
 
 
 def _begun_anew(turn: Turn, group: Group) -> Group:
@@ -86,14 +87,14 @@ def _begun_anew(turn: Turn, group: Group) -> Group:
 
 def _stops_all(turn: Turn, hold: Hold) -> bool:
     """Return whether the others are to be stopped because this one is held."""
-    if not is_held_down(hold):
+    if not hold.is_held_down:
         return False
-    if hold.cause is not Cause.HEAL or hold.state is HoldState.STOPPING:
+    if hold.cause is not Cause.HEAL or hold.is_to_end:
         return True
     # It died and is to be healed: perhaps a person had stopped it. The wait and a list have to bear it out first.
     due = hold.retry_at is None or turn.at >= hold.retry_at
     managed = hold.key.runtime in turn.node.runtimes
-    return not hold.failed and hold.command is None and due and managed and confirm(turn, hold)
+    return hold.state is not HoldState.FAILED and hold.command is None and due and managed and confirm(turn, hold)
 
 
 def _why_held(turn: Turn, hold: Hold) -> str:
@@ -153,7 +154,7 @@ def _halting(turn: Turn, group: Group) -> Group:
 
 def _hold_member(turn: Turn, group: Group, container: Container) -> None:
     hold = turn.node.holds.get(container.key)
-    if container.seen is None or (hold is not None and (is_held_down(hold) or hold.command is not None)):
+    if container.seen is None or (hold is not None and (hold.is_held_down or hold.command is not None)):
         return
     if container.running and blocks_its_group(container):
         return
@@ -205,7 +206,7 @@ def _why_not(turn: Turn, group: Group, hold: Hold) -> str:
     """Return why a member that is yet to be started ends this round; nothing while it may be started."""
     if hold.key in group.up:
         return _why_held(turn, hold)
-    if hold.failed:
+    if hold.state is HoldState.FAILED:
         return f"{hold.name} cannot be started: {hold.error}"
     blocker = own_blocker(turn.node, hold)
     return f"{hold.name} cannot be started any more: {blocker.why}" if blocker.kind is Block.CHIP else ""
@@ -241,8 +242,8 @@ def _take_in(turn: Turn, group: Group) -> Group:
     for container in members:
         hold = turn.node.holds.get(container.key)
         begin_anew(turn, container.key)
-        if hold is not None and is_held_down(hold):
-            turn.put_hold(_tried_anew(hold))
+        if hold is not None and hold.is_held_down:
+            turn.put_hold(tried_anew(hold))
         elif not container.running and hold is None:
             # Late news may have it as down: all the others are started by its word that it is.
             turn.put_hold(replace(_made(turn, container, container.restart_policy), unsure=turn.at))
@@ -272,9 +273,9 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
 def _try_anew(turn: Turn, group: str) -> None:
     for container in members_of(turn.node, group):
         hold = turn.node.holds.get(container.key)
-        if hold is not None and is_held_down(hold) and (hold.failed or hold.retry_at is not None):
+        if hold is not None and hold.is_held_down and (hold.state is HoldState.FAILED or hold.retry_at is not None):
             begin_anew(turn, container.key)
-            turn.put_hold(_tried_anew(hold))
+            turn.put_hold(tried_anew(hold))
 
 
 def _start_some(turn: Turn, group: Group, known: FleetGroup | None, *, alone: bool) -> None:
@@ -292,15 +293,9 @@ def _start_some(turn: Turn, group: Group, known: FleetGroup | None, *, alone: bo
 
 def can_start(node: Node, hold: Hold | None) -> bool:
     """Return whether this member can be started now, the others apart."""
-    if hold is None or hold.state is not HoldState.STOPPED or is_unsure(node, hold):
+    if hold is None or not hold.is_down or is_unsure(node, hold):
         return False
     return own_blocker(node, hold).kind is Block.NOTHING
-
-
-def _tried_anew(hold: Hold) -> Hold:
-    # That a stop was tried is not forgotten: one that is down then was stopped by us, not by a person.
-    tries = hold.tries if hold.state is HoldState.STOPPING else 0
-    return replace(hold, failed=False, tries=tries, delays=0, retry_at=None, error="")
 
 
 def forget_groups(turn: Turn) -> None:

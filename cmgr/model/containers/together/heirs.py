@@ -55,7 +55,7 @@ def _heir(node: Node, key: ContainerKey) -> Container | None:
 
 def _inherited(turn: Turn, hold: Hold, heir: Container) -> Hold:
     # Its name is one for the moment: compose gives it the old one's.
-    fresh = Hold(heir.key, hold.name, heir.chips or hold.chips, hold.episode, hold.since, HoldState.STOPPED, heir.run)
+    fresh = Hold(heir.key, hold.name, heir.chips or hold.chips, hold.episode, hold.since, HoldState.DOWN, heir.run)
     return replace(
         fresh,
         order=heir.order,
@@ -79,5 +79,4 @@ def heir_started(turn: Turn, hold: Hold, container: Container) -> None:
     """Compose has started what it made, and knows nothing of chips: nobody wishes it to run on bad ones by that."""
     text = f"compose has started {hold.name}, whose chips are not well: it is stopped until they are"
     turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-    again = replace(entered(hold, HoldState.STOPPING), run=container.run, tries=0, delays=0, retry_at=None, error="")
-    turn.put_hold(replace(again, told=None, inherited=False))
+    turn.put_hold(replace(entered(hold, HoldState.TO_STOP), run=container.run, inherited=False))

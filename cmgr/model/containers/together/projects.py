@@ -94,7 +94,7 @@ def needing_holds(node: Node, hold: Hold) -> list[Hold]:
 
 def is_coming(node: Node, hold: Hold) -> bool:
     """Return whether the hold's container is on its way up, and only its runtime can still keep it."""
-    under_way = hold.command is not None or hold.state is HoldState.STOPPING
+    under_way = hold.command is not None or hold.is_to_end
     return is_starting(node, hold) and (under_way or start_blocker(node, hold).kind is Block.NOTHING)
 
 
@@ -104,7 +104,7 @@ def unready_until(node: Node, hold: Hold) -> datetime | None:
     Whether that is past its reader looks: a container that never gets ready keeps nobody longer than `order_wait`.
     """
     container = node.containers.get(hold.key)
-    if container is None or hold.state is not HoldState.STOPPED:
+    if container is None or hold.state is not HoldState.DOWN:
         return None
     times = [
         mate.since + node.policy.limits.order_wait

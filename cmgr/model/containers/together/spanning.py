@@ -213,9 +213,9 @@ def _part(node: Node, group: FleetGroup, local: Group, document: Document, at: d
     if obstacle is None:
         return EntryState.READY, ""
     holds = [node.holds[key] for key in local.members if key in node.holds]
-    if any(hold.failed for hold in holds):
+    if any(hold.state is HoldState.FAILED for hold in holds):
         return EntryState.FAILED, obstacle.why
-    stopping = any(hold.state is HoldState.STOPPING for hold in holds)
+    stopping = any(hold.is_to_end for hold in holds)
     return (EntryState.HALTING if stopping else EntryState.HALTED), obstacle.why
 
 

@@ -12,6 +12,7 @@ from cmgr.model.scope import chip_blocker, is_spent, on_ring, spent_words, why_i
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.handling.catalog import is_of_machine, normal_code
+from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages.facts import (
     AcknowledgeOrdered,
     ForgetOrdered,
@@ -154,7 +155,7 @@ class Orders:
     def _resume_all(self, request: Request) -> "shapes.AllResumed | shapes.Preview":
         node = self.node()
         kept: list[int] = sorted(node.restraint.kept)
-        failed = {key for key, hold in node.holds.items() if hold.failed}
+        failed = {key for key, hold in node.holds.items() if hold.state is HoldState.FAILED}
         failed |= {key for key, healing in node.healings.items() if healing.ails and healing.given_up is not None}
         given_up = sorted(called(node, key) for key in failed)
         if not kept and not given_up:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.frozen import dataclass
 from cmgr.model.containers.together.groups import can_start
-from cmgr.model.scope import blocks_its_group, is_coupled, is_held_down, members_of, why_idle
+from cmgr.model.scope import blocks_its_group, is_coupled, members_of, why_idle
 from cmgr.model.values.fleet import unheard
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Hold
 from cmgr.model.values.messages.facts import GroupRestartOrdered, GroupResumeOrdered, Ordered
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.groups import GroupPhase
@@ -65,7 +65,7 @@ class GroupOrders:
         self._may_resume(name, held)
         if flag_of(request, "preview"):
             ready = sorted(called(self.node(), h.key) for h in held if can_start(self.node(), h))
-            rest = sorted(called(self.node(), h.key) for h in held if h.state is HoldState.STOPPED)
+            rest = sorted(called(self.node(), h.key) for h in held if h.is_down)
             return previews.group_resume(ready, [member for member in rest if member not in ready])
         self.give(GroupResumeOrdered(name, self.who(request), alone=alone))
         group = self.node().groups.get(name)
@@ -101,12 +101,12 @@ class GroupOrders:
     def _held(self, name: str) -> list[Hold]:
         holds = self.node().holds
         found = [holds[c.key] for c in members_of(self.node(), name) if c.key in holds]
-        return [hold for hold in found if is_held_down(hold)]
+        return [hold for hold in found if hold.is_held_down]
 
     def _may_resume(self, name: str, held: list[Hold]) -> None:
         """Refuse it while members are being stopped: they would be left behind. One whose stop has failed may be."""
         group = self.node().groups.get(name)
-        busy = [h for h in held if h.state is HoldState.STOPPING and not h.error]
+        busy = [h for h in held if h.is_to_end and not h.error]
         if group is None or group.phase is not GroupPhase.HALTING or not busy:
             return
         names, are = ", ".join(called(self.node(), h.key) for h in busy), "is" if len(busy) == 1 else "are"

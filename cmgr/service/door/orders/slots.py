@@ -11,7 +11,6 @@ from cmgr.frozen import dataclass, replace
 from cmgr.model.containers.moving.moves import to_reserve, users_of, why_not
 from cmgr.model.containers.moving.placing import why_not_placed
 from cmgr.model.containers.moving.spares import free_chips
-from cmgr.model.scope import is_held_down
 from cmgr.model.values.chips import SLOT, ChipId, listed
 from cmgr.model.values.handling.policy import Packing
 from cmgr.model.values.messages.facts import MoveOrdered, Ordered, ReserveOrdered, SlotOrdered, SlotRemoveOrdered
@@ -99,7 +98,7 @@ class SlotOrders:
         """Have a container that is on no slot started on these chips."""
         name, chips = called(self.node(), container.key), _chips(request)
         hold, stop = self.node().holds.get(container.key), request.args.get("stop", False) is True
-        held = hold is not None and is_held_down(hold)
+        held = hold is not None and hold.is_held_down
         what = f"cannot give {name} other chips"
         if why := why_not_placed(self.node(), container, chips):
             hint = f"cmgr slot adopt {name}" if container.tied else "cmgr chips"
