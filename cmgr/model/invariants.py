@@ -22,7 +22,7 @@ def unsafe(node: Node, command: Command) -> str:
             return _unsafe_reset(node, command)
         case StartContainer():
             hold = node.holds.get(command.key)
-            if hold is None or hold.command != command.id:
+            if hold is None or hold.attempt.command != command.id:
                 return f"{command.name} is not held"
             blocker = start_blocker(node, hold)
             if blocker.kind is Block.CHIP or halting(node, command.key) is not None:
@@ -35,7 +35,7 @@ def unsafe(node: Node, command: Command) -> str:
             return f"{users[0]} runs on {listed(command.shares)}" if users else ""
         case StopContainer():
             hold = node.holds.get(command.key)
-            return "" if hold is not None and hold.command == command.id else f"{command.name} is not held"
+            return "" if hold is not None and hold.attempt.command == command.id else f"{command.name} is not held"
         case _:
             return ""
 
@@ -83,7 +83,7 @@ def _brought(node: Node, ring: Ring) -> Iterator[bool]:
         yield state.asked is not None or state.ask_at is not None or bool(state.why_down)
     for hold in node.holds.values():
         # By its order a container may wait for one of another ring that it shares a third container's ring with.
-        yield hold.command is not None or hold.retry_at is not None
+        yield hold.attempt.command is not None or hold.attempt.retry_at is not None
         # Or, in its project, for one that runs and is not ready: until a time, or the other's own word.
         yield unready_until(node, hold) is not None
     yield node.cdi.asked is not None or node.cdi.retry_at is not None

@@ -34,7 +34,7 @@ def can_be_divided(node: Node, chip: ChipId) -> bool:
     """Return whether shares can be made on the chip now: it answers, and no held container may be running on it."""
     report = node.reports.get(chip)
     held = (hold for hold in node.holds.values() if chip in hold.chips)
-    used = any(hold.command is not None or is_unsure(node, hold) for hold in held)
+    used = any(hold.attempt.command is not None or is_unsure(node, hold) for hold in held)
     return report is not None and report.is_up and not used
 
 

@@ -189,19 +189,22 @@ def group_obstacle(node: Node, group: Group, at: datetime | None = None) -> Bloc
 
 def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
     if hold.state is HoldState.FAILED:
-        return Blocker(Block.CHIP, f"{hold.name} was given up: {hold.error}")
+        return Blocker(Block.CHIP, f"{hold.name} was given up: {hold.attempt.error}")
     if hold.is_to_end:
-        why = f" cannot be stopped: {hold.error}" if hold.error else " is stopping"
+        why = f" cannot be stopped: {hold.attempt.error}" if hold.attempt.error else " is stopping"
         return Blocker(Block.CHIP, hold.name + why)
     own = own_blocker(node, hold)
     if own.kind is not Block.NOTHING:
         return Blocker(own.kind, f"{hold.name} cannot be started: {own.why}")
-    if hold.command is not None:
+    if hold.attempt.command is not None:
         return Blocker(Block.ANSWER, f"{hold.name} was told something and has not answered")
     if is_unsure(node, hold):
         return Blocker(Block.ANSWER, f"whether {hold.name} runs is being looked at")
-    if hold.retry_at is not None and (at is None or at < hold.retry_at):
-        return Blocker(Block.ANSWER, f"{hold.name} is to be tried again" + (f": {hold.error}" if hold.error else ""))
+    if hold.attempt.retry_at is not None and (at is None or at < hold.attempt.retry_at):
+        return Blocker(
+            Block.ANSWER,
+            f"{hold.name} is to be tried again" + (f": {hold.attempt.error}" if hold.attempt.error else ""),
+        )
     return None
 
 
@@ -246,7 +249,7 @@ def is_starting(node: Node, hold: Hold) -> bool:
     """Return whether the hold's container is on its way up, so that its ring's episode waits for it."""
     if hold.is_theirs or hold.state in (HoldState.FAILED, HoldState.SETTLING):
         return False
-    if hold.command is not None or (hold.is_to_end and not why_idle(node, chips=bool(hold.chips))):
+    if hold.attempt.command is not None or (hold.is_to_end and not why_idle(node, chips=bool(hold.chips))):
         return True
     # A container that is to be healed has a time of its own.
     return hold.cause is not Cause.HEAL and start_blocker(node, hold).kind is not Block.CHIP

@@ -182,5 +182,5 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
             turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
     if hold.state is HoldState.STOPPING:
         # Its answer is nobody's any more; one to a start, or to a change of its restart policy, comes first.
-        hold = replace(hold, command=None)
+        hold = replace(hold, attempt=replace(hold.attempt, command=None))
     hand_back(turn, hold, f"{fact.who} ordered that it is forgotten")

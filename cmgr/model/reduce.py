@@ -353,11 +353,16 @@ def _ring_restarted(turn: Turn, ring: Ring) -> None:
 
 def _hold_after_restart(hold: Hold, settled: datetime) -> Hold:
     if hold.state is HoldState.SETTLING:
-        return replace(hold, retry_at=min(hold.retry_at or settled, settled))  # The clock may have been set back.
-    hold = replace(reborn(hold), retry_at=None)
+        return replace(
+            hold, attempt=replace(hold.attempt, retry_at=min(hold.attempt.retry_at or settled, settled))
+        )  # The clock may have been set back.
+    hold = reborn(hold)
+    hold = replace(hold, attempt=replace(hold.attempt, retry_at=None))
     if hold.is_to_end:
         # Our stop may have been under way: from here on nothing else can be said to have stopped it.
-        return replace(entered(hold, HoldState.STOPPING), tries=max(hold.tries, 1))
+        return replace(
+            entered(hold, HoldState.STOPPING), attempt=replace(hold.attempt, tries=max(hold.attempt.tries, 1))
+        )
     return entered(hold, HoldState.RETURNING) if hold.is_theirs else hold
 
 
@@ -419,7 +424,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
         if ring.in_episode:
             times.append(ring.deadline)
             times += _stop_times(node, ring)
-    times += [h.retry_at for h in node.holds.values() if h.command is None]
+    times += [h.attempt.retry_at for h in node.holds.values() if h.attempt.command is None]
     times += order_times(node)
     times += [h.due for h in node.healings.values() if h.key not in node.holds]
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]

@@ -50,7 +50,7 @@ def is_left_behind(node: Node, container: Container) -> bool:
     hold = node.holds.get(unit.key)
     if hold is None or not hold.is_held_down:
         return False
-    told = hold.told if hold.state is HoldState.STARTING else None
+    told = hold.attempt.told if hold.state is HoldState.STARTING else None
     return told is None or container.since is None or container.since < told
 
 

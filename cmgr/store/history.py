@@ -205,7 +205,7 @@ def command(order: Order, at: datetime) -> CommandRow:
 
 def in_flight(node: Node) -> frozenset[CommandId]:
     """Return the orders whose answer the node waits for."""
-    holds = {hold.command for hold in node.holds.values()}
+    holds = {hold.attempt.command for hold in node.holds.values()}
     resets = {ring.reset for ring in node.rings.values()}
     asked = {ring.asked[0] for ring in node.rings.values() if ring.asked is not None}
     return frozenset(id_ for id_ in holds | resets | asked if id_ is not None)

@@ -23,7 +23,7 @@ from typing import Any, Generic, NewType, TypeVar, Union, get_args, get_origin, 
 from cmgr.frozen import dataclass
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault, FaultKey
-from cmgr.model.values.life import default_of, has_default, stored_types
+from cmgr.model.values.life import default_of, has_default, stored_names, stored_types
 from cmgr.model.values.node import Node
 
 Value = TypeVar("Value")
@@ -246,7 +246,7 @@ class Stored(Generic[Value]):
         cells = {column.name: column.cell for column in self.columns}
         self._cells = [*cells.values()]
         self._key_cells = [cells[name] for name in self.key]
-        self.kept: Callable[[Value], Any] = attrgetter(*types)
+        self.kept: Callable[[Value], Any] = attrgetter(*stored_names(kind))
         """Returns what of a value is stored, to compare it."""
         self.defaults: dict[str, Any] = {}
         """The value of a column in rows that are older than the column, where its field has a default."""

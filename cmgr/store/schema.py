@@ -61,10 +61,11 @@ def _to_level_3(connection: Connection) -> None:
 
 
 def _to_level_4(connection: Connection) -> None:
-    """Give the states of holds their names: one that had failed was one that is down, with a mark."""
+    """Name the states of holds, of which failed was a mark on one that is down, and set their attempts apart."""
     _bring_up_to_date(connection)
     state = "CASE WHEN state <> 'stopped' THEN state WHEN failed THEN 'failed' ELSE 'down' END"
-    _make_anew(connection, "holds", {"state": state})
+    attempt = {f"attempt_{name}": name for name in ("tries", "retry_at", "error")}
+    _make_anew(connection, "holds", {"state": state, **attempt})
 
 
 def _make_anew(connection: Connection, name: str, taken: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cmgr import atomic
 from cmgr.frozen import replace
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.store import rows
 
@@ -68,11 +68,7 @@ def _kept(hold: Hold) -> Hold:
         episode=0,
         state=HoldState.RETURNING if hold.is_theirs else HoldState.DOWN,
         disarmed=hold.restart_policy != NO_RESTART,
-        tries=0,
-        retry_at=None,
-        error="",
-        command=None,
-        delays=0,
+        attempt=Attempt(),
         revived="",
         reason="",
     )

@@ -127,10 +127,10 @@ def _stopping(node: Node, hold: Hold, now: datetime) -> "shapes.Late | None":
         return None
     name = one_line(hold.name) or hold.key.id[:12]
     look = f"look whether {hold.key.runtime} works and what {name} hangs in, end it by hand, or: "
-    what = hint(look, forget(node, hold.key))
+    what, why = hint(look, forget(node, hold.key)), one_line(hold.attempt.error) or "its runtime has not answered"
     return {
         "subject": f"container {name}",
-        "text": f"has been stopping for {span(length)}: {one_line(hold.error) or 'its runtime has not answered'}",
+        "text": f"has been stopping for {span(length)}: {why}",
         "hint": str(what),
         "orders": rows(what.orders),
     }

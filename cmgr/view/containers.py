@@ -233,7 +233,7 @@ def _waited_for(node: Node, container: Container) -> tuple[str, Hint]:
 
 def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
     if status == "settling":
-        until = stamp(hold.retry_at) if hold.retry_at is not None else "the next list"
+        until = stamp(hold.attempt.retry_at) if hold.attempt.retry_at is not None else "the next list"
         runs = "is paused again, as it was" if hold.frozen else "runs again"
         container = node.containers.get(hold.key)
         if container is not None and container.says_within is not None and container.health != HEALTHY:
@@ -241,13 +241,12 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
         return joined([f"{runs}, and counts as recovered if it still does at {until}", _failures(hold)]), NO_HINT
     verb = "stop" if hold.is_to_end else "start"
     ailing = of_held(node, hold)
-    if status == "failed" and not hold.tries:
-        return ailing or one_line(hold.error), resume_hint(node, hold.key)
     if status == "failed":
-        tail = f": {one_line(hold.error)}" if hold.error else ""
-        return f"start failed {times(hold.tries)}{tail}", resume_hint(node, hold.key)
+        tail = f": {one_line(hold.attempt.error)}" if hold.attempt.error else ""
+        said = f"start failed {times(hold.attempt.tries)}{tail}" if hold.attempt.tries else ""
+        return said or ailing or one_line(hold.attempt.error), resume_hint(node, hold.key)
     parts = [ailing, hold.reason, *(_short(node, hold) if status == "paused" else ())]
-    if hold.tries or hold.error:
+    if hold.attempt.tries or hold.attempt.error:
         parts.append(_tries(hold, verb))
     elif hold.sick:
         parts.append(f"unhealthy after {counted(hold.sick, 'start')}")
@@ -255,15 +254,15 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
 
 
 def _failures(hold: Hold) -> str:
-    before = hold.tries or hold.sick
+    before = hold.attempt.tries or hold.sick
     return f"start failed {times(before)} before" if before else ""
 
 
 def _tries(hold: Hold, verb: str) -> str:
-    error = f": {one_line(hold.error)}" if hold.error else ""
-    again = f", next try at {stamp(hold.retry_at)}" if hold.retry_at is not None else ""
+    error = f": {one_line(hold.attempt.error)}" if hold.attempt.error else ""
+    again = f", next try at {stamp(hold.attempt.retry_at)}" if hold.attempt.retry_at is not None else ""
     # An order that was not sent at all, or reached nobody, is no try.
-    told = f"{verb} failed {times(hold.tries)}" if hold.tries else f"cannot {verb} it yet"
+    told = f"{verb} failed {times(hold.attempt.tries)}" if hold.attempt.tries else f"cannot {verb} it yet"
     return f"{told}{error}{again}"
 
 

@@ -93,9 +93,9 @@ def _agreement(known: FleetGroup | None) -> "group_shapes.Agreement | None":
 def _member(node: Node, group: Group, container: Container) -> "group_shapes.Member":
     hold = node.holds.get(container.key)
     held = hold is not None and hold.is_held_down
-    why = hold.reason or hold.error if hold is not None and held else ""
+    why = hold.reason or hold.attempt.error if hold is not None and held else ""
     if hold is not None and hold.is_to_end:
-        why = hold.error or "it is being stopped"
+        why = hold.attempt.error or "it is being stopped"
     if container.key in group.out:
         why = "; ".join(filter(None, ("a person has taken it, or left it behind", why)))
     return {
@@ -203,7 +203,7 @@ def _is_under_way(node: Node, group: Group) -> bool:
     """Return whether something still happens by itself, so that nobody should start a part of the group."""
     held = [node.holds[key] for key in group.members if key in node.holds]
     rings = {node.chips[chip].ring for hold in held for chip in hold.chips if chip in node.chips}
-    stopping = any(hold.is_to_end and not hold.error for hold in held)
+    stopping = any(hold.is_to_end and not hold.attempt.error for hold in held)
     obstacle = group_obstacle(node, group)
     waits = obstacle is None or obstacle.kind is not Block.CHIP
     return stopping or waits or any(node.rings[ring].in_episode for ring in rings)

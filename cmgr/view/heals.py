@@ -70,7 +70,7 @@ def _counted(node: Node, key: ContainerKey, healing: Healing, hold: Hold | None 
     within = span(node.policy.heal.window)
     if healing.given_up is not None:
         return f"{what}; given up after {spent} of {limit} restarts within {within}"
-    waits = hold is None or (hold.is_down and hold.tries == 0)
+    waits = hold is None or (hold.is_down and hold.attempt.tries == 0)
     due = _next(healing) if waits else None
     return f"{what}; restarted {spent} of {limit} times within {within}" + (f", next at {stamp(due)}" if due else "")
 

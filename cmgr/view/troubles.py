@@ -309,14 +309,15 @@ def _failed(node: Node) -> Iterator[Trouble]:
     for key, hold in sorted(node.holds.items()):
         if hold.state is HoldState.FAILED:
             text, what = f"container {titled(node, key)} failed", resume_hint(node, key)
-            why = f"start failed {times(hold.tries)}: {hold.error}" if hold.tries else hold.error
+            tries, error = hold.attempt.tries, hold.attempt.error
+            why = f"start failed {times(tries)}: {error}" if tries else error
             yield Trouble(
                 TroubleKind.FAILED, "/".join(key), text, why, str(what), chips=tuple(sorted(hold.chips)),
                 containers=(hold.name,), orders=what.orders,
             )  # fmt: skip
-        elif hold.state is HoldState.RETURNING and hold.error:
+        elif hold.state is HoldState.RETURNING and hold.attempt.error:
             text = f"container {titled(node, key)} runs without its restart policy {hold.restart_policy}"
-            yield Trouble(TroubleKind.POLICY, "/".join(key), text, hold.error, containers=(hold.name,))
+            yield Trouble(TroubleKind.POLICY, "/".join(key), text, hold.attempt.error, containers=(hold.name,))
 
 
 def _ailing(node: Node) -> Iterator[Trouble]:

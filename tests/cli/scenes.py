@@ -11,7 +11,7 @@ from cmgr.model.values.chips import ChipId, ChipReport, Process, RingId
 from cmgr.model.values.faults import Isolation, Level
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Opening
 from cmgr.model.values.handling.policy import DEFAULT_LEVELS, Policy, Strategy, window_name
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.model.values.rings import Phase
@@ -40,7 +40,7 @@ def recovering() -> Node:
 def in_need() -> Node:
     """Chip 2 is isolated with b waiting for it, a was given up, and the runtime is down."""
     node = isolated(held(machine(), hold("b", HoldState.DOWN, 2)), 2)
-    given_up = replace(hold("a", HoldState.FAILED, 0, 1), tries=5, error="no such image: llm:7b")
+    given_up = replace(hold("a", HoldState.FAILED, 0, 1), attempt=Attempt(tries=5, error="no such image: llm:7b"))
     down = {"docker": RuntimeState("docker", why_down="connection refused")}
     return decided(replace(held(node, given_up), runtimes=down))
 
@@ -88,7 +88,7 @@ def twins() -> Node:
     for namespace, name in (("blue", "web"), ("green", "web"), ("blue", "a b; c")):
         id_ = ContainerKey("containerd", namespace, f"{namespace}-{name}")
         container = Container(id_, name, chips=frozenset({ChipId(3)}), since=T0)
-        promise = Hold(id_, name, container.chips, 1, T0, HoldState.FAILED, "1", tries=5, error="no")
+        promise = Hold(id_, name, container.chips, 1, T0, HoldState.FAILED, "1", attempt=Attempt(tries=5, error="no"))
         node = replace(
             node, containers={**node.containers, id_: container}, holds={**node.holds, id_: promise},
             runtimes={**node.runtimes, "containerd": RuntimeState("containerd", listed=T0)},

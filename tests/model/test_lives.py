@@ -175,7 +175,7 @@ def test_one_that_dies_after_its_start_is_held_again_also_after_a_restart() -> N
     cmgr.run(ListContainers, ReadRing)
     cmgr.answer(StartContainer)
     cmgr.dies("a")
-    assert (cmgr.held(), cmgr.hold("a").tries) == (["a", "b"], 2)
+    assert (cmgr.held(), cmgr.hold("a").attempt.tries) == (["a", "b"], 2)
     cmgr.wait(10)
     assert (cmgr.phase(), cmgr.booked("a").running) == (Phase.HEALTHY, True)
 

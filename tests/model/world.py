@@ -201,7 +201,7 @@ class World:
         unit = self.node.containers.get(ContainerKey(SYSTEMD, "", real.unit)) if real is not None else None
         hold = self.node.holds.get(action.key) if unit is not None and isinstance(action, StopContainer) else None
         # A stop that was ordered before the unit was known is ordered until it is answered.
-        if unit is not None and hold is not None and not hold.tries:
+        if unit is not None and hold is not None and not hold.attempt.tries:
             assert not unit.running, f"seed {self.seed}: {action}, and {unit} runs"
 
     def _check_barrier(self, action: Action) -> None:
@@ -369,7 +369,7 @@ def _may_end(hold: Hold, fact: facts.Fact, key: ContainerKey) -> bool:
     if hold.state is HoldState.SETTLING:
         return True  # It was started: what becomes of it then is the world's to judge.
     never_tried = hold.state is HoldState.TO_STOP
-    if hold.cause is Cause.HEAL and hold.died and not hold.tries:
+    if hold.cause is Cause.HEAL and hold.died and not hold.attempt.tries:
         never_tried = True  # Somebody had stopped it, which came out only now.
     match fact:
         case facts.ContainerStarted() | facts.ContainerStopped() | facts.RestartPolicySet() | facts.ContainerRemoved():

@@ -14,7 +14,7 @@ from cmgr.cli import main
 from cmgr.cli.text import out
 from cmgr.model.values.chips import ChipId, ChipReport, Process
 from cmgr.model.values.faults import Isolation
-from cmgr.model.values.holds import HoldState
+from cmgr.model.values.holds import Attempt, HoldState
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.service.door.routes import Request
@@ -32,7 +32,7 @@ COMMANDS = (["status"], ["chips"], ["faults"], ["faults", "--all"], ["history"],
 def node(nasty: str) -> Node:
     """Return a machine on which everything that is not cmgr's own word is this text."""
     node = isolated(held(faulty(in_episode(machine(), 0), 0), hold("a", HoldState.DOWN, 0, 1)), 2)
-    promise = replace(node.holds[key("a")], name=nasty, state=HoldState.FAILED, error=nasty, tries=5)
+    promise = replace(node.holds[key("a")], name=nasty, state=HoldState.FAILED, attempt=Attempt(error=nasty, tries=5))
     down = replace(node.containers[key("a")], name=nasty, warnings=(nasty, nasty), restart_policy=nasty)
     busy = ChipReport(ChipId(1), processes=(Process(4242, nasty, 1, nasty),))
     silent = ChipReport(ChipId(3), error=nasty)

@@ -110,12 +110,12 @@ def test_a_whole_episode(site: Site) -> None:
 def test_nothing_is_stopped_whose_hold_could_not_be_written(site: Site) -> None:
     let_fail(site.store, True)
     site.driver.inject(ChipId(0), CODE, Assertion.OCCURRED)
-    site.until(lambda: sum(hold.delays > 1 for hold in site.loop.node.holds.values()) == 2)
+    site.until(lambda: sum(hold.attempt.delays > 1 for hold in site.loop.node.holds.values()) == 2)
     assert site.stopped() == []
     assert [reset.outcome for reset in site.driver.resets] == []
     for hold in site.loop.node.holds.values():
-        assert (hold.state, hold.tries) == (HoldState.TO_STOP, 0)
-        assert hold.error == f"its hold could not be written: {FULL}"
+        assert (hold.state, hold.attempt.tries) == (HoldState.TO_STOP, 0)
+        assert hold.attempt.error == f"its hold could not be written: {FULL}"
     assert site.loop.trouble.endswith(FULL)
     assert [FULL in text for text in site.log.warnings] == [True], "it is said once"
     with open_reader(site.path) as reader:

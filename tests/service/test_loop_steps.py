@@ -15,7 +15,7 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.sim.driver import SimDriver
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.messages.commands import (
     Action,
     CommandId,
@@ -95,7 +95,16 @@ def test_a_command_against_the_rules_is_not_sent_and_is_answered(desk: Desk) -> 
 def test_a_stop_whose_hold_is_not_written_is_not_sent_and_is_answered(desk: Desk) -> None:
     desk.step(Restarted(desk.chips, ("sim",)))
     desk.sent.clear()
-    hold = Hold(STRANGER, "stranger", frozenset(), 1, desk.clock.at, HoldState.STOPPING, "life 1", command=STOP.id)
+    hold = Hold(
+        STRANGER,
+        "stranger",
+        frozenset(),
+        1,
+        desk.clock.at,
+        HoldState.STOPPING,
+        "life 1",
+        attempt=Attempt(command=STOP.id),
+    )
     desk.loop.node = replace(desk.loop.node, holds={STRANGER: hold})
     desk.loop._send_one(STOP, written=False)
     assert desk.sent == []

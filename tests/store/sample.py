@@ -9,7 +9,7 @@ from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Occasion
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.handling.rules import Raise, RuleKind, Tally
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState
 from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.messages.commands import FaultSaid, Note, NoteKind
 from cmgr.model.values.node import Node, Restraint
@@ -84,9 +84,7 @@ _hold = Hold(
     grace=timedelta(seconds=12.5),
     restart_policy="always",
     disarmed=True,
-    tries=2,
-    retry_at=LATER,
-    error="no",
+    attempt=Attempt(2, LATER, "no"),
     cause=Cause.HEAL,
     sick=2,
     inherited=True,

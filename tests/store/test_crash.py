@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.model.values.holds import Attempt
 from cmgr.model.values.messages.commands import StopContainer
 from cmgr.model.values.node import Node
 from cmgr.store import open_store
@@ -54,7 +55,9 @@ def test_a_life_that_ends_just_before_or_after_a_commit_leaves_all_or_nothing(
     assert before == [(Node(), [], []), *after[:-1]]
     for step, (node, orders, notes) in enumerate(after):
         expected, actions, _ = LIFE[step]
-        assert node == replace(expected, holds={key: replace(h, command=None) for key, h in expected.holds.items()})
+        assert node == replace(
+            expected, holds={key: replace(h, attempt=Attempt()) for key, h in expected.holds.items()}
+        )
         assert orders == [action.id for action in actions]
         assert notes == [text for _, _, text in LIFE[: step + 1]]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cmgr.model.values.faults import Handling
 from cmgr.model.values.handling.rules import Raise, RuleKind
+from cmgr.model.values.holds import Attempt
 from cmgr.model.values.life import stored_types
 from cmgr.model.values.node import Node
 from cmgr.store import files, open_store, rows
@@ -57,11 +58,13 @@ def test_a_value_that_an_older_cmgr_wrote_into_a_list_gets_the_defaults_of_newer
 
 
 def test_what_anybody_wrote_into_a_label_cannot_stop_a_save(store: SqliteStore, path: Path) -> None:
-    hold = dataclasses.replace(values.hold(), order=10**30, grace=timedelta.max, name="half \ud800", error="nul \0 ok")
+    hold = dataclasses.replace(
+        values.hold(), order=10**30, grace=timedelta.max, name="half \ud800", attempt=Attempt(error="nul \0 ok")
+    )
     store.save(values.node(hold), [], [values.note("of \udfff")])
     with open_reader(path) as reader:
         kept = reader.node().holds[values.KEY]
-        assert (kept.order, kept.name, kept.error) == (2**63 - 1, "half \\ud800", "nul \0 ok")
+        assert (kept.order, kept.name, kept.attempt.error) == (2**63 - 1, "half \\ud800", "nul \0 ok")
         assert kept.grace > timedelta(days=100_000_000)
         assert reader.notes(None, 1)[0].text == "of \\udfff"
 

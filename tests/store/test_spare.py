@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.store import files, open_store
 from cmgr.store.spare import NAME
@@ -40,7 +40,7 @@ def loaded(path: Path) -> tuple[Node, str]:
 
 @pytest.mark.parametrize("how", ["damaged", "removed"])
 def test_what_was_held_is_known_when_the_database_is_not(path: Path, how: str) -> None:
-    save(path, down(state=HoldState.FAILED, tries=3, error="no"))
+    save(path, down(state=HoldState.FAILED, attempt=Attempt(tries=3, error="no")))
     if how == "damaged":
         path.write_bytes(b"no database " * 1000)
     else:

@@ -125,7 +125,7 @@ def test_each_hold_of_level_3_has_its_state_by_its_name_of_today(path: Path) -> 
     from_script(path, "level3.sql")
     with closing(open_store(path)) as store:
         holds = store.load().holds
-    assert {hold.name: (hold.state, hold.tries, hold.error) for hold in holds.values()} == OF_LEVEL_3
+    assert {hold.name: (hold.state, hold.attempt.tries, hold.attempt.error) for hold in holds.values()} == OF_LEVEL_3
     assert holds[values.KEY] == sample.NODE.holds[values.KEY]
 
 

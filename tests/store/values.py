@@ -12,7 +12,7 @@ from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.handling.calendar import Occasion
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.handling.rules import Raise, RuleKind, Tally
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import CommandId, Note, NoteKind, StopContainer
 from cmgr.model.values.node import Node, Restraint
 from cmgr.model.values.rings import Phase, Ring
@@ -112,9 +112,7 @@ holds = st.builds(
     grace=durations,
     restart_policy=texts,
     disarmed=flags,
-    tries=counts,
-    retry_at=maybe_times,
-    error=texts,
+    attempt=st.builds(Attempt, tries=counts, retry_at=maybe_times, error=texts),
     cause=st.sampled_from(Cause),
     down=maybe_times,
     frozen=flags,
@@ -289,7 +287,7 @@ def fault(since: datetime = NOW, cleared: datetime | None = None) -> Fault:
 
 def hold(command: str | None = None) -> Hold:
     awaited = None if command is None else CommandId(command)
-    return Hold(KEY, "web", frozenset({CHIP}), 1, NOW, HoldState.STOPPING, "life 1", command=awaited)
+    return Hold(KEY, "web", frozenset({CHIP}), 1, NOW, HoldState.STOPPING, "life 1", attempt=Attempt(command=awaited))
 
 
 def node(*values: Ring | Container | Hold | Fault | Isolation | Chip) -> Node:

@@ -9,7 +9,7 @@ import pytest
 from cmgr.cli.text.reading import to_type
 from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.handling.policy import Policy
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -21,7 +21,9 @@ from tests.support.picture import T0, faulty, held, hold, in_episode, key, machi
 
 
 def stopping(grace: float = 10) -> Node:
-    promise = replace(hold("a", HoldState.STOPPING, 0, 1), grace=timedelta(seconds=grace), error="timed out")
+    promise = replace(
+        hold("a", HoldState.STOPPING, 0, 1), grace=timedelta(seconds=grace), attempt=Attempt(error="timed out")
+    )
     return held(machine(), promise)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cmgr.model.values.chips import RingId
 from cmgr.model.values.handling.policy import Policy, Strategy
-from cmgr.model.values.holds import HoldState
+from cmgr.model.values.holds import Attempt, HoldState
 from cmgr.model.values.node import Node, RuntimeState
 from cmgr.view import status as view
 from tests.support.picture import T0, decided, faulty, held, hold, in_episode, isolated, key, machine, running
@@ -32,7 +32,7 @@ def row(node: Node, name: str) -> Mapping[str, object]:
     ],
 )
 def test_each_hold_has_its_status_word(state: HoldState, word: str, ours: bool) -> None:
-    shown = row(held(machine(), replace(hold("a", state, 0, 1), tries=5)), "a")
+    shown = row(held(machine(), replace(hold("a", state, 0, 1), attempt=Attempt(tries=5))), "a")
     assert (shown["status"], shown["held"]) == (word, ours)
 
 
@@ -66,7 +66,7 @@ def test_one_that_somebody_has_paused_runs_and_says_so() -> None:
     shown = row(replace(node, containers={key("a"): paused}), "a")
     assert (shown["status"], shown["hint"]) == ("running", "")
     assert "somebody has paused it" in str(shown["reason"])
-    settles = replace(hold("a", HoldState.SETTLING, 0), frozen=True, retry_at=T0)
+    settles = replace(hold("a", HoldState.SETTLING, 0), frozen=True, attempt=Attempt(retry_at=T0))
     assert str(row(held(node, settles), "a")["reason"]).startswith("is paused again, as it was")
 
 
@@ -99,7 +99,7 @@ def test_a_paused_container_names_the_isolated_chip_and_what_to_type() -> None:
 
 
 def test_a_paused_container_says_how_often_its_start_failed_and_when_the_next_is() -> None:
-    promise = replace(hold("a", HoldState.DOWN, 0), tries=2, retry_at=T0, error="no space left")
+    promise = replace(hold("a", HoldState.DOWN, 0), attempt=Attempt(tries=2, retry_at=T0, error="no space left"))
     assert row(held(machine(), promise), "a")["reason"] == (
         "start failed 2 times: no space left, next try at 2026-03-01T03:00:00.000Z"
     )
@@ -117,12 +117,12 @@ def test_a_paused_container_with_nothing_in_its_way_waits_to_be_started() -> Non
 
 def test_a_container_whose_stop_failed_says_so() -> None:
     why = "episode 1: a fault of chips 0-1"
-    promise = replace(hold("a", HoldState.STOPPING, 0), tries=1, error="timed out", reason=why)
+    promise = replace(hold("a", HoldState.STOPPING, 0), attempt=Attempt(tries=1, error="timed out"), reason=why)
     assert row(held(faulty(machine(), 0), promise), "a")["reason"] == f"{why}; stop failed once: timed out"
 
 
 def test_a_failed_container_says_why_and_what_to_type() -> None:
-    promise = replace(hold("a", HoldState.FAILED, 0), tries=5, error="no such image")
+    promise = replace(hold("a", HoldState.FAILED, 0), attempt=Attempt(tries=5, error="no such image"))
     shown = row(held(machine(), promise), "a")
     assert shown["reason"] == "start failed 5 times: no such image"
     assert str(shown["hint"]).endswith("cmgr resume a")
@@ -148,13 +148,15 @@ def test_a_container_that_runs_on_a_faulty_chip_says_so() -> None:
 
 @pytest.mark.parametrize("name", ["$(reboot)", "a; reboot", "a b", "-rf", "`id`", "a\nreboot", "", "a|b", "a>b", "'"])
 def test_what_is_told_to_be_typed_is_one_word_whatever_a_label_made_the_name(name: str) -> None:
-    promise = replace(hold("a", HoldState.FAILED, 0, 1), key=key("f00d"), tries=5, name=name)
+    promise = replace(hold("a", HoldState.FAILED, 0, 1), key=key("f00d"), attempt=Attempt(tries=5), name=name)
     node = replace(machine(), containers={}, holds={key("f00d"): promise})
     (shown,) = view.containers(node)
     assert str(shown["hint"]).endswith("type: cmgr resume f00d")
 
 
 def test_a_stop_that_was_not_sent_says_why_although_it_counts_as_no_try() -> None:
-    promise = replace(hold("b", HoldState.STOPPING, 2), tries=0, delays=1, error="its hold could not be written")
+    promise = replace(
+        hold("b", HoldState.STOPPING, 2), attempt=Attempt(tries=0, delays=1, error="its hold could not be written")
+    )
     reason = str(row(held(machine(), promise), "b")["reason"])
     assert "cannot stop it yet: its hold could not be written" in reason

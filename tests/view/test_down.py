@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from cmgr.cli.text import reading, texts
-from cmgr.model.values.holds import HoldState
+from cmgr.model.values.holds import Attempt, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Exit
 from cmgr.view import advice, shapes
@@ -69,7 +69,7 @@ def test_several_are_counted() -> None:
 
 
 def test_all_is_well_is_never_said_while_one_is_down() -> None:
-    failed = replace(hold("a", HoldState.FAILED, 0), tries=5)
+    failed = replace(hold("a", HoldState.FAILED, 0), attempt=Attempt(tries=5))
     for node in (
         held(machine(), hold("a", HoldState.DOWN, 0)),
         held(machine(), failed),

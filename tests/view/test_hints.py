@@ -11,7 +11,7 @@ from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import FaultCode, Handling, Isolation
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.hints import Order, order
-from cmgr.model.values.holds import HoldState
+from cmgr.model.values.holds import Attempt, HoldState
 from cmgr.model.values.machine import MachineFault
 from cmgr.model.values.node import Node, Restraint, RuntimeState
 from cmgr.model.values.services.containers import ContainerKey
@@ -67,7 +67,7 @@ def waits() -> Node:
 
 
 def failed() -> Node:
-    return held(machine(), replace(hold("a", HoldState.FAILED, 0, 1), tries=3, error="no"))
+    return held(machine(), replace(hold("a", HoldState.FAILED, 0, 1), attempt=Attempt(tries=3, error="no")))
 
 
 def stopping() -> Node:
@@ -117,7 +117,7 @@ def test_each_order_of_a_hint_stands_in_its_sentence_and_is_one_that_the_service
 
 def test_an_order_has_the_name_as_it_is_and_its_sentence_has_it_for_a_shell() -> None:
     where = [ContainerKey("containerd", space, "c1") for space in ("blue sky", "green")]
-    promise = replace(hold("a", HoldState.FAILED, 0), tries=3)
+    promise = replace(hold("a", HoldState.FAILED, 0), attempt=Attempt(tries=3))
     holds = {k: replace(promise, key=k, name="web") for k in where}
     told = view.containers(replace(machine(), containers={}, holds=holds))
     assert (told[0]["hint"], told[0]["orders"]) == (

@@ -17,7 +17,7 @@ from cmgr.model.obstacles import Block, start_blocker
 from cmgr.model.scope import hang_of, holds_on, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of
-from cmgr.model.values.holds import Cause, Hold, HoldState, entered
+from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
@@ -80,9 +80,9 @@ def _within(turn: Turn, healing: Healing) -> Healing:
 
 def _was_asked_for(container: Container, hold: Hold) -> bool:
     """Return whether somebody had stopped the container that was taken for one that died; that may come later."""
-    waits = hold.cause is Cause.HEAL and hold.died and hold.is_down and hold.tries == 0
+    waits = hold.cause is Cause.HEAL and hold.died and hold.is_down and hold.attempt.tries == 0
     end = None if container.running or container.run != hold.run else container.exit
-    return waits and hold.command is None and end is not None and end.asked is True
+    return waits and hold.attempt.command is None and end is not None and end.asked is True
 
 
 def _is_ours(node: Node, container: Container) -> bool:
@@ -131,9 +131,9 @@ def _is(what: str) -> str:
 def _hold(turn: Turn, container: Container, healing: Healing, what: str) -> None:
     hold = replace(hold_on(turn.node, container, turn.at, Cause.HEAL), died=not container.running)
     if healing.given_up is not None:
-        hold = replace(entered(hold, HoldState.FAILED), error=what)
+        hold = replace(entered(hold, HoldState.FAILED), attempt=Attempt(error=what))
     elif not container.running:
-        hold = replace(hold, retry_at=healing.due)
+        hold = replace(hold, attempt=Attempt(retry_at=healing.due))
     turn.put_hold(hold)
 
 
@@ -150,7 +150,7 @@ def confirm(turn: Turn, hold: Hold) -> bool:
     if due is None:
         return True
     if turn.at < due:  # The clock was set back between two lives.
-        turn.put_hold(replace(hold, retry_at=due))
+        turn.put_hold(replace(hold, attempt=replace(hold.attempt, retry_at=due)))
     else:
         turn.ask_list(hold.key.runtime, f"does {hold.name} still ail?", not_older=due)
     return False
@@ -193,8 +193,8 @@ def adopt(turn: Turn, ring: Ring) -> None:
     for hold in holds_on(turn.node, ring):
         if hold.cause is not Cause.HEAL or hold.is_theirs or hold.state is HoldState.FAILED:
             continue
-        retry_at = hold.retry_at if hold.tries else None
-        turn.put_hold(replace(hold, cause=Cause.EPISODE, episode=ring.episode, retry_at=retry_at))
+        attempt = hold.attempt if hold.attempt.tries else replace(hold.attempt, retry_at=None)
+        turn.put_hold(replace(hold, cause=Cause.EPISODE, episode=ring.episode, attempt=attempt))
         _end(turn, hold.key, hold.run)
         turn.note(NoteKind.HOLD, f"{hold.name}, which was to be healed, is recovered", ring, container=hold.key)
 
@@ -247,6 +247,11 @@ def after_restart(node: Node, at: datetime) -> Node:
     holds = dict(node.holds)
     for key, hold in node.holds.items():
         healing = healings.get(key)
-        if hold.cause is Cause.HEAL and hold.state is HoldState.DOWN and hold.tries == 0 and healing is not None:
-            holds[key] = replace(hold, retry_at=None if healing.counted else healing.due)
+        if (
+            hold.cause is Cause.HEAL
+            and hold.state is HoldState.DOWN
+            and hold.attempt.tries == 0
+            and healing is not None
+        ):
+            holds[key] = replace(hold, attempt=replace(hold.attempt, retry_at=None if healing.counted else healing.due))
     return replace(node, healings=healings, holds=holds)

@@ -41,7 +41,7 @@ from cmgr.model.scope import (
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, is_left_behind, outlives, unit_of
 from cmgr.model.values.chips import listed
-from cmgr.model.values.holds import Cause, Hold, HoldState, entered
+from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.messages.facts import ContainerStarted, ContainerStopped, RestartPolicySet
 from cmgr.model.values.rings import Ring
@@ -82,14 +82,14 @@ def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
     hold = replace(
         hold_on(turn.node, container, turn.at, Cause.EPISODE, ring.episode),
         died=died,
-        retry_at=None if died or not again else turn.at + wait_before_stop(turn.node, again),
+        attempt=Attempt(retry_at=turn.at + wait_before_stop(turn.node, again) if again and not died else None),
         down=turn.at if died else None,
         frozen=container.frozen,
     )
     if died and (starts := ring.starts.get(container.key, 0)):
         # It died of what cmgr started it into: that start did not work after all.
         code = container.exit.code if container.exit else 0
-        hold = failed_start(turn, replace(hold, tries=starts - 1), f"exited with code {code}")
+        hold = failed_start(turn, replace(hold, attempt=Attempt(tries=starts - 1)), f"exited with code {code}")
     turn.put_hold(hold)
     turn.note(NoteKind.HOLD, text, ring, container=container.key)
 
@@ -130,7 +130,7 @@ def look_after(turn: Turn) -> None:
     _hold_killed_by_isolated(turn)
     _hold_left_behind(turn)
     for hold in list(turn.node.holds.values()):
-        if hold.command is None and hold.state is HoldState.SETTLING:
+        if hold.attempt.command is None and hold.state is HoldState.SETTLING:
             settle(turn, hold)
 
 
@@ -140,9 +140,9 @@ def keep(turn: Turn) -> None:
         obstacle = _obstacle(turn, hold) if hold.stays_down else None
         if obstacle is not None:
             hold = _reasoned(turn, hold, obstacle.why)
-        if hold.command is not None or hold.state is HoldState.SETTLING:
+        if hold.attempt.command is not None or hold.state is HoldState.SETTLING:
             continue
-        if hold.retry_at is not None and turn.at < hold.retry_at:
+        if hold.attempt.retry_at is not None and turn.at < hold.attempt.retry_at:
             continue
         if hold.is_to_end:
             _stop(turn, hold)
@@ -197,10 +197,8 @@ def _stop(turn: Turn, hold: Hold) -> None:
     reason = "it gets other chips" if hold.cause is Cause.MOVE else reason
     before = _last_words(turn, hold)
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)
-    told = replace(entered(hold, HoldState.STOPPING), command=command.id, retry_at=None, told=hold.told or turn.at)
-    turn.put_hold(replace(told, reason=reason))
-    turn.commands.append(command)
-    if not hold.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
+    _order(turn, replace(entered(hold, HoldState.STOPPING), reason=reason), command, hold.attempt.told or turn.at)
+    if not hold.attempt.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
         text = f"stop {hold.name} (grace {span(hold.grace)})"
         turn.note(NoteKind.ACTION, text, ring, container=hold.key)
 
@@ -208,7 +206,7 @@ def _stop(turn: Turn, hold: Hold) -> None:
 def _last_words(turn: Turn, hold: Hold) -> tuple[str, ...]:
     """Return the command that it wishes to be run in it: with the first order of each life of cmgr that reaches it."""
     container = turn.node.containers.get(hold.key)
-    first = hold.told is None or hold.tries == 0
+    first = hold.attempt.told is None or hold.attempt.tries == 0
     return container.before_stop if container is not None and first and not container.frozen else ()
 
 
@@ -247,7 +245,8 @@ def _start(turn: Turn, hold: Hold, block: Block) -> None:
             _ask_unread(turn, hold)
         if hold.state is HoldState.STARTING:
             # A try: should it run all the same, then because of this start and by nobody's hand.
-            hold = replace(entered(hold, HoldState.DOWN), tries=max(hold.tries, 1))
+            attempt = replace(hold.attempt, tries=max(hold.attempt.tries, 1))
+            hold = replace(entered(hold, HoldState.DOWN), attempt=attempt)
             turn.put_hold(hold)
         _disarm(turn, hold)
         return
@@ -261,13 +260,9 @@ def _start(turn: Turn, hold: Hold, block: Block) -> None:
     command = StartContainer(
         turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy, hold.frozen, given
     )
-    told = hold.told if hold.state is HoldState.STARTING or hold.tries else None
-    begun = replace(
-        entered(hold, HoldState.STARTING), command=command.id, retry_at=None, told=told or turn.at, reason=""
-    )
-    turn.put_hold(begun)
-    turn.commands.append(command)
-    if not hold.delays:
+    told = hold.attempt.told if hold.state is HoldState.STARTING or hold.attempt.tries else None
+    _order(turn, replace(entered(hold, HoldState.STARTING), reason=""), command, told or turn.at)
+    if not hold.attempt.delays:
         turn.note(NoteKind.ACTION, f"start {hold.name}", ring, container=hold.key)
     for each in turn.rings_of(hold.chips):
         if each.in_episode:
@@ -297,7 +292,14 @@ def _disarm(turn: Turn, hold: Hold) -> None:
 
 def _set_policy(turn: Turn, hold: Hold, policy: str, reason: str) -> None:
     command = SetRestartPolicy(turn.command_id("policy"), reason, hold.key, hold.name, policy)
-    turn.put_hold(replace(hold, command=command.id, retry_at=None))
+    _order(turn, hold, command, hold.attempt.told)
+
+
+def _order(
+    turn: Turn, hold: Hold, command: StopContainer | StartContainer | SetRestartPolicy, told: datetime | None
+) -> None:
+    """Give the order, whose answer the hold waits for from now on. `told`: when it was first told such a thing."""
+    turn.put_hold(replace(hold, attempt=replace(hold.attempt, command=command.id, retry_at=None, told=told)))
     turn.commands.append(command)
 
 
@@ -307,12 +309,12 @@ def _take_answer(turn: Turn, fact: ContainerStopped | ContainerStarted | Restart
     A container that is gone is taken out of the books: none is left.
     """
     hold = turn.node.holds.get(fact.key)
-    if hold is None or hold.command != fact.command:
+    if hold is None or hold.attempt.command != fact.command:
         return None
     if fact.gone:
         _is_gone(turn, hold)
         return None
-    return replace(hold, command=None)
+    return replace(hold, attempt=replace(hold.attempt, command=None))
 
 
 def _is_gone(turn: Turn, hold: Hold) -> None:
@@ -322,7 +324,7 @@ def _is_gone(turn: Turn, hold: Hold) -> None:
         return
     # Compose may have made it anew while cmgr was not there, or did not hear: the list has its heir, and then it goes.
     hold = entered(hold, HoldState.RETURNING) if hold.is_theirs else hold
-    turn.put_hold(retried(turn, hold, hold.error, counts=False))
+    turn.put_hold(retried(turn, hold, hold.attempt.error, counts=False))
     turn.ask_list(hold.key.runtime, f"{hold.name} is gone: has compose made it anew?", not_older=turn.at)
 
 
@@ -337,9 +339,9 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
         started_in_stop(turn, hold, fact.again)
     elif fact.error:
         turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable))
-        if fact.error != hold.error:
+        if fact.error != hold.attempt.error:
             turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
-    elif hold.tries == 0 and fact.before is not None and _was_a_persons(hold, fact.before):
+    elif hold.attempt.tries == 0 and fact.before is not None and _was_a_persons(hold, fact.before):
         # Nothing of ours was under way in an earlier life either, so somebody else had stopped it.
         had_ended(turn, hold.key, fact.before)
         if hold.disarmed:
@@ -348,7 +350,7 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
             turn.note(NoteKind.HOLD, f"{hold.name} had been stopped before: not held", ring, container=hold.key)
             turn.drop_hold(hold.key)
     else:
-        before = fact.before if hold.tries == 0 else None
+        before = fact.before if hold.attempt.tries == 0 else None
         how = (
             f"had died by itself (exit code {before.code})" if before is not None and before.by_itself else "is stopped"
         )
@@ -427,7 +429,7 @@ def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
         rearmed(turn, hold)
         turn.drop_hold(hold.key)
     else:
-        if fact.error != hold.error:
+        if fact.error != hold.attempt.error:
             text = f"cannot put the restart policy {hold.restart_policy} of {hold.name} back yet: {fact.error}"
             turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
         turn.put_hold(retried(turn, hold, fact.error, counts=False))
@@ -437,8 +439,8 @@ def _disarmed(turn: Turn, hold: Hold, fact: RestartPolicySet) -> None:
     if fact.error:
         again = retried(turn, hold, fact.error, counts=False)
         turn.put_hold(again)
-        if fact.error != hold.error:
+        if fact.error != hold.attempt.error:
             text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
             turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
         return
-    turn.put_hold(replace(hold, disarmed=True, delays=0, error=""))
+    turn.put_hold(replace(hold, disarmed=True, attempt=replace(hold.attempt, delays=0, error="")))

@@ -24,8 +24,8 @@ def let_settle(turn: Turn, hold: Hold, run: str) -> None:
     length = turn.node.policy.retry.settle
     if not length or hold.cause is Cause.HEAL:
         return
-    settling = replace(entered(hold, HoldState.SETTLING), run=run, disarmed=False, delays=0, error="")
-    turn.put_hold(replace(settling, retry_at=turn.at + length))
+    settling = replace(entered(hold, HoldState.SETTLING), run=run, disarmed=False)
+    turn.put_hold(replace(settling, attempt=replace(hold.attempt, delays=0, error="", retry_at=turn.at + length)))
 
 
 def settle(turn: Turn, hold: Hold) -> None:
@@ -49,7 +49,7 @@ def settle(turn: Turn, hold: Hold) -> None:
 
 def _due(turn: Turn, hold: Hold, container: Container) -> datetime:
     """Return when it is decided whether the container stays up, and remember it; its own check can move that."""
-    due = before = hold.retry_at or turn.at
+    due = before = hold.attempt.retry_at or turn.at
     if container.health == UNHEALTHY:
         due = min(due, turn.at)
     elif container.says_within is not None and container.since is not None and not container.frozen:
@@ -57,7 +57,7 @@ def _due(turn: Turn, hold: Hold, container: Container) -> datetime:
         said = container.health == HEALTHY
         due = min(due, max(settled, turn.at)) if said else max(due, settled + container.says_within)
     if due != before:
-        turn.put_hold(replace(hold, retry_at=due))
+        turn.put_hold(replace(hold, attempt=replace(hold.attempt, retry_at=due)))
     return due
 
 
@@ -105,13 +105,13 @@ def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
     again = retried(
         turn, hold, "it ended soon after its start, and its restart policy has started it anew", counts=True
     )
-    if again.tries >= turn.node.policy.retry.starts:
-        lose(turn, hold, f"it did not stay up, {again.tries} times; its restart policy goes on")
+    if again.attempt.tries >= turn.node.policy.retry.starts:
+        lose(turn, hold, f"it did not stay up, {again.attempt.tries} times; its restart policy goes on")
         turn.drop_hold(hold.key)
         return
     until = turn.at + turn.node.policy.retry.settle
-    turn.put_hold(replace(again, run=container.run, retry_at=until))
-    turn.note(NoteKind.WARNING, f"{hold.name}: {again.error}", turn.ring_for(hold.chips), container=hold.key)
+    turn.put_hold(replace(again, run=container.run, attempt=replace(again.attempt, retry_at=until)))
+    turn.note(NoteKind.WARNING, f"{hold.name}: {again.attempt.error}", turn.ring_for(hold.chips), container=hold.key)
 
 
 def output_read(turn: Turn, fact: OutputRead) -> None:
@@ -122,5 +122,6 @@ def output_read(turn: Turn, fact: OutputRead) -> None:
     written = one_line(fact.text.strip().replace("\n", " | "))
     text = f"{container.name} wrote last: {written or 'nothing'}"
     turn.note(NoteKind.RESULT, text, turn.ring_for(container.chips), container=fact.key)
-    if hold is not None and hold.tries and hold.error and hold.is_down:
-        turn.put_hold(replace(hold, error=f"{hold.error.partition('; it wrote')[0]}; it wrote: {written or 'nothing'}"))
+    if hold is not None and hold.attempt.tries and hold.attempt.error and hold.is_down:
+        error = f"{hold.attempt.error.partition('; it wrote')[0]}; it wrote: {written or 'nothing'}"
+        turn.put_hold(replace(hold, attempt=replace(hold.attempt, error=error)))

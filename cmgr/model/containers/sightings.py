@@ -100,8 +100,8 @@ def _runtime_up(turn: Turn, fact: RuntimeUp) -> None:
 def _wait_no_longer(turn: Turn, runtime: str) -> None:
     """Try at once what only the runtime's absence had put off."""
     for hold in list(turn.node.holds.values()):
-        if hold.delays and hold.key.runtime == runtime:
-            turn.put_hold(replace(hold, delays=0, retry_at=None))
+        if hold.attempt.delays and hold.key.runtime == runtime:
+            turn.put_hold(replace(hold, attempt=replace(hold.attempt, delays=0, retry_at=None)))
 
 
 def _try_anew(turn: Turn, runtime: str) -> None:
@@ -272,7 +272,7 @@ def _seen_running(turn: Turn, hold: Hold, container: Container, sure: bool) -> C
         return container  # Theirs already.
     if container.run == hold.run:
         return replace(container, running=False)  # Old news of the life that was stopped.
-    if hold.state is HoldState.STARTING and hold.command is not None:
+    if hold.state is HoldState.STARTING and hold.attempt.command is not None:
         return container  # Our own start, whose answer is on its way.
     if sure:
         _runs_again(turn, hold, container)
@@ -310,13 +310,13 @@ def _has_ended_again(turn: Turn, hold: Hold, container: Container) -> None:
 def _is_a_persons(hold: Hold, run: str, end: Exit) -> bool:
     """Return whether only a person can have begun the life that ended so: nothing of cmgr's was, or will have been."""
     off = hold.disarmed or hold.restart_policy == NO_RESTART
-    ours = not hold.is_down or hold.tries > 0 or not off
+    ours = not hold.is_down or hold.attempt.tries > 0 or not off
     return not ours and not is_same_life(run, hold.run) and hold.down is not None and end.at > hold.down
 
 
 def _runs_again(turn: Turn, hold: Hold, container: Container) -> None:
     """Find out whose doing it is that a container runs that was stopped."""
-    if hold.state is HoldState.STARTING or (hold.tries > 0 and hold.state is not HoldState.FAILED):
+    if hold.state is HoldState.STARTING or (hold.attempt.tries > 0 and hold.state is not HoldState.FAILED):
         if hold.frozen and not container.frozen:
             _started_unfrozen(turn, hold, container)
         else:
@@ -364,7 +364,7 @@ def _by_policy(turn: Turn, hold: Hold, container: Container) -> bool:
     if came_up is not None and turn.at - came_up < turn.node.policy.daemon_grace:
         return True
     # Docker restarts one that died by itself, containerd any, unless that was switched off before.
-    return hold.restart_policy != NO_RESTART and not hold.disarmed and not hold.error
+    return hold.restart_policy != NO_RESTART and not hold.disarmed and not hold.attempt.error
 
 
 def _started_by_policy(turn: Turn, hold: Hold, container: Container) -> None:
@@ -381,7 +381,8 @@ def _stopped_again(turn: Turn, hold: Hold, container: Container) -> None:
     wait = wait_before_stop(turn.node, times)
     text = f"something has started {hold.name} again: it is stopped again in {span(wait)}"
     turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
-    turn.put_hold(replace(entered(hold, HoldState.TO_STOP), run=container.run, retry_at=turn.at + wait))
+    again = entered(hold, HoldState.TO_STOP)
+    turn.put_hold(replace(again, run=container.run, attempt=replace(again.attempt, retry_at=turn.at + wait)))
 
 
 def hand_back(turn: Turn, hold: Hold, why: str) -> None:
@@ -392,7 +393,7 @@ def hand_back(turn: Turn, hold: Hold, why: str) -> None:
     elif hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING:
         # Switching it off may be under way, and then comes first; or it worked in a life that could not book that.
         run = "" if hold.is_to_end else hold.run  # That life goes on: news of it are not old.
-        turn.put_hold(replace(entered(hold, HoldState.RETURNING), run=run, disarmed=hold.command is None))
+        turn.put_hold(replace(entered(hold, HoldState.RETURNING), run=run, disarmed=hold.attempt.command is None))
     else:
         turn.drop_hold(hold.key)
 
@@ -491,6 +492,7 @@ def stopped(turn: Turn, hold: Hold, run: str) -> None:
     down = replace(entered(hold, HoldState.DOWN), run=run, down=turn.at)
     if hold.sick:
         retry = turn.node.policy.retry
-        down = replace(down, retry_at=turn.at + backed_off(retry.backoff, retry.backoff_max, hold.sick))
+        due = turn.at + backed_off(retry.backoff, retry.backoff_max, hold.sick)
+        down = replace(down, attempt=replace(down.attempt, retry_at=due))
     turn.put_hold(down)
     left_to_its_unit(turn, down)

@@ -159,7 +159,7 @@ def _listing(turn: Turn, ring: Ring) -> None:
 def _draining(turn: Turn, ring: Ring) -> None:
     stopping = [h for h in holds_on(turn.node, ring) if h.is_to_end]
     observe = observing(turn.node)  # Orders that were not sent before are not sent any more.
-    unanswered = [h.name for h in stopping if h.command is not None or not (h.error or observe)]
+    unanswered = [h.name for h in stopping if h.attempt.command is not None or not (h.attempt.error or observe)]
     if unanswered:
         turn.put_ring(replace(ring, reason=f"stopping {', '.join(unanswered)}"))
         return
@@ -256,7 +256,10 @@ def _resuming(turn: Turn, ring: Ring) -> None:
     if shares or pending or settling:
         waits = [shares] if shares else _doing(turn, pending)
         reason = "; ".join([*waits, *_named("waiting whether they stay up:", settling, ())])
-        until = min((h.retry_at for h in settling if h.retry_at is not None and h.retry_at > turn.at), default=None)
+        until = min(
+            (h.attempt.retry_at for h in settling if h.attempt.retry_at is not None and h.attempt.retry_at > turn.at),
+            default=None,
+        )
         turn.put_ring(replace(ring, reason=reason, deadline=until))
         return
     _close(turn, ring)
@@ -265,8 +268,8 @@ def _resuming(turn: Turn, ring: Ring) -> None:
 def _doing(turn: Turn, pending: list[Hold]) -> list[str]:
     stopping = [h for h in pending if h.is_to_end]
     starting = [h for h in pending if not h.is_to_end]
-    blockers = (start_blocker(turn.node, h).why or h.error for h in starting)
-    return [*_named("stopping", stopping, (h.error for h in stopping)), *_named("starting", starting, blockers)]
+    blockers = (start_blocker(turn.node, h).why or h.attempt.error for h in starting)
+    return [*_named("stopping", stopping, (h.attempt.error for h in stopping)), *_named("starting", starting, blockers)]
 
 
 def _named(verb: str, holds: list[Hold], whys: Iterable[str]) -> list[str]:

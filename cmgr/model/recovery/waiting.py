@@ -85,8 +85,8 @@ def _wait(turn: Turn, obstacle: Obstacle, ring: Ring) -> None:
 
 def _stops(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     for hold in holds_on(turn.node, ring):
-        if hold.is_to_end and hold.error:
-            return Obstacle(f"{hold.name} cannot be stopped: {hold.error}", hold.retry_at)
+        if hold.is_to_end and hold.attempt.error:
+            return Obstacle(f"{hold.name} cannot be stopped: {hold.attempt.error}", hold.attempt.retry_at)
         if hold.is_to_end:
             return Obstacle(f"{hold.name} is being stopped")
         if hold.is_being_started:

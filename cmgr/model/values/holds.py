@@ -132,16 +132,31 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """The present attempt to do what a hold asks for, and how that went.
+
+    `command` is the answer it waits for. `tries` counts failures in a row, and `delays` those after them that do not
+    count: they only make the wait longer. `error`: the last one. `told`: when cmgr first told it to stop, or to start,
+    as the hold's state says.
+    """
+
+    tries: int = 0
+    retry_at: datetime | None = None
+    error: str = ""
+    command: ThisLife[CommandId | None] = None
+    delays: ThisLife[int] = 0
+    told: ThisLife[datetime | None] = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """The written promise: cmgr stopped this container, or it died by itself, and cmgr will start it again.
 
     `episode` is 0 while the cause is another one.
     `down`: when its life ended. `run` is the life that ended: a container that runs with another word was started by
-    somebody; while it settles it is the life that does, until `retry_at`. `command` is the answer it waits for. `tries`
-    counts failures in a row, and `delays` those after them that do not count: they only make the wait longer. `revived`
-    is the life that its restart policy may have begun, by an event that a list has yet to confirm. `told`: when cmgr
-    first told it to stop, or to start, as its state says. `frozen`: it was when it was stopped, and is again after its
-    start. `sick`: so many starts in a row ended with its own check saying that it is unhealthy.
+    somebody; while it settles it is the life that does, until `attempt.retry_at`. `revived` is the life that its
+    restart policy may have begun, by an event that a list has yet to confirm. `frozen`: it was when it was stopped, and
+    is again after its start. `sick`: so many starts in a row ended with its own check saying that it is unhealthy.
     `chips`: those that it is to be started on. `wish`: a person has ordered these instead, and it gets them once it is
     down. `short`: why it cannot be moved although it should.
     `unsure`: since when an order to start it has failed; it may have worked all the same, which a later list tells.
@@ -163,9 +178,7 @@ class Hold:
     grace: timedelta = DEFAULT_GRACE
     restart_policy: str = NO_RESTART
     disarmed: bool = False
-    tries: int = 0
-    retry_at: datetime | None = None
-    error: str = ""
+    attempt: Attempt = Attempt()
     cause: Cause = Cause.EPISODE
     down: datetime | None = None
     frozen: bool = False
@@ -174,10 +187,7 @@ class Hold:
     wish: frozenset[ChipId] = frozenset()
     short: str = ""
     beside: frozenset[ContainerKey] = frozenset()
-    command: ThisLife[CommandId | None] = None
-    delays: ThisLife[int] = 0
     revived: ThisLife[str] = ""
-    told: ThisLife[datetime | None] = None
     unsure: ThisLife[datetime | None] = None
     heard: ThisLife[datetime | None] = None
     reason: ThisLife[str] = ""
@@ -195,7 +205,7 @@ class Hold:
     @property
     def is_being_started(self) -> bool:
         """Whether an order to start it is under way, be it that the container is theirs by now."""
-        return self.command is not None and self.state in (HoldState.STARTING, HoldState.FORGOTTEN)
+        return self.attempt.command is not None and self.state in (HoldState.STARTING, HoldState.FORGOTTEN)
 
     @property
     def is_to_end(self) -> bool:
@@ -215,7 +225,7 @@ class Hold:
     @property
     def stays_down(self) -> bool:
         """Whether no order to start it is under way: at most one that switches its restart policy off."""
-        return self.is_down or (self.state is HoldState.STARTING and self.command is None)
+        return self.is_down or (self.state is HoldState.STARTING and self.attempt.command is None)
 
     @property
     def is_theirs(self) -> bool:
@@ -229,7 +239,7 @@ def entered(hold: Hold, state: HoldState) -> Hold:
         return hold
     edge = edge_of(hold, state)
     hold = replace(hold, state=state)
-    return replace(hold, tries=0, delays=0, retry_at=None, error="", told=None) if edge.anew else hold
+    return replace(hold, attempt=Attempt(command=hold.attempt.command)) if edge.anew else hold
 
 
 def edge_of(hold: Hold, state: HoldState) -> Edge:

@@ -3,8 +3,8 @@
 All other fields of what a node has are stored (`store/rows.py`).
 """
 
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
@@ -42,4 +42,15 @@ def default_of(field: Field[Any]) -> Any:
 def reborn(value: "Data") -> "Data":
     """Return the value as the next life gets to know it, without what belongs to this one."""
     kept = stored_types(type(value))
-    return replace(value, **{f.name: default_of(f) for f in fields(value) if f.name not in kept})
+    ended = {f.name: default_of(f) for f in fields(value) if f.name not in kept}
+    inner = {name: reborn(getattr(value, name)) for name, hint in kept.items() if is_dataclass(hint)}
+    return replace(value, **ended, **inner)
+
+
+def stored_names(kind: type) -> Iterator[str]:
+    """Yield the names of the fields that are stored; of a value inside of the value those of its own, behind a dot."""
+    for name, hint in stored_types(kind).items():
+        if is_dataclass(hint) and isinstance(hint, type):
+            yield from (f"{name}.{part}" for part in stored_names(hint))
+        else:
+            yield name

@@ -98,7 +98,7 @@ def group_without(out: Sequence[str]) -> "shapes.Preview":
 def forget(node: Node, name: str, key: ContainerKey) -> "shapes.Preview":
     known, hold = node.containers.get(key), node.holds.get(key)
     told = [f"cmgr does not start {name} any more, and puts its restart policy back"]
-    if hold is not None and hold.command is not None:
+    if hold is not None and hold.attempt.command is not None:
         return {"does": [*told, "its stop or start that is under way takes its course"]}
     runs = known is not None and known.running
     return {"does": [*told, "it runs on" if runs else "it is down, and stays so until somebody starts it"]}

@@ -78,8 +78,8 @@ def test_one_that_dies_again_after_its_start_is_started_again_five_times_at_most
         cmgr.pending.remove(command)
         cmgr.tell(facts.ContainerStarted(command.id, command.key, f"try {number}"))
         cmgr.sees(died("a", 0, code=7, at=cmgr.now, run=f"try {number}"))
-        assert (cmgr.hold("a").tries, cmgr.hold("a").error) == (number, "exited with code 7")
-        cmgr.now = cmgr.hold("a").retry_at or cmgr.now
+        assert (cmgr.hold("a").attempt.tries, cmgr.hold("a").attempt.error) == (number, "exited with code 7")
+        cmgr.now = cmgr.hold("a").attempt.retry_at or cmgr.now
         cmgr.tell(facts.Tick())
     assert (cmgr.hold("a").state, len(cmgr.sent(StartContainer, "a"))) == (HoldState.FAILED, 5)
     cmgr.run()

@@ -6,7 +6,7 @@ import pytest
 
 from cmgr.frozen import replace
 from cmgr.model.turn import Turn
-from cmgr.model.values.holds import EDGES, Hold, HoldState, entered
+from cmgr.model.values.holds import EDGES, Attempt, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.node import Node
 from tests.model.builders import T0, key
@@ -15,7 +15,7 @@ ORDER = CommandId("policy-1")
 
 
 def hold(state: HoldState) -> Hold:
-    return Hold(key("a"), "a", frozenset(), 1, T0, state, "life 1", tries=2, error="no", command=ORDER)
+    return Hold(key("a"), "a", frozenset(), 1, T0, state, "life 1", attempt=Attempt(tries=2, error="no", command=ORDER))
 
 
 @pytest.mark.parametrize("before", HoldState)
@@ -25,8 +25,11 @@ def test_a_hold_changes_its_state_along_its_edges_only(before: HoldState, after:
     if before is after or edge is not None:
         changed = entered(hold(before), after)
         anew = edge is not None and edge.anew
-        assert (changed.state, changed.tries, changed.error) == (after, *((0, "") if anew else (2, "no")))
-        assert changed.command == hold(before).command, "an order that is under way is answered all the same"
+        assert (changed.state, changed.attempt.tries, changed.attempt.error) == (
+            after,
+            *((0, "") if anew else (2, "no")),
+        )
+        assert changed.attempt.command == ORDER, "an order that is under way is answered all the same"
         return
     with pytest.raises(AssertionError, match=f"no edge {before} -> {after}"):
         entered(hold(before), after)

@@ -41,7 +41,7 @@ def test_it_is_stopped_three_times_with_growing_waits_and_then_the_ring_waits() 
     for life in range(4):
         cmgr.starts("a", f"by its unit {life}")
         if cmgr.held():
-            retry_at = cmgr.hold("a").retry_at
+            retry_at = cmgr.hold("a").attempt.retry_at
             assert retry_at is not None
             waits.append((retry_at - cmgr.now).total_seconds())
             cmgr.wait(waits[-1] + 1)

@@ -82,12 +82,12 @@ def test_switching_it_off_is_tried_again_and_told_of_once() -> None:
     cmgr.run(StopContainer)
     for _ in range(5):
         cmgr.answer(SetRestartPolicy, error="busy")
-        cmgr.now = cmgr.hold("a").retry_at or cmgr.now
+        cmgr.now = cmgr.hold("a").attempt.retry_at or cmgr.now
         cmgr.tell(facts.Tick())
     assert policies(cmgr) == [""] * 6
     assert cmgr.notes(NoteKind.WARNING) == ["cannot switch off the restart policy of a: busy"]
     cmgr.run()
-    assert (cmgr.hold("a").disarmed, cmgr.hold("a").error) == (True, "")
+    assert (cmgr.hold("a").disarmed, cmgr.hold("a").attempt.error) == (True, "")
 
 
 def test_one_whose_policy_cannot_be_switched_off_is_theirs_when_it_is_started() -> None:
@@ -158,7 +158,7 @@ def test_a_policy_that_cannot_be_put_back_is_tried_until_it_is() -> None:
     for error in ("connection refused", *["no space left"] * 50):
         assert (cmgr.held(), cmgr.hold("a").state) == (["a"], HoldState.RETURNING)
         cmgr.answer(SetRestartPolicy, error=error, unreachable=error == "connection refused")
-        assert cmgr.hold("a").error == error
+        assert cmgr.hold("a").attempt.error == error
         (trouble,) = [each for each in troubles(cmgr.node) if each.kind is TroubleKind.POLICY]
         assert trouble.text == "container a runs without its restart policy always:0"
         cmgr.wait(3600, run=False)

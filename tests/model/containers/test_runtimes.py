@@ -289,10 +289,10 @@ def test_a_runtime_that_comes_back_is_given_its_orders_at_once(kind: type[SetRes
         cmgr.run(StopContainer)
     for _ in range(8):
         cmgr.answer(kind, error="connection refused", unreachable=True)
-        cmgr.now = cmgr.hold("a").retry_at or cmgr.now
+        cmgr.now = cmgr.hold("a").attempt.retry_at or cmgr.now
         cmgr.tell(facts.Tick())
     cmgr.answer(kind, error="connection refused", unreachable=True)
-    assert (cmgr.hold("a").retry_at or cmgr.now) - cmgr.now == seconds(60)
+    assert (cmgr.hold("a").attempt.retry_at or cmgr.now) - cmgr.now == seconds(60)
     assert kind in {type(c) for c in cmgr.tell(facts.RuntimeUp("docker"))}
 
 

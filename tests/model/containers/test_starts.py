@@ -21,7 +21,7 @@ def resuming(cmgr: Cmgr) -> Cmgr:
 def fail(cmgr: Cmgr, times: int, error: str = "no such image") -> None:
     for _ in range(times):
         cmgr.answer(StartContainer, error=error)
-        cmgr.now = cmgr.hold("a").retry_at or cmgr.now
+        cmgr.now = cmgr.hold("a").attempt.retry_at or cmgr.now
         cmgr.tell(facts.Tick())
 
 
@@ -38,12 +38,12 @@ def test_a_failed_start_is_tried_again_later_each_time_and_given_up_after_five()
     waits = []
     for _ in range(5):
         cmgr.answer(StartContainer, error="no such image")
-        retry_at = cmgr.hold("a").retry_at or cmgr.now
+        retry_at = cmgr.hold("a").attempt.retry_at or cmgr.now
         waits.append((retry_at - cmgr.now).total_seconds())
         cmgr.now = retry_at
         cmgr.tell(facts.Tick())
     assert waits == [1, 2, 4, 8, 0]
-    assert (cmgr.hold("a").state, cmgr.hold("a").error, cmgr.phase()) == (
+    assert (cmgr.hold("a").state, cmgr.hold("a").attempt.error, cmgr.phase()) == (
         HoldState.FAILED,
         "no such image",
         Phase.HEALTHY,
@@ -90,7 +90,7 @@ def test_one_that_was_given_up_is_left_down_by_the_next_episode() -> None:
     cmgr = resuming(Cmgr(container("a", 0), container("b", 1)))
     cmgr.answer(StartContainer, error="x")
     cmgr.answer(StartContainer)
-    cmgr.now = cmgr.hold("a").retry_at or cmgr.now
+    cmgr.now = cmgr.hold("a").attempt.retry_at or cmgr.now
     cmgr.tell(facts.Tick())
     fail(cmgr, 4)
     cmgr.fault(0)
@@ -103,7 +103,7 @@ def test_a_start_that_never_reached_the_runtime_does_not_count() -> None:
     for _ in range(8):
         cmgr.answer(StartContainer, error="connection refused", unreachable=True)
         cmgr.wait(61, run=False)
-    assert (cmgr.hold("a").state, cmgr.hold("a").tries, cmgr.phase()) == (HoldState.STARTING, 0, Phase.RESUMING)
+    assert (cmgr.hold("a").state, cmgr.hold("a").attempt.tries, cmgr.phase()) == (HoldState.STARTING, 0, Phase.RESUMING)
     cmgr.run()
     assert (cmgr.held(), cmgr.phase()) == ([], Phase.HEALTHY)
 
@@ -177,7 +177,7 @@ def test_an_exit_that_is_told_before_the_answer_to_its_start_is_not_lost() -> No
     cmgr.sees(died("a", 0, at=cmgr.now, run="life 2"))
     cmgr.pending.remove(starting)
     cmgr.tell(facts.ContainerStarted(starting.id, starting.key, "life 2"))
-    assert (cmgr.hold("a").tries, cmgr.booked("a").running) == (1, False)
+    assert (cmgr.hold("a").attempt.tries, cmgr.booked("a").running) == (1, False)
 
 
 @pytest.mark.parametrize("kind", [facts.ContainerStarted, facts.RestartPolicySet])
@@ -213,8 +213,8 @@ def test_a_start_at_which_the_runtime_fails_itself_counts_as_no_try_however_ofte
     for _ in range(20):
         cmgr.answer(StartContainer, error="no answer", runtime_ails=True)
         hold = cmgr.hold("a")
-        assert (hold.tries, hold.state) == (0, HoldState.STARTING)
-        cmgr.now = max(cmgr.now, hold.retry_at or cmgr.now)
+        assert (hold.attempt.tries, hold.state) == (0, HoldState.STARTING)
+        cmgr.now = max(cmgr.now, hold.attempt.retry_at or cmgr.now)
         cmgr.tell(facts.Tick())
     warnings = [text for text in cmgr.notes() if text.startswith("cannot start a")]
     assert warnings == ["cannot start a, and it is tried until the runtime is well: no answer"]

@@ -108,7 +108,7 @@ def test_one_that_cannot_be_stopped_delays_nobody_else() -> None:
     cmgr.run(ListContainers)
     assert cmgr.phase() is Phase.WAITING
     assert cmgr.ring().reason == "stubborn cannot be stopped: timed out"
-    assert cmgr.ring().deadline == cmgr.hold("stubborn").retry_at
+    assert cmgr.ring().deadline == cmgr.hold("stubborn").attempt.retry_at
     assert not cmgr.sent(ResetRing)
 
 
@@ -118,7 +118,7 @@ def test_a_failed_stop_is_tried_again_later_each_time() -> None:
     waits = []
     for _ in range(9):
         cmgr.answer(StopContainer, error="timed out")
-        retry_at = cmgr.hold("a").retry_at
+        retry_at = cmgr.hold("a").attempt.retry_at
         assert retry_at is not None
         waits.append((retry_at - cmgr.now).total_seconds())
         cmgr.now = retry_at

@@ -18,7 +18,7 @@ def test_one_that_dies_by_itself_is_started_after_the_wait() -> None:
     cmgr = ailing()
     cmgr.dies("web")
     hold = cmgr.hold("web")
-    assert (hold.cause, hold.state, hold.episode, hold.retry_at) == (
+    assert (hold.cause, hold.state, hold.episode, hold.attempt.retry_at) == (
         Cause.HEAL,
         HoldState.DOWN,
         0,

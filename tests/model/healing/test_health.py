@@ -146,7 +146,7 @@ def test_one_that_dies_meanwhile_is_a_failed_start_as_ever() -> None:
     cmgr = checked()
     cmgr.sees(replace(cmgr.truth[key("a")], running=False, health="", exit=Exit(3, cmgr.now, asked=False)))
     cmgr.run()
-    assert (cmgr.hold("a").tries, cmgr.hold("a").sick, missing(cmgr.node)) == (1, 0, (key("a"),))
+    assert (cmgr.hold("a").attempt.tries, cmgr.hold("a").sick, missing(cmgr.node)) == (1, 0, (key("a"),))
 
 
 def test_a_paused_one_is_not_waited_for_because_nobody_checks_it() -> None:

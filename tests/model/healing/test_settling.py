@@ -76,7 +76,7 @@ def test_that_it_stayed_up_is_believed_on_the_word_of_a_list_only() -> None:
     cmgr.wait(31, run=False)
     assert cmgr.held() == ["a"]
     cmgr.run(ListContainers)
-    assert (cmgr.hold("a").state, cmgr.hold("a").tries) == (HoldState.DOWN, 1)
+    assert (cmgr.hold("a").state, cmgr.hold("a").attempt.tries) == (HoldState.DOWN, 1)
 
 
 def test_dying_meanwhile_is_a_failed_start_with_code_and_last_lines() -> None:
@@ -87,7 +87,9 @@ def test_dying_meanwhile_is_a_failed_start_with_code_and_last_lines() -> None:
     assert missing(cmgr.node) == (key("a"),)
     cmgr.run(ReadOutput)
     assert "a wrote last: loading the model | out of memory" in cmgr.notes(NoteKind.RESULT)
-    assert cmgr.hold("a").error == "it exited with code 3 soon after; it wrote: loading the model | out of memory"
+    assert (
+        cmgr.hold("a").attempt.error == "it exited with code 3 soon after; it wrote: loading the model | out of memory"
+    )
     cmgr.wait(40)
     assert (cmgr.held(), outcome(cmgr)) == ([], "recovered"), "its second start has lasted"
 
@@ -159,7 +161,7 @@ def test_the_next_life_goes_on_watching() -> None:
     cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=False, exit=Exit(3, cmgr.now, asked=None))
     cmgr.begin()
     cmgr.run(ListContainers)
-    assert (cmgr.hold("a").state, cmgr.hold("a").tries) == (HoldState.DOWN, 1)
+    assert (cmgr.hold("a").state, cmgr.hold("a").attempt.tries) == (HoldState.DOWN, 1)
 
 
 def test_a_clock_that_was_set_back_between_two_lives_makes_nobody_wait_longer() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cmgr.model.values.handling.policy import LimitsPolicy, Policy, Strategy
-from cmgr.model.values.holds import HoldState
+from cmgr.model.values.holds import Attempt, HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind, ResetRing, StopContainer
 from cmgr.model.values.rings import Phase
@@ -159,7 +159,7 @@ def test_resume_all_tries_what_was_given_up_again_also_when_nothing_is_kept_back
     cmgr = Cmgr(container("a", 0), policy=RING)
     cmgr.fault(0)
     cmgr.run_until(Phase.RESUMING)
-    given_up = {k: replace(h, state=HoldState.FAILED, command=None) for k, h in cmgr.node.holds.items()}
+    given_up = {k: replace(h, state=HoldState.FAILED, attempt=Attempt()) for k, h in cmgr.node.holds.items()}
     cmgr.node = replace(cmgr.node, holds=given_up)
     cmgr.pending.clear()
     resume_all(cmgr)

@@ -9,7 +9,7 @@ from cmgr.model.invariants import unsafe
 from cmgr.model.obstacles import start_blocker
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Strategy
-from cmgr.model.values.holds import Cause, HoldState
+from cmgr.model.values.holds import Attempt, Cause, HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import (
     CommandId,
@@ -80,7 +80,9 @@ def test_none_starts_before_all_can_and_then_all_do() -> None:
 def test_a_start_in_a_round_that_waits_is_unsafe() -> None:
     cmgr = halted(tp())
     start = StartContainer(CommandId("start-x"), "", key("r1"), "r1", "")
-    cmgr.node = replace(cmgr.node, holds={**cmgr.node.holds, key("r1"): replace(cmgr.hold("r1"), command=start.id)})
+    cmgr.node = replace(
+        cmgr.node, holds={**cmgr.node.holds, key("r1"): replace(cmgr.hold("r1"), attempt=Attempt(command=start.id))}
+    )
     assert "group tp waits" in unsafe(cmgr.node, start)
 
 

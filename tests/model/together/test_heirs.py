@@ -232,7 +232,7 @@ def test_an_answer_to_an_order_for_the_old_one_changes_nothing() -> None:
     assert names(cmgr.pending, StopContainer) == ["web"]
     recreates(cmgr, heir())
     cmgr.answer(StopContainer, gone=True)
-    assert (cmgr.hold("1234_web").state, cmgr.hold("1234_web").command) == (HoldState.DOWN, None)
+    assert (cmgr.hold("1234_web").state, cmgr.hold("1234_web").attempt.command) == (HoldState.DOWN, None)
 
 
 def test_the_round_of_a_group_goes_on_with_the_successor() -> None:

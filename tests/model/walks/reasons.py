@@ -20,7 +20,7 @@ def untold(node: Node, at: datetime) -> list[str]:
         blocker = start_blocker(node, hold)
         if blocker.kind is not Block.NOTHING and hold.reason != blocker.why:
             wrong.append(f"{hold.name} waits for {blocker.why!r} and has {hold.reason!r}")
-        timed = hold.command is not None or (hold.retry_at is not None and at < hold.retry_at)
+        timed = hold.attempt.command is not None or (hold.attempt.retry_at is not None and at < hold.attempt.retry_at)
         if not (hold.reason or hold.state is HoldState.FAILED or timed):
             wrong.append(f"{hold.name} waits, and nothing says for what: {hold}")
     return wrong
@@ -41,6 +41,6 @@ def misled(node: Node) -> list[str]:
 
 def _only_waits(node: Node, hold: Hold) -> bool:
     """Return whether there is nothing to be shown of it but what it waits for."""
-    tried = bool(hold.tries or hold.error or hold.sick or hold.cause is Cause.HEAL)
+    tried = bool(hold.attempt.tries or hold.attempt.error or hold.sick or hold.cause is Cause.HEAL)
     # Of an isolated chip it is told, too, why the container is not moved away from it.
     return not tried and hold.chips.isdisjoint(node.isolations)

@@ -70,7 +70,7 @@ def place(turn: Turn, *, only_short: bool = False) -> None:
         return
     for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
         container = turn.node.containers.get(hold.key)
-        idle = hold.state is HoldState.DOWN and hold.command is None
+        idle = hold.state is HoldState.DOWN and hold.attempt.command is None
         if not idle or container is None or container.running or not can_be_placed(container):
             continue
         if only_short and len(hold.chips) >= len(home_of(turn.node, container)):

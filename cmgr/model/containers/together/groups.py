@@ -92,16 +92,18 @@ def _stops_all(turn: Turn, hold: Hold) -> bool:
     if hold.cause is not Cause.HEAL or hold.is_to_end:
         return True
     # It died and is to be healed: perhaps a person had stopped it. The wait and a list have to bear it out first.
-    due = hold.retry_at is None or turn.at >= hold.retry_at
+    due = hold.attempt.retry_at is None or turn.at >= hold.attempt.retry_at
     managed = hold.key.runtime in turn.node.runtimes
-    return hold.state is not HoldState.FAILED and hold.command is None and due and managed and confirm(turn, hold)
+    return (
+        hold.state is not HoldState.FAILED and hold.attempt.command is None and due and managed and confirm(turn, hold)
+    )
 
 
 def _why_held(turn: Turn, hold: Hold) -> str:
     if hold.cause is Cause.HEAL:
         return f"{hold.name} {'died by itself' if hold.died else 'is unhealthy'}"
-    if hold.tries and hold.error:
-        return f"{hold.name}: {hold.error}"
+    if hold.attempt.tries and hold.attempt.error:
+        return f"{hold.name}: {hold.attempt.error}"
     ring = turn.ring_for(hold.chips)
     faults = handled_faults(turn.node, ring) if ring is not None and hold.episode else []
     what = f"{faults[0].code} ({faults[0].level.name}) on chip {faults[0].chip}" if faults else "an ordered reset"
@@ -154,7 +156,7 @@ def _halting(turn: Turn, group: Group) -> Group:
 
 def _hold_member(turn: Turn, group: Group, container: Container) -> None:
     hold = turn.node.holds.get(container.key)
-    if container.seen is None or (hold is not None and (hold.is_held_down or hold.command is not None)):
+    if container.seen is None or (hold is not None and (hold.is_held_down or hold.attempt.command is not None)):
         return
     if container.running and blocks_its_group(container):
         return
@@ -207,7 +209,7 @@ def _why_not(turn: Turn, group: Group, hold: Hold) -> str:
     if hold.key in group.up:
         return _why_held(turn, hold)
     if hold.state is HoldState.FAILED:
-        return f"{hold.name} cannot be started: {hold.error}"
+        return f"{hold.name} cannot be started: {hold.attempt.error}"
     blocker = own_blocker(turn.node, hold)
     return f"{hold.name} cannot be started any more: {blocker.why}" if blocker.kind is Block.CHIP else ""
 
@@ -273,7 +275,11 @@ def group_resume_ordered(turn: Turn, fact: GroupResumeOrdered) -> None:
 def _try_anew(turn: Turn, group: str) -> None:
     for container in members_of(turn.node, group):
         hold = turn.node.holds.get(container.key)
-        if hold is not None and hold.is_held_down and (hold.state is HoldState.FAILED or hold.retry_at is not None):
+        if (
+            hold is not None
+            and hold.is_held_down
+            and (hold.state is HoldState.FAILED or hold.attempt.retry_at is not None)
+        ):
             begin_anew(turn, container.key)
             turn.put_hold(tried_anew(hold))
 

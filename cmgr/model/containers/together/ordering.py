@@ -23,7 +23,7 @@ def stops_before(turn: Turn, hold: Hold) -> str:
 
 
 def _is_being_stopped(turn: Turn, other: Hold) -> bool:
-    asked = other.is_to_end and not other.error and other.key.runtime in turn.node.runtimes
+    asked = other.is_to_end and not other.attempt.error and other.key.runtime in turn.node.runtimes
     return asked and not _had_its_time(turn, other)
 
 
@@ -45,7 +45,7 @@ def starts_before(turn: Turn, hold: Hold) -> str:
 def order_times(node: Node) -> Iterator[datetime]:
     """Yield when containers wait no longer for others because of the order."""
     for hold in node.holds.values():
-        if hold.is_to_end and hold.told is None:
+        if hold.is_to_end and hold.attempt.told is None:
             yield hold.since + node.policy.limits.order_wait
         elif (until := _waited_for_until(node, hold)) is not None:
             yield until
@@ -61,9 +61,9 @@ def _had_its_time(turn: Turn, other: Hold) -> bool:
 def _waited_for_until(node: Node, hold: Hold) -> datetime | None:
     """Return until when others that come later in the order wait for it; None while it has been told nothing."""
     most = node.policy.limits.order_wait
-    if hold.told is None:
+    if hold.attempt.told is None:
         return None
-    return hold.told + (min(hold.grace, most) if hold.is_to_end else most)
+    return hold.attempt.told + (min(hold.grace, most) if hold.is_to_end else most)
 
 
 def _of_same_order(turn: Turn, hold: Hold, others: list[Hold]) -> list[Hold]:

@@ -94,7 +94,7 @@ def needing_holds(node: Node, hold: Hold) -> list[Hold]:
 
 def is_coming(node: Node, hold: Hold) -> bool:
     """Return whether the hold's container is on its way up, and only its runtime can still keep it."""
-    under_way = hold.command is not None or hold.is_to_end
+    under_way = hold.attempt.command is not None or hold.is_to_end
     return is_starting(node, hold) and (under_way or start_blocker(node, hold).kind is Block.NOTHING)
 
 

@@ -177,7 +177,7 @@ class Orders:
         return {
             "container": called(node, key),
             "running": known is not None and known.running,
-            "under_way": hold is not None and hold.command is not None,
+            "under_way": hold is not None and hold.attempt.command is not None,
         }
 
     def _forget_runtime(self, request: Request) -> "shapes.RuntimeForgotten | shapes.Preview":

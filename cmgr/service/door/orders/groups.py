@@ -106,7 +106,7 @@ class GroupOrders:
     def _may_resume(self, name: str, held: list[Hold]) -> None:
         """Refuse it while members are being stopped: they would be left behind. One whose stop has failed may be."""
         group = self.node().groups.get(name)
-        busy = [h for h in held if h.is_to_end and not h.error]
+        busy = [h for h in held if h.is_to_end and not h.attempt.error]
         if group is None or group.phase is not GroupPhase.HALTING or not busy:
             return
         names, are = ", ".join(called(self.node(), h.key) for h in busy), "is" if len(busy) == 1 else "are"
