@@ -162,6 +162,7 @@ CREATE TABLE holds (
     wish TEXT DEFAULT '[]' NOT NULL,
     short TEXT DEFAULT '' NOT NULL,
     beside TEXT DEFAULT '[]' NOT NULL,
+    reason TEXT DEFAULT '' NOT NULL,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE isolations (

@@ -90,6 +90,7 @@ _hold = Hold(
     inherited=True,
     wish=frozenset({ChipId(6)}),
     short="no spare",
+    reason="chip 3 is isolated: it smells",
 )
 _healing = Healing(KEY, (NOW, LATER), "life 1", NOW, LATER, True, True, LATER)
 _fault = Fault(

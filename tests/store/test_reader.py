@@ -6,17 +6,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from cmgr.errors import StoreError, sentence
+from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.store import open_store
 from cmgr.store.reader import open_reader
 from cmgr.store.sqlite import SqliteStore
+from cmgr.view.containers import containers
 from tests.store import values
 from tests.store.conftest import ROOT, service_on
 from tests.support.waiting import PATIENCE
@@ -63,6 +66,15 @@ def test_a_reader_beside_the_writer_sees_each_save(store: SqliteStore, path: Pat
         store.save(Node(), [], [values.note("over")])
         assert reader.node() == Node()
         assert [note.text for note in reader.notes(1, 10)] == ["over"]
+
+
+def test_without_a_service_a_paused_container_is_shown_with_the_reason_that_was_decided(path: Path) -> None:
+    down = replace(values.hold(), state=HoldState.DOWN, reason="chip 3 is isolated: it smells")
+    with closing(open_store(path)) as store:
+        store.save(values.node(down), [], [])
+    with open_reader(path) as reader:
+        (row,) = containers(reader.node())
+    assert (row["status"], row["reason"]) == ("paused", "chip 3 is isolated: it smells")
 
 
 def test_after_a_clean_stop_the_file_is_read_and_nothing_is_left_beside_it(path: Path) -> None:

@@ -187,10 +187,10 @@ class Hold:
     wish: frozenset[ChipId] = frozenset()
     short: str = ""
     beside: frozenset[ContainerKey] = frozenset()
+    reason: str = ""
     revived: ThisLife[str] = ""
     unsure: ThisLife[datetime | None] = None
     heard: ThisLife[datetime | None] = None
-    reason: ThisLife[str] = ""
 
     @property
     def to_type(self) -> str:
