@@ -20,7 +20,7 @@ from cmgr.errors import CmgrError, ContainerGone, chain
 from cmgr.frozen import replace
 from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.faults import FaultCode, Level, severity_of
-from cmgr.model.values.holds import Attempt, Hold, HoldState
+from cmgr.model.values.holds import Attempt, Hold
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node, known_runtimes, units_known
 from cmgr.model.values.services.containers import NO_RESTART
@@ -71,7 +71,8 @@ def _holds(config: Config, store: Store) -> Iterator[Given]:
             given = _one(node, hold, runtimes, driver)
             holds = {key: each for key, each in node.holds.items() if key != hold.key}
             if given.left:
-                holds[hold.key] = replace(hold, state=HoldState.DOWN, disarmed=False, attempt=Attempt())
+                # A cmgr that is installed again goes on where this one has left off.
+                holds[hold.key] = hold if hold.is_theirs else replace(hold, disarmed=False, attempt=Attempt())
             node = replace(node, holds=holds)
             text = f"cmgr is going: {given.text}{given.left and f', {given.left}'}"
             note = Note(datetime.now(UTC), NoteKind.HOLD, text, episode=hold.episode, container=hold.key)
@@ -84,7 +85,7 @@ def _one(node: Node, hold: Hold, runtimes: Mapping[str, Runtime], driver: ChipDr
     if runtime is None:
         return Given(hold.name, f"{hold.name} is left as it is", f"its runtime {hold.key.runtime} is not managed")
     try:
-        if hold.state is HoldState.RETURNING:
+        if hold.is_theirs:
             runtime.set_restart_policy(hold.key, hold.restart_policy)
             return Given(hold.name, f"{hold.name} has its restart policy back")
         why = _unwell(node, hold, driver)

@@ -87,6 +87,23 @@ def test_what_can_run_is_started_and_every_policy_is_back(config: Config) -> Non
     assert not left["one"].disarmed, "a cmgr that is installed again goes on with it"
 
 
+def test_what_was_a_persons_already_is_not_held_again_by_a_cmgr_that_is_installed_later(config: Config) -> None:
+    theirs = hold(config, "two", HoldState.RETURNING)
+    theirs = replace(theirs, key=theirs.key._replace(runtime="docker"))
+    path = save(config, theirs)
+    assert [each.left for each in give_back(config)] == ["its runtime docker is not managed"]
+    assert held(path) == {"two": theirs}
+
+
+@pytest.mark.parametrize("state", [HoldState.TO_STOP, HoldState.STOPPING, HoldState.SETTLING, HoldState.FAILED])
+def test_what_is_left_on_a_faulty_chip_is_not_said_to_be_down_where_it_perhaps_runs(
+    config: Config, state: HoldState
+) -> None:
+    path = save(config, hold(config, "one", state))
+    assert [each.left for each in give_back(config)] == [f"chip 0 reports {RESET} (RestartNPU)"]
+    assert held(path)["one"].state is state
+
+
 def test_one_that_was_paused_is_paused_again(config: Config) -> None:
     path = save(config, replace(hold(config, "two"), frozen=True))
     assert [each.text for each in give_back(config)] == ["two runs"]
