@@ -1,15 +1,20 @@
 """The life of one hold: it changes its state along its edges only."""
 
+from datetime import timedelta
 from itertools import pairwise, permutations
+from typing import Any
 
 import pytest
 
 from cmgr.frozen import replace
 from cmgr.model.turn import Turn
+from cmgr.model.values.handling.policy import RetryPolicy
 from cmgr.model.values.holds import EDGES, Attempt, Hold, HoldState, entered
-from cmgr.model.values.messages.commands import CommandId
+from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import CommandId, ListContainers, StartContainer
 from cmgr.model.values.node import Node
-from tests.model.builders import T0, key
+from cmgr.model.values.rings import Phase
+from tests.model.builders import RING, T0, Cmgr, container, key
 
 ORDER = CommandId("policy-1")
 
@@ -47,3 +52,73 @@ def test_what_a_circle_of_tries_has_counted_is_kept_all_along_it() -> None:
     """Else no container would ever be given up."""
     circle = (HoldState.DOWN, HoldState.STARTING, HoldState.SETTLING, HoldState.DOWN)
     assert not any(edge.anew for pair in pairwise(circle) if (edge := EDGES[pair]) is not None)
+
+
+def resuming(**fields: Any) -> Cmgr:
+    cmgr = Cmgr(container("a", 0, restart_policy="always:0"), **fields)
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    return cmgr
+
+
+def given_up(**fields: Any) -> Cmgr:
+    cmgr = resuming(**fields)
+    for _ in range(5):
+        cmgr.answer(StartContainer, error="no such image")
+        cmgr.wait(61, run=False)
+    assert cmgr.hold("a").state is HoldState.FAILED
+    return cmgr
+
+
+def forgotten() -> Cmgr:
+    cmgr = resuming()
+    cmgr.tell(facts.ForgetOrdered(key("a"), "a person"))
+    assert cmgr.hold("a").state is HoldState.FORGOTTEN
+    return cmgr
+
+
+def has_its_policy_back(cmgr: Cmgr) -> bool:
+    assert cmgr.hold("a").state is HoldState.RETURNING
+    starts = len(cmgr.sent(StartContainer))
+    cmgr.wait(60)
+    assert len(cmgr.sent(StartContainer)) == starts, "it is started for nobody"
+    return (cmgr.held(), cmgr.truth[key("a")].restart_policy) == ([], "always:0")
+
+
+def test_one_that_was_forgotten_and_could_not_be_started_has_its_restart_policy_back() -> None:
+    cmgr = forgotten()
+    cmgr.answer(StartContainer, error="no such image")
+    assert has_its_policy_back(cmgr)
+
+
+def test_one_that_was_forgotten_while_cmgr_started_it_and_died_has_its_restart_policy_back() -> None:
+    cmgr = forgotten()
+    cmgr.begin()
+    assert has_its_policy_back(cmgr)
+
+
+def test_one_that_was_given_up_and_is_forgotten_has_its_restart_policy_back() -> None:
+    cmgr = given_up()
+    cmgr.tell(facts.ForgetOrdered(key("a"), "a person"))
+    assert has_its_policy_back(cmgr)
+
+
+def test_one_that_runs_though_its_start_seemed_to_fail_has_its_restart_policy_back() -> None:
+    cmgr = resuming()
+    cmgr.answer(StartContainer, error="no answer", runtime_ails=True)
+    assert cmgr.hold("a").state is HoldState.STARTING
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=True, run="life 2", exit=None)
+    cmgr.tell(facts.Resync())
+    cmgr.run(ListContainers)
+    assert has_its_policy_back(cmgr)
+
+
+def test_one_that_was_given_up_and_started_by_others_on_a_bad_chip_is_stopped_and_tried_anew() -> None:
+    cmgr = given_up(policy=replace(RING, retry=RetryPolicy(owner_window=timedelta(hours=1))))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.starts("a", "by an owner")
+    cmgr.run(ListContainers)
+    assert (cmgr.hold("a").state, cmgr.hold("a").attempt.tries) == (HoldState.TO_STOP, 0)
+    cmgr.wait(120)
+    assert (cmgr.held(), cmgr.truth[key("a")].running) == ([], True)
