@@ -352,7 +352,7 @@ def _started_unfrozen(turn: Turn, hold: Hold, container: Container) -> None:
     )
     if due and not observing(turn.node):
         turn.put_hold(replace(entered(hold, HoldState.TO_STOP), run=container.run))
-    else:
+    elif hold.attempt.command is None:  # Else that of its restart policy: a later list tells.
         turn.put_hold(entered(hold, HoldState.STARTING))
 
 

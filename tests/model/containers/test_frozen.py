@@ -4,11 +4,18 @@ from dataclasses import replace
 
 import pytest
 
+from cmgr.model.values.chips import ChipId
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import ListContainers, NoteKind, StartContainer, StopContainer
+from cmgr.model.values.messages.commands import (
+    ListContainers,
+    NoteKind,
+    SetRestartPolicy,
+    StartContainer,
+    StopContainer,
+)
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import UNHEALTHY, Heal
+from cmgr.model.values.services.containers import NO_RESTART, UNHEALTHY, Heal
 from cmgr.model.wanted import missing
 from tests.model.builders import RING, Cmgr, container, key, names
 
@@ -132,3 +139,20 @@ def test_what_is_paused_is_not_healed() -> None:
     cmgr.sees(replace(cmgr.truth[key("a")], frozen=True, health=""))
     cmgr.wait(600)
     assert cmgr.sent(StopContainer) == []
+
+
+def test_one_that_runs_unpaused_while_its_restart_policy_goes_off_has_that_back_when_it_is_forgotten() -> None:
+    cmgr = paused(restart_policy="always:0")
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.answer(StartContainer, error="cannot pause a: no freezer")
+    cmgr.tell(facts.IsolateOrdered(ChipId(0), "it smells", "a person"))
+    cmgr.sees(replace(cmgr.truth[key("a")], restart_policy="on-failure:3"))
+    cmgr.wait(5, run=False)
+    assert [c.restart_policy for c in cmgr.pending if isinstance(c, SetRestartPolicy)] == [NO_RESTART]
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=True, run="started", exit=None)
+    cmgr.tell(facts.Resync())
+    cmgr.run(ListContainers)
+    cmgr.tell(facts.ForgetOrdered(key("a"), "a person"))
+    cmgr.wait(60)
+    assert (cmgr.truth[key("a")].restart_policy, cmgr.held()) == ("on-failure:3", [])
