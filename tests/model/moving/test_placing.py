@@ -394,3 +394,16 @@ def test_the_last_bar_before_a_start_knows_a_chip_that_is_somebody_elses() -> No
     order(cmgr, "late", 5)
     stolen = {"late": replace(cmgr.node.slots["late"], chips=chips(0))}
     assert unsafe(replace(cmgr.node, slots=stolen), start) == "chip 0 belongs to slot late"
+
+
+def test_one_that_was_forgotten_while_it_is_started_and_is_seen_to_run_is_moved_by_order() -> None:
+    cmgr = machine()
+    cmgr.fault(3, RESET)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.tell(facts.ForgetOrdered(key("chat"), "uid 0"))
+    cmgr.starts("chat", "started")
+    assert cmgr.hold("chat").state is HoldState.FORGOTTEN
+    cmgr.tell(facts.MoveOrdered(key("chat"), chips(5), "uid 0", stop=True))
+    assert cmgr.hold("chat").wish == chips(5)
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("chat").running, cmgr.booked("chat").chips) == ([], True, chips(5))
