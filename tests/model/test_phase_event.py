@@ -1,6 +1,7 @@
 """The table of phases and facts is what the golden file says. CMGR_REWRITE_GOLDEN=1 rewrites it."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -8,7 +9,7 @@ import pytest
 
 from cmgr.model.values.messages import facts
 from cmgr.model.values.rings import EDGES, Phase
-from tests.model.diagram import diagram
+from tests.model.diagram import diagram, hold_diagram
 from tests.model.phase_event import FACTS, NODES, machine, table
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "model" / "phase_event.txt"
@@ -40,8 +41,10 @@ def test_the_diagram_shows_every_edge_with_its_reason() -> None:
     assert "    waiting --> resetting: a reset is due and nothing is in its way" in lines
 
 
-def test_nothing_in_the_diagram_breaks_its_notation() -> None:
-    for line in diagram().splitlines()[3:-1]:
+@pytest.mark.parametrize(("picture", "starts"), [(diagram, 1), (hold_diagram, 2)])
+def test_nothing_in_a_diagram_breaks_its_notation(picture: Callable[[], str], starts: int) -> None:
+    for line in picture().splitlines()[2 + starts : -1]:
         edge, why = line.split(": ", 1)
+        assert len(edge.split()) == 3
         assert edge.count("-->") == 1
         assert not set(why) & set(":;{}\n")

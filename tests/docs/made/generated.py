@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from tests.model.diagram import diagram
+from tests.model.diagram import diagram, hold_diagram
 
 ROOT = Path(__file__).parents[3]
 ARCHITECTURE, CODE_MAP = ROOT / "ARCHITECTURE.md", ROOT / "docs/code-map.md"
@@ -28,7 +28,7 @@ def _summary(module: Path) -> str:
 def pages() -> dict[Path, str]:
     """Return the pages with their generated parts as they should be."""
     return {
-        ARCHITECTURE: _with(ARCHITECTURE.read_text(), "diagram", diagram().strip()),
+        ARCHITECTURE: _with(_with(ARCHITECTURE.read_text(), "diagram", diagram()), "diagram of holds", hold_diagram()),
         CODE_MAP: _with(CODE_MAP.read_text(), "code map", code_map()),
     }
 
@@ -36,7 +36,7 @@ def pages() -> dict[Path, str]:
 def _with(text: str, name: str, made: str) -> str:
     block = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
     assert block.search(text), f"there is no place for the {name}"
-    return block.sub(lambda found: f"{found[1]}{made}\n{found[2]}", text)
+    return block.sub(lambda found: f"{found[1]}{made.strip()}\n{found[2]}", text)
 
 
 if __name__ == "__main__":

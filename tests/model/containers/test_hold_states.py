@@ -1,5 +1,6 @@
 """The life of one hold: it changes its state along its edges only."""
 
+import ast
 from datetime import timedelta
 from itertools import pairwise, permutations
 from typing import Any
@@ -9,12 +10,14 @@ import pytest
 from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import RetryPolicy
-from cmgr.model.values.holds import EDGES, Attempt, Hold, HoldState, entered
+from cmgr.model.values.holds import CANNOT_HAPPEN, EDGES, Attempt, Hold, HoldState, entered
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import CommandId, ListContainers, StartContainer
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
 from tests.model.builders import RING, T0, Cmgr, container, key
+from tests.model.diagram import hold_diagram
+from tests.test_shape import sources
 
 ORDER = CommandId("policy-1")
 
@@ -52,6 +55,28 @@ def test_what_a_circle_of_tries_has_counted_is_kept_all_along_it() -> None:
     """Else no container would ever be given up."""
     circle = (HoldState.DOWN, HoldState.STARTING, HoldState.SETTLING, HoldState.DOWN)
     assert not any(edge.anew for pair in pairwise(circle) if (edge := EDGES[pair]) is not None)
+
+
+def test_the_diagram_shows_every_edge_that_can_happen() -> None:
+    lines = hold_diagram().splitlines()
+    assert lines[:4] == ["```mermaid", "stateDiagram-v2", "    [*] --> to_stop", "    [*] --> down"]
+    assert len(lines) - 5 == sum(edge is not CANNOT_HAPPEN for edge in EDGES.values())
+    assert "    stopping --> down: its stop has worked (anew)" in lines
+    assert "    starting --> settling: its start has worked" in lines
+
+
+def test_the_state_of_a_hold_is_set_in_one_place() -> None:
+    """`replace(..., state=...)` stands in `entered`, and in what makes the second record of holds that are kept."""
+    others = {"EntryState", "State"}
+    places = [
+        path
+        for path, tree in sources("cmgr")
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "replace"
+        for given in call.keywords
+        if given.arg == "state" and not others & {n.id for n in ast.walk(given.value) if isinstance(n, ast.Name)}
+    ]
+    assert places == ["cmgr/model/values/holds.py", "cmgr/store/spare.py"]
 
 
 def resuming(**fields: Any) -> Cmgr:
