@@ -190,21 +190,20 @@ def group_obstacle(node: Node, group: Group, at: datetime | None = None) -> Bloc
 def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
     if hold.state is HoldState.FAILED:
         return Blocker(Block.CHIP, f"{hold.name} was given up: {hold.attempt.error}")
+    attempt = hold.attempt
     if hold.is_to_end:
-        why = f" cannot be stopped: {hold.attempt.error}" if hold.attempt.error else " is stopping"
+        why = f" cannot be stopped: {attempt.error}" if attempt.error else " is stopping"
         return Blocker(Block.CHIP, hold.name + why)
     own = own_blocker(node, hold)
     if own.kind is not Block.NOTHING:
         return Blocker(own.kind, f"{hold.name} cannot be started: {own.why}")
-    if hold.attempt.command is not None:
+    if attempt.command is not None:
         return Blocker(Block.ANSWER, f"{hold.name} was told something and has not answered")
     if is_unsure(node, hold):
         return Blocker(Block.ANSWER, f"whether {hold.name} runs is being looked at")
-    if hold.attempt.retry_at is not None and (at is None or at < hold.attempt.retry_at):
-        return Blocker(
-            Block.ANSWER,
-            f"{hold.name} is to be tried again" + (f": {hold.attempt.error}" if hold.attempt.error else ""),
-        )
+    if attempt.retry_at is not None and (at is None or at < attempt.retry_at):
+        why = f": {attempt.error}" if attempt.error else ""
+        return Blocker(Block.ANSWER, f"{hold.name} is to be tried again{why}")
     return None
 
 

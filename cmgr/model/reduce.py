@@ -352,17 +352,14 @@ def _ring_restarted(turn: Turn, ring: Ring) -> None:
 
 
 def _hold_after_restart(hold: Hold, settled: datetime) -> Hold:
-    if hold.state is HoldState.SETTLING:
-        return replace(
-            hold, attempt=replace(hold.attempt, retry_at=min(hold.attempt.retry_at or settled, settled))
-        )  # The clock may have been set back.
+    if hold.state is HoldState.SETTLING:  # The clock may have been set back.
+        return replace(hold, attempt=replace(hold.attempt, retry_at=min(hold.attempt.retry_at or settled, settled)))
     hold = reborn(hold)
-    hold = replace(hold, attempt=replace(hold.attempt, retry_at=None))
+    attempt = replace(hold.attempt, retry_at=None)
     if hold.is_to_end:
         # Our stop may have been under way: from here on nothing else can be said to have stopped it.
-        return replace(
-            entered(hold, HoldState.STOPPING), attempt=replace(hold.attempt, tries=max(hold.attempt.tries, 1))
-        )
+        return replace(entered(hold, HoldState.STOPPING), attempt=replace(attempt, tries=max(attempt.tries, 1)))
+    hold = replace(hold, attempt=attempt)
     return entered(hold, HoldState.RETURNING) if hold.is_theirs else hold
 
 

@@ -12,7 +12,7 @@ from cmgr.model.scope import chip_words, grave_faults, is_spared
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.hints import NO_HINT, Hint, hint
-from cmgr.model.values.holds import Hold, HoldState
+from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Spare
@@ -232,8 +232,9 @@ def _waited_for(node: Node, container: Container) -> tuple[str, Hint]:
 
 
 def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
+    attempt = hold.attempt
     if status == "settling":
-        until = stamp(hold.attempt.retry_at) if hold.attempt.retry_at is not None else "the next list"
+        until = stamp(attempt.retry_at) if attempt.retry_at is not None else "the next list"
         runs = "is paused again, as it was" if hold.frozen else "runs again"
         container = node.containers.get(hold.key)
         if container is not None and container.says_within is not None and container.health != HEALTHY:
@@ -242,12 +243,12 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
     verb = "stop" if hold.is_to_end else "start"
     ailing = of_held(node, hold)
     if status == "failed":
-        tail = f": {one_line(hold.attempt.error)}" if hold.attempt.error else ""
-        said = f"start failed {times(hold.attempt.tries)}{tail}" if hold.attempt.tries else ""
-        return said or ailing or one_line(hold.attempt.error), resume_hint(node, hold.key)
+        tail = f": {one_line(attempt.error)}" if attempt.error else ""
+        said = f"start failed {times(attempt.tries)}{tail}" if attempt.tries else ailing or one_line(attempt.error)
+        return said, resume_hint(node, hold.key)
     parts = [ailing, hold.reason, *(_short(node, hold) if status == "paused" else ())]
-    if hold.attempt.tries or hold.attempt.error:
-        parts.append(_tries(hold, verb))
+    if attempt.tries or attempt.error:
+        parts.append(_tries(attempt, verb))
     elif hold.sick:
         parts.append(f"unhealthy after {counted(hold.sick, 'start')}")
     return joined(parts) or NO_REASON[status], _hint(node, hold) if status == "paused" else NO_HINT
@@ -258,11 +259,11 @@ def _failures(hold: Hold) -> str:
     return f"start failed {times(before)} before" if before else ""
 
 
-def _tries(hold: Hold, verb: str) -> str:
-    error = f": {one_line(hold.attempt.error)}" if hold.attempt.error else ""
-    again = f", next try at {stamp(hold.attempt.retry_at)}" if hold.attempt.retry_at is not None else ""
+def _tries(attempt: Attempt, verb: str) -> str:
+    error = f": {one_line(attempt.error)}" if attempt.error else ""
+    again = f", next try at {stamp(attempt.retry_at)}" if attempt.retry_at is not None else ""
     # An order that was not sent at all, or reached nobody, is no try.
-    told = f"{verb} failed {times(hold.attempt.tries)}" if hold.attempt.tries else f"cannot {verb} it yet"
+    told = f"{verb} failed {times(attempt.tries)}" if attempt.tries else f"cannot {verb} it yet"
     return f"{told}{error}{again}"
 
 

@@ -323,11 +323,9 @@ def _failed(node: Node) -> Iterator[Trouble]:
 def _ailing(node: Node) -> Iterator[Trouble]:
     for key, healing in sorted(node.healings.items()):
         container, hold = node.containers.get(key), node.holds.get(key)
-        if (
-            not healing.ails
-            or container is None
-            or (hold.state is HoldState.FAILED if hold is not None else not container.running)
-        ):
+        if not healing.ails or container is None:
+            continue
+        if hold.state is HoldState.FAILED if hold is not None else not container.running:
             continue
         ailment = f"is {container.health}" if container.running and container.health else "is to be restarted"
         text = f"container {titled(node, key)} {HANGS if hang_of(node, container) is not None else ailment}"

@@ -246,12 +246,8 @@ def after_restart(node: Node, at: datetime) -> Node:
     healings = {k: not_ahead(h, at, node.policy.heal.backoff_max) for k, h in node.healings.items()}
     holds = dict(node.holds)
     for key, hold in node.holds.items():
-        healing = healings.get(key)
-        if (
-            hold.cause is Cause.HEAL
-            and hold.state is HoldState.DOWN
-            and hold.attempt.tries == 0
-            and healing is not None
-        ):
-            holds[key] = replace(hold, attempt=replace(hold.attempt, retry_at=None if healing.counted else healing.due))
+        healing, attempt = healings.get(key), hold.attempt
+        waits = hold.cause is Cause.HEAL and hold.state is HoldState.DOWN and attempt.tries == 0
+        if waits and healing is not None:
+            holds[key] = replace(hold, attempt=replace(attempt, retry_at=None if healing.counted else healing.due))
     return replace(node, healings=healings, holds=holds)

@@ -92,11 +92,10 @@ def _stops_all(turn: Turn, hold: Hold) -> bool:
     if hold.cause is not Cause.HEAL or hold.is_to_end:
         return True
     # It died and is to be healed: perhaps a person had stopped it. The wait and a list have to bear it out first.
-    due = hold.attempt.retry_at is None or turn.at >= hold.attempt.retry_at
+    attempt = hold.attempt
+    due = attempt.command is None and (attempt.retry_at is None or turn.at >= attempt.retry_at)
     managed = hold.key.runtime in turn.node.runtimes
-    return (
-        hold.state is not HoldState.FAILED and hold.attempt.command is None and due and managed and confirm(turn, hold)
-    )
+    return hold.state is not HoldState.FAILED and due and managed and confirm(turn, hold)
 
 
 def _why_held(turn: Turn, hold: Hold) -> str:
