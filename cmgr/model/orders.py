@@ -8,14 +8,15 @@ from cmgr.model.containers import healing as heals
 from cmgr.model.containers.leaving import taken
 from cmgr.model.containers.moving.moves import reserve_ordered, slot_ordered, slot_remove_ordered
 from cmgr.model.containers.moving.placing import move_ordered
-from cmgr.model.containers.sightings import hand_back, runtime_forgotten
+from cmgr.model.containers.sightings import runtime_forgotten
 from cmgr.model.containers.together.groups import group_restart_ordered, group_resume_ordered
-from cmgr.model.containers.tries import tried_anew
 from cmgr.model.faults import escalation
 from cmgr.model.faults.books import escalate
 from cmgr.model.faults.isolation import isolate, separate
 from cmgr.model.faults.machine import seen_to
 from cmgr.model.faults.reports import reported
+from cmgr.model.holds.endings import hand_back
+from cmgr.model.holds.tries import tried_anew
 from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint
 from cmgr.model.recovery.ordered_resets import reset_ordered

@@ -33,7 +33,6 @@ from cmgr.model.containers.holding import (
 from cmgr.model.containers.moving.cdi import cdi_written, look_at_files, write_files
 from cmgr.model.containers.moving.moves import lapse_reservations, move
 from cmgr.model.containers.moving.placing import place
-from cmgr.model.containers.settling import output_read
 from cmgr.model.containers.sightings import (
     container_removed,
     container_seen,
@@ -56,6 +55,7 @@ from cmgr.model.faults.machine import (
 )
 from cmgr.model.faults.readings import read_needed, ring_read
 from cmgr.model.faults.reports import lapse_reports, lapses
+from cmgr.model.holds.settling import output_read
 from cmgr.model.maintenance import calendar_read, maintenance_due
 from cmgr.model.orders import after_restart, ordered
 from cmgr.model.recovery.drills import begin_drills, fault_pretended

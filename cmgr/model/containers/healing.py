@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from cmgr.frozen import replace
-from cmgr.model.homes import hold_on
+from cmgr.model.holds.making import hold_on
 from cmgr.model.obstacles import Block, start_blocker
 from cmgr.model.scope import hang_of, holds_on, why_idle
 from cmgr.model.turn import Turn

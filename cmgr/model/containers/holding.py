@@ -12,20 +12,20 @@ from cmgr.frozen import replace
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, unconfirmed, why_restarted
 from cmgr.model.containers.moving.cdi import look_at_files
 from cmgr.model.containers.owners import count_stop, restarted, wait_before_stop
-from cmgr.model.containers.settling import UNHEALTHY_AFTER, let_settle, settle
 from cmgr.model.containers.sightings import (
     container_removed,
     had_ended,
-    hand_back,
-    rearmed,
     started,
     started_in_stop,
     stopped,
 )
 from cmgr.model.containers.together.groups import why_coupled
 from cmgr.model.containers.together.ordering import starts_before, stops_before
-from cmgr.model.containers.tries import failed_start, retried, unsure_start
-from cmgr.model.homes import hold_on, placing
+from cmgr.model.holds.endings import hand_back, rearmed
+from cmgr.model.holds.making import hold_on
+from cmgr.model.holds.settling import UNHEALTHY_AFTER, let_settle, settle
+from cmgr.model.holds.tries import failed_start, retried, unsure_start
+from cmgr.model.homes import placing
 from cmgr.model.obstacles import Block, Blocker, start_blocker
 from cmgr.model.scope import (
     died_of_it,

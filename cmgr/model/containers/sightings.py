@@ -13,7 +13,8 @@ from cmgr.model.containers.owners import (
     wait_before_stop,
 )
 from cmgr.model.containers.together.heirs import heir_started, passed_on
-from cmgr.model.containers.tries import tried_anew
+from cmgr.model.holds.endings import hand_back, lose, rearmed
+from cmgr.model.holds.tries import tried_anew
 from cmgr.model.numbers import misplaced
 from cmgr.model.obstacles import Block, start_blocker
 from cmgr.model.scope import halting, in_scope, observing, scope_of
@@ -34,7 +35,7 @@ from cmgr.model.values.services.containers import NO_RESTART, Container, Contain
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.services.slots import can_be_placed
 from cmgr.model.values.standing import Gone
-from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.model.values.troubles import TroubleKind
 from cmgr.model.wanted import is_wanted, was_meant, was_told_before
 from cmgr.words import span
 
@@ -385,19 +386,6 @@ def _stopped_again(turn: Turn, hold: Hold, container: Container) -> None:
     turn.put_hold(replace(again, run=container.run, attempt=replace(again.attempt, retry_at=turn.at + wait)))
 
 
-def hand_back(turn: Turn, hold: Hold, why: str) -> None:
-    """End the hold; an order to start it is answered first, and a restart policy that was switched off goes back."""
-    turn.note(NoteKind.HOLD, f"{hold.name} is no longer held: {why}", turn.ring_for(hold.chips), container=hold.key)
-    if hold.is_being_started:
-        turn.put_hold(replace(entered(hold, HoldState.FORGOTTEN), disarmed=True))
-    elif hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING:
-        # Switching it off may be under way, and then comes first; or it worked in a life that could not book that.
-        run = "" if hold.is_to_end else hold.run  # That life goes on: news of it are not old.
-        turn.put_hold(replace(entered(hold, HoldState.RETURNING), run=run, disarmed=hold.attempt.command is None))
-    else:
-        turn.drop_hold(hold.key)
-
-
 def container_removed(turn: Turn, key: ContainerKey) -> None:
     """The container exists no more: what was promised cannot be kept."""
     hold = turn.node.holds.get(key)
@@ -414,27 +402,6 @@ def container_removed(turn: Turn, key: ContainerKey) -> None:
         lose(turn, hold, f"{why}; cmgr cannot start it again")
     turn.drop_hold(key)
     turn.drop_container(key)
-
-
-def lose(turn: Turn, hold: Hold, why: str) -> None:
-    """Tell loudly that a promise cannot be kept any more, and make that the outcome of the episodes it is about."""
-    ring_told = turn.ring_for(hold.chips)
-    for ring in turn.rings_of(hold.chips):
-        if ring.in_episode:
-            turn.put_ring(replace(ring, lost=ring.lost | {full_name(hold.key, hold.name)}))
-    turn.remember_trouble(
-        Trouble(
-            TroubleKind.LOST,
-            full_name(hold.key, hold.name),
-            f"{hold.name} is lost",
-            why,
-            "see to it that it runs, if it is still needed",
-            stays=True,
-            ring=ring_told.id if ring_told is not None else None,
-            chips=tuple(sorted(hold.chips)),
-            containers=(hold.name,),
-        )
-    )
 
 
 def started_in_stop(turn: Turn, hold: Hold, run: str) -> None:
@@ -464,13 +431,6 @@ def started(turn: Turn, hold: Hold, run: str) -> None:
         if can_be_placed(container) and not ended:
             turn.put_container(as_placed(turn.node, turn.node.containers[hold.key], hold.chips))
     rearmed(turn, hold)
-
-
-def rearmed(turn: Turn, hold: Hold) -> None:
-    """The container has its restart policy back."""
-    container = turn.node.containers.get(hold.key)
-    if container is not None and container.restart_policy != hold.restart_policy:
-        turn.put_container(replace(container, restart_policy=hold.restart_policy))
 
 
 def had_ended(turn: Turn, key: ContainerKey, exit_: Exit) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from cmgr.model.containers.moving.moves import NO_SPARE
 from cmgr.model.containers.moving.placing import whole_for
-from cmgr.model.homes import given_away, hold_on
+from cmgr.model.holds.making import hold_on
+from cmgr.model.homes import given_away
 from cmgr.model.invariants import unsafe
 from cmgr.model.obstacles import start_blocker
 from cmgr.model.values.chips import ALL_CHIPS, ChipId, Share

@@ -9,7 +9,8 @@ Rules:
 
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.spares import in_place_of, to_hand_out
-from cmgr.model.homes import hold_on, slots_asked_for
+from cmgr.model.holds.making import hold_on
+from cmgr.model.homes import slots_asked_for
 from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered

@@ -13,8 +13,8 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.containers.healing import begin_anew, confirm
 from cmgr.model.containers.together.spanning import call
-from cmgr.model.containers.tries import tried_anew
-from cmgr.model.homes import hold_on
+from cmgr.model.holds.making import hold_on
+from cmgr.model.holds.tries import tried_anew
 from cmgr.model.obstacles import Block, group_obstacle, own_blocker
 from cmgr.model.scope import blocks_its_group, handled_faults, is_coupled, members_of, observing, why_idle
 from cmgr.model.turn import Turn

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from cmgr.frozen import replace
-from cmgr.model.containers.sightings import hand_back, lose
-from cmgr.model.containers.tries import failed_start, retried
+from cmgr.model.holds.endings import hand_back, lose
+from cmgr.model.holds.tries import failed_start, retried
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, ReadOutput

@@ -1,0 +1,38 @@
+"""The making of a hold: the promise for a container as it is."""
+
+from datetime import datetime
+
+from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container, ContainerKey
+
+
+def hold_on(node: Node, container: Container, at: datetime, cause: Cause, episode: int = 0) -> Hold:
+    """Return the promise for a container as it is: one that runs is to be stopped first."""
+    return Hold(
+        container.key,
+        container.name,
+        container.chips,
+        episode,
+        at,
+        HoldState.TO_STOP if container.running else HoldState.DOWN,
+        container.run,
+        order=container.order,
+        grace=container.grace,
+        restart_policy=container.restart_policy,
+        cause=cause,
+        beside=_beside(node, container),
+    )
+
+
+def _beside(node: Node, container: Container) -> frozenset[ContainerKey]:
+    """Return those on its chips whose last life and its own have met, as far as the books can tell."""
+    others = (other for other in node.containers.values() if other.key != container.key)
+    return frozenset(o.key for o in others if not o.chips.isdisjoint(container.chips) and _have_met(container, o))
+
+
+def _have_met(one: Container, other: Container) -> bool:
+    runs, down = (one, other) if one.running else (other, one)
+    # Of a life that goes on the books know when it began, and of one that is over when it ended.
+    met = down.running or (runs.since is not None and down.since is not None and runs.since < down.since)
+    return runs.running and met
