@@ -16,7 +16,7 @@ from cmgr.model.faults.isolation import isolate, separate
 from cmgr.model.faults.machine import seen_to
 from cmgr.model.faults.reports import reported
 from cmgr.model.holds.endings import hand_back
-from cmgr.model.holds.tries import tried_anew
+from cmgr.model.holds.tries import try_anew
 from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint
 from cmgr.model.recovery.ordered_resets import reset_ordered
@@ -113,7 +113,7 @@ def _resume(turn: Turn, fact: ResumeOrdered) -> None:
             turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
         return
     try_shares_again(turn, turn.node.containers.get(fact.key))
-    turn.put_hold(tried_anew(hold))
+    try_anew(turn, hold)
     text = f"{fact.who} ordered that {hold.name} is started again"
     turn.note(NoteKind.ACTION, text, turn.ring_for(hold.chips), container=hold.key)
 

@@ -14,7 +14,7 @@ from cmgr.model.containers.owners import (
 )
 from cmgr.model.containers.together.heirs import heir_started, passed_on
 from cmgr.model.holds.endings import hand_back, lose, rearmed
-from cmgr.model.holds.tries import tried_anew
+from cmgr.model.holds.tries import try_anew
 from cmgr.model.numbers import misplaced
 from cmgr.model.obstacles import Block, start_blocker
 from cmgr.model.scope import halting, in_scope, observing, scope_of
@@ -111,7 +111,7 @@ def _try_anew(turn: Turn, runtime: str) -> None:
         # Of one that is healed the limit counts, and not the daemon.
         given_up = (h := turn.node.healings.get(hold.key)) is not None and h.given_up is not None
         if hold.state is HoldState.FAILED and hold.key.runtime == runtime and not given_up:
-            turn.put_hold(tried_anew(hold))
+            try_anew(turn, hold)
             text = f"{hold.name} is tried again: {runtime} is a new daemon"
             turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
 

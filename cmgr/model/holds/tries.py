@@ -39,12 +39,12 @@ def unsure_start(turn: Turn, hold: Hold, error: str) -> Hold:
     return retried(turn, hold, error, counts=False)
 
 
-def tried_anew(hold: Hold) -> Hold:
-    """Return the hold with its failures forgotten, and what is due of it due now.
+def try_anew(turn: Turn, hold: Hold) -> None:
+    """Forget the failures of the hold: what is due of it is due now.
 
     That a stop was tried is not forgotten: one that is down then was stopped by us, not by a person.
     """
-    if hold.state is HoldState.FAILED:
-        return entered(hold, HoldState.DOWN)
     tries = hold.attempt.tries if hold.state is HoldState.STOPPING else 0
-    return replace(hold, attempt=replace(hold.attempt, tries=tries, delays=0, retry_at=None, error=""))
+    attempt = replace(hold.attempt, tries=tries, delays=0, retry_at=None, error="")
+    failed = hold.state is HoldState.FAILED
+    turn.put_hold(entered(hold, HoldState.DOWN) if failed else replace(hold, attempt=attempt))

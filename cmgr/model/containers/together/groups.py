@@ -14,7 +14,7 @@ from cmgr.frozen import replace
 from cmgr.model.containers.healing import begin_anew, confirm
 from cmgr.model.containers.together.spanning import call
 from cmgr.model.holds.making import hold_on
-from cmgr.model.holds.tries import tried_anew
+from cmgr.model.holds.tries import try_anew
 from cmgr.model.obstacles import Block, group_obstacle, own_blocker
 from cmgr.model.scope import blocks_its_group, handled_faults, is_coupled, members_of, observing, why_idle
 from cmgr.model.turn import Turn
@@ -244,7 +244,7 @@ def _take_in(turn: Turn, group: Group) -> Group:
         hold = turn.node.holds.get(container.key)
         begin_anew(turn, container.key)
         if hold is not None and hold.is_held_down:
-            turn.put_hold(tried_anew(hold))
+            try_anew(turn, hold)
         elif not container.running and hold is None:
             # Late news may have it as down: all the others are started by its word that it is.
             turn.put_hold(replace(_made(turn, container, container.restart_policy), unsure=turn.at))
@@ -280,7 +280,7 @@ def _try_anew(turn: Turn, group: str) -> None:
             and (hold.state is HoldState.FAILED or hold.attempt.retry_at is not None)
         ):
             begin_anew(turn, container.key)
-            turn.put_hold(tried_anew(hold))
+            try_anew(turn, hold)
 
 
 def _start_some(turn: Turn, group: Group, known: FleetGroup | None, *, alone: bool) -> None:
