@@ -50,6 +50,15 @@ else:
         return type(value)(*given)
 
 
+def has_default(field: "Field[Any]") -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
+
+
+def default_of(field: "Field[Any]") -> Any:
+    """Return the default of a field that has one."""
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
 def finish() -> None:
     """Compile what is not compiled yet, of all classes: no first use has to wait for it any more. Any thread."""
     for cls in tuple(_raw):

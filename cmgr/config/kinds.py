@@ -16,6 +16,7 @@ from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Window
 from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.messages.documents import APPLIANCE
 
 _SOCKET_LENGTH = 107
 """The most bytes that sockaddr_un holds (man 7 unix)."""
@@ -322,10 +323,6 @@ def _url(text: str) -> bool:
         return False
 
 
-def _appliance(text: str) -> bool:
-    return re.fullmatch(r"[a-z0-9][a-z0-9_.-]{0,62}", text) is not None
-
-
 _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
     Form.TEXT: ("a text without control characters", _printable),
     Form.PATH: ("a path that begins with /", _path),
@@ -337,7 +334,7 @@ _FORMS: Mapping[Form, tuple[str, Callable[[str], bool]]] = {
     Form.UNIT: ('the name of a service unit such as "llm.service" or "llm@3.service"', is_unit),
     Form.APPLIANCE: (
         "a name of at most 63 small letters, digits, dots, dashes and underscores, the first a letter or digit",
-        _appliance,
+        lambda text: APPLIANCE.fullmatch(text) is not None,
     ),
     Form.MODULE: ('numbers with dots such as "1.0.0.0"', _module),
 }

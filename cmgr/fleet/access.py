@@ -10,8 +10,8 @@ from cmgr import certificates, trust
 from cmgr.config.engine import FleetSettings
 from cmgr.errors import CmgrError, ConfigError, FleetError
 from cmgr.fleet.appliance_text import machine_of
-from cmgr.fleet.document_text import APPLIANCE
 from cmgr.fleet.gateway import Access
+from cmgr.model.values.messages.documents import APPLIANCE
 
 MACHINE_ID = Path("/etc/machine-id")
 

@@ -1,28 +1,46 @@
 """The keys of a fleet, and those about appliances as text and back. Pure, and strict: strangers may write them."""
 
 import hashlib
-import ipaddress
 import re
-from collections.abc import Set
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from ipaddress import ip_address
+from typing import Annotated
 
 from cmgr.errors import FleetError
-from cmgr.fleet.document_text import APPLIANCE, FORMAT, GROUP, decoded, encoded
+from cmgr.fleet.document_text import decoded, encoded
 from cmgr.frozen import dataclass
+from cmgr.model.values.messages.documents import APPLIANCE
 from cmgr.model.values.presence import MOST_AILS, Ail, Presence
 from cmgr.model.values.ranks import MOST_DEVICES, MOST_PARTS, Device, Part, Server
+from cmgr.typed import Bound, like, line, most, within
 
 _LONGEST = 16 * 1024
 _LONGEST_SHOWN = 128 * 1024
 """With rank tables of as many groups and chips as there may be."""
 
 _LONGEST_LINE = 300
-_MOST = 2**53
+_MOST = 2**53 - 1
 _COMMAND = re.compile(r"cmgr [a-z][A-Za-z0-9 ._:=/-]{0,200}")
 """The commands that another appliance may tell a person to type."""
 
-_STATES = ("starting", "ready", "degraded", "stopping")
+_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+"""The name of a group: what the label `cmgr.group` takes."""
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    # The zone of an IPv6 address is any text.
+    return "%" not in text
+
+
+_Count = Annotated[int, within(0, _MOST)]
+_Line = Annotated[str, line(_LONGEST_LINE)]
+_Word = Annotated[str, like(re.compile(r"[0-9a-f]{8,64}"), "8 to 64 digits and letters from a to f")]
+_Address = Annotated[str, Bound("an IP address", _is_address)]
+_EACH_ONCE = Bound("of different groups", lambda parts: len({part.group for part in parts}) == len(parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +71,7 @@ class Keys:
         if key == self.born:
             return "born", ""
         kind, slash, name = key.removeprefix(self.whole).partition("/")
-        form = {"groups": GROUP, "appliances": APPLIANCE, "alive": APPLIANCE}.get(kind)
+        form = {"groups": _GROUP, "appliances": APPLIANCE, "alive": APPLIANCE}.get(kind)
         if not slash or form is None or not form.fullmatch(name) or not key.startswith(self.whole):
             return "", ""
         return kind, name
@@ -63,10 +81,45 @@ class Keys:
 class Claim:
     """The owner of an appliance's name: which machine, for how many times, by which process, of which version."""
 
-    machine: str
-    life: int
-    run: str
-    version: str
+    machine: _Word
+    life: _Count
+    run: _Word
+    version: _Line
+
+
+@dataclass(frozen=True, slots=True)
+class _Born:
+    id: _Word
+
+
+@dataclass(frozen=True, slots=True)
+class _Ail:
+    text: _Line
+    hint: _Line
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    group: Annotated[str, like(_GROUP, "the name of a group")]
+    round: _Count
+    members: _Count
+    order: Annotated[int, within(-_MOST, _MOST)]
+    server: _Line
+    devices: Annotated[tuple[tuple[_Count, _Address, _Count | None, _Count], ...], most(MOST_DEVICES)]
+    why: _Line
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    at: datetime
+    since: datetime
+    state: Annotated[str, like(re.compile("starting|ready|degraded|stopping"), "the state of a service")]
+    episodes: _Count
+    isolated: _Count
+    ails: Annotated[tuple[_Ail, ...], most(MOST_AILS)]
+    more: _Count
+    parts: Annotated[tuple[_Part, ...], most(MOST_PARTS), _EACH_ONCE] = ()
+    """Without any it is what a cmgr reads that knows of none."""
 
 
 def machine_of(machine_id: str) -> str:
@@ -75,69 +128,45 @@ def machine_of(machine_id: str) -> str:
 
 
 def born_text(id_: str) -> bytes:
-    return encoded({"v": FORMAT, "id": id_})
+    return encoded(_Born(id_))
 
 
 def born(stored: bytes) -> str:
     """Return the word by which the engine's memory is known. Raises `FleetError`."""
     try:
-        return _word(_table(stored, {"v", "id"})["id"])
+        found: _Born = decoded(_Born, stored, _LONGEST)
     except ValueError as error:
         raise FleetError(f"cannot read the fleet's birth: {error}", hint="another fleet.prefix") from None
-
-
-def claim_text(claim: Claim) -> bytes:
-    told = {"machine": claim.machine, "life": claim.life, "run": claim.run, "version": claim.version}
-    return encoded({"v": FORMAT, **told})
+    return found.id
 
 
 def claim(stored: bytes) -> Claim:
     """Raises `FleetError`."""
     try:
-        told = _table(stored, {"v", "machine", "life", "run", "version"})
-        return Claim(_word(told["machine"]), _count(told["life"]), _word(told["run"]), _line(told["version"]))
+        found: Claim = decoded(Claim, stored, _LONGEST)
     except ValueError as error:
         raise FleetError(f"cannot read who has this name: {error}") from None
+    return found
 
 
 def presence_text(presence: Presence, at: datetime) -> bytes:
     """Return it as others are shown it. `at`: by this machine's clock."""
-    told = {
-        "v": FORMAT,
-        "at": at.isoformat(),
-        "since": presence.since.isoformat(),
-        "state": presence.state,
-        "episodes": presence.episodes,
-        "isolated": presence.isolated,
-        "ails": [{"text": _cut(ail.text), "hint": _typed(ail.hint)} for ail in presence.ails[:MOST_AILS]],
-        "more": presence.more + max(0, len(presence.ails) - MOST_AILS),
-    }
-    # Without any it is what a cmgr reads that knows of none.
-    return encoded({**told, **({"parts": [_part_text(part) for part in presence.parts]} if presence.parts else {})})
+    ails = tuple(_Ail(_cut(ail.text), _typed(ail.hint)) for ail in presence.ails[:MOST_AILS])
+    more = presence.more + max(0, len(presence.ails) - MOST_AILS)
+    counts = presence.episodes, presence.isolated
+    parts = tuple(_told(part) for part in presence.parts)
+    return encoded(_Shown(at, presence.since, presence.state, *counts, ails, more, parts))
 
 
 def presence(stored: bytes) -> tuple[Presence, datetime]:
     """Return what an appliance shows, and when it said so by its own clock. Raises `FleetError`."""
     try:
-        keys = {"v", "at", "since", "state", "episodes", "isolated", "ails", "more"}
-        told = {"parts": [], **_table(stored, keys, {"parts"}, _LONGEST_SHOWN)}
-        ails = told["ails"]
-        if not isinstance(ails, list) or len(ails) > MOST_AILS or told["state"] not in _STATES:
-            raise ValueError("what it shows cannot be")
-        counts = _count(told["episodes"]), _count(told["isolated"])
-        listed = tuple(_ail(each) for each in ails)
-        seen = Presence(
-            told["state"], _time(told["since"]), *counts, listed, _count(told["more"]), _parts(told["parts"])
-        )
-        return seen, _time(told["at"])
+        told: _Shown = decoded(_Shown, stored, _LONGEST_SHOWN)
+        parts = tuple(_part(each) for each in told.parts)
     except ValueError as error:
         raise FleetError(f"cannot read what an appliance shows: {error}") from None
-
-
-def _ail(told: object) -> Ail:
-    if not isinstance(told, dict) or told.keys() != {"text", "hint"}:
-        raise ValueError("what is wrong there has another shape than it should")
-    return Ail(_line(told["text"]), _typed(_line(told["hint"])))
+    ails = tuple(Ail(ail.text, _typed(ail.hint)) for ail in told.ails)
+    return Presence(told.state, told.since, told.episodes, told.isolated, ails, told.more, parts), told.at
 
 
 def _typed(hint: str) -> str:
@@ -145,75 +174,19 @@ def _typed(hint: str) -> str:
     return hint if _COMMAND.fullmatch(hint) else ""
 
 
-def _part_text(part: Part) -> dict[str, object]:
-    devices = [[device.id, device.address, device.pod, device.in_pod] for device in part.server.devices]
-    told = {"group": part.group, "round": part.round, "members": part.members, "order": part.order}
-    return {**told, "server": _cut(part.server.name), "devices": devices, "why": _cut(part.why)}
+def _told(part: Part) -> _Part:
+    devices = tuple((device.id, device.address, device.pod, device.in_pod) for device in part.server.devices)
+    server, why = _cut(part.server.name), _cut(part.why)
+    return _Part(part.group, part.round, part.members, part.order, server, devices, why)
 
 
-def _parts(told: object) -> tuple[Part, ...]:
-    if not isinstance(told, list) or len(told) > MOST_PARTS:
-        raise ValueError("its rank tables cannot be")
-    found = tuple(_part(each) for each in told)
-    if len({part.group for part in found}) < len(found):
-        raise ValueError("it has two rank tables of one group")
-    return found
-
-
-def _part(told: object) -> Part:
-    if not isinstance(told, dict) or told.keys() != {"group", "round", "members", "order", "server", "devices", "why"}:
-        raise ValueError("a rank table in it has another shape than it should")
-    group, devices = told["group"], told["devices"]
-    if not isinstance(group, str) or not GROUP.fullmatch(group):
-        raise ValueError("the group of a rank table in it cannot be")
-    if not isinstance(devices, list) or len(devices) > MOST_DEVICES:
-        raise ValueError("a rank table in it cannot be")
-    server, why = Server(_line(told["server"]), tuple(_device(each) for each in devices)), _line(told["why"])
-    if not server.name or (why and devices) or len({device.id for device in server.devices}) < len(devices):
-        raise ValueError("a rank table in it cannot be")
-    return Part(group, _count(told["round"]), _count(told["members"]), _count(told["order"], -_MOST), server, why)
-
-
-def _device(told: object) -> Device:
-    if not isinstance(told, list) or len(told) != 4 or not isinstance(told[1], str) or "%" in told[1]:
-        raise ValueError("a chip of a rank table in it cannot be")
-    address = str(ipaddress.ip_address(told[1]))
-    return Device(_count(told[0]), address, None if told[2] is None else _count(told[2]), _count(told[3]))
-
-
-def _table(stored: bytes, keys: set[str], more: Set[str] = frozenset(), longest: int = _LONGEST) -> dict[str, Any]:
-    told = decoded(stored, longest)
-    if not isinstance(told, dict) or told.keys() - more != keys or told["v"] != FORMAT:
-        raise ValueError(f"it does not have the keys {', '.join(sorted(keys))}")
-    return told
-
-
-def _word(told: object) -> str:
-    if not isinstance(told, str) or not re.fullmatch(r"[0-9a-f]{8,64}", told):
-        raise ValueError("a word in it cannot be")
-    return told
-
-
-def _line(told: object) -> str:
-    if not isinstance(told, str) or len(told) > _LONGEST_LINE or not (told.isprintable() or not told):
-        raise ValueError("a text in it cannot be")
-    return told
+def _part(told: _Part) -> Part:
+    chips = [device[0] for device in told.devices]
+    if not told.server or (told.why and chips) or len(set(chips)) < len(chips):
+        raise ValueError("parts: a rank table in it cannot be")
+    devices = tuple(Device(id_, str(ip_address(said)), pod, number) for id_, said, pod, number in told.devices)
+    return Part(told.group, told.round, told.members, told.order, Server(told.server, devices), told.why)
 
 
 def _cut(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)[:_LONGEST_LINE]
-
-
-def _count(told: object, least: int = 0) -> int:
-    if not isinstance(told, int) or isinstance(told, bool) or not least <= told < _MOST:
-        raise ValueError("a number in it cannot be")
-    return told
-
-
-def _time(told: object) -> datetime:
-    if not isinstance(told, str) or len(told) > 40:
-        raise ValueError("a time in it cannot be")
-    found = datetime.fromisoformat(told)
-    if found.tzinfo is None or not 2000 <= found.year < 3000:
-        raise ValueError("a time in it cannot be")
-    return found.astimezone(UTC)

@@ -12,6 +12,7 @@ from cmgr import __version__
 from cmgr.errors import FleetError
 from cmgr.fleet import appliance_text as text
 from cmgr.fleet import etcd_wire as wire
+from cmgr.fleet.document_text import encoded
 from cmgr.fleet.gateway import Gateway
 from cmgr.frozen import dataclass
 
@@ -127,7 +128,7 @@ class Registration:
         raise Overtaken(f"cannot register as {self._name}: a later life of this machine has this name", hint=hint)
 
     def _text(self, life: int) -> bytes:
-        return text.claim_text(text.Claim(self._machine, life, self._run, __version__))
+        return encoded(text.Claim(self._machine, life, self._run, __version__))
 
     def _read(self, name: str) -> bytes | None:
         page = wire.page(self._gateway.ask(RANGE, wire.range_asked(name)))

@@ -20,10 +20,10 @@ from operator import attrgetter
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, Generic, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from cmgr.frozen import dataclass
+from cmgr.frozen import dataclass, default_of, has_default
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Fault, FaultKey
-from cmgr.model.values.life import default_of, has_default, stored_names, stored_types
+from cmgr.model.values.life import stored_names, stored_types
 from cmgr.model.values.node import Node
 
 Value = TypeVar("Value")

@@ -16,7 +16,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.fleet import NEVER, FleetGroup
 from cmgr.model.values.messages.documents import Document, Entry, EntryState, Outcome
 from cmgr.model.values.node import Node
-from cmgr.model.values.presence import Presence
+from cmgr.model.values.presence import Ail, Presence
 from cmgr.model.values.ranks import MOST_DEVICES, MOST_PARTS, Device, Part, Server
 from cmgr.ports import ChipDriver
 from cmgr.service.ranks import Ranks
@@ -36,6 +36,20 @@ SHOWN = Presence("ready", NOW, parts=(PART, Part("lone", 0, 1, 0, Server("machin
 def test_parts_come_through_to_the_others_and_without_any_nothing_is_said_of_them() -> None:
     assert taken(presence_text(SHOWN, NOW)) == (SHOWN, NOW)
     assert b"parts" not in presence_text(Presence("ready", NOW), NOW)
+
+
+def test_they_are_written_as_appliances_of_an_older_version_read_them() -> None:
+    time = '"at":"2026-01-01T00:00:00+00:00","since":"2026-01-01T00:00:00+00:00"'
+    parts = (
+        '{"group":"tp","round":3,"members":2,"order":-1,"server":"machine-a",'
+        '"devices":[[0,"10.0.7.0",null,0],[4,"fd00::4",7,65536]],"why":""},'
+        '{"group":"lone","round":0,"members":1,"order":0,"server":"machine-a","devices":[],'
+        '"why":"chip 2 has no address"}'
+    )
+    assert presence_text(replace(SHOWN, ails=(Ail("is ill"),)), NOW).decode() == (
+        f'{{"v":1,{time},"state":"ready","episodes":0,"isolated":0,"ails":[{{"text":"is ill","hint":""}}],'
+        f'"more":0,"parts":[{parts}]}}'
+    )
 
 
 def test_as_much_as_may_be_told_can_be_read() -> None:

@@ -19,6 +19,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
 
+from cmgr import typed
 from cmgr.drivers.program import wire
 from cmgr.drivers.program.link import Late, Link, Lost
 from cmgr.errors import DriverError, ResetRefused, chain
@@ -164,13 +165,13 @@ class ProgramDriver:
                 self._in_reset.difference_update(chips)
 
     def make_shares(self, shares: Mapping[ChipId, Sequence[Share]]) -> None:
-        self._ask("make_shares", shares={str(chip): wire.plain(each) for chip, each in shares.items()})
+        self._ask("make_shares", shares={str(chip): typed.plain(each) for chip, each in shares.items()})
 
     def share_obstacle(self) -> str:
         return str(self._said["share_obstacle"])
 
     def soft_fault(self, chip: ChipId) -> SoftFault:
-        found: SoftFault = wire.value(SoftFault, self._ask("soft_fault", READ_SECONDS, chip=chip))
+        found: SoftFault = typed.value(SoftFault, self._ask("soft_fault", READ_SECONDS, chip=chip))
         return found
 
     def measure(self, chips: Sequence[ChipId]) -> Mapping[ChipId, Mapping[str, float | str]]:
@@ -186,7 +187,7 @@ class ProgramDriver:
         except DriverError as error:
             return dict.fromkeys(chips, error)
         return {
-            ChipId(int(chip)): wire.failed(each["error"]) if "error" in each else wire.value(Device, each)
+            ChipId(int(chip)): wire.failed(each["error"]) if "error" in each else typed.value(Device, each)
             for chip, each in said.items()
         }
 
@@ -194,7 +195,7 @@ class ProgramDriver:
         return str(self._said["text"])
 
     def doubts(self) -> tuple[Doubt, ...]:
-        found: tuple[Doubt, ...] = wire.value(tuple[Doubt, ...], self._said["doubts"])
+        found: tuple[Doubt, ...] = typed.value(tuple[Doubt, ...], self._said["doubts"])
         return found
 
     def trouble(self) -> tuple[str, ...]:
@@ -242,7 +243,7 @@ class ProgramDriver:
             self._began = self._coming = None
         try:
             said = link.answered(answer)
-            wire.value(tuple[Chip, ...], said["chips"])
+            typed.value(tuple[Chip, ...], said["chips"])
         except (LookupError, ValueError, TypeError) as error:
             link.kill()
             raise DriverError(f"cannot drive the chips: the program says what cannot be understood: {error}") from error
@@ -353,7 +354,7 @@ class ProgramDriver:
                 if watching or self._tell is None:
                     old, self._link, self._said, self._trouble = self._link, link, said, ""
                     self.name, self.concurrency = str(said["name"]), int(said["concurrency"])
-                    self._see(wire.value(tuple[Chip, ...], said["chips"]))
+                    self._see(typed.value(tuple[Chip, ...], said["chips"]))
                     break
             try:
                 link.ask("watch", HANGS)
@@ -372,7 +373,7 @@ class ProgramDriver:
 
 def _reports(said: Any) -> tuple[ChipReport, ...]:
     try:
-        found: tuple[ChipReport, ...] = wire.value(tuple[ChipReport, ...], said)
+        found: tuple[ChipReport, ...] = typed.value(tuple[ChipReport, ...], said)
     except ValueError as error:
         raise DriverError(f"the program that drives the chips says what cannot be understood: {error}") from error
     return found

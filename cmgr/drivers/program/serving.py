@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from cmgr import typed
 from cmgr.config.load import read_back
 from cmgr.config.settings import Config
 from cmgr.drivers.program import wire
@@ -124,9 +125,9 @@ class Server:
             "name": driver.name,
             "concurrency": driver.concurrency,
             "pid": os.getpid(),
-            "chips": wire.plain(driver.chips()),
+            "chips": typed.plain(driver.chips()),
             "text": text,
-            "doubts": wire.plain(doubts),
+            "doubts": typed.plain(doubts),
             "share_obstacle": obstacle,
         }
 
@@ -134,17 +135,17 @@ class Server:
         self._drives.watch(self._tell)
 
     def _read(self, request: Request) -> Any:
-        return wire.plain(self._drives.read(_chips(request["chips"])))
+        return typed.plain(self._drives.read(_chips(request["chips"])))
 
     def _processes(self, request: Request) -> Any:
         reports = self._drives.read(_chips(request["chips"]))
-        return [{"chip": each.chip, "processes": wire.plain(each.processes), "error": each.error} for each in reports]
+        return [{"chip": each.chip, "processes": typed.plain(each.processes), "error": each.error} for each in reports]
 
     def _reset(self, request: Request) -> Any:
         with self._changed:
             self._resets += 1
         try:
-            codes = wire.value(frozenset[str], request["codes"])
+            codes = typed.value(frozenset[str], request["codes"])
             self._drives.reset(_chips(request["chips"]), _chips(request["faulty"]), codes)
         finally:
             with self._changed:
@@ -153,13 +154,13 @@ class Server:
 
     def _measure(self, request: Request) -> Any:
         driver = self._drives
-        return wire.plain(driver.measure(_chips(request["chips"]))) if isinstance(driver, Gauge) else {}
+        return typed.plain(driver.measure(_chips(request["chips"]))) if isinstance(driver, Gauge) else {}
 
     def _devices(self, request: Request) -> Any:
         driver = self._drives
         found = driver.devices(_chips(request["chips"])) if isinstance(driver, Ranking) else {}
         return {
-            str(chip): {"error": wire.failure(each)} if isinstance(each, DriverError) else wire.plain(each)
+            str(chip): {"error": wire.failure(each)} if isinstance(each, DriverError) else typed.plain(each)
             for chip, each in found.items()
         }
 
@@ -167,13 +168,13 @@ class Server:
         driver = self._drives
         if isinstance(driver, Dividing):
             shares = request["shares"].items()
-            driver.make_shares({ChipId(int(chip)): wire.value(tuple[Share, ...], each) for chip, each in shares})
+            driver.make_shares({ChipId(int(chip)): typed.value(tuple[Share, ...], each) for chip, each in shares})
 
     def _soft_fault(self, request: Request) -> Any:
         driver = self._drives
         if not isinstance(driver, Drilling):
             raise DriverError("this driver cannot raise a fault by itself")
-        return wire.plain(driver.soft_fault(ChipId(request["chip"])))
+        return typed.plain(driver.soft_fault(ChipId(request["chip"])))
 
     def _state(self, _request: Request) -> Any:
         driver: object = self._driver
@@ -182,5 +183,5 @@ class Server:
 
 
 def _chips(raw: Any) -> tuple[ChipId, ...]:
-    found: tuple[ChipId, ...] = wire.value(tuple[ChipId, ...], raw)
+    found: tuple[ChipId, ...] = typed.value(tuple[ChipId, ...], raw)
     return found

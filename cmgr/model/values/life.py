@@ -4,11 +4,11 @@ All other fields of what a node has are stored (`store/rows.py`).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
-from cmgr.frozen import replace
+from cmgr.frozen import default_of, replace
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -28,15 +28,6 @@ def stored_types(kind: type) -> Mapping[str, Any]:
     """Return the types of the fields that are stored, in order."""
     hints = get_type_hints(kind, include_extras=True)
     return {f.name: hints[f.name] for f in fields(kind) if _MARK not in getattr(hints[f.name], "__metadata__", ())}
-
-
-def has_default(field: Field[Any]) -> bool:
-    return field.default is not MISSING or field.default_factory is not MISSING
-
-
-def default_of(field: Field[Any]) -> Any:
-    """Return the default of a field that has one."""
-    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def reborn(value: "Data") -> "Data":

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from cmgr.fleet.access import machine
-from cmgr.fleet.appliance_text import Claim, claim_text, presence_text
+from cmgr.fleet.appliance_text import Claim, presence_text
+from cmgr.fleet.document_text import encoded
 from cmgr.model.values.presence import Ail, Presence
 from tests.cli.conftest import Home
 from tests.support.certificates import Certificates
@@ -142,18 +143,18 @@ def test_rights_that_are_not_there_are_an_error(home: Home, guarded: Cluster, pa
 
 def test_another_machine_of_our_name_is_an_error_and_this_one_is_not(home: Home, etcd: Cluster) -> None:
     fleet(home, *at(etcd, "/named"))
-    etcd.ctl("put", "/named/appliances/a", claim_text(Claim("f" * 32, 3, "0" * 16, "1.0")).decode())
+    etcd.ctl("put", "/named/appliances/a", encoded(Claim("f" * 32, 3, "0" * 16, "1.0")).decode())
     ((state, text, hint),) = told(home, "fleet name")
     assert (state, text) == ("error", "another machine is a in this fleet")
     assert "etcdctl del /named/appliances/a" in hint
-    etcd.ctl("put", "/named/appliances/a", claim_text(Claim(machine(), 3, "0" * 16, "1.0")).decode())
+    etcd.ctl("put", "/named/appliances/a", encoded(Claim(machine(), 3, "0" * 16, "1.0")).decode())
     assert told(home, "fleet name") == [("ok", "this machine is a, registered 3 times", "")]
 
 
 def test_the_other_appliances_are_told_with_what_to_type_there(home: Home, etcd: Cluster) -> None:
     fleet(home, *at(etcd, "/others"))
     for name in "abcd":
-        etcd.ctl("put", f"/others/appliances/{name}", claim_text(Claim(machine(), 1, "0" * 16, "1.0")).decode())
+        etcd.ctl("put", f"/others/appliances/{name}", encoded(Claim(machine(), 1, "0" * 16, "1.0")).decode())
     well, now = Presence("ready", datetime(2026, 1, 1, tzinfo=UTC)), datetime.now(UTC)
     ill = replace(well, ails=(Ail("ring 0 is kept back", "cmgr resume --all"), Ail("odd", "reboot")))
     etcd.ctl("put", "/others/alive/b", presence_text(well, now).decode())

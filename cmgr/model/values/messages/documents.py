@@ -5,18 +5,30 @@ follows from it. There is no leader. An entry is written by its own appliance al
 left out of a round.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
+from typing import Annotated
 
 from cmgr.frozen import dataclass
 from cmgr.model.values.services.groups import GroupPhase
+from cmgr.typed import like, line, most, within
 
 MOST_APPLIANCES = 64
 """The largest fleet."""
 
 LONGEST_WHY = 300
 """So many characters of a reason are told to the others."""
+
+MOST_CONTAINERS = 1000
+"""So many members of one group may an appliance have."""
+
+APPLIANCE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
+"""The name of an appliance."""
+
+Round = Annotated[int, within(0, 2**53)]
+Line = Annotated[str, line(400)]
 
 
 class EntryState(StrEnum):
@@ -42,10 +54,10 @@ class Entry:
     `why`: what it waits for, for people. `containers`: the names of its members.
     """
 
-    round: int
+    round: Round
     state: EntryState
-    why: str = ""
-    containers: tuple[str, ...] = ()
+    why: Line = ""
+    containers: Annotated[tuple[Line, ...], most(MOST_CONTAINERS)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +68,16 @@ class Document:
     has ordered this round, so that it takes in members that are down, and appliances that were left out.
     """
 
-    size: int
-    round: int = 0
+    size: Annotated[int, within(0, MOST_CONTAINERS * MOST_APPLIANCES)]
+    round: Round = 0
     phase: GroupPhase = GroupPhase.RUNNING
-    by: str = ""
-    cause: str = ""
-    at: str = ""
+    by: Line = ""
+    cause: Line = ""
+    at: Line = ""
     ordered: bool = False
-    members: Mapping[str, Entry] = field(default_factory=dict)
+    members: Annotated[
+        Mapping[Annotated[str, like(APPLIANCE, "that of an appliance")], Entry], most(MOST_APPLIANCES)
+    ] = field(default_factory=dict)
 
     @property
     def known(self) -> int:
