@@ -22,8 +22,8 @@ PAGE = 256
 
 _LONGEST_TEXT = 300
 
-_CANCELED, _UNAVAILABLE, _INVALID, _TIMED_OUT, _PRECONDITION, _OUT_OF_RANGE, _FULL, _DENIED, _NO_TOKEN = (
-    1, 14, 3, 4, 9, 11, 8, 7, 16,
+_CANCELED, _UNAVAILABLE, _INVALID, _TIMED_OUT, _PRECONDITION, _FULL, _DENIED, _NO_TOKEN = (
+    1, 14, 3, 4, 9, 8, 7, 16,
 )  # fmt: skip
 """Codes of https://grpc.github.io/grpc/core/md_doc_statuscodes.html."""
 
@@ -56,10 +56,6 @@ class Refused(FleetError):
     @property
     def has_no_users(self) -> bool:
         return self.code == _PRECONDITION and "authentication is not enabled" in self.message
-
-    @property
-    def is_compacted(self) -> bool:
-        return self.code == _OUT_OF_RANGE
 
     @property
     def is_denied(self) -> bool:

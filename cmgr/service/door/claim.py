@@ -57,11 +57,6 @@ def refuse_if_live(path: Path) -> None:
         )
 
 
-def listens(path: Path) -> bool:
-    """Return whether a process accepts connections on this path."""
-    return listener(path) is not None
-
-
 def listener(path: Path) -> int | None:
     """Return the process that accepts connections on this path, 0 when it cannot be told which; None: there is none."""
     try:

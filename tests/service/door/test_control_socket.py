@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.errors import ConfigError, ServiceDown
-from cmgr.service.door.claim import listens
+from cmgr.service.door.claim import listener
 from cmgr.service.door.client import get
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.routes import Request
@@ -63,7 +63,7 @@ def test_a_socket_that_a_dead_service_left_is_replaced(path: Path) -> None:
     path.parent.mkdir()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
         dead.bind(str(path))
-    assert not listens(path)
+    assert listener(path) is None
     running = door(path, answer)
     running.start()
     with closing(running):
