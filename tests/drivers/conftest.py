@@ -4,10 +4,9 @@ from datetime import timedelta
 import pytest
 
 from cmgr.drivers.dcmi.driver import DcmiDriver
-from cmgr.drivers.sim.driver import SimDriver
 from tests.drivers.contract import HOUR, Told
 from tests.drivers.dcmi.driver import open_dcmi
-from tests.drivers.sim.driver import Clock, settings
+from tests.drivers.sim.driver import Clock, DriverByHand, settings
 from tests.fakes.dcmi.fixtures import ascend, workshop
 from tests.fakes.dcmi.standin import Standin
 from tests.fakes.nvml.fixtures import gpu_workshop, nvidia
@@ -21,14 +20,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def driver(clock: Clock) -> Iterator[SimDriver]:
-    driver = SimDriver(settings(), now=clock)
+def driver(clock: Clock) -> Iterator[DriverByHand]:
+    driver = DriverByHand(settings(), now=clock)
     yield driver
     driver.close()
 
 
 @pytest.fixture
-def told(driver: SimDriver) -> Told:
+def told(driver: DriverByHand) -> Told:
     told = Told()
     driver.watch(told)
     return told

@@ -1,6 +1,7 @@
 """The driver of simulated chips: for drills, for `cmgr demo`, and for tests.
 
-One condition guards all of it; time comes from a function, so that tests move it by hand and then call `wake`.
+One condition guards all of it; time comes from a function, so that tests move it by hand
+(`tests/drivers/sim/driver.py`).
 """
 
 import heapq
@@ -18,7 +19,7 @@ from cmgr.drivers.sim import world as sim_world
 from cmgr.drivers.sim.chips import NEVER, SimChips
 from cmgr.drivers.sim.world import Past, SimReset
 from cmgr.errors import DriverError, ResetRefused
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, Share, listed
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, listed
 from cmgr.model.values.faults import Assertion, FaultCode, FaultKey
 from cmgr.model.values.handling.catalog import normal_code
 from cmgr.model.values.messages.facts import FaultReported, ReadNeeded
@@ -131,67 +132,11 @@ class SimDriver:
         if teller is not None and teller is not threading.current_thread():
             teller.join(timeout=2)
 
-    def wake(self) -> None:
-        """Look at the time again: for tests whose clock is moved by hand."""
-        with self._changed:
-            self._changed.notify_all()
-
     def occur(self, event: SimEvent) -> None:
         """Let this happen now, with its own module and severity. Raises `DriverError` as `inject` does."""
         with self._changed:
             self._happen(event, event.module)
             self._save()
-
-    def lose_events(self, count: int) -> None:
-        """Tell nobody of the next events."""
-        with self._changed:
-            self._lose = count
-
-    def double_events(self, count: int) -> None:
-        """Tell each of the next events twice."""
-        with self._changed:
-            self._double = count
-
-    def delay_events(self, delay: timedelta) -> None:
-        """Tell every event that much later from now on."""
-        with self._changed:
-            self._delay = delay.total_seconds()
-
-    def need_read(self, chip: ChipId) -> None:
-        """Tell that events of this chip were lost."""
-        with self._changed:
-            self._tell(ReadNeeded(chip))
-
-    def hold(self, chip: ChipId, process: Process) -> None:
-        """Put a process on the chip."""
-        with self._changed:
-            self._chips.chip(chip).processes[process.pid] = process
-
-    def let_go(self, chip: ChipId) -> None:
-        """Take every process off the chip."""
-        with self._changed:
-            self._chips.chip(chip).processes.clear()
-
-    def silence(self, chip: ChipId, *, silent: bool = True) -> None:
-        """Let the chip answer no question any more, or answer again."""
-        with self._changed:
-            self._chips.chip(chip).silent = silent
-
-    def fail_resets(self, count: int) -> None:
-        """Let the next resets fail; -1: every one."""
-        with self._changed:
-            self._past = replace(self._past, fail_resets=count)
-            self._save()
-
-    def finish_boots(self, *, boots: bool) -> None:
-        """Say whether chips finish booting after the resets to come."""
-        with self._changed:
-            self._boots = boots
-
-    def make_incurable(self, code: str) -> None:
-        """Let no reset cure this fault."""
-        with self._changed:
-            self._chips.incurable.add(normal_code(code))
 
     @property
     def resets(self) -> tuple[SimReset, ...]:

@@ -1,8 +1,9 @@
-"""Pretended containers: a runtime for the demo, for dry runs and for tests, that behaves as Docker does."""
+"""Pretended containers: a runtime for the demo, for dry runs and for tests, that behaves as Docker does.
+
+`tests/runtimes/sim/by_hand.py` moves them by hand.
+"""
 
 import threading
-import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,26 +12,14 @@ from queue import SimpleQueue
 from typing import Literal
 
 from cmgr import atomic
-from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeDown
-from cmgr.frozen import dataclass
-from cmgr.model.values.chips import ALL_CHIPS
+from cmgr.errors import ContainerError, ContainerGone, RunsAgain
 from cmgr.model.values.messages import facts
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.sim import world as sim_world
-from cmgr.runtimes.sim.world import ANY_FAULT, KILLED, NAME, TERMINATED, Life, Pretended, State
+from cmgr.runtimes.sim.world import KILLED, NAME, TERMINATED, Life, Pretended, State
 
 Operation = Literal["list", "stop", "start", "set_restart_policy", "inspect", "output"]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call by cmgr: the operation, its container, and when on the monotonic clock."""
-
-    operation: Operation
-    name: str = ""
-    detail: str = ""
-    at: float = 0.0
 
 
 class SimRuntime:
@@ -49,8 +38,6 @@ class SimRuntime:
         self._facts: SimpleQueue[RuntimeFact | None] = SimpleQueue()
         self._teller: threading.Thread | None = None
         self._closed = threading.Event()
-        self._why_down = ""
-        self._calls: deque[Call] = deque(maxlen=10_000)
         self._failing: dict[tuple[str, str], int] = {}
         self._lives: dict[str, Life] = {}
         self._serial = 0
@@ -76,8 +63,7 @@ class SimRuntime:
 
         with self._lock:
             self._teller = threading.Thread(target=deliver, name="sim-events", daemon=True)
-            down = facts.RuntimeDown(NAME, self._why_down)
-            self._say(down if self._why_down else facts.RuntimeUp(NAME))
+            self._say(facts.RuntimeUp(NAME))
             self._teller.start()
 
     def stop(self, key: ContainerKey, grace: timedelta) -> Halt:
@@ -87,7 +73,6 @@ class SimRuntime:
         killed = life.like.ignores_term or life.like.stop_time > grace
         with self._lock:
             self._pass(grace if killed else life.like.stop_time, until=lambda: self._over(life))
-            self._still_up("stop", life)
             now = self._lives.get(key.id)
             if now is not None and now.running and now.run != life.run:
                 raise RunsAgain(f"cannot stop container {life.like.name}: it runs again", now.word)
@@ -100,7 +85,6 @@ class SimRuntime:
         with self._lock:
             if not life.running:
                 self._pass(life.like.start_time, until=lambda: key.id not in self._lives)
-            self._still_up("start", life)
             if key.id not in self._lives:
                 raise ContainerGone(f"cannot start container {life.like.name}: it was removed")
             now = self._lives[key.id]
@@ -129,86 +113,11 @@ class SimRuntime:
         if self._teller is not None and self._teller is not threading.current_thread():
             self._teller.join(1.5)
 
-    # Containers as they act without cmgr.
-
-    @property
-    def calls(self) -> tuple[Call, ...]:
-        """The calls by cmgr, the newest last."""
-        return tuple(self._calls)
-
-    def container(self, name: str) -> Container:
-        """Return the container as it is, behind the back of the call log and of pretended failures."""
-        with self._lock:
-            return self._named(name).container()
-
     def create(self, like: Pretended) -> ContainerKey:
         """Somebody creates a container, and starts it when it is to run."""
         with self._lock:
             self._serial += 1
             return self._put(sim_world.created(like, self._serial)).key
-
-    def start_by_hand(self, name: str) -> None:
-        with self._lock:
-            self._put(self._named(name).started())
-
-    def stop_by_hand(self, name: str, code: int = TERMINATED) -> None:
-        with self._lock:
-            self._end(self._named(name), code, asked=True)
-
-    def pause_by_hand(self, name: str) -> None:
-        with self._lock:
-            self._put(replace(self._named(name), state=State.PAUSED))
-
-    def resume_by_hand(self, name: str) -> None:
-        with self._lock:
-            self._put(replace(self._named(name), state=State.RUNNING))
-
-    def set_health(self, name: str, health: str) -> None:
-        """Its own check says something else, as in `Container.health`."""
-        with self._lock:
-            self._put(replace(self._named(name), health=health))
-
-    def kill(self, name: str, code: int = KILLED) -> None:
-        """It dies by itself; its restart policy may start it again at once."""
-        with self._lock:
-            ended = self._end(self._named(name), code, asked=False)
-            if ended.comes_back() and ended.id in self._lives:
-                self._put(ended.started())
-
-    def remove(self, name: str) -> None:
-        with self._lock:
-            self._drop(self._named(name))
-
-    def chip_faulted(self, chip: int, code: str) -> None:
-        """A chip has a fault: the containers on it that do not bear that die."""
-        with self._lock:
-            for life in tuple(self._lives.values()):
-                hit = life.like.claims & {str(chip), ALL_CHIPS} and life.like.crashes_on & {code, ANY_FAULT}
-                if life.running and hit:
-                    self.kill(life.like.name, 1)
-
-    def fail_next(self, operation: Operation, times: int = 1, name: str = "") -> None:
-        """Let the next calls fail: of the container so named, or of any. -1 is every one."""
-        with self._lock:
-            self._failing[operation, name] = times
-
-    def set_down(self, why: str = "it is pretended to be down") -> None:
-        """The daemon goes away. Its containers run on until it comes back."""
-        with self._lock:
-            self._why_down = why
-            self._changed.notify_all()
-            self._say(facts.RuntimeDown(NAME, why))
-
-    def set_up(self, *, restarted: bool = True) -> None:
-        """The daemon comes back; as a new one it has ended its containers, and does what restart policies say."""
-        with self._lock:
-            self._why_down = ""
-            self._say(facts.RuntimeUp(NAME, restarted=restarted))
-            for life in tuple(self._lives.values()) if restarted else ():
-                returns = life.returns() or (life.running and bool(life.restart_policy))
-                ended = self._end(life, TERMINATED, asked=None) if life.running else life
-                if returns and ended.id in self._lives:
-                    self._put(ended.started())
 
     # The world, under the lock.
 
@@ -221,19 +130,12 @@ class SimRuntime:
             return life
 
     def _arrive(self, operation: Operation, name: str = "", detail: str = "") -> None:
-        self._calls.append(Call(operation, name, detail, time.monotonic()))
-        what = f"cannot {_VERBS[operation]} {name}".rstrip()
-        if self._why_down:
-            raise RuntimeDown(f"{what}: {self._why_down}")
+        """Let a call begin, or fail. `detail`: what it was told besides."""
         for who in {name, ""}:
             left = self._failing.get((operation, who), 0)
             if left:
                 self._failing[operation, who] = left - 1 if left > 0 else left
-                raise ContainerError(f"{what}: it is pretended to fail")
-
-    def _still_up(self, operation: Operation, life: Life) -> None:
-        if self._why_down:
-            raise ContainerError(f"cannot {_VERBS[operation]} {life.like.name}: {self._why_down}")
+                raise ContainerError(f"cannot {_VERBS[operation]} {name}: it is pretended to fail")
 
     def _pass(self, time: timedelta, until: Callable[[], bool]) -> None:
         self._changed.wait_for(lambda: self._closed.is_set() or until(), time.total_seconds())
@@ -241,12 +143,6 @@ class SimRuntime:
     def _over(self, life: Life) -> bool:
         now = self._lives.get(life.id)
         return now is None or not now.running or now.run != life.run
-
-    def _named(self, name: str) -> Life:
-        for life in self._lives.values():
-            if life.like.name == name:
-                return life
-        raise ContainerGone(f"there is no container {name}")
 
     def _end(self, life: Life, code: int, *, asked: bool | None) -> Life:
         ended = self._put(life.ended(Exit(code, datetime.now(UTC), asked)))

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -11,9 +11,9 @@ from cmgr.config.sim import SimContainer
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.policy import NO_TIME, Strategy
 from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, Container, ContainerKey, Exit, Heal
+from cmgr.typed import plain, value
 
 NAME = "sim"
-ANY_FAULT = "*"
 KILLED = 137
 TERMINATED = 143
 
@@ -23,8 +23,7 @@ class Pretended:
     """A pretended container.
 
     `claims` as in `Container`. `stop_time`: how long it takes to end when told to; one that `ignores_term` ends only
-    by the kill after the grace. `crashes_on`: codes of the faults of its chips that kill it; `ANY_FAULT` is all.
-    `fail_stops`, `fail_starts`: how many fail before one works; -1 is every one.
+    by the kill after the grace. `fail_stops`, `fail_starts`: how many fail before one works; -1 is every one.
     """
 
     name: str
@@ -39,7 +38,6 @@ class Pretended:
     stop_time: timedelta = NO_TIME
     start_time: timedelta = NO_TIME
     ignores_term: bool = False
-    crashes_on: frozenset[str] = frozenset()
     fail_stops: int = 0
     fail_starts: int = 0
     heal: bool = False
@@ -151,54 +149,25 @@ def created(like: Pretended, serial: int) -> Life:
 
 def written(lives: Iterable[Life], serial: int) -> str:
     """Return the world as JSON."""
-    return json.dumps({"serial": serial, "containers": [_plain(life) for life in lives]}, indent=1)
+    return json.dumps({"serial": serial, "containers": [document(life) for life in lives]}, indent=1)
 
 
 def document(life: Life) -> Mapping[str, object]:
     """Return all that there is to know of it, as `written` words it."""
-    return _plain(life)
+    found: Mapping[str, object] = plain(life, whole=True)
+    return found
 
 
 def read(text: str) -> tuple[tuple[Life, ...], int]:
     """Return the world that `written` wrote. Raises `ValueError` when this is none."""
     try:
         whole = json.loads(text)
-        return tuple(_life(item) for item in whole["containers"]), int(whole["serial"])
-    except (LookupError, TypeError, AttributeError, RecursionError) as exc:
+        return tuple(value(Life, _named(item)) for item in whole["containers"]), int(whole["serial"])
+    except (LookupError, TypeError, RecursionError) as exc:
         raise ValueError("no pretended containers") from exc
 
 
-_TIMES = ("grace", "stop_time", "start_time")
-_SETS = ("claims", "crashes_on")
-
-
-def _plain(life: Life) -> dict[str, Any]:
-    like = asdict(life.like)
-    like.update({name: like[name].total_seconds() for name in _TIMES}, **{name: sorted(like[name]) for name in _SETS})
-    end = life.exit
-    return {
-        "like": like,
-        "id": life.id,
-        "restart_policy": life.restart_policy,
-        "state": life.state,
-        "run": life.run,
-        "exit": None if end is None else [end.code, end.at.isoformat(), end.asked],
-        "health": life.health,
-    }
-
-
-def _life(item: Mapping[str, Any]) -> Life:
-    like = dict(item["like"])
-    like.update({name: timedelta(seconds=like[name]) for name in _TIMES})
-    like.update({name: frozenset(like[name]) for name in _SETS})
-    like["strategy"] = Strategy(like["strategy"]) if like["strategy"] else None
+def _named(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    # cmgr 0.1 wrote the end of a life as a list.
     end = item["exit"]
-    return Life(
-        Pretended(**like),
-        str(item["id"]),
-        str(item["restart_policy"]),
-        State(item["state"]),
-        int(item["run"]),
-        None if end is None else Exit(int(end[0]), datetime.fromisoformat(end[1]), end[2]),
-        str(item.get("health", "")),
-    )
+    return {**item, "exit": dict(zip(("code", "at", "asked"), end, strict=True))} if isinstance(end, list) else item

@@ -1,9 +1,71 @@
-"""Simulated chips whose time a test moves by hand."""
+"""Simulated chips whose time, faults and ailments a test moves by hand."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from cmgr.config.sim import Sim
 from cmgr.drivers.sim.driver import SimDriver
+from cmgr.model.values.chips import ChipId, Process
+from cmgr.model.values.handling.catalog import normal_code
+from cmgr.model.values.messages.facts import ReadNeeded
+
+
+class DriverByHand(SimDriver):
+    def wake(self) -> None:
+        """Look at the time again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def lose_events(self, count: int) -> None:
+        """Tell nobody of the next events."""
+        with self._changed:
+            self._lose = count
+
+    def double_events(self, count: int) -> None:
+        """Tell each of the next events twice."""
+        with self._changed:
+            self._double = count
+
+    def delay_events(self, delay: timedelta) -> None:
+        """Tell every event that much later from now on."""
+        with self._changed:
+            self._delay = delay.total_seconds()
+
+    def need_read(self, chip: ChipId) -> None:
+        """Tell that events of this chip were lost."""
+        with self._changed:
+            self._tell(ReadNeeded(chip))
+
+    def hold(self, chip: ChipId, process: Process) -> None:
+        """Put a process on the chip."""
+        with self._changed:
+            self._chips.chip(chip).processes[process.pid] = process
+
+    def let_go(self, chip: ChipId) -> None:
+        """Take every process off the chip."""
+        with self._changed:
+            self._chips.chip(chip).processes.clear()
+
+    def silence(self, chip: ChipId, *, silent: bool = True) -> None:
+        """Let the chip answer no question any more, or answer again."""
+        with self._changed:
+            self._chips.chip(chip).silent = silent
+
+    def fail_resets(self, count: int) -> None:
+        """Let the next resets fail; -1: every one."""
+        with self._changed:
+            self._past = replace(self._past, fail_resets=count)
+            self._save()
+
+    def finish_boots(self, *, boots: bool) -> None:
+        """Say whether chips finish booting after the resets to come."""
+        with self._changed:
+            self._boots = boots
+
+    def make_incurable(self, code: str) -> None:
+        """Let no reset cure this fault."""
+        with self._changed:
+            self._chips.incurable.add(normal_code(code))
 
 
 class Clock:
@@ -15,7 +77,7 @@ class Clock:
     def __call__(self) -> float:
         return self.seconds
 
-    def pass_by(self, driver: SimDriver, seconds: float) -> None:
+    def pass_by(self, driver: DriverByHand, seconds: float) -> None:
         self.seconds += seconds
         driver.wake()
 

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.sim import Sim, SimDivided, SimEvent, SimMachineEvent, SimProcess
-from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId, Process, RingId, Share, rings_of
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import FaultReported, MachineTold, ReadNeeded
 from cmgr.ports import ChipDriver, DriverFact
 from tests.drivers.contract import CODE, HOUR, OTHER_CODE, SOON, ChipDriverContract, Told, reported
-from tests.drivers.sim.driver import Clock, settings
+from tests.drivers.sim.driver import Clock, DriverByHand, settings
 from tests.support.waiting import PATIENCE
 
 OCCURRED, CLEARED, ONCE = Assertion.OCCURRED, Assertion.CLEARED, Assertion.ONCE
@@ -27,30 +26,30 @@ class TestSimDriver(ChipDriverContract):
         self.time = Clock()
 
     def open(self, sweep: timedelta = HOUR) -> ChipDriver:
-        return SimDriver(settings(), sweep, now=self.time)
+        return DriverByHand(settings(), sweep, now=self.time)
 
     def lose(self, driver: ChipDriver) -> None:
-        assert isinstance(driver, SimDriver)
+        assert isinstance(driver, DriverByHand)
         driver.lose_events(1000)
 
     def let_sweep(self, driver: ChipDriver) -> None:
-        assert isinstance(driver, SimDriver)
+        assert isinstance(driver, DriverByHand)
         self.time.pass_by(driver, SOON.total_seconds())
 
     def occur(self, driver: ChipDriver, chip: ChipId, code: str, assertion: Assertion) -> None:
-        assert isinstance(driver, SimDriver)
+        assert isinstance(driver, DriverByHand)
         driver.inject(chip, code, assertion)
 
     def hold(self, driver: ChipDriver, chip: ChipId, pid: int) -> None:
-        assert isinstance(driver, SimDriver)
+        assert isinstance(driver, DriverByHand)
         driver.hold(chip, Process(pid, "python"))
 
     def silence(self, driver: ChipDriver, chip: ChipId) -> None:
-        assert isinstance(driver, SimDriver)
+        assert isinstance(driver, DriverByHand)
         driver.silence(chip)
 
     def finish_boot(self, driver: ChipDriver) -> None:
-        assert isinstance(driver, SimDriver)
+        assert isinstance(driver, DriverByHand)
         self.time.pass_by(driver, 30)
 
 
@@ -66,23 +65,23 @@ class TestSimDriver(ChipDriverContract):
     ],
 )
 def test_rings_have_the_sizes_that_the_settings_say(sim: Sim, rings: dict[int, int]) -> None:
-    found = rings_of(SimDriver(sim).chips())
+    found = rings_of(DriverByHand(sim).chips())
     assert {ring: len(chips) for ring, chips in found.items()} == rings
 
 
-def test_every_chip_has_a_model_and_a_bus_and_serial_of_its_own(driver: SimDriver) -> None:
+def test_every_chip_has_a_model_and_a_bus_and_serial_of_its_own(driver: DriverByHand) -> None:
     chips = driver.chips()
     assert {chip.model for chip in chips} == {"Ascend910B4"}
     assert len({chip.bus for chip in chips}) == len({chip.serial for chip in chips}) == 8
     assert chips[5].ring == RingId(4)
 
 
-def test_an_event_has_code_module_and_severity(driver: SimDriver, told: Told) -> None:
+def test_an_event_has_code_module_and_severity(driver: DriverByHand, told: Told) -> None:
     driver.inject(ChipId(3), "0x80e24e00", OCCURRED)
     assert told.wait(1) == [FaultReported(ChipId(3), CODE, OCCURRED, "1.0.0.0", 2)]
 
 
-def test_an_injection_on_no_chip_or_of_no_code_is_an_error(driver: SimDriver) -> None:
+def test_an_injection_on_no_chip_or_of_no_code_is_an_error(driver: DriverByHand) -> None:
     for assertion in Assertion:
         with pytest.raises(DriverError, match="chip 99"):
             driver.inject(ChipId(99), CODE, assertion)
@@ -90,7 +89,7 @@ def test_an_injection_on_no_chip_or_of_no_code_is_an_error(driver: SimDriver) ->
             driver.inject(ChipId(0), "oops", assertion)
 
 
-def test_the_same_code_of_two_modules_is_two_faults(driver: SimDriver, told: Told) -> None:
+def test_the_same_code_of_two_modules_is_two_faults(driver: DriverByHand, told: Told) -> None:
     driver.occur(SimEvent(0, CODE, module="1.11.0.0"))
     driver.occur(SimEvent(0, CODE, module="11.1.0.0"))
     driver.occur(SimEvent(0, CODE, assertion=CLEARED, module="1.11.0.0"))
@@ -104,13 +103,13 @@ def test_the_same_code_of_two_modules_is_two_faults(driver: SimDriver, told: Tol
     assert driver.read([ChipId(0)])[0].faults == ()
 
 
-def test_clearing_what_is_not_there_tells_nothing(driver: SimDriver, told: Told) -> None:
+def test_clearing_what_is_not_there_tells_nothing(driver: DriverByHand, told: Told) -> None:
     driver.inject(ChipId(0), CODE, CLEARED)
     driver.inject(ChipId(1), CODE, ONCE)
     assert reported(told.wait(1)) == [(1, CODE, ONCE)]
 
 
-def test_events_before_the_watch_are_told_to_nobody_and_not_counted_as_lost(driver: SimDriver) -> None:
+def test_events_before_the_watch_are_told_to_nobody_and_not_counted_as_lost(driver: DriverByHand) -> None:
     driver.lose_events(1)
     driver.inject(ChipId(0), CODE, OCCURRED)
     told = Told()
@@ -120,12 +119,12 @@ def test_events_before_the_watch_are_told_to_nobody_and_not_counted_as_lost(driv
     assert reported(told.wait(1)) == [(2, CODE, OCCURRED)]
 
 
-def test_a_driver_is_watched_once(driver: SimDriver, told: Told) -> None:
+def test_a_driver_is_watched_once(driver: DriverByHand, told: Told) -> None:
     with pytest.raises(DriverError, match="watched already"):
         driver.watch(told)
 
 
-def test_events_can_be_lost_and_doubled(driver: SimDriver, told: Told) -> None:
+def test_events_can_be_lost_and_doubled(driver: DriverByHand, told: Told) -> None:
     driver.lose_events(1)
     driver.double_events(1)
     for number in range(3):
@@ -134,7 +133,7 @@ def test_events_can_be_lost_and_doubled(driver: SimDriver, told: Told) -> None:
     assert [len(report.faults) for report in driver.read(RING)] == [1, 1, 1, 0]
 
 
-def test_events_can_be_late(driver: SimDriver, told: Told, clock: Clock) -> None:
+def test_events_can_be_late(driver: DriverByHand, told: Told, clock: Clock) -> None:
     driver.delay_events(timedelta(seconds=5))
     driver.inject(ChipId(0), CODE, OCCURRED)
     driver.delay_events(timedelta())
@@ -144,7 +143,7 @@ def test_events_can_be_late(driver: SimDriver, told: Told, clock: Clock) -> None
     assert reported(told.wait(2)) == [(1, CODE, OCCURRED), (0, CODE, OCCURRED)]
 
 
-def test_a_loss_can_be_told(driver: SimDriver, told: Told) -> None:
+def test_a_loss_can_be_told(driver: DriverByHand, told: Told) -> None:
     driver.need_read(ChipId(2))
     assert told.wait(1) == [ReadNeeded(ChipId(2))]
 
@@ -156,7 +155,7 @@ def test_the_script_is_played_in_the_order_of_time(clock: Clock) -> None:
         SimEvent(1, CODE, timedelta(seconds=4), CLEARED, module="3.0.0.1"),
         SimEvent(0, CODE),
     )
-    driver = SimDriver(settings(script=script), now=clock)
+    driver = DriverByHand(settings(script=script), now=clock)
     told = Told()
     driver.watch(told)
     assert reported(told.wait(1)) == [(0, CODE, OCCURRED)]
@@ -177,7 +176,7 @@ def test_the_machine_ails_as_its_script_has_it_and_a_next_life_finds_what_lasts(
     sim = settings(machine=machine, world=str(tmp_path / "world"))
 
     def life(*seconds: float) -> list[tuple[list[str], bool]]:
-        driver, told = SimDriver(sim, now=clock, wall=clock), Told()
+        driver, told = DriverByHand(sim, now=clock, wall=clock), Told()
         driver.watch(told)
         for count, passed in enumerate(seconds, start=1):
             clock.pass_by(driver, passed)
@@ -211,7 +210,7 @@ def test_everything_that_the_settings_say_is_so_from_the_start(clock: Clock) -> 
         boots=False,
         model="X",
     )
-    driver = SimDriver(sim, now=clock)
+    driver = DriverByHand(sim, now=clock)
     told = Told()
     driver.watch(told)
     driver.inject(ChipId(0), CODE, OCCURRED)
@@ -229,7 +228,7 @@ def test_everything_that_the_settings_say_is_so_from_the_start(clock: Clock) -> 
 
 
 def test_a_reset_takes_the_shares_of_its_chips_and_they_can_be_made_again(clock: Clock) -> None:
-    driver = SimDriver(settings(divided=(SimDivided(1), SimDivided(5, 1)), fail_shares=1), now=clock)
+    driver = DriverByHand(settings(divided=(SimDivided(1), SimDivided(5, 1)), fail_shares=1), now=clock)
     (_, chip, *_) = driver.chips()
     assert [(share.id, *share.aliases) for share in chip.shares] == [("116", "1:116"), ("117", "1:117")]
     driver.inject(ChipId(1), CODE, OCCURRED)
@@ -246,7 +245,7 @@ def test_a_reset_takes_the_shares_of_its_chips_and_they_can_be_made_again(clock:
     driver.close()
 
 
-def test_many_threads_can_inject_and_every_event_is_told(driver: SimDriver, told: Told) -> None:
+def test_many_threads_can_inject_and_every_event_is_told(driver: DriverByHand, told: Told) -> None:
     def inject(chip: int) -> None:
         for _ in range(200):
             driver.inject(ChipId(chip), CODE, OCCURRED)
@@ -259,7 +258,7 @@ def test_many_threads_can_inject_and_every_event_is_told(driver: SimDriver, told
         assert [assertion for each, _, assertion in facts if each == chip] == [OCCURRED, CLEARED] * 200
 
 
-def test_closing_inside_of_what_is_told_does_not_hang_and_nothing_more_is_told(driver: SimDriver) -> None:
+def test_closing_inside_of_what_is_told_does_not_hang_and_nothing_more_is_told(driver: DriverByHand) -> None:
     told = Told()
 
     def close(fact: DriverFact) -> None:
@@ -276,7 +275,7 @@ def test_closing_inside_of_what_is_told_does_not_hang_and_nothing_more_is_told(d
     assert len(told.facts) == 1
 
 
-def test_no_thread_is_left_after_closing(driver: SimDriver, told: Told) -> None:
+def test_no_thread_is_left_after_closing(driver: DriverByHand, told: Told) -> None:
     driver.inject(ChipId(0), CODE, OCCURRED)
     told.wait(1)
     threads = [thread for thread in threading.enumerate() if thread.name == "sim-chips"]

@@ -5,12 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import DriverError, ResetRefused
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import Assertion
 from tests.drivers.contract import CODE, OTHER_CODE, Told, reported
-from tests.drivers.sim.driver import Clock, settings
+from tests.drivers.sim.driver import Clock, DriverByHand, settings
 from tests.support.waiting import PATIENCE
 
 OCCURRED, CLEARED = Assertion.OCCURRED, Assertion.CLEARED
@@ -18,7 +17,7 @@ CODES = frozenset({CODE})
 RING = tuple(ChipId(number) for number in range(4))
 
 
-def test_chips_boot_for_as_long_as_the_settings_say(driver: SimDriver, told: Told, clock: Clock) -> None:
+def test_chips_boot_for_as_long_as_the_settings_say(driver: DriverByHand, told: Told, clock: Clock) -> None:
     driver.inject(ChipId(1), CODE, OCCURRED)
     driver.reset(RING, [ChipId(1)], CODES)
     clock.pass_by(driver, 29.9)
@@ -29,7 +28,7 @@ def test_chips_boot_for_as_long_as_the_settings_say(driver: SimDriver, told: Tol
     assert all(report.booted and not report.faults for report in driver.read(RING))
 
 
-def test_a_fault_that_comes_while_the_chip_boots_is_not_cured(driver: SimDriver, clock: Clock) -> None:
+def test_a_fault_that_comes_while_the_chip_boots_is_not_cured(driver: DriverByHand, clock: Clock) -> None:
     driver.inject(ChipId(1), CODE, OCCURRED)
     driver.inject(ChipId(1), OTHER_CODE, OCCURRED)
     driver.reset(RING, [ChipId(1)], CODES)
@@ -38,7 +37,7 @@ def test_a_fault_that_comes_while_the_chip_boots_is_not_cured(driver: SimDriver,
     assert [fault.code for fault in driver.read([ChipId(1)])[0].faults] == [CODE]
 
 
-def test_an_incurable_fault_outlives_a_reset(driver: SimDriver, clock: Clock) -> None:
+def test_an_incurable_fault_outlives_a_reset(driver: DriverByHand, clock: Clock) -> None:
     driver.make_incurable(CODE)
     driver.inject(ChipId(1), CODE, OCCURRED)
     driver.inject(ChipId(1), OTHER_CODE, OCCURRED)
@@ -47,7 +46,7 @@ def test_an_incurable_fault_outlives_a_reset(driver: SimDriver, clock: Clock) ->
     assert [fault.code for fault in driver.read([ChipId(1)])[0].faults] == [CODE]
 
 
-def test_resets_can_fail_a_number_of_times(driver: SimDriver, clock: Clock) -> None:
+def test_resets_can_fail_a_number_of_times(driver: DriverByHand, clock: Clock) -> None:
     driver.fail_resets(2)
     driver.inject(ChipId(1), CODE, OCCURRED)
     for _ in range(2):
@@ -59,7 +58,7 @@ def test_resets_can_fail_a_number_of_times(driver: SimDriver, clock: Clock) -> N
     assert [reset.outcome for reset in driver.resets] == ["failed", "failed", "taken"]
 
 
-def test_resets_can_fail_always(driver: SimDriver) -> None:
+def test_resets_can_fail_always(driver: DriverByHand) -> None:
     driver.fail_resets(-1)
     driver.inject(ChipId(1), CODE, OCCURRED)
     for _ in range(5):
@@ -68,7 +67,7 @@ def test_resets_can_fail_always(driver: SimDriver) -> None:
     assert len(driver.resets) == 5
 
 
-def test_a_boot_can_last_for_ever_and_a_further_reset_can_end_it(driver: SimDriver, clock: Clock) -> None:
+def test_a_boot_can_last_for_ever_and_a_further_reset_can_end_it(driver: DriverByHand, clock: Clock) -> None:
     driver.finish_boots(boots=False)
     driver.inject(ChipId(1), CODE, OCCURRED)
     driver.reset(RING, [ChipId(1)], CODES)
@@ -80,7 +79,7 @@ def test_a_boot_can_last_for_ever_and_a_further_reset_can_end_it(driver: SimDriv
     assert all(report.booted for report in driver.read(RING))
 
 
-def test_a_reset_goes_on_once_the_process_is_gone(driver: SimDriver) -> None:
+def test_a_reset_goes_on_once_the_process_is_gone(driver: DriverByHand) -> None:
     driver.inject(ChipId(1), CODE, OCCURRED)
     driver.hold(ChipId(2), Process(7, "python"))
     with pytest.raises(ResetRefused, match=r"cannot reset chips 0-3: process 7 \(python\) is on chip 2"):
@@ -90,7 +89,7 @@ def test_a_reset_goes_on_once_the_process_is_gone(driver: SimDriver) -> None:
     assert [reset.outcome for reset in driver.resets] == ["refused", "taken"]
 
 
-def test_a_chip_can_answer_again(driver: SimDriver) -> None:
+def test_a_chip_can_answer_again(driver: DriverByHand) -> None:
     driver.silence(ChipId(1))
     assert driver.read([ChipId(1)])[0].error == "does not answer"
     driver.silence(ChipId(1), silent=False)
@@ -98,28 +97,28 @@ def test_a_chip_can_answer_again(driver: SimDriver) -> None:
 
 
 @pytest.mark.parametrize("chips", [(), (0, 4)])
-def test_only_chips_of_one_ring_are_reset_together(driver: SimDriver, chips: tuple[int, ...]) -> None:
+def test_only_chips_of_one_ring_are_reset_together(driver: DriverByHand, chips: tuple[int, ...]) -> None:
     with pytest.raises(DriverError, match="not of one ring"):
         driver.reset([ChipId(chip) for chip in chips], [ChipId(0)], CODES)
 
 
 class TestResetThatTakesTime:
     @pytest.fixture
-    def driver(self, clock: Clock) -> Iterator[SimDriver]:
-        driver = SimDriver(settings(reset_time=timedelta(hours=1)), now=clock)
+    def driver(self, clock: Clock) -> Iterator[DriverByHand]:
+        driver = DriverByHand(settings(reset_time=timedelta(hours=1)), now=clock)
         driver.inject(ChipId(1), CODE, OCCURRED)
         driver.inject(ChipId(5), CODE, OCCURRED)
         yield driver
         driver.close()
 
     @pytest.fixture
-    def pool(self, driver: SimDriver) -> Iterator[ThreadPoolExecutor]:
+    def pool(self, driver: DriverByHand) -> Iterator[ThreadPoolExecutor]:
         with ThreadPoolExecutor(4) as pool:
             yield pool
             # Before the pool waits for its threads.
             driver.close()
 
-    def begin(self, driver: SimDriver, pool: ThreadPoolExecutor, chips: tuple[ChipId, ...] = RING) -> Future[None]:
+    def begin(self, driver: DriverByHand, pool: ThreadPoolExecutor, chips: tuple[ChipId, ...] = RING) -> Future[None]:
         future = pool.submit(driver.reset, chips, [chips[1]], CODES)
         # A reset that takes time lets go of the driver only when it waits.
         for _ in range(int(PATIENCE * 1000)):
@@ -129,7 +128,9 @@ class TestResetThatTakesTime:
                 future.result(timeout=0.001)
         raise AssertionError("the reset never began")
 
-    def test_the_call_returns_when_it_is_over(self, driver: SimDriver, pool: ThreadPoolExecutor, clock: Clock) -> None:
+    def test_the_call_returns_when_it_is_over(
+        self, driver: DriverByHand, pool: ThreadPoolExecutor, clock: Clock
+    ) -> None:
         future = self.begin(driver, pool)
         assert not driver.read([ChipId(0)])[0].booted
         clock.pass_by(driver, 3599)
@@ -141,7 +142,7 @@ class TestResetThatTakesTime:
         assert driver.read([ChipId(0)])[0].booted
 
     def test_another_ring_can_be_reset_meanwhile(
-        self, driver: SimDriver, pool: ThreadPoolExecutor, clock: Clock
+        self, driver: DriverByHand, pool: ThreadPoolExecutor, clock: Clock
     ) -> None:
         first = self.begin(driver, pool)
         second = self.begin(driver, pool, tuple(ChipId(number) for number in range(4, 8)))
@@ -149,12 +150,12 @@ class TestResetThatTakesTime:
         first.result(PATIENCE)
         second.result(PATIENCE)
 
-    def test_a_second_reset_of_the_ring_is_an_error(self, driver: SimDriver, pool: ThreadPoolExecutor) -> None:
+    def test_a_second_reset_of_the_ring_is_an_error(self, driver: DriverByHand, pool: ThreadPoolExecutor) -> None:
         self.begin(driver, pool)
         with pytest.raises(DriverError, match="under way"):
             driver.reset(RING, [ChipId(1)], CODES)
 
-    def test_closing_ends_the_wait_without_a_claim(self, driver: SimDriver, pool: ThreadPoolExecutor) -> None:
+    def test_closing_ends_the_wait_without_a_claim(self, driver: DriverByHand, pool: ThreadPoolExecutor) -> None:
         future = self.begin(driver, pool)
         driver.close()
         with pytest.raises(DriverError, match="cannot tell how the reset of chips 0-3 went"):

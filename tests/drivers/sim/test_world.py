@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.sim import Sim, SimDivided, SimEvent
-from cmgr.drivers.sim.driver import SimDriver
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion
 from tests.drivers.contract import CODE, OTHER_CODE, Told, reported
+from tests.drivers.sim.driver import DriverByHand
 
 OCCURRED = Assertion.OCCURRED
 CODES = frozenset({CODE})
@@ -34,12 +34,12 @@ class Times:
         self.monotonic += seconds
         self.wall += seconds
 
-    def life(self, **changes: object) -> SimDriver:
+    def life(self, **changes: object) -> DriverByHand:
         """Return the driver of a new life of the process."""
         self.monotonic = 7.0
         values = {"chips": 8, "ring": 4, "reset_time": timedelta(), "boot_time": timedelta(seconds=30), **changes}
         sim = Sim(world=str(self.world), **values)  # type: ignore[arg-type]
-        return SimDriver(sim, now=lambda: self.monotonic, wall=lambda: self.wall)
+        return DriverByHand(sim, now=lambda: self.monotonic, wall=lambda: self.wall)
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def times(tmp_path: Path) -> Times:
     return Times(tmp_path / "world.json")
 
 
-def codes(driver: SimDriver, chip: int) -> list[str]:
+def codes(driver: DriverByHand, chip: int) -> list[str]:
     return [fault.code for fault in driver.read([ChipId(chip)])[0].faults]
 
 
@@ -194,6 +194,6 @@ def test_a_reset_goes_on_when_the_process_is_killed_in_it(tmp_path: Path) -> Non
             process.wait(timeout=0.02)
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    driver = SimDriver(Sim(world=str(world), ring=4))
+    driver = DriverByHand(Sim(world=str(world), ring=4))
     assert [report.booted for report in driver.read([ChipId(0), ChipId(4)])] == [False, True]
     assert [reset.outcome for reset in driver.resets] == ["taken"]

@@ -7,9 +7,9 @@ import pytest
 
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
-from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Pretended
 from tests.runtimes.contract import ContainerContract
+from tests.runtimes.sim.by_hand import RuntimeByHand
 
 
 class SimWorld:
@@ -18,7 +18,7 @@ class SimWorld:
     outlives = False
 
     def __init__(self) -> None:
-        self.runtime = SimRuntime()
+        self.runtime = RuntimeByHand()
         self._names: dict[ContainerKey, str] = {}
 
     def create(

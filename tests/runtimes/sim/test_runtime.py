@@ -1,9 +1,10 @@
 """Pretended containers, beyond what every runtime does: failures to order, and a world that outlives the process."""
 
+import json
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,10 @@ import pytest
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
-from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, Exit
 from cmgr.runtimes.sim import world as sim_world
-from cmgr.runtimes.sim.runtime import SimRuntime
-from cmgr.runtimes.sim.world import Pretended
+from cmgr.runtimes.sim.world import Pretended, State
+from tests.runtimes.sim.by_hand import RuntimeByHand
 from tests.runtimes.told import Told
 from tests.support.waiting import PATIENCE, eventually
 
@@ -23,18 +24,18 @@ CHIP = frozenset({"0"})
 
 
 @pytest.fixture
-def runtime() -> Iterator[SimRuntime]:
+def runtime() -> Iterator[RuntimeByHand]:
     """`web` and `db` run."""
-    runtime = SimRuntime([Pretended("web", CHIP), Pretended("db", frozenset({"1"}), restart_policy="on-failure:3")])
+    runtime = RuntimeByHand([Pretended("web", CHIP), Pretended("db", frozenset({"1"}), restart_policy="on-failure:3")])
     yield runtime
     runtime.close()
 
 
-def key(runtime: SimRuntime, name: str = "web") -> ContainerKey:
+def key(runtime: RuntimeByHand, name: str = "web") -> ContainerKey:
     return runtime.container(name).key
 
 
-def test_what_was_asked_is_logged(runtime: SimRuntime) -> None:
+def test_what_was_asked_is_logged(runtime: RuntimeByHand) -> None:
     runtime.list()
     runtime.stop(key(runtime), timedelta(seconds=5))
     runtime.start(key(runtime), "always:0")
@@ -46,7 +47,7 @@ def test_what_was_asked_is_logged(runtime: SimRuntime) -> None:
     assert sorted(call.at for call in runtime.calls) == [call.at for call in runtime.calls]
 
 
-def test_the_next_calls_fail_as_often_as_told(runtime: SimRuntime) -> None:
+def test_the_next_calls_fail_as_often_as_told(runtime: RuntimeByHand) -> None:
     runtime.fail_next("stop", 2)
     for name in ("web", "db"):
         with pytest.raises(ContainerError, match=f"cannot stop container {name}"):
@@ -54,7 +55,7 @@ def test_the_next_calls_fail_as_often_as_told(runtime: SimRuntime) -> None:
     assert runtime.stop(key(runtime), LONG).before is None
 
 
-def test_a_failure_may_be_meant_for_one_container(runtime: SimRuntime) -> None:
+def test_a_failure_may_be_meant_for_one_container(runtime: RuntimeByHand) -> None:
     runtime.fail_next("stop", -1, name="web")
     assert runtime.stop(key(runtime, "db"), LONG).before is None
     for _ in range(3):
@@ -63,7 +64,7 @@ def test_a_failure_may_be_meant_for_one_container(runtime: SimRuntime) -> None:
 
 
 def test_failures_may_come_with_the_description() -> None:
-    runtime = SimRuntime([Pretended("web", CHIP, fail_stops=1, fail_starts=-1)])
+    runtime = RuntimeByHand([Pretended("web", CHIP, fail_stops=1, fail_starts=-1)])
     with pytest.raises(ContainerError):
         runtime.stop(key(runtime), LONG)
     runtime.stop(key(runtime), LONG)
@@ -72,7 +73,7 @@ def test_failures_may_come_with_the_description() -> None:
             runtime.start(key(runtime), NO_RESTART)
 
 
-def test_a_slow_stop_ends_when_the_container_dies(runtime: SimRuntime) -> None:
+def test_a_slow_stop_ends_when_the_container_dies(runtime: RuntimeByHand) -> None:
     slow = runtime.create(Pretended("slow", CHIP, stop_time=timedelta(hours=1)))
     with ThreadPoolExecutor(1) as pool:
         stopping = pool.submit(runtime.stop, slow, timedelta(hours=2))
@@ -83,13 +84,13 @@ def test_a_slow_stop_ends_when_the_container_dies(runtime: SimRuntime) -> None:
     assert not runtime.container("slow").running
 
 
-def test_nobody_waits_for_a_pretended_stop_after_close(runtime: SimRuntime) -> None:
+def test_nobody_waits_for_a_pretended_stop_after_close(runtime: RuntimeByHand) -> None:
     slow = runtime.create(Pretended("slow", CHIP, stop_time=timedelta(hours=1)))
     runtime.close()
     assert runtime.stop(slow, timedelta(hours=2)).before is None
 
 
-def test_while_it_is_down_nothing_works_and_it_says_so(runtime: SimRuntime) -> None:
+def test_while_it_is_down_nothing_works_and_it_says_so(runtime: RuntimeByHand) -> None:
     told = Told()
     runtime.watch(told.tell)
     runtime.set_down("no power")
@@ -105,7 +106,7 @@ def test_while_it_is_down_nothing_works_and_it_says_so(runtime: SimRuntime) -> N
 
 def test_a_restarted_daemon_does_what_restart_policies_say() -> None:
     policies = ("", "always:0", "unless-stopped:0", "on-failure:3")
-    runtime = SimRuntime(
+    runtime = RuntimeByHand(
         [Pretended(f"{state}{policy}", CHIP, restart_policy=policy) for policy in policies for state in ("up", "down")]
     )
     for policy in policies:
@@ -116,23 +117,7 @@ def test_a_restarted_daemon_does_what_restart_policies_say() -> None:
     assert running == {"upalways:0", "downalways:0", "upunless-stopped:0", "upon-failure:3", "downon-failure:3"}
 
 
-def test_a_fault_kills_those_on_the_chip_that_do_not_bear_it() -> None:
-    runtime = SimRuntime(
-        [
-            Pretended("hit", CHIP, crashes_on=frozenset({"80C98000"})),
-            Pretended("any", frozenset({"all"}), crashes_on=frozenset({"*"})),
-            Pretended("tough", CHIP),
-            Pretended("elsewhere", frozenset({"1"}), crashes_on=frozenset({"*"})),
-        ]
-    )
-    runtime.chip_faulted(0, "80C98000")
-    assert {c.name for c in runtime.list() if not c.running} == {"hit", "any"}
-    exit_ = runtime.container("hit").exit
-    assert exit_ is not None
-    assert exit_.by_itself
-
-
-def test_a_container_that_nobody_made_is_gone(runtime: SimRuntime) -> None:
+def test_a_container_that_nobody_made_is_gone(runtime: RuntimeByHand) -> None:
     with pytest.raises(ContainerGone):
         runtime.kill("nobody")
     with pytest.raises(ContainerGone):
@@ -142,15 +127,15 @@ def test_a_container_that_nobody_made_is_gone(runtime: SimRuntime) -> None:
 def test_the_world_outlives_the_process(tmp_path: Path) -> None:
     file = tmp_path / "world.json"
     likes = [
-        Pretended("web", CHIP, strategy=Strategy.RING, order=3, grace=LONG, crashes_on=frozenset({"*"})),
+        Pretended("web", CHIP, strategy=Strategy.RING, order=3, grace=LONG),
         Pretended("db", frozenset({"1"}), restart_policy="always:0", auto_remove=True),
         Pretended("off", CHIP, running=False),
     ]
-    first = SimRuntime(likes, path=file)
+    first = RuntimeByHand(likes, path=file)
     first.kill("web", 1)
     first.set_restart_policy(key(first, "db"), NO_RESTART)
     before = first.list()
-    second = SimRuntime([*likes, Pretended("new", CHIP)], path=file)
+    second = RuntimeByHand([*likes, Pretended("new", CHIP)], path=file)
     assert second.list()[:3] == before
     assert [container.name for container in second.list()[3:]] == ["new"]
     assert second.start(key(second), NO_RESTART) not in {container.run for container in before}
@@ -162,8 +147,17 @@ def test_a_world_that_cannot_be_read_is_not_thrown_away(tmp_path: Path) -> None:
     for text in ("", "[]", "{}", '{"serial": 1, "containers": [{}]}'):
         file.write_text(text)
         with pytest.raises(ContainerError, match="cannot read the pretended containers"):
-            SimRuntime(path=file)
+            RuntimeByHand(path=file)
         assert file.read_text() == text
+
+
+def test_a_world_that_cmgr_0_1_wrote_is_read() -> None:
+    like = {"name": "web", "claims": ["0"], "crashes_on": [], "grace": 10.0, "strategy": "ringRecover"}
+    life = {"like": like, "id": "web.1", "restart_policy": "", "state": "exited", "run": 1}
+    end = {"exit": [137, "2026-01-01T00:00:00+00:00", None], "health": ""}
+    (read,), serial = sim_world.read(json.dumps({"serial": 3, "containers": [life | end]}))
+    assert (read.exit, serial) == (Exit(137, datetime(2026, 1, 1, tzinfo=UTC)), 3)
+    assert (read.like.claims, read.like.strategy, read.state) == (CHIP, Strategy.RING, State.EXITED)
 
 
 def test_a_world_is_the_same_after_writing_and_reading() -> None:

@@ -10,12 +10,12 @@ import pytest
 from cmgr.drivers.nvml.resetting.giving_back import give_back
 from cmgr.drivers.nvml.resetting.promises import NAME, Promised, Promises
 from cmgr.drivers.nvml.settings import Nvml
-from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Pretended
 from tests.drivers.nvml.driver import CHILDREN
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import Standin
+from tests.runtimes.sim.by_hand import RuntimeByHand
 
 APART = ["unshare", "--mount", sys.executable, "-c"]
 
@@ -47,8 +47,8 @@ def machine(nvidia: Make) -> Standin:
     return nvidia(hosts.host_h100(1))
 
 
-def down(*names: str) -> SimRuntime:
-    systemd = SimRuntime([Pretended(name, claims=frozenset({"all"})) for name in names])
+def down(*names: str) -> RuntimeByHand:
+    systemd = RuntimeByHand([Pretended(name, claims=frozenset({"all"})) for name in names])
     for name in names:
         systemd.kill(name)
     return systemd
@@ -60,7 +60,7 @@ def owe(machine: Standin, *units: str) -> Promises:
     return promises
 
 
-def given(machine: Standin, systemd: SimRuntime, tool: str = "") -> list[tuple[str, str, str]]:
+def given(machine: Standin, systemd: RuntimeByHand, tool: str = "") -> list[tuple[str, str, str]]:
     settings = Nvml(tool=tool or str(machine.tool))
     back = give_back(settings, machine.library.parent, lambda _: systemd, CHILDREN)
     return [(given.text, given.left, given.advice) for given in back]

@@ -15,12 +15,12 @@ from cmgr.drivers.nvml.resetting.promises import NAME, Promised, Promises
 from cmgr.errors import DriverError, ResetRefused, chain
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.messages.facts import Remarked
-from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Pretended
 from tests.drivers.contract import Told
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import FakeReset, Standin
+from tests.runtimes.sim.by_hand import RuntimeByHand
 from tests.support.waiting import PATIENCE, eventually
 
 Open = Callable[..., NvmlDriver]
@@ -37,16 +37,16 @@ def machine(nvidia: Make) -> Standin:
     return nvidia(hosts.host_h100(2))
 
 
-def units() -> SimRuntime:
+def units() -> RuntimeByHand:
     """Two that run and one that does not."""
-    return SimRuntime([Pretended(name, claims=frozenset({"all"}), running=name != IDLE) for name in NAMES])
+    return RuntimeByHand([Pretended(name, claims=frozenset({"all"}), running=name != IDLE) for name in NAMES])
 
 
-def running(systemd: SimRuntime) -> set[str]:
+def running(systemd: RuntimeByHand) -> set[str]:
     return {unit.name for unit in systemd.list() if unit.running}
 
 
-def done(systemd: SimRuntime) -> list[tuple[str, str]]:
+def done(systemd: RuntimeByHand) -> list[tuple[str, str]]:
     return [(call.operation, call.name) for call in systemd.calls if call.operation in ("stop", "start")]
 
 
