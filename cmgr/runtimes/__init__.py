@@ -11,7 +11,6 @@ from cmgr.config.sim import Sim
 from cmgr.errors import ConfigError, RuntimeDown
 from cmgr.model.values.node import SYSTEMD
 from cmgr.ports import Runtime
-from cmgr.runtimes.sim.world import pretended
 
 if TYPE_CHECKING:
     from cmgr.runtimes.containerd.runtime import ContainerdRuntime
@@ -112,4 +111,4 @@ def _sim(settings: Sim) -> Runtime:
     from cmgr.runtimes.sim.runtime import SimRuntime
 
     file = Path(settings.world + ".containers") if settings.world else None
-    return SimRuntime(tuple(map(pretended, settings.containers)), path=file)
+    return SimRuntime(settings.containers, path=file)

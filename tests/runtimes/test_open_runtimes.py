@@ -17,7 +17,7 @@ from cmgr.ports import Runtime
 from cmgr.runtimes import appeared, open_runtimes
 from cmgr.runtimes.containerd.wire import Limits as ContainerdLimits
 from cmgr.runtimes.docker.wire import Limits as DockerLimits
-from cmgr.runtimes.sim.world import pretended
+from cmgr.runtimes.sim.world import created
 from tests.runtimes.docker.fake_dockerd import Request, fake_dockerd
 from tests.support.waiting import PATIENCE
 
@@ -119,8 +119,8 @@ def test_pretended_containers_are_handed_on(tmp_path: Path) -> None:
 
 
 def test_a_configured_container_is_pretended() -> None:
-    like = pretended(SimContainer("web", (0, 3), order=2, running=False, fail_stops=1))
-    assert (like.name, like.claims, like.order, like.running, like.fail_stops) == ("web", frozenset("03"), 2, False, 1)
+    shown = created(SimContainer("web", (0, 3), order=2, running=False, shares=("1:116",)), 1).container()
+    assert (shown.name, shown.claims, shown.order, shown.running) == ("web", frozenset({"0", "3", "1:116"}), 2, False)
 
 
 @pytest.mark.parametrize("limits", [DockerLimits, ContainerdLimits])

@@ -17,7 +17,6 @@ from cmgr.model.values.faults import Assertion
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages.facts import Restarted, Resync
 from cmgr.model.values.rings import Phase, Ring
-from cmgr.runtimes.sim.world import Pretended
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import Loop
 from cmgr.service.timing.clock import SteadyClock
@@ -25,7 +24,7 @@ from cmgr.service.work.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.store.reader import open_reader
-from tests.runtimes.sim.by_hand import RuntimeByHand
+from tests.runtimes.sim.by_hand import RuntimeByHand, pretended
 from tests.service.door.desk import CODE, POLICY, Done, Heard, let_fail
 from tests.support.waiting import PATIENCE
 
@@ -42,7 +41,7 @@ class Site:
         self.store = open_store(self.path)
         quick = timedelta(milliseconds=20)
         self.driver = SimDriver(Sim(chips=4, ring=2, reset_time=quick, boot_time=quick))
-        self.runtime = RuntimeByHand([Pretended(f"c{n}", frozenset({str(n)})) for n in range(4)])
+        self.runtime = RuntimeByHand([pretended(f"c{n}", str(n)) for n in range(4)])
         self.inbox = Inbox(self.clock)
         self.workers = Workers(self.driver, {self.runtime.name: self.runtime}, self.inbox.put, self.log.bug)
         node = replace(self.store.load(), policy=POLICY, catalog=load_catalog(Config()))

@@ -12,12 +12,13 @@ from queue import SimpleQueue
 from typing import Literal
 
 from cmgr import atomic
+from cmgr.config.sim import SimContainer
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain
 from cmgr.model.values.messages import facts
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.sim import world as sim_world
-from cmgr.runtimes.sim.world import KILLED, NAME, TERMINATED, Life, Pretended, State
+from cmgr.runtimes.sim.world import KILLED, NAME, TERMINATED, Life, State
 
 Operation = Literal["list", "stop", "start", "set_restart_policy", "inspect", "output"]
 
@@ -31,7 +32,7 @@ class SimRuntime:
 
     name = NAME
 
-    def __init__(self, containers: Sequence[Pretended] = (), *, path: Path | None = None) -> None:
+    def __init__(self, containers: Sequence[SimContainer] = (), *, path: Path | None = None) -> None:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._path = path
@@ -54,7 +55,7 @@ class SimRuntime:
         with self._lock:
             self._arrive("list")
             lives = tuple(self._lives.values())
-        return tuple(life.container() for life in lives if life.like.claims)
+        return tuple(life.container() for life in lives if life.claims)
 
     def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
         def deliver() -> None:
@@ -70,7 +71,7 @@ class SimRuntime:
         life = self._asked("stop", key, f"{grace.total_seconds():g} s")
         if not life.running:
             return Halt(life.word, life.exit or Exit(0, datetime.now(UTC), asked=True))
-        killed = life.like.ignores_term or life.like.stop_time > grace
+        killed = life.like.stop_time > grace
         with self._lock:
             self._pass(grace if killed else life.like.stop_time, until=lambda: self._over(life))
             now = self._lives.get(key.id)
@@ -113,11 +114,11 @@ class SimRuntime:
         if self._teller is not None and self._teller is not threading.current_thread():
             self._teller.join(1.5)
 
-    def create(self, like: Pretended) -> ContainerKey:
+    def create(self, like: SimContainer, *, auto_remove: bool = False) -> ContainerKey:
         """Somebody creates a container, and starts it when it is to run."""
         with self._lock:
             self._serial += 1
-            return self._put(sim_world.created(like, self._serial)).key
+            return self._put(sim_world.created(like, self._serial, auto_remove=auto_remove)).key
 
     # The world, under the lock.
 
@@ -146,7 +147,7 @@ class SimRuntime:
 
     def _end(self, life: Life, code: int, *, asked: bool | None) -> Life:
         ended = self._put(life.ended(Exit(code, datetime.now(UTC), asked)))
-        if ended.like.auto_remove:
+        if ended.auto_remove:
             self._drop(ended)
         return ended
 
@@ -154,7 +155,7 @@ class SimRuntime:
         self._lives[life.id] = life
         self._changed.notify_all()
         self._save()
-        if life.like.claims:
+        if life.claims:
             self._say(facts.ContainerSeen(life.container()))
         return life
 
@@ -162,7 +163,7 @@ class SimRuntime:
         del self._lives[life.id]
         self._changed.notify_all()
         self._save()
-        if life.like.claims:
+        if life.claims:
             self._say(facts.ContainerRemoved(life.key))
 
     def _say(self, fact: RuntimeFact) -> None:

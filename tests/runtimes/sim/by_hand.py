@@ -5,13 +5,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+from cmgr.config.sim import SimContainer
 from cmgr.errors import ContainerError, ContainerGone, RuntimeDown
 from cmgr.frozen import dataclass
+from cmgr.model.values.handling.policy import NO_TIME
 from cmgr.model.values.messages import facts
 from cmgr.model.values.services.containers import Container
 from cmgr.runtimes.sim.runtime import Operation, SimRuntime
-from cmgr.runtimes.sim.world import KILLED, NAME, TERMINATED, Life, Pretended, State
+from cmgr.runtimes.sim.world import KILLED, NAME, TERMINATED, Life, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +27,29 @@ class Call:
     at: float = 0.0
 
 
+def pretended(name: str, *claims: str, **settings: Any) -> SimContainer:
+    """Return a container that claims this, chips or shares or all, and starts and stops at once."""
+    return SimContainer(name, **{"shares": claims, "start_time": NO_TIME, "stop_time": NO_TIME, **settings})
+
+
+def _comes_back(life: Life) -> bool:
+    """Return whether its restart policy starts it at once after a death that nobody asked for."""
+    return life.restart_policy.partition(":")[0] in ("always", "unless-stopped", *_if_failed(life))
+
+
+def _returns(life: Life) -> bool:
+    """Return whether its restart policy starts it with the daemon, though it was down before; as Docker's do."""
+    return life.restart_policy.partition(":")[0] in ("always", *_if_failed(life))
+
+
+def _if_failed(life: Life) -> tuple[str, ...]:
+    return ("on-failure",) if life.exit is not None and life.exit.code != 0 else ()
+
+
 class RuntimeByHand(SimRuntime):
     """Any thread may call anything."""
 
-    def __init__(self, containers: Sequence[Pretended] = (), *, path: Path | None = None) -> None:
+    def __init__(self, containers: Sequence[SimContainer] = (), *, path: Path | None = None) -> None:
         super().__init__(containers, path=path)
         self._why_down = ""
         self._calls = list[Call]()
@@ -62,7 +84,7 @@ class RuntimeByHand(SimRuntime):
         """It dies by itself; its restart policy may start it again at once."""
         with self._lock:
             ended = self._end(self._named(name), code, asked=False)
-            if ended.comes_back() and ended.id in self._lives:
+            if _comes_back(ended) and ended.id in self._lives:
                 self._put(ended.started())
 
     def remove(self, name: str) -> None:
@@ -86,7 +108,7 @@ class RuntimeByHand(SimRuntime):
             self._why_down = ""
             self._say(facts.RuntimeUp(NAME, restarted=restarted))
             for life in tuple(self._lives.values()) if restarted else ():
-                returns = life.returns() or (life.running and bool(life.restart_policy))
+                returns = _returns(life) or (life.running and bool(life.restart_policy))
                 ended = self._end(life, TERMINATED, asked=None) if life.running else life
                 if returns and ended.id in self._lives:
                     self._put(ended.started())

@@ -5,11 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.handling.policy import NO_TIME, Strategy
 from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART, ContainerKey
-from cmgr.runtimes.sim.world import Pretended
 from tests.runtimes.contract import ContainerContract
-from tests.runtimes.sim.by_hand import RuntimeByHand
+from tests.runtimes.sim.by_hand import RuntimeByHand, pretended
 
 
 class SimWorld:
@@ -31,18 +30,17 @@ class SimWorld:
         auto_remove: bool = False,
         labels: bool = False,
     ) -> ContainerKey:
-        like = Pretended(
+        like = pretended(
             name,
-            frozenset(chips.split(",")) if chips else frozenset(),
+            *(chips.split(",") if chips else ()),
             strategy=Strategy.RING if labels else None,
             order=5 if labels else 0,
             enabled=not labels,
             grace=timedelta(seconds=33) if labels else DEFAULT_GRACE,
             restart_policy=policy,
-            auto_remove=auto_remove,
-            ignores_term=ignores_term,
+            stop_time=timedelta(days=1) if ignores_term else NO_TIME,
         )
-        key = self.runtime.create(like)
+        key = self.runtime.create(like, auto_remove=auto_remove)
         self._names[key] = name
         return key
 

@@ -14,19 +14,19 @@ from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, Exit
 from cmgr.runtimes.sim import world as sim_world
-from cmgr.runtimes.sim.world import Pretended, State
-from tests.runtimes.sim.by_hand import RuntimeByHand
+from cmgr.runtimes.sim.world import State
+from tests.runtimes.sim.by_hand import RuntimeByHand, pretended
 from tests.runtimes.told import Told
 from tests.support.waiting import PATIENCE, eventually
 
 LONG = timedelta(seconds=60)
-CHIP = frozenset({"0"})
+CHIP = "0"
 
 
 @pytest.fixture
 def runtime() -> Iterator[RuntimeByHand]:
     """`web` and `db` run."""
-    runtime = RuntimeByHand([Pretended("web", CHIP), Pretended("db", frozenset({"1"}), restart_policy="on-failure:3")])
+    runtime = RuntimeByHand([pretended("web", CHIP), pretended("db", "1", restart_policy="on-failure:3")])
     yield runtime
     runtime.close()
 
@@ -64,7 +64,7 @@ def test_a_failure_may_be_meant_for_one_container(runtime: RuntimeByHand) -> Non
 
 
 def test_failures_may_come_with_the_description() -> None:
-    runtime = RuntimeByHand([Pretended("web", CHIP, fail_stops=1, fail_starts=-1)])
+    runtime = RuntimeByHand([pretended("web", CHIP, fail_stops=1, fail_starts=-1)])
     with pytest.raises(ContainerError):
         runtime.stop(key(runtime), LONG)
     runtime.stop(key(runtime), LONG)
@@ -74,7 +74,7 @@ def test_failures_may_come_with_the_description() -> None:
 
 
 def test_a_slow_stop_ends_when_the_container_dies(runtime: RuntimeByHand) -> None:
-    slow = runtime.create(Pretended("slow", CHIP, stop_time=timedelta(hours=1)))
+    slow = runtime.create(pretended("slow", CHIP, stop_time=timedelta(hours=1)))
     with ThreadPoolExecutor(1) as pool:
         stopping = pool.submit(runtime.stop, slow, timedelta(hours=2))
         eventually(lambda: runtime.calls)
@@ -85,7 +85,7 @@ def test_a_slow_stop_ends_when_the_container_dies(runtime: RuntimeByHand) -> Non
 
 
 def test_nobody_waits_for_a_pretended_stop_after_close(runtime: RuntimeByHand) -> None:
-    slow = runtime.create(Pretended("slow", CHIP, stop_time=timedelta(hours=1)))
+    slow = runtime.create(pretended("slow", CHIP, stop_time=timedelta(hours=1)))
     runtime.close()
     assert runtime.stop(slow, timedelta(hours=2)).before is None
 
@@ -107,7 +107,7 @@ def test_while_it_is_down_nothing_works_and_it_says_so(runtime: RuntimeByHand) -
 def test_a_restarted_daemon_does_what_restart_policies_say() -> None:
     policies = ("", "always:0", "unless-stopped:0", "on-failure:3")
     runtime = RuntimeByHand(
-        [Pretended(f"{state}{policy}", CHIP, restart_policy=policy) for policy in policies for state in ("up", "down")]
+        [pretended(f"{state}{policy}", CHIP, restart_policy=policy) for policy in policies for state in ("up", "down")]
     )
     for policy in policies:
         runtime.stop_by_hand(f"down{policy}")
@@ -127,15 +127,15 @@ def test_a_container_that_nobody_made_is_gone(runtime: RuntimeByHand) -> None:
 def test_the_world_outlives_the_process(tmp_path: Path) -> None:
     file = tmp_path / "world.json"
     likes = [
-        Pretended("web", CHIP, strategy=Strategy.RING, order=3, grace=LONG),
-        Pretended("db", frozenset({"1"}), restart_policy="always:0", auto_remove=True),
-        Pretended("off", CHIP, running=False),
+        pretended("web", CHIP, strategy=Strategy.RING, order=3, grace=LONG),
+        pretended("db", "1", restart_policy="always:0"),
+        pretended("off", CHIP, running=False),
     ]
     first = RuntimeByHand(likes, path=file)
     first.kill("web", 1)
     first.set_restart_policy(key(first, "db"), NO_RESTART)
     before = first.list()
-    second = RuntimeByHand([*likes, Pretended("new", CHIP)], path=file)
+    second = RuntimeByHand([*likes, pretended("new", CHIP)], path=file)
     assert second.list()[:3] == before
     assert [container.name for container in second.list()[3:]] == ["new"]
     assert second.start(key(second), NO_RESTART) not in {container.run for container in before}
@@ -157,9 +157,9 @@ def test_a_world_that_cmgr_0_1_wrote_is_read() -> None:
     end = {"exit": [137, "2026-01-01T00:00:00+00:00", None], "health": ""}
     (read,), serial = sim_world.read(json.dumps({"serial": 3, "containers": [life | end]}))
     assert (read.exit, serial) == (Exit(137, datetime(2026, 1, 1, tzinfo=UTC)), 3)
-    assert (read.like.claims, read.like.strategy, read.state) == (CHIP, Strategy.RING, State.EXITED)
+    assert (read.claims, read.like.strategy, read.state) == (frozenset({CHIP}), Strategy.RING, State.EXITED)
 
 
 def test_a_world_is_the_same_after_writing_and_reading() -> None:
-    life = sim_world.created(Pretended("web", CHIP), 7)
+    life = sim_world.created(pretended("web", CHIP), 7, auto_remove=True)
     assert sim_world.read(sim_world.written([life], 9)) == ((life,), 9)

@@ -10,12 +10,11 @@ import pytest
 from cmgr.drivers.nvml.resetting.giving_back import give_back
 from cmgr.drivers.nvml.resetting.promises import NAME, Promised, Promises
 from cmgr.drivers.nvml.settings import Nvml
-from cmgr.runtimes.sim.world import Pretended
 from tests.drivers.nvml.driver import CHILDREN
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import Standin
-from tests.runtimes.sim.by_hand import RuntimeByHand
+from tests.runtimes.sim.by_hand import RuntimeByHand, pretended
 
 APART = ["unshare", "--mount", sys.executable, "-c"]
 
@@ -48,7 +47,7 @@ def machine(nvidia: Make) -> Standin:
 
 
 def down(*names: str) -> RuntimeByHand:
-    systemd = RuntimeByHand([Pretended(name, claims=frozenset({"all"})) for name in names])
+    systemd = RuntimeByHand([pretended(name, "all") for name in names])
     for name in names:
         systemd.kill(name)
     return systemd

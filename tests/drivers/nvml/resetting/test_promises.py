@@ -15,12 +15,11 @@ from cmgr.drivers.nvml.resetting.promises import NAME, Promised, Promises
 from cmgr.errors import DriverError, ResetRefused, chain
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.messages.facts import Remarked
-from cmgr.runtimes.sim.world import Pretended
 from tests.drivers.contract import Told
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
 from tests.fakes.nvml.standin import FakeReset, Standin
-from tests.runtimes.sim.by_hand import RuntimeByHand
+from tests.runtimes.sim.by_hand import RuntimeByHand, pretended
 from tests.support.waiting import PATIENCE, eventually
 
 Open = Callable[..., NvmlDriver]
@@ -39,7 +38,7 @@ def machine(nvidia: Make) -> Standin:
 
 def units() -> RuntimeByHand:
     """Two that run and one that does not."""
-    return RuntimeByHand([Pretended(name, claims=frozenset({"all"}), running=name != IDLE) for name in NAMES])
+    return RuntimeByHand([pretended(name, "all", running=name != IDLE) for name in NAMES])
 
 
 def running(systemd: RuntimeByHand) -> set[str]:
