@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemons.dockerd import Dockerd
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.waiting import PATIENCE, eventually, rest
 
 pytestmark = pytest.mark.alone
 
@@ -122,7 +122,7 @@ def test_a_demo_falls_back_to_pretended_containers_and_keeps_what_is_asked_for(f
         if "is stopped" in line:
             break
     running.send_signal(signal.SIGINT)
-    shown, _ = running.communicate(timeout=PATIENCE)
+    shown, _ = rest(running)
     (kept,) = folder.iterdir()
     assert f"kept: {kept}" in shown
     assert (kept / "state" / "cmgr.db").exists()

@@ -15,7 +15,7 @@ from cmgr.service.door.routes import LINES, Route, Stream
 from tests.cli.conftest import Home
 from tests.cli.scenes import NOTES
 from tests.support.door import NO_GROUP
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.waiting import PATIENCE, eventually, rest
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_each_line_says_when_what_and_of_which_episode(home: Home, server: Contr
     with following(home) as running:
         lines = heard(running, server, list(NOTES))
         running.send_signal(signal.SIGINT)
-        assert running.communicate(timeout=PATIENCE) == ("", "")
+        assert rest(running) == ("", "")
     assert running.returncode == 0
     for line, note in zip(lines, NOTES, strict=True):
         of = f"episode {note.episode}: " if note.episode else ""
@@ -79,7 +79,7 @@ def test_it_ends_with_3_when_the_service_ends_or_is_not_there(home: Home, server
     with following(home) as running:
         heard(running, server, list(NOTES[:1]))
         server.close()
-        out, err = running.communicate()
+        out, err = rest(running)
     assert (running.returncode, out) == (3, "")
     assert err.startswith("cmgr: cannot talk to the service")
     assert home.here("events").code == 3

@@ -24,7 +24,7 @@ from tests.cli.conftest import Home
 from tests.cli.scenes import NOW, SERVICE, in_need, recovering, told
 from tests.support.door import door
 from tests.support.picture import key, machine, running
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, rest
 
 
 class Shown:
@@ -78,7 +78,7 @@ def test_in_a_pipe_it_writes_a_line_for_each_change_and_nothing_else(home: Home,
             f"{subject}: {reading.WELL}" for subject in ("ring 0", "container a", "chip 0")
         ]
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate()
+        out, err = rest(running)
     assert (running.returncode, out, err) == (0, "", "")
 
 

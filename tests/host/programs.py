@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cmgr.host.act import Act
 from tests.host import life
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.waiting import eventually, rest
 
 LONG = 60.0
 NEVER = threading.Event()
@@ -60,4 +60,4 @@ class Life:
         self._process.communicate()
 
     def said(self) -> list[str]:
-        return self._process.communicate(timeout=PATIENCE)[0].strip().split("|")
+        return rest(self._process)[0].strip().split("|")

@@ -1,6 +1,7 @@
 """Waiting for what other threads and programs do: bounded, and over as soon as it is true."""
 
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -28,3 +29,16 @@ def eventually(condition: Callable[[], T], why: str = "", times: int = 1) -> T:
             return value
         assert time.monotonic() < until, f"not true within {times * PATIENCE:g} s: {why or condition}"
         pause.wait(0.01)
+
+
+def rest(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Return what it says until it ends, as `communicate` does, after lines of it that were read.
+
+    With a bound or two pipes `communicate` reads from the pipe itself: what came in one read with such a line is lost.
+    """
+    bound = threading.Timer(PATIENCE, process.kill)
+    bound.start()
+    with process:
+        out, err = (stream.read() if stream else "" for stream in (process.stdout, process.stderr))
+    bound.cancel()
+    return out, err
