@@ -200,8 +200,7 @@ class Containerds:
         self.tasks.mark()
 
     def happenings(self, service: Service) -> list[Happening]:
-        found = [h for h in self.tasks.happenings() if h.name in self.tasks.keys]
-        return [h for n, h in enumerate(found) if not _never_ran(h, found[:n])]
+        return [h for h in self.tasks.happenings() if h.name in self.tasks.keys]
 
     def running(self, service: Service) -> Mapping[str, bool]:
         return {name: self.tasks.is_running(name) for name in self.tasks.keys}
@@ -212,12 +211,6 @@ class Containerds:
 
     def close(self) -> None:
         self.tasks.close()
-
-
-def _never_ran(happening: Happening, before: Sequence[Happening]) -> bool:
-    """A task that was made and not started, its maker being killed between the two, "exits" when it is deleted."""
-    last = [h.action for h in before if h.name == happening.name][-1:]
-    return happening.action == "die" and last == ["die"]
 
 
 class Chips(Protocol):

@@ -69,7 +69,17 @@ class Tasks:
         # Its follower writes what it was sent a moment ago.
         threading.Event().wait(0.3)
         lines = self._events.read_text().splitlines()
-        found = [happening for line in lines if (happening := _happening(line)) is not None]
+        found, running = list[Happening](), set[int]()
+        for happening, pid in filter(None, map(_happening, lines)):
+            if happening.action == "start":
+                running.add(pid)
+            elif pid in running:
+                running.remove(pid)
+            else:
+                # A task that was made and not started, its maker being killed between the two, "exits" when it is
+                # deleted: a process that has never run a program.
+                continue
+            found.append(happening)
         return [h for h in found if h.at >= self._since]
 
     def count(self, name: str, action: str) -> int:
@@ -81,7 +91,8 @@ class Tasks:
         self.world.close()
 
 
-def _happening(line: str) -> Happening | None:
+def _happening(line: str) -> tuple[Happening, int] | None:
+    """Return what an event says of a container's first process, and that one's number."""
     read = re.fullmatch(r"(\S+ \S+) \+0000 UTC (\S+) /tasks/(start|exit) (\{.*\})", line)
     if read is None:
         return None
@@ -91,4 +102,4 @@ def _happening(line: str) -> Happening | None:
     seconds, _, fraction = read[1].partition(".")
     at = datetime.strptime(seconds, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC).timestamp() + float(f"0.{fraction or 0}")
     action = "die" if read[3] == "exit" else "start"
-    return Happening(at, str(event["container_id"]), action, str(event.get("exit_status", "")))
+    return Happening(at, str(event["container_id"]), action, str(event.get("exit_status", ""))), int(str(event["pid"]))
