@@ -24,6 +24,9 @@ SLOW = ("sh", "-c", "trap 'sleep 2; exit 0' TERM; echo ready; while :; do sleep 
 
 END = pytest.mark.parametrize("end", ["stop", "kill"])
 
+WAITS = {"levels.RestartRequest.reset_after": "1h"}
+"""A fault of that level waits for its reset until one comes that is reset at once."""
+
 
 @pytest.fixture(autouse=True)
 def daemon_is_back(containers: Containers) -> None:
@@ -32,7 +35,7 @@ def daemon_is_back(containers: Containers) -> None:
 
 @END
 def test_held_containers_stay_down_while_docker_restarts(on_docker: Install, containers: Containers, end: str) -> None:
-    service = on_docker({"levels.RestartRequest.reset_after": "5s"})
+    service = on_docker(WAITS)
     containers.run(Spec("plain", "0"), Spec("keen", "1", policy="always"), Spec("beside", "4", policy="always"))
     service.start()
     service.inject(0, LATER)
@@ -45,6 +48,7 @@ def test_held_containers_stay_down_while_docker_restarts(on_docker: Install, con
     containers.dockerd.start()
     eventually(lambda: service.status()["service"]["state"] == "ready", why="Docker is back")
     assert [containers.started_at(name) for name in ("plain", "keen")] == down, "nobody has started them"
+    service.inject(0, NOW)
     service.until_said("is over: recovered")
     service.until_over()
     assert [r.outcome for r in service.resets()] == ["taken"]
@@ -78,7 +82,7 @@ def test_what_went_down_with_docker_is_told(on_docker: Install, containers: Cont
 def test_what_docker_starts_by_itself_on_a_faulty_chip_is_stopped_again(
     on_docker: Install, containers: Containers, end: str
 ) -> None:
-    service = on_docker({"levels.RestartRequest.reset_after": "5s"})
+    service = on_docker(WAITS)
     containers.run(Spec("keen", "0", policy="always"))
     service.start()
     service.inject(0, LATER)
@@ -93,6 +97,7 @@ def test_what_docker_starts_by_itself_on_a_faulty_chip_is_stopped_again(
     eventually(lambda: not containers.is_running("keen"), why="it does not stay up on the faulty chip")
     assert service.ring()["phase"] in ("waiting", "draining")
     assert service.resets() == ()
+    service.inject(0, NOW)
     service.until_said("is over: recovered")
     service.until_over()
     assert [r.outcome for r in service.resets()] == ["taken"]
@@ -142,7 +147,7 @@ def test_a_daemon_that_ends_while_containers_are_started_loses_none(
 
 
 def test_a_machine_that_loses_its_power_goes_on_afterwards(on_docker: Install, containers: Containers) -> None:
-    service = on_docker({"levels.RestartRequest.reset_after": "3s"})
+    service = on_docker(WAITS)
     containers.run(Spec("keen", "0", policy="always"), Spec("plain", "1"), Spec("beside", "4", policy="always"))
     service.start()
     service.inject(0, LATER)
@@ -153,6 +158,8 @@ def test_a_machine_that_loses_its_power_goes_on_afterwards(on_docker: Install, c
     # Both come up at once, as at the machine's start.
     service.launch()
     containers.dockerd.start()
+    service.until_said(" is ready: ", times=2)
+    service.inject(0, NOW)
     service.until_said("is over: recovered")
     service.until_over()
     assert [r.outcome for r in service.resets()] == ["taken"]

@@ -48,6 +48,8 @@ STAGES = (
     Stage("verifying", {"sim.boot_time": "2s"}),
 )
 
+WAITS = {"levels.RestartRequest.reset_after": "1h"}
+
 Scene = Callable[[Stage], Service]
 
 
@@ -132,7 +134,7 @@ def test_a_kill_in_every_phase_of_one_episode_costs_no_reset_and_no_start(begun:
 
 
 def test_what_was_paused_is_paused_again_after_a_kill(on_docker: Install, containers: Containers) -> None:
-    service = on_docker({"levels.RestartRequest.reset_after": "2s"})
+    service = on_docker(WAITS)
     containers.run(Spec("quick", "0"), Spec("keen", "2", policy="always"))
     service.start()
     containers.pause("keen")
@@ -142,6 +144,7 @@ def test_what_was_paused_is_paused_again_after_a_kill(on_docker: Install, contai
     assert not containers.is_running("keen")
     service.kill9()
     service.start()
+    service.inject(0)
     service.until_over()
     checks.each_was_stopped_once(containers, ["quick", "keen"])
     assert [n for n in containers.names if containers.is_paused(n)] == ["keen"]
@@ -177,7 +180,7 @@ def test_kills_in_the_middle_of_resets_cannot_exceed_the_budget(on_docker: Insta
 
 
 def test_held_containers_stay_down_while_cmgr_is_and_run_when_it_is_back(begun: Scene, containers: Containers) -> None:
-    service = begun(Stage("waiting", {"levels.RestartRequest.reset_after": "1s"}, LATER))
+    service = begun(Stage("waiting", WAITS, LATER))
     service.until_phase("waiting")
     service.terminate()
     assert [n for n in containers.names if containers.is_running(n)] == ["beside"]
@@ -186,6 +189,7 @@ def test_held_containers_stay_down_while_cmgr_is_and_run_when_it_is_back(begun: 
     assert "the service is not running" in told.err
     assert "paused" in told.out
     service.start()
+    service.inject(0)
     ended_well(service, containers)
 
 

@@ -114,7 +114,7 @@ def test_a_daemon_that_hangs_as_the_service_starts_is_not_left_out(by_itself: In
 def test_a_container_that_is_held_comes_back_though_docker_is_gone_at_the_next_start(
     by_itself: Install, containers: Containers
 ) -> None:
-    service = by_itself({"levels.RestartRequest.reset_after": "3s"})
+    service = by_itself({"levels.RestartRequest.reset_after": "1h"})
     containers.run(Spec("keen", "0", policy="always"))
     service.start()
     service.inject(0, LATER)
@@ -125,6 +125,7 @@ def test_a_container_that_is_held_comes_back_though_docker_is_gone_at_the_next_s
     Path(containers.dockerd.socket).unlink(missing_ok=True)
     service.start()
     eventually(lambda: "cannot reach docker" in trouble(service))
+    service.inject(0)
     assert service.resets() == ()
     containers.dockerd.start()
     is_recovered(service, containers)
