@@ -199,3 +199,20 @@ def test_the_library_is_not_loaded_before_somebody_asks() -> None:
     program = "import sys, cmgr.service.daemon; print('prometheus_client' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ended.stdout == "False\n"
+
+
+def test_a_page_that_was_made_while_no_file_could_be_opened_leaves_nothing_out_of_the_next() -> None:
+    told = (
+        "import resource, types\n"
+        "from prometheus_client import exposition, process_collector\n"
+        "from cmgr.service.metrics.page import Metrics\n"
+        "class OfTheProcess(Metrics):\n"
+        "    def collect(self): return ()\n"
+        "metrics = OfTheProcess(types.SimpleNamespace(driver=None), {})\n"
+        "soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n"
+        "for limit in (3, soft):\n"
+        "    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))\n"
+        "    print(metrics.page().count(b'\\nprocess_start_time_seconds '))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=False)
+    assert done.stdout == "0\n1\n", done.stderr

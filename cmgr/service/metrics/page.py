@@ -1,6 +1,5 @@
 """The metrics of the running service, as the text that Prometheus reads. Nothing else knows prometheus_client."""
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -20,7 +19,6 @@ from cmgr.view.status import Own
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
-    from prometheus_client.registry import CollectorRegistry
 
     Family = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
 
@@ -55,8 +53,6 @@ class Metrics:
         # Frozen and replaced as a whole, like the node: whoever tells needs no lock against who counts.
         self._tally = Tally(episodes=dict(outcomes))
         self._measuring = Measuring(sources.driver)
-        self._lock = threading.Lock()
-        self._registry: CollectorRegistry | None = None
 
     def after_step(self, step: Step) -> None:
         """Count what was done. On the deciding thread; takes microseconds."""
@@ -66,19 +62,14 @@ class Metrics:
         """Return all metrics in Prometheus' text format 0.0.4. Blocks for as long as `Gauge.measure` may."""
         # The library takes 40 ms to import and some memory: it is not there before somebody asks for the first time.
         from prometheus_client.exposition import generate_latest
-
-        return generate_latest(self._made())
-
-    def _made(self) -> "CollectorRegistry":
         from prometheus_client.process_collector import ProcessCollector
         from prometheus_client.registry import CollectorRegistry
 
-        with self._lock:
-            if self._registry is None:
-                self._registry = CollectorRegistry()
-                self._registry.register(self)
-                ProcessCollector(registry=self._registry)
-            return self._registry
+        # Anew each time: where it cannot open a file as it is made, the process's collector tells nothing ever after.
+        registry = CollectorRegistry()
+        registry.register(self)
+        ProcessCollector(registry=registry)
+        return generate_latest(registry)
 
     def collect(self) -> Iterator["Family"]:
         """Yield every metric with its samples, as prometheus_client wants them."""
