@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from cmgr import listener
 from cmgr.errors import RuntimeDown
 from cmgr.frozen import dataclass
+from cmgr.loading import whole
 from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import LONGEST, Line
 
@@ -60,7 +61,8 @@ class Clients:
         Their errors come out as `ContainerGone`, `RuntimeDown` or `ContainerError`: "cannot `what`: …".
         """
         try:
-            from cmgr.runtimes.docker.sdk import APIError, translated
+            with whole():
+                from cmgr.runtimes.docker.sdk import APIError, translated
         except (ImportError, OSError) as exc:  # There may be no file descriptor left.
             raise RuntimeDown(f"cannot {what}: Docker's SDK cannot be loaded: {exc}") from exc
         client = self._pop() if line is None else None

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 from cmgr.errors import ConfigError
+from cmgr.loading import whole
 from cmgr.model.values.handling.calendar import Moments, shows
 from cmgr.model.values.messages.facts import Resync
 
@@ -49,8 +50,9 @@ class Jobs:
 
     def _begun(self, warn: Callable[[str], None]) -> bool:
         try:
-            from apscheduler.schedulers.background import BackgroundScheduler
-            from apscheduler.triggers.interval import IntervalTrigger
+            with whole():
+                from apscheduler.schedulers.background import BackgroundScheduler
+                from apscheduler.triggers.interval import IntervalTrigger
 
             # Not by its name: APScheduler looks names up in what is installed, once, and where no file can be opened
             # just then it finds none, and tells that for as long as the process lives.
