@@ -18,11 +18,14 @@ CmgrError                 what failed, one sentence that begins with "cannot"; h
 ├─ StoreError             the database cannot be read or written
 │  ├─ StoreTooNew         it was written by a newer cmgr
 │  └─ StoreBusy           another cmgr uses it
-└─ ServiceDown            the command needs the service, and it does not answer
+└─ ServiceDown            the command needs the service, and it is not there
+   └─ ServiceHangs        it is there, and does not answer or decide: what was asked for has not been begun
 
 The message does not repeat its cause: whoever prints an error walks `__cause__` with `chain`.
 Classes differ where the receiver acts differently, and nowhere else.
 """
+
+HANGS_HINT = "systemctl kill -s ABRT cmgr ends it, systemd starts it again, and journalctl -u cmgr says where it hung"
 
 
 class CmgrError(Exception):
@@ -117,9 +120,19 @@ class StoreBusy(StoreError):
 
 
 class ServiceDown(CmgrError):
-    """The service does not answer on its socket."""
+    """Nobody answers on the service's socket."""
 
     exit_code = 3
+
+
+class ServiceHangs(ServiceDown):
+    """The service is there and does not come to what it is asked; `pid` is its process, None where nobody knows."""
+
+    exit_code = 5
+
+    def __init__(self, message: str, *, hint: str = HANGS_HINT, pid: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.pid = pid
 
 
 def chain(error: BaseException) -> str:

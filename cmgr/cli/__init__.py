@@ -12,7 +12,7 @@ USAGE = 2
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 fine, 1 failed, 2 usage, 3 service down, 4 something is wrong."""
+    """Run one command and return its exit code: 0 fine, 1 failed, 2 usage, 3 service down, 4 not well, 5 it hangs."""
     try:
         return _run(sys.argv[1:] if args is None else list(args))
     except KeyboardInterrupt:

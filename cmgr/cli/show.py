@@ -13,7 +13,7 @@ from cmgr.cli import source
 from cmgr.cli.source import misused
 from cmgr.cli.text import out, reading, texts
 from cmgr.cli.text.render import Face
-from cmgr.errors import CmgrError, ServiceDown
+from cmgr.errors import CmgrError, ServiceDown, ServiceHangs
 from cmgr.service.door.client import get, order
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def status(options: StatusOptions | source.Asked) -> int:
     if not options.as_json:
         out.headline(texts.headline(told.value, out.width()), well=not reading.troubles(told.value))
         out.lines(texts.status(told.value, page()))
+    if told.value["service"]["state"] == "hangs":
+        return ServiceHangs.exit_code
     return TROUBLED if options.check and reading.troubles(told.value) else 0
 
 
@@ -61,7 +63,7 @@ def chips(options: ChipsOptions) -> int:
         return _available(options)
     told = source.read(options, "chips")
     _emit(options, told, texts.chips(told.value, page()))
-    return 0
+    return told.code
 
 
 def faults(options: FaultsOptions) -> int:
@@ -70,7 +72,7 @@ def faults(options: FaultsOptions) -> int:
     past = options.all or since is not None
     told = _past_faults(options, since) if past else source.read(options, "faults")
     _emit(options, told, texts.faults(told.value, page(), history=past))
-    return 0
+    return told.code
 
 
 def explain(options: ExplainOptions) -> int:

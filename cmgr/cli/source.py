@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
-from cmgr.errors import CmgrError, ConfigError, ServiceDown
+from cmgr.errors import CmgrError, ConfigError, ServiceDown, ServiceHangs
 from cmgr.service.door.client import GROUP_HINT, get
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ SERVICE = "from the service"
 HISTORY = "from the database"
 CONFIGURATION = "from the configuration: the service is not running"
 DATABASE = "from the database: the service is not running"
+LAST_WRITTEN = "from the database: the service hangs"
 
 
 class Asked(NamedTuple):
@@ -44,10 +45,11 @@ class Asked(NamedTuple):
 
 
 class Told(NamedTuple, Generic[Document]):
-    """An answer, and in words who gave it."""
+    """An answer, in words who gave it, and the exit code of a command that shows it."""
 
     value: Document
     origin: str
+    code: int = 0
 
 
 def configuration(common: Common | Asked, overrides: Mapping[str, object] | None = None) -> Config:
@@ -142,13 +144,15 @@ def read(common: Common | Asked, do: str) -> Told[Any]:
     """Return the service's answer to this request, or what the database says in its stead when nobody answers."""
     try:
         return Told(get(socket_of(common), do), SERVICE)
-    except ServiceDown:
+    except ServiceDown as why:
         if not _there(database_of(configuration(common))):
             raise
         from cmgr.cli import stored
 
         with opened(common) as database:
-            return Told(stored.ANSWERS[do](configuration(common), database), DATABASE)
+            value = stored.ANSWERS[do](configuration(common), database, why)
+        hangs = isinstance(why, ServiceHangs)
+        return Told(value, LAST_WRITTEN, why.exit_code) if hangs else Told(value, DATABASE)
 
 
 def length(option: str, text: str) -> timedelta:

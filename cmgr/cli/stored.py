@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
+from cmgr.errors import ServiceDown, ServiceHangs, chain
 from cmgr.model.values.node import Node
+from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.service.door import records
 from cmgr.store.reader import Reader
 from cmgr.view import status as view
@@ -16,23 +18,26 @@ if TYPE_CHECKING:
     from cmgr.view import shapes
 
 
-def status(config: Config, database: Reader) -> "shapes.Status":
+def status(config: Config, database: Reader, why: ServiceDown) -> "shapes.Status":
     own = view.Own("stopped", config.driver, tuple(config.runtimes))
+    if isinstance(why, ServiceHangs):
+        hangs = Trouble(TroubleKind.SERVICE, "", "the service hangs", chain(why), why.hint)
+        own = replace(own, state="hangs", pid=why.pid, troubles=(hangs,))
     return view.status(_node(config, database), own, datetime.now(UTC))
 
 
-def chips(config: Config, database: Reader) -> "shapes.Chips":
+def chips(config: Config, database: Reader, _why: ServiceDown) -> "shapes.Chips":
     return {"chips": view.chips(_node(config, database))}
 
 
-def faults(_config: Config, database: Reader) -> "shapes.Faults":
+def faults(_config: Config, database: Reader, _why: ServiceDown) -> "shapes.Faults":
     return view.faults(database.node())
 
 
-Answer = Callable[[Config, Reader], Mapping[str, object]]
+Answer = Callable[[Config, Reader, ServiceDown], Mapping[str, object]]
 
 ANSWERS: Mapping[str, Answer] = {"status": status, "chips": chips, "faults": faults}
-"""By the request that they stand in for."""
+"""By the request that they stand in for. They are told why the service does not answer."""
 
 
 def past_faults(database: Reader, since: datetime | None) -> "shapes.Faults":

@@ -113,7 +113,7 @@ class _Part:
 class _Shown:
     at: datetime
     since: datetime
-    state: Annotated[str, like(re.compile("starting|ready|degraded|stopping"), "the state of a service")]
+    state: Annotated[str, like(re.compile("starting|ready|degraded|hangs|stopping"), "the state of a service")]
     episodes: _Count
     isolated: _Count
     ails: Annotated[tuple[_Ail, ...], most(MOST_AILS)]

@@ -445,7 +445,7 @@ class Service:
 
     def _troubles(self) -> tuple[Trouble, ...]:
         """Return what is wrong with the service and is not in the node. Any thread."""
-        found, unwritten = [], bare(self._loop.trouble, "save")
+        found, unwritten = [*self._loop.hang(self._clock.now())], bare(self._loop.trouble, "save")
         if unwritten:
             hint = f"df -h {self._config.state_dir}; dmesg"
             text = "the database cannot be written"

@@ -1,25 +1,33 @@
 """Handing something to the deciding thread, and waiting until it has been decided on and written down."""
 
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from cmgr.errors import Unsure
+from cmgr.errors import ServiceHangs, Unsure
 from cmgr.model.values.messages.facts import Fact, Ordered
 from cmgr.service.inbox import Inbox
 from cmgr.service.loop import Step
 
 T = TypeVar("T")
 
-PATIENCE = 10.0
+PATIENCE = 8.0
+"""Shorter than whoever asks waits: he hears whether it was done."""
 
 
-def awaited(answer: Future[T], patience: float, hint: str) -> T:
-    """Return what the deciding thread answers. Blocks up to `patience` seconds; raises `Unsure` after that."""
+def awaited(answer: Future[T], patience: float, take_back: Callable[[], bool]) -> T:
+    """Return what the deciding thread answers. Blocks up to `patience` seconds.
+
+    After that `take_back` says whether it has not been begun, and is not begun any more. Raises `ServiceHangs` then,
+    else `Unsure`.
+    """
     try:
         return answer.result(patience)
-    except TimeoutError as error:
+    except TimeoutError:
         why = f"the service has not come to it within {patience:g} s"
-        raise Unsure(f"cannot tell whether it is done: {why}", hint=hint) from error
+        if take_back():
+            raise ServiceHangs(f"cannot do it: {why}; nothing was done") from None
+        raise Unsure(f"cannot tell whether it is done: {why}", hint="cmgr status, and journalctl -u cmgr") from None
 
 
 class Desk:
@@ -32,12 +40,12 @@ class Desk:
         self._waiting: dict[int, tuple[Fact, Future[None]]] = {}
 
     def give(self, order: Ordered) -> None:
-        """Return when the order is in force. Any thread. Blocks up to 10 s. Raises `Unsure` when it takes longer."""
+        """Return when the order is in force. Any thread. Blocks up to 8 s. Raises as `awaited`."""
         answer: Future[None] = Future()
         self._waiting[id(order)] = order, answer
         try:
             self._inbox.put(order)
-            awaited(answer, self._patience, "cmgr status")
+            awaited(answer, self._patience, lambda: self._inbox.take_back(order))
         finally:
             del self._waiting[id(order)]
 

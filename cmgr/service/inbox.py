@@ -78,6 +78,14 @@ class Inbox:
         if ring:
             self._bell.put(None)
 
+    def take_back(self, fact: Fact) -> bool:
+        """Forget this very fact. Return whether nobody has taken it out yet. Any thread."""
+        with self._lock:
+            keys = [key for key, event in self._queued.items() if event.fact is fact]
+            for key in keys:
+                del self._queued[key]
+        return bool(keys)
+
     def _storms(self, chip: ChipId, at: datetime) -> bool:
         told = self._told.setdefault(chip, deque(maxlen=STORM))
         storms = len(told) == STORM and timedelta() <= at - told[0] < _STORM_TIME

@@ -1,9 +1,9 @@
 """The deciding thread: take events, reduce, save, send. It alone owns the node and the database."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from cmgr.errors import CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
+from cmgr.errors import HANGS_HINT, CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
 from cmgr.frozen import dataclass
 from cmgr.model.invariants import unsafe
 from cmgr.model.reduce import decided_together, next_deadline, reduce
@@ -20,12 +20,16 @@ from cmgr.model.values.messages.commands import (
 from cmgr.model.values.messages.facts import Event, Resync, Tick
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import NO_RESTART
+from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Clock, Store
 from cmgr.service.inbox import Inbox
 from cmgr.service.log.setup import Log
 from cmgr.service.work.workers import failed
 
 PRUNE_EVERY = timedelta(hours=1)
+
+HANGS = timedelta(seconds=10)
+"""A thread that does not come back for so long hangs: it comes back every 5 s at the least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ class Loop:
         self.bugs = 0
         self.observers: list[Callable[[Step], None]] = []
         self._at: datetime | None = None
+        self._back: datetime | None = None
         self._inbox = inbox
         self._store = store
         self._send = send
@@ -62,10 +67,11 @@ class Loop:
         """
         pruned = clock.now()
         while not self._inbox.is_stopped():
-            now = clock.now()
+            self._back = now = clock.now()
             due = next_deadline(self.node, self._at or now)
             events = self._inbox.take(min(due or now + tick, now + tick))
             if self._inbox.is_stopped():
+                self._back = None
                 self.step(events, send=False)
                 return
             # A save that failed is tried again.
@@ -78,6 +84,13 @@ class Loop:
             if idle and clock.now() - pruned > PRUNE_EVERY:
                 pruned = clock.now()
                 prune()
+
+    def hang(self, now: datetime) -> Iterator[Trouble]:
+        """Yield that this thread has not come back for too long, if it serves. Any thread."""
+        since = self._back
+        if since is not None and now - since > HANGS:
+            why = "its deciding thread does not come back: nothing is decided, and no order is taken"
+            yield Trouble(TroubleKind.SERVICE, "", "the service hangs", why, HANGS_HINT, since)
 
     def drain(self) -> None:
         """Book the answers that came in last. Nothing is sent any more: the next life does that."""

@@ -11,14 +11,12 @@ from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.model.values.handling.catalog import Catalog
-from cmgr.service.desk import awaited
+from cmgr.service.desk import PATIENCE, awaited
 from cmgr.service.log.setup import Log
 from cmgr.service.systemd import Notifier
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
-
-PATIENCE = 20.0
 
 AT_ONCE = (
     *("strategy", "observe", "levels", "faults", "reset", "isolation", "limits", "retry", "heal", "history"),
@@ -49,13 +47,13 @@ class Reloader:
         self._hung_up = True
 
     def ask(self, who: str, nudge: Callable[[], None], patience: float = PATIENCE) -> "shapes.Reloaded":
-        """Have it read now, and return what changed. Blocks up to 20 s. Raises `ConfigError`, `CmgrError`."""
+        """Have it read now, and return what changed. Blocks up to 8 s. Raises as `awaited`, `ConfigError`."""
         if self._read is None:
             raise CmgrError("cannot read the configuration again: this service was not started from one")
         answer: Future[shapes.Reloaded] = Future()
         self._waiting.put((answer, who))
         nudge()
-        return awaited(answer, patience, "see journalctl -u cmgr")
+        return awaited(answer, patience, answer.cancel)
 
     def serve(self) -> None:
         """Read it if somebody wants that. The deciding thread only, after everything that was accepted is decided."""
@@ -84,7 +82,7 @@ class Reloader:
         with suppress(Empty):
             while True:
                 waiting.append(self._waiting.get_nowait())
-        return waiting
+        return [(answer, who) for answer, who in waiting if answer.set_running_or_notify_cancel()]
 
     def _reload(self, read: Reload, who: str) -> "shapes.Reloaded":
         config = read()

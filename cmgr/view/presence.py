@@ -15,7 +15,7 @@ from cmgr.words import one_line, span, stamp_or_none
 if TYPE_CHECKING:
     from cmgr.view import group_shapes
 
-STATES = ("starting", "ready", "degraded", "stopping", "away", "unknown")
+STATES = ("starting", "ready", "degraded", "hangs", "stopping", "away", "unknown")
 """The states of an appliance; `away`: not seen; `unknown`: nobody tells, for the engine is away."""
 
 APART = timedelta(seconds=2)

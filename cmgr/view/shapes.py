@@ -38,7 +38,7 @@ RuleName = Annotated[str, _values(RuleKind)]
 NoteName = Annotated[str, _values(NoteKind)]
 Outcome = Annotated[str, Form(words=("recovered", "cleared", "isolated", "failed", "observed", "under way"))]
 Health = Annotated[str, Form(words=("", "starting", "healthy", "unhealthy"))]
-ServiceState = Literal["starting", "ready", "degraded", "stopping", "stopped", "not to be reached"]
+ServiceState = Literal["starting", "ready", "degraded", "hangs", "stopping", "stopped", "not to be reached"]
 ContainerStatus = Literal["running", "pausing", "paused", "resuming", "settling", "failed", "down"]
 FindingState = Literal["ok", "warning", "error"]
 
@@ -52,7 +52,8 @@ class Source(TypedDict):
 class Service(TypedDict):
     state: Annotated[
         ServiceState,
-        "`starting`: until every chip and runtime was heard; `degraded`: it serves, and `troubles` says what is wrong",
+        "`starting`: until every chip and runtime was heard; `degraded`: it serves, and `troubles` says what is wrong; "
+        "`hangs`: it does not answer, or decides nothing",
     ]
     version: NotRequired[Annotated[str, "cmgr's version"]]
     pid: Annotated[int | None, "its process"]

@@ -36,7 +36,7 @@ __all__ = ["available", "chips", "containers", "explain", "faults", "rings", "st
 class Own:
     """The part of a status that the service knows of itself. `troubles`: what is wrong beside the node.
 
-    A service that is not running is `stopped`, and has neither `version`, `pid` nor `since`.
+    A service that does not answer is `stopped` or `hangs`, and has neither `version` nor `since`.
     """
 
     state: "shapes.ServiceState"
@@ -56,7 +56,7 @@ def status(node: Node, own: Own, now: datetime) -> "shapes.Status":
         "service": service(node, own),
         "troubles": [wrong.row(trouble) for trouble in troubles(node, own)],
         "restraint": restraint(node),
-        "warnings": [] if own.state == "stopped" else overdue(node, now),
+        "warnings": [] if own.state == "stopped" or (own.state == "hangs" and not own.version) else overdue(node, now),
         "rings": rings(node),
         "containers": containers(node),
         "down": [_down(node, each) for each in down(node)],
@@ -146,7 +146,13 @@ def _down(node: Node, each: Down) -> "shapes.Down":
 
 
 def state_of_service(node: Node, own: Iterable[Trouble]) -> "shapes.ServiceState":
-    """Return how a service that serves does: starting until all were heard, then ready; degraded while it ails."""
+    """Return how a service that serves does: starting until all were heard, then ready; degraded while it ails.
+
+    `own`: what is wrong beside the node.
+    """
+    own = tuple(own)
+    if any(trouble.kind is TroubleKind.SERVICE for trouble in own):
+        return "hangs"
     if wrong.unheard(node):
         return "starting"
     return "degraded" if wrong.of_service(wrong.troubles(node, own)) else "ready"

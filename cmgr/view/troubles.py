@@ -108,7 +108,7 @@ def not_ready(state: str, node: Node) -> Iterator[Trouble]:
     if state == "stopped":
         kind, hint = TroubleKind.SERVICE, "systemctl start cmgr; if it does not start: journalctl -u cmgr -e"
         yield Trouble(kind, "", "the service is not running", hint=hint)
-    elif state not in ("ready", "degraded"):
+    elif state not in ("ready", "degraded", "hangs"):  # That it hangs says who has found it.
         silent = unheard(node)
         so_far = f": {silent} not heard yet" if silent else ""
         yield Trouble(TroubleKind.SERVICE, "", f"the service is {state}{so_far}")

@@ -5,9 +5,9 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 
-from cmgr.errors import ServiceDown
+from cmgr.errors import ServiceDown, ServiceHangs
 
-SECONDS = 15.0
+SECONDS = 10.0
 LIMIT = 64 * 1024 * 1024
 
 _HINT = "systemctl start cmgr; if it does not start: journalctl -u cmgr -e"
@@ -23,14 +23,14 @@ class Told:
 
 
 class Door:
-    """Each call has a connection of its own, and raises `ServiceDown` where nobody answers."""
+    """Each call has a connection of its own, and raises `ServiceDown`, or `ServiceHangs` where nobody answers."""
 
     def __init__(self, path: str) -> None:
         self._path = path
 
-    async def get(self, target: str, tag: str = "") -> Told:
+    async def get(self, target: str, tag: str = "", seconds: float = SECONDS) -> Told:
         """Return what is said to GET; with the tag of an answer that is here already, perhaps 304 without a body."""
-        return await self._ask("GET", target, b"", f"If-None-Match: {tag}\r\n" if tag else "")
+        return await self._ask("GET", target, b"", f"If-None-Match: {tag}\r\n" if tag else "", seconds)
 
     async def post(self, target: str, body: bytes) -> Told:
         """Return what is said to POST with this JSON."""
@@ -53,9 +53,9 @@ class Door:
             finally:
                 writer.close()
 
-    async def _ask(self, method: str, target: str, body: bytes, headers: str) -> Told:
+    async def _ask(self, method: str, target: str, body: bytes, headers: str, seconds: float = SECONDS) -> Told:
         with self._translated():
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(seconds):
                 reader, writer = await self._reach(method, target, body, headers)
                 try:
                     status, fields = _head(await reader.readuntil(b"\r\n\r\n"))
@@ -76,6 +76,8 @@ class Door:
     def _translated(self) -> Iterator[None]:
         try:
             yield
+        except TimeoutError as error:
+            raise ServiceHangs("cannot hear from the service: it does not answer", hint="cmgr status") from error
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError) as error:
             raise ServiceDown("cannot reach the service", hint=_HINT) from error
 

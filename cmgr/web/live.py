@@ -6,16 +6,22 @@ import json
 import time
 from collections import deque
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 
 from cmgr.errors import CmgrError, ServiceDown
 from cmgr.web.door import Door
 
-BEAT_SECONDS = 15.0
+BEAT_SECONDS = 2.0
+"""So often each page hears that it is shown news: what is silent for longer counts as gone (main.js)."""
+
 LOOK_SECONDS = 1.0
 """How often it is asked whether anything is new; the service says no in microseconds."""
 
 LEAST_SECONDS = 0.15
 """Between two looks, however much happens: each whole picture costs the service milliseconds."""
+
+ANSWER_SECONDS = 3.0
+"""A service that does not answer for so long is told as away, within 5 s."""
 
 MEASURE_SECONDS = 10.0
 KEPT_SECONDS = 60.0
@@ -53,6 +59,7 @@ class Live:
         self._tasks: list[asyncio.Task[None]] = []
         self._picture = b""
         self._tag = ""
+        self._told = datetime.now(UTC)
         self._news = asyncio.Event()
         self._kept: deque[tuple[float, dict[str, object]]] = deque(maxlen=HOUR)
 
@@ -107,11 +114,13 @@ class Live:
     async def _looked(self) -> bool:
         """Show how things are. Return whether the service had to make a picture for that."""
         try:
-            told = await self._door.get("/v1/status", self._tag)
+            told = await self._door.get("/v1/status", self._tag, ANSWER_SECONDS)
         except ServiceDown as error:
             self._tag = ""
-            self._show(event("away", json.dumps({"error": error.message, "hint": error.hint}).encode()))
+            away = {"error": error.message, "hint": error.hint, "since": self._told.isoformat()}
+            self._show(event("away", json.dumps(away).encode()))
             return False
+        self._told = datetime.now(UTC)
         if told.status == 200:
             self._tag = told.tag
             self._show(event("status", told.body.strip()))

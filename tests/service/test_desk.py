@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from cmgr.config.settings import Config
-from cmgr.errors import CmgrError, ConfigError, Unsure
-from cmgr.model.values.messages.facts import Event, MaintenanceOrdered
+from cmgr.errors import CmgrError, ConfigError, ServiceHangs, Unsure
+from cmgr.model.values.messages.facts import Event, Fact, MaintenanceOrdered
 from cmgr.model.values.node import Node
 from cmgr.service.desk import Desk
 from cmgr.service.inbox import Inbox
@@ -29,11 +29,29 @@ def test_an_order_that_nobody_comes_to_is_told_so() -> None:
     clock = SteadyClock()
     inbox = Inbox(clock)
     desk = Desk(inbox, patience=0.05)
-    with pytest.raises(Unsure, match=r"has not come to it within 0\.05 s"):
+    with pytest.raises(ServiceHangs, match=r"has not come to it within 0\.05 s; nothing was done"):
         desk.give(ORDER)
+    assert inbox.take(clock.now()) == [], "nobody waits for it any more"
+
+
+def test_one_of_two_that_order_the_same_takes_back_his_own_only() -> None:
+    clock = SteadyClock()
+    inbox, other = Inbox(clock), replace(ORDER)
+    inbox.put(other)
+    with pytest.raises(ServiceHangs):
+        Desk(inbox, patience=0.05).give(ORDER)
     (event,) = inbox.take(clock.now())
-    assert event.fact is ORDER
-    desk.observe(step(event))  # It is decided on later, and nobody waits for it any more.
+    assert event.fact is other
+
+
+def test_an_order_that_is_being_decided_on_is_not_called_undone() -> None:
+    class Taking(Inbox):
+        def put(self, fact: Fact) -> None:
+            super().put(fact)
+            self.take(None)
+
+    with pytest.raises(Unsure, match="cannot tell whether it is done"):
+        Desk(Taking(SteadyClock()), patience=0.05).give(ORDER)
 
 
 def test_it_waits_until_this_very_order_has_been_decided_on() -> None:
@@ -110,8 +128,12 @@ def test_a_service_that_was_started_from_no_configuration_says_so() -> None:
 
 
 def test_nobody_waits_for_ever_for_a_reload() -> None:
-    with pytest.raises(CmgrError, match="has not come to it within"):
-        reloader(Config).ask("a test", lambda: None, patience=0.05)
+    log = Quiet()
+    made = reloader(Config, log)
+    with pytest.raises(ServiceHangs, match="nothing was done"):
+        made.ask("a test", lambda: None, patience=0.05)
+    made.serve()
+    assert log.notes == [], "nobody waits for it any more"
 
 
 def test_a_signal_is_served_once() -> None:

@@ -68,7 +68,7 @@ def test_every_text_that_is_shown_is_there_and_every_one_there_is_shown() -> Non
 
 OF_THE_SERVICE = {
     "recovered", "cleared", "isolated", "observed", "under way", "halting", "again", "resumed", "critical", "warning",
-    "healthy", "failed", "ready", "degraded", "away", "unknown", "halted", "out", "group", "project", "unit",
+    "healthy", "failed", "ready", "degraded", "hangs", "away", "unknown", "halted", "out", "group", "project", "unit",
 }  # fmt: skip
 """Words that are the service's own: outcomes, severities, phases."""
 

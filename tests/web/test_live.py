@@ -1,9 +1,12 @@
 """The page's one reader of the door: what is new is asked for at once."""
 
 import asyncio
+import json
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -75,3 +78,22 @@ def test_news_is_asked_for_at_once_while_the_looks_before_it_found_nothing_new(
     # On a thread of its own: playwright has a loop on this one.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, asyncio.wait_for(watch(), PATIENCE)).result()
+
+
+def test_a_service_that_does_not_answer_is_told_as_away_within_5_s_with_since_when(tmp_path: Path) -> None:
+    assert live.LOOK_SECONDS + live.ANSWER_SECONDS < 5
+
+    async def watch() -> bytes:
+        watching, piece = live.Live(Door(str(tmp_path / "deaf.sock"))).watch(), b""
+        while b"event: away" not in piece:
+            piece = await anext(watching)
+        await watching.aclose()  # type: ignore[attr-defined]  # It is a generator.
+        return piece
+
+    with socket.socket(socket.AF_UNIX) as deaf, ThreadPoolExecutor(1) as pool:
+        deaf.bind(str(tmp_path / "deaf.sock"))
+        deaf.listen()
+        piece = pool.submit(asyncio.run, asyncio.wait_for(watch(), PATIENCE)).result()
+    told = json.loads(piece.partition(b"data: ")[2])
+    assert told["error"] == "cannot hear from the service: it does not answer"
+    assert datetime.fromisoformat(told["since"]) < datetime.now(UTC)

@@ -18,7 +18,7 @@ from cmgr.cli.check.units import clients, units
 from cmgr.cli.source import database_of
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_levels, load_rules
-from cmgr.errors import CmgrError, ServiceDown, StoreError, chain
+from cmgr.errors import CmgrError, ServiceDown, ServiceHangs, StoreError, chain
 from cmgr.host.mounts import in_the_host
 from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import Strategy
@@ -277,7 +277,7 @@ def _socket(path: Path, told: "shapes.Status | CmgrError") -> Finding:
     if isinstance(told, ServiceDown):
         if path.exists() and not stat.S_ISSOCK(path.stat().st_mode):
             return Finding("service", ERROR, f"{path} is not a socket", f"move {path} away")
-        return Finding("service", WARNING, chain(told), told.hint)
+        return Finding("service", ERROR if isinstance(told, ServiceHangs) else WARNING, chain(told), told.hint)
     if isinstance(told, CmgrError):
         return of_error("service", told)
     mode = stat.S_IMODE(path.stat().st_mode)

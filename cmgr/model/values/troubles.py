@@ -36,7 +36,7 @@ class TroubleKind(StrEnum):
         return kind
 
     SERVICE = "service", Severity.CRITICAL, "", "CmgrDown"
-    """It does not run."""
+    """It does not run, or hangs."""
     DATABASE = "database", Severity.CRITICAL, "trouble", "CmgrDatabaseNotWritable"
     DAMAGE = "damage", Severity.CRITICAL, "trouble", "CmgrDatabaseDamaged"
     """The database was damaged: what was held before is perhaps not known any more."""

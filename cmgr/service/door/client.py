@@ -11,40 +11,45 @@ import select
 import socket
 import stat
 import struct
+import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from cmgr.errors import CmgrError, ConfigError, ServiceDown
+from cmgr.errors import HANGS_HINT, CmgrError, ConfigError, ServiceDown, ServiceHangs
 
 if TYPE_CHECKING:
     from cmgr.view import shapes
 
-CONNECT_SECONDS = 5.0
-ANSWER_SECONDS = 30.0
 ANSWER_LIMIT = 64 * 1024 * 1024
 
 START_HINT = "start it: systemctl start cmgr; if it does not start: journalctl -u cmgr -e"
 GROUP_HINT = "join group cmgr (usermod -aG cmgr USER) and log in again, or use sudo"
 
 _LOOK_MILLISECONDS = 1000
+LOOKS = 10
 
 
 class Patience(NamedTuple):
-    """Seconds until somebody accepts, and until each part of the answer is there."""
+    """Seconds until it is told that the service is waited for; until it counts as one that hangs; and until it does
+    so even where it answers others: some questions take long.
+    """
 
-    connect: float = CONNECT_SECONDS
-    answer: float = ANSWER_SECONDS
+    told: float = 2.0
+    hangs: float = 10.0
+    most: float = 30.0
 
 
 USUAL = Patience()
-BRIEFLY = Patience(0.25, 0.25)
-"""For one who cannot wait."""
+ASIDE = Patience(1.0, 1.0, 1.0)
+BRIEFLY = Patience(0.25, 0.25, 0.25)
+"""For one who cannot wait, and is told nothing."""
 
 
 def get(path: str | os.PathLike[str], what: str, patience: Patience = USUAL) -> dict[str, object]:
-    """Return what the service answers to GET /v1/WHAT. Blocks up to 35 s.
+    """Return what the service answers to GET /v1/WHAT. Blocks for as long as `patience` says.
 
-    Raises `ServiceDown` when nobody listens or answers, `ConfigError` or `CmgrError` with what the service says.
+    Raises `ServiceDown` when nobody listens, `ServiceHangs` when nobody answers, `ConfigError` or `CmgrError` with what
+    the service says.
     """
     return _answer(path, _exchange(str(path), _request("GET", f"/v1/{what}"), patience))
 
@@ -79,13 +84,15 @@ def document(path: str | os.PathLike[str], what: str) -> bytes:
     return body
 
 
-def follow(path: str | os.PathLike[str], what: str) -> Generator[bytes | None, None, None]:
+def follow(path: str | os.PathLike[str], what: str, looks: int = LOOKS) -> Generator[bytes | None, None, None]:
     """Yield the lines of GET /v1/WHAT as they come, and None after each second without one.
 
-    The first None comes when the service follows. Raises as `get`, and `ServiceDown` when the service ends.
+    The first None comes when the service follows. Raises as `get`, and `ServiceDown` when the service ends. After so
+    many `looks` without a line it is asked whether anybody is there.
     """
     with _talking(str(path), USUAL) as connection:
         connection.sendall(_request("GET", f"/v1/{what}"))
+        _await(connection, str(path), USUAL)
         received = bytearray()
         while b"\r\n\r\n" not in received:
             received += _more(connection)
@@ -96,14 +103,19 @@ def follow(path: str | os.PathLike[str], what: str) -> Generator[bytes | None, N
         pending = bytearray(rest)
         poll = select.poll()
         poll.register(connection, select.POLLIN)
+        silent = 0
         while True:
             *lines, last = pending.split(b"\n")
             yield from map(bytes, lines)
             pending = bytearray(last)
             if poll.poll(_LOOK_MILLISECONDS):
                 pending += _more(connection)
-            else:
-                yield None
+                silent = 0
+                continue
+            silent += 1
+            if silent % looks == 0 and not _answers_others(str(path)):
+                raise _hangs(_pid(connection), USUAL.hangs)
+            yield None
 
 
 def _request(method: str, target: str, args: dict[str, object] | None = None) -> bytes:
@@ -123,7 +135,7 @@ def _answer(path: str | os.PathLike[str], received: bytes) -> dict[str, object]:
         raise _foreign(path)
     # 503 may come with a document: the service answers, and says that it is not well.
     if status >= 400 and "error" in told:
-        raise _error(told)
+        raise _error(status, told)
     return told
 
 
@@ -137,8 +149,10 @@ def _foreign(path: str | os.PathLike[str]) -> CmgrError:
     return CmgrError(f"cannot understand the answer from {path}", hint="is this cmgr's socket, and of this version?")
 
 
-def _error(told: dict[str, object]) -> CmgrError:
+def _error(status: int, told: dict[str, object]) -> CmgrError:
     message, hint = str(told["error"]), str(told.get("hint", ""))
+    if status == 504:
+        return ServiceHangs(message, hint=hint)
     mistakes = told.get("mistakes")
     if isinstance(mistakes, list) and mistakes:
         return ConfigError(message, mistakes=tuple(map(str, mistakes)), hint=hint)
@@ -150,7 +164,62 @@ def _exchange(path: str, request: bytes, patience: Patience) -> bytes:
         # A service that refuses the request may end it early; what it said is still there to be read.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(request)
+        _await(connection, path, patience)
         return _whole(_rest(connection))
+
+
+def _await(connection: socket.socket, path: str, patience: Patience) -> None:
+    """Wait until the service says something. Raises `ServiceHangs`."""
+    waited = 0.0
+    for until in (patience.told, patience.hangs, patience.most):
+        if _is_heard(connection, until - waited):
+            return
+        waited = until
+        if until < patience.hangs:
+            _say_waiting(f"the service, pid {_pid(connection)}, has not answered for {until:g} s")
+        elif until < patience.most and not _answers_others(path):
+            break
+    raise _hangs(_pid(connection), waited)
+
+
+def _is_heard(connection: socket.socket, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+def _answers_others(path: str) -> bool:
+    try:
+        _exchange(path, _request("GET", "/v1/health"), ASIDE)
+    except CmgrError:
+        return False
+    return True
+
+
+def _say_waiting(why: str) -> None:
+    sys.stderr.write(f"cmgr: waiting: {why}\n")
+    sys.stderr.flush()
+
+
+def _hangs(pid: int, seconds: float) -> ServiceHangs:
+    hint = f"somebody has stopped it; to let it go on: kill -CONT {pid}" if _is_stopped(pid) else HANGS_HINT
+    return ServiceHangs(
+        f"cannot hear from the service: it hangs: pid {pid} has not answered for {seconds:g} s", hint=hint, pid=pid
+    )
+
+
+def _pid(connection: socket.socket) -> int:
+    """Return the process that listens."""
+    pid, _uid, _gid = struct.unpack("iII", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return int(pid)
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as told:
+            return told.read().rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False
 
 
 def _whole(received: bytes) -> bytes:
@@ -168,26 +237,24 @@ def _whole(received: bytes) -> bytes:
 @contextlib.contextmanager
 def _talking(path: str, patience: Patience) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        _connect(connection, path, patience.connect)
-        connection.settimeout(patience.answer)
+        _connect(connection, path, patience)
+        connection.settimeout(patience.hangs)
         try:
             yield connection
         except TimeoutError as error:
-            raise ServiceDown(
-                f"cannot hear from the service: no answer on {path} within {patience.answer:g} s",
-                hint="see journalctl -u cmgr",
-            ) from error
+            raise _hangs(_pid(connection), patience.hangs) from error
         except OSError as error:
             raise ServiceDown(f"cannot talk to the service on {path}", hint="see journalctl -u cmgr") from error
 
 
-def _connect(connection: socket.socket, path: str, patience: float) -> None:
-    # Not settimeout: where many have come at once the kernel then refuses (EAGAIN) instead of waiting (man 7 unix).
-    seconds, part = divmod(patience, 1)
-    limit = struct.pack("ll", int(seconds), int(part * 1_000_000))
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+def _connect(connection: socket.socket, path: str, patience: Patience) -> None:
     try:
-        connection.connect(path)
+        if _is_accepted(connection, path, patience.told):
+            return
+        if patience.told < patience.hangs:
+            _say_waiting(f"the service has accepted nobody on {path} for {patience.told:g} s")
+            if _is_accepted(connection, path, patience.hangs - patience.told):
+                return
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError):
         # The system's own words for it say less, and frighten.
         if _is_something_else(path):
@@ -195,12 +262,21 @@ def _connect(connection: socket.socket, path: str, patience: float) -> None:
         raise ServiceDown(f"cannot reach the service: nobody listens on {path}", hint=START_HINT) from None
     except PermissionError:
         raise CmgrError(f"cannot reach the service on {path}: permission denied", hint=GROUP_HINT) from None
-    except BlockingIOError as error:
-        raise ServiceDown(
-            f"cannot reach the service: it does not accept on {path}", hint="see journalctl -u cmgr"
-        ) from error
     except OSError as error:
         raise CmgrError(f"cannot reach the service on {path}", hint="is the path right?") from error
+    raise ServiceHangs(f"cannot reach the service: it hangs: it has accepted nobody on {path} for {patience.hangs:g} s")
+
+
+def _is_accepted(connection: socket.socket, path: str, seconds: float) -> bool:
+    # Not settimeout: where many have come at once the kernel then refuses (EAGAIN) instead of waiting (man 7 unix).
+    whole, part = divmod(seconds, 1)
+    limit = struct.pack("ll", int(whole), int(part * 1_000_000))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+    try:
+        connection.connect(path)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_something_else(path: str) -> bool:

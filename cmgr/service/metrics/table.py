@@ -30,7 +30,7 @@ from cmgr.view.troubles import of_service
 from cmgr.view.troubles import troubles as all_troubles
 from cmgr.words import one_line
 
-STATES = ("starting", "ready", "degraded", "stopping")
+STATES = ("starting", "ready", "degraded", "hangs", "stopping")
 CAUSES = ("level", "escalation", "budget", "operator")
 STATUSES = ("running", "pausing", "paused", "resuming", "settling", "failed", "down")
 OUTCOMES = ("recovered", "cleared", "isolated", "failed", "observed")

@@ -33,7 +33,6 @@ export async function enter() {
     sessionStorage.setItem(KEY, secret);
     return told;
   }
-  // Without one there is nothing to ask.
   if (!secret) throw new Refusal(401, {});
   return read("session");
 }
@@ -45,13 +44,14 @@ export function forget() {
   sessionStorage.removeItem(KEY);
 }
 
-// EventSource cannot send a header. Calls heard(name, data) for each event; returns when the stream has ended.
+// EventSource cannot send a header. Calls heard(name, data) for each event, heard("beat") before; returns when it has ended.
 export async function follow(heard) {
   const reader = (await send("GET", "events")).body.pipeThrough(new TextDecoderStream()).getReader();
   let pending = "";
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
+    heard("beat");
     const pieces = (pending + value).split("\n\n");
     pending = pieces.pop();
     for (const piece of pieces) {

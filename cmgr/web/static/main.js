@@ -29,7 +29,6 @@ const ALL = {
 };
 const ONE = { __proto__: null, episodes: episodeView, chips: chipView, groups: groupView };
 
-// Anybody can type anything there.
 function decoded(text) { try { return decodeURIComponent(text); } catch { return text; } }
 
 function body(route) {
@@ -113,7 +112,6 @@ async function refresh(path) {
     state[path] = told[path === "history" ? "notes" : path] ?? told;
   } catch (refusal) {
     if (refusal.status === 401) state.over();
-    // There is none of that name.
     if (refusal.status === 400 || refusal.status === 404) state[path] = null;
   }
   schedule();
@@ -124,10 +122,8 @@ async function refresh(path) {
   }, Math.max(250, 4 * (performance.now() - began)));
 }
 
-// After the picture that is on its way.
 const soon = (path) => setTimeout(() => refresh(path), 500);
 
-// What stands on a view of its own is read while that is looked at.
 const OWN = { __proto__: null, slots: ["slots"], groups: ["groups", "fleet"] };
 const own = () => OWN[routeOf().view]?.forEach(refresh);
 
@@ -136,7 +132,6 @@ function needed() {
   own();
   if (view === "episodes" && id) refresh(`episodes/${Number(id)}`);
   if (view === "history" && query.get("lines")) refresh("history");
-  // What was measured before this page was opened.
   if (view === "chips" && id) refresh("series");
   if (view === "faults" && code) refresh(`explain/${encodeURIComponent(code)}`);
 }
@@ -164,8 +159,13 @@ const HEARD = {
     if (before) own();
   },
   away(told) {
-    if (!state.away) state.since = new Date().toISOString();
+    if (!state.away) state.since = told.since;
     state.away = told;
+  },
+  beat() {
+    state.heard = Date.now();
+    if (!state.away?.silent) return false;
+    state.away = null;
   },
   note(line) {
     if (line.kind === "opened") begins(line);
@@ -189,13 +189,12 @@ async function watch() {
   while (state.session) {
     try {
       const ended = follow((name, data) => { pause = 500; if (HEARD[name]?.(data) !== false) schedule(); });
-      // What was said while nobody listened is read anew.
       needed();
       await ended;
     } catch (refusal) {
       if (refusal.status === 401) { state.over(); return; }
     }
-    if (state.live) state.since = new Date().toISOString();
+    if (state.live && !state.away) state.since = new Date().toISOString();
     state.live = false;
     schedule();
     await new Promise((done) => setTimeout(done, pause));
@@ -221,5 +220,9 @@ addEventListener("hashchange", () => {
   scrollTo(0, 0);
 });
 addEventListener("resize", schedule);
-setInterval(() => { if (!document.hidden && state.session) schedule(); }, 1000);
+setInterval(() => {
+  const silent = Date.now() - state.heard;
+  if (silent > 4000 && state.status && !state.away) HEARD.away({ silent, since: new Date(now() - silent).toISOString() });
+  if (!document.hidden && state.session) schedule();
+}, 1000);
 begin();

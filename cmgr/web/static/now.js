@@ -21,7 +21,7 @@ function apart(status) {
 
 export function verdict(state) {
   const { status, away } = state;
-  if (away) return { tone: "calm", title: t("The service does not answer"), sub: t("awaySub", { ago: ago(status.at) }) };
+  if (away) return { tone: "calm", title: t("The service does not answer"), sub: t("awaySub", { ago: ago(state.since) }) };
   const real = apart(status), grave = real.filter((trouble) => trouble.severity === "critical");
   if (grave.length) return { tone: "bad", title: t(grave.length > 1 ? "wrongs" : "Something is wrong", { n: grave.length }) };
   if (inEpisode(status).length) {
@@ -132,7 +132,6 @@ function tile(chip, ring, state) {
     </a>`;
 }
 
-// By group, project or unit; those on their own come last.
 function gathered(containers) {
   const title = (c) => ["group", "project", "unit"].filter((name) => c[name]).map((name) => t(name, { name: c[name] }))[0] || "";
   return Object.entries(Object.groupBy(containers, title)).sort(([a], [b]) => !a - !b || a.localeCompare(b));

@@ -95,7 +95,7 @@ const TONES = {
   well: "good", healthy: "good", running: "good", ready: "good", resuming: "good", recovered: "good", cleared: "good", closed: "good", result: "good", "at home": "good",
   draining: "warn", unhealthy: "warn", degraded: "warn", isolated: "warn", isolation: "warn", warning: "warn",
   RestartRequest: "warn", RestartBusiness: "warn", FreeRestartNPU: "warn",
-  resetting: "bad", reset: "bad", faulty: "bad", "not well": "bad", failed: "bad", down: "bad", away: "bad", active: "bad", fault: "bad", critical: "bad",
+  resetting: "bad", reset: "bad", faulty: "bad", "not well": "bad", failed: "bad", down: "bad", away: "bad", hangs: "bad", active: "bad", fault: "bad", critical: "bad",
   "lost in the reset": "bad", RestartNPU: "bad", SeparateNPU: "bad",
   verifying: "busy", "in a reset": "busy", stopping: "busy", starting: "busy", settling: "busy", halting: "busy", opened: "busy", action: "busy", "under way": "busy",
   waiting: "held", held: "held", halted: "held", hold: "held", phase: "info",

@@ -33,7 +33,7 @@ const TEXTS = {
   running: "运行中", stopping: "正在停止", held: "暂停保留", starting: "正在启动", settling: "观察中", down: "未运行", unhealthy: "不健康",
   "at home": "在原芯片", moved: "已迁移", movedFrom: ["moved from {chips}", "自 {chips} 迁移"], "There are no such slots.": "没有符合条件的槽位。",
   Members: "成员", Round: "轮次", halting: "停止中", again: "再次", resumed: "已部分恢复", "There are no such groups.": "没有符合条件的组。", "There was no round yet.": "尚无轮次。",
-  Fleet: "集群", ready: "就绪", degraded: ["not well", "异常"], away: "失联", unknown: "未知", halted: "已停止", out: ["left out", "已排除"],
+  Fleet: "集群", ready: "就绪", degraded: ["not well", "异常"], away: "失联", hangs: "无响应", unknown: "未知", halted: "已停止", out: ["left out", "已排除"],
 
   // Recoveries and their lines.
   healthy: "健康", listing: "清点", draining: "停止服务", waiting: "等待", resetting: "复位", verifying: "检验", resuming: "恢复服务",

@@ -38,6 +38,7 @@ EXITS = {
     "3": "The service is not running, and the command needs it.",
     "4": "cmgr status --check: an episode is under way, a chip is isolated or not healthy, a container was given up, a "
     "runtime or the service is not as it should be.",
+    "5": "The service hangs: it is there, and has not answered or decided for 10 s.",
 }
 
 VARIABLES = {

@@ -1,17 +1,19 @@
 """The command line's side of the socket: what it says when something is wrong."""
 
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from cmgr.errors import CmgrError, ConfigError, ServiceDown, chain
-from cmgr.service.door.client import follow, get
+from cmgr.errors import CmgrError, ConfigError, ServiceDown, ServiceHangs, chain
+from cmgr.service.door.client import BRIEFLY, Patience, follow, get
 from cmgr.service.door.control import ControlServer
 from cmgr.service.door.routes import Request
 from tests.support.door import door
+from tests.support.waiting import PATIENCE
 
 
 def refusing(request: Request) -> Mapping[str, object]:
@@ -129,3 +131,65 @@ def test_lines_come_whole_however_they_are_cut_and_the_end_is_told(tmp_path: Pat
 def test_what_is_refused_is_not_followed(path: Path) -> None:
     with pytest.raises(CmgrError, match="cannot do that"):
         list(follow(path, "status"))
+
+
+SOON = Patience(0.05, 0.1, 0.2)
+
+
+def test_one_that_accepts_nobody_hangs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "full.sock")
+    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as guest:
+        listening.bind(path)
+        listening.listen(0)
+        guest.connect(path)
+        with pytest.raises(ServiceHangs, match=r"it has accepted nobody on .* for 0\.1 s") as caught:
+            get(path, "status", SOON)
+    assert caught.value.exit_code == 5
+    assert "waiting: the service has accepted nobody" in capfd.readouterr().err
+
+
+def test_whoever_is_in_a_hurry_is_told_nothing_before(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "deaf.sock")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen(1)
+        with pytest.raises(ServiceHangs):
+            get(path, "status", BRIEFLY)
+    assert capfd.readouterr().err == ""
+
+
+def test_one_that_answers_others_is_waited_for_longer(path: Path) -> None:
+    others = threading.Event()
+
+    def answer(request: Request) -> Mapping[str, object]:
+        # This takes until somebody has asked something else.
+        if request.do == "health":
+            others.set()
+        return {"waited": others.wait(PATIENCE)}
+
+    running = door(path, answer)
+    running.start()
+    try:
+        assert get(path, "check", Patience(0.05, 0.1, PATIENCE)) == {"waited": True}
+    finally:
+        running.close()
+
+
+def test_lines_that_end_with_a_service_that_hangs_do_not_wait_for_ever(tmp_path: Path) -> None:
+    path = tmp_path / "other.sock"
+    over = threading.Event()
+
+    def silent() -> None:
+        with listening, listening.accept()[0] as connection:
+            connection.recv(65536)
+            connection.sendall(OK + b"\r\none\n")
+            assert over.wait(PATIENCE)
+
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(path))
+    listening.listen(1)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(silent)
+        with pytest.raises(ServiceHangs):
+            list(follow(path, "events", looks=1))
+        over.set()

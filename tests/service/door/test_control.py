@@ -2,6 +2,8 @@
 
 import json
 import os
+import socket
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -20,6 +22,7 @@ from cmgr.service.door.routes import Arg, Page, Request, Route, Unwell
 from cmgr.view.status import Own
 from tests.service.door.http import Unix, asked, connected, heard, replies
 from tests.support.door import NO_GROUP, table
+from tests.support.waiting import PATIENCE, eventually
 
 ERRORS = {
     "refuse": CmgrError("cannot do that: not now", hint="try later"),
@@ -343,3 +346,32 @@ def test_arguments_arrive_as_they_were_sent(server: ControlServer, path: Path, v
     assert server is not None
     assert order(path, "echo", value=value)["args"] == {"value": value}
     assert json.loads(asked(path, "POST", "/v1/orders/echo", json.dumps({"value": value}).encode()).body)
+
+
+def test_what_nobody_waits_for_any_more_is_not_done(path: Path) -> None:
+    # `printf … | nc -U` says that it sends no more, and waits.
+    begun, go_on = list[object](), threading.Event()
+
+    def answer(request: Request) -> Mapping[str, object]:
+        begun.append(request.args["text"])
+        assert go_on.wait(PATIENCE)
+        return {}
+
+    running = ControlServer(path, [Route("POST", "/v1/orders/echo", "echo", answer, "", ARGS)], group=NO_GROUP)
+    running.start()
+    with closing(running), ExitStack() as stack:
+        for n in range(THREADS):
+            _orders(stack, path, f"busy {n}")
+        eventually(lambda: len(begun) == THREADS, why="all who answer are busy")
+        left, waits = _orders(stack, path, "left"), _orders(stack, path, "waits")
+        waits.shutdown(socket.SHUT_WR)
+        left.close()
+        go_on.set()
+        assert replies(heard(waits)) == [(200, {})]
+    assert sorted(map(str, begun)) == [*(f"busy {n}" for n in range(THREADS)), "waits"]
+
+
+def _orders(stack: ExitStack, path: Path, text: str) -> socket.socket:
+    connection, body = connected(path, stack), json.dumps({"text": text}).encode()
+    connection.sendall(b"POST /v1/orders/echo HTTP/1.0\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    return connection

@@ -1,6 +1,7 @@
 """Answers requests over HTTP/1.1, by a table of routes: for the control socket, and for who scrapes metrics."""
 
 import queue
+import select
 import socket
 import threading
 import time
@@ -8,10 +9,12 @@ from collections.abc import Callable, Sequence
 
 from cmgr.errors import CmgrError
 from cmgr.service.door.http.reception import Guest, Reception
-from cmgr.service.door.http.talk import Asked, Reply, as_json, refused
+from cmgr.service.door.http.talk import Asked, Refused, Reply, as_json, refused
 from cmgr.service.door.routes import LINES, Found, Page, Request, Route, Stream, Unwell, WrongMethod, find, status_of
 
 Report = Callable[[str, BaseException], None]
+
+_NOBODY = refused(408, Refused("nobody waits for the answer", 408))
 
 
 class Server:
@@ -65,7 +68,8 @@ class Server:
     def _serve(self, reception: Reception) -> None:
         while (item := self._requests.get()) is not None:
             guest, asked = item
-            reply = self._reply(guest, asked)
+            # It may have waited here for long: what nobody waits for any more is not done.
+            reply = _NOBODY if _has_left(guest) else self._reply(guest, asked)
             if reply is None:
                 reception.stream(guest, LINES)
             else:
@@ -101,3 +105,10 @@ class Server:
                 return as_json(503, answer.value)
             case _:
                 return as_json(200, answer, *([("ETag", tag)] if tag is not None else []))
+
+
+def _has_left(guest: Guest) -> bool:
+    """Return whether the peer has closed the connection, and not only said that it sends no more."""
+    poll = select.poll()
+    poll.register(guest.connection, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
