@@ -4,11 +4,20 @@ from collections.abc import Iterator
 
 from cmgr.model.containers.together.projects import unready_until
 from cmgr.model.obstacles import Block, slot_blocker, start_blocker
-from cmgr.model.scope import halting, on_ring
+from cmgr.model.recovery.resetting import unsafe_reset
+from cmgr.model.scope import halting
 from cmgr.model.values.chips import ChipId, listed
-from cmgr.model.values.messages.commands import Command, MakeShares, ResetRing, StartContainer, StopContainer, WriteCdi
+from cmgr.model.values.messages.commands import (
+    Command,
+    MakeShares,
+    PrepareReset,
+    ResetRing,
+    StartContainer,
+    StopContainer,
+    WriteCdi,
+)
 from cmgr.model.values.node import Node
-from cmgr.model.values.rings import Phase, Ring, resets_within
+from cmgr.model.values.rings import Phase, Ring
 
 
 def unsafe(node: Node, command: Command) -> str:
@@ -18,8 +27,10 @@ def unsafe(node: Node, command: Command) -> str:
     start without a hold is worse than a recovery that waits.
     """
     match command:
+        case PrepareReset(order=order):
+            return unsafe_reset(node, order.ring)
         case ResetRing():
-            return _unsafe_reset(node, command)
+            return unsafe_reset(node, command.ring)
         case StartContainer():
             hold = node.holds.get(command.key)
             if hold is None or hold.attempt.command != command.id:
@@ -48,15 +59,6 @@ def doubled(node: Node) -> str:
             if owners.setdefault(chip, slot.name) != slot.name:
                 return f"slots {owners[chip]} and {slot.name} both hold chip {chip}"
     return ""
-
-
-def _unsafe_reset(node: Node, command: ResetRing) -> str:
-    ring = node.rings[command.ring]
-    running = [c.name for c in on_ring(node, ring) if c.running]
-    if running:
-        return f"{running[0]} runs on ring {ring.id}"
-    spent = len(resets_within(ring, ring.resets[-1], node.policy.reset.window)) if ring.resets else 0
-    return "" if 0 < spent <= node.policy.reset.attempts else f"{spent} resets are over the budget"
 
 
 def stuck(node: Node) -> tuple[str, ...]:

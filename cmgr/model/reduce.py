@@ -61,7 +61,7 @@ from cmgr.model.orders import after_restart, ordered
 from cmgr.model.recovery.drills import begin_drills, fault_pretended
 from cmgr.model.recovery.ordered_resets import lapse_orders
 from cmgr.model.recovery.recovery import advance
-from cmgr.model.recovery.resetting import reset_done, verify
+from cmgr.model.recovery.resetting import refused, reset_done, reset_prepared, verify
 from cmgr.model.recovery.restraint import let_go
 from cmgr.model.recovery.shares import shares_made, shares_read
 from cmgr.model.scope import handled_faults
@@ -94,6 +94,7 @@ from cmgr.model.values.messages.facts import (
     Reconfigured,
     Remarked,
     ResetDone,
+    ResetPrepared,
     Restarted,
     RestartPolicySet,
     Resync,
@@ -148,6 +149,8 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             read_needed(turn, fact)
         case ChipsListed():
             chips_listed(turn, fact)
+        case ResetPrepared():
+            reset_prepared(turn, fact)
         case ResetDone():
             reset_done(turn, fact)
         case RuntimeFound() | RuntimeUp() | RuntimeDown():
@@ -342,6 +345,8 @@ def _is_rebooting(ring: Ring | None) -> bool:
 def _ring_restarted(turn: Turn, ring: Ring) -> None:
     if ring.in_episode:
         turn.note(NoteKind.WARNING, f"cmgr was restarted while the ring was {ring.phase}: {ring.reason}", ring)
+    if ring.preparing:
+        ring = refused(turn, ring, "cmgr ended before the driver was called")
     if AFTER_RESTART[ring.phase] is not ring.phase:
         verify(turn, ring, "cmgr died during the reset, which is not repeated: what did it do?")
         return

@@ -11,13 +11,14 @@ from cmgr.model.values.messages.commands import (
     Action,
     Command,
     Note,
+    PrepareReset,
     PretendFault,
     ResetRing,
     SetRestartPolicy,
     StopContainer,
     WriteCdi,
 )
-from cmgr.model.values.messages.facts import Event, Resync, Tick
+from cmgr.model.values.messages.facts import Event, ResetPrepared, Resync, Tick
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -98,6 +99,9 @@ class Loop:
 
     def step(self, events: Sequence[Event], *, send: bool = True) -> None:
         """Decide on these events, write that down, then act on it."""
+        if not send:
+            # The next life has that reset prepared anew. One that counts, and never goes out, would cost its ring one.
+            events = [event for event in events if not isinstance(event.fact, ResetPrepared)]
         node, actions, notes = self.node, list[Action](), list[Note]()
         for together in decided_together(events):
             self._at = together[-1].at
@@ -160,7 +164,7 @@ class Loop:
             # A later event of the same batch has overtaken it; or a decision was wrong, and this is the last bar.
             self._log.warn(f"not done, because {why}: {action}")
             # Nothing was reset and no order has left: that costs no budget and counts as no try.
-            kind = ResetRefused if isinstance(action, ResetRing) else RuntimeDown
+            kind = ResetRefused if isinstance(action, PrepareReset | ResetRing) else RuntimeDown
             self._inbox.put(failed(action, kind(why)))
         elif not written and (refusal := unwritten(action, bare(self.trouble, "save"))) is not None:
             self._inbox.put(failed(action, refusal))
@@ -173,7 +177,7 @@ def unwritten(action: Action, trouble: str) -> CmgrError | None:
 
     No order has left then, so that it counts as no try, and costs no budget.
     """
-    if isinstance(action, ResetRing):
+    if isinstance(action, PrepareReset | ResetRing):
         # If cmgr died now, its next life would not know that chips are away, and not count the reset.
         return ResetRefused(f"nothing is reset that could not be noted: {trouble}")
     if isinstance(action, PretendFault):

@@ -286,6 +286,7 @@ CREATE TABLE rings (
     widened BOOLEAN DEFAULT 0 NOT NULL,
     lost TEXT DEFAULT '[]' NOT NULL,
     restarts TEXT DEFAULT '[]' NOT NULL,
+    preparing BOOLEAN DEFAULT 0 NOT NULL,
     PRIMARY KEY (id)
 );
 CREATE TABLE slots (

@@ -26,6 +26,7 @@ from cmgr.model.values.messages.commands import (
     MakeShares,
     Note,
     NoteKind,
+    PrepareReset,
     PretendFault,
     ReadGroup,
     ReadOutput,
@@ -89,6 +90,8 @@ def _answer(command: Action) -> facts.Answer:  # noqa: C901 - a flat table, a li
             return facts.ContainersListed(command.id, command.runtime)
         case ReadRing():
             return facts.RingRead(command.id, command.ring, ())
+        case PrepareReset():
+            return facts.ResetPrepared(command.id, command.order)
         case ResetRing():
             return facts.ResetDone(command.id, command.ring)
         case MakeShares():
@@ -136,6 +139,7 @@ def stored(node: Node) -> Node:
 class Cmgr:
     """One machine under one cmgr. Events are told in steps of a millisecond unless time is made to pass.
 
+    `prepares`: what comes before a reset is done at once.
     `settle`: how many seconds a container must run after its start; 0, whatever `policy` says, where that is no matter.
     """
 
@@ -164,6 +168,7 @@ class Cmgr:
         self.yielding: set[int] = set()
         self.shares: dict[int, tuple[Share, ...]] = {}
         self.cures = True
+        self.prepares = True
         self.files: tuple[Spec, ...] = ()
         self.policy = replace(policy, retry=replace(policy.retry, settle=seconds(settle)))
         self.catalog = catalog
@@ -190,6 +195,8 @@ class Cmgr:
                 self.pending.append(command)
         assert not stuck(self.node), stuck(self.node)
         self.log += commands
+        if self.prepares and any(isinstance(command, PrepareReset) for command in commands):
+            return [*commands, *self.answer(PrepareReset)]
         return list(commands)
 
     def sees(self, changed: Container) -> list[Command]:
@@ -298,6 +305,8 @@ class Cmgr:
                 return {"run": run}
             case SetRestartPolicy():
                 self.truth[command.key] = replace(self.truth[command.key], restart_policy=command.restart_policy)
+                return {}
+            case PrepareReset():
                 return {}
             case ReadOutput():
                 return {"text": "loading the model\nout of memory\n"}

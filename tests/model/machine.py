@@ -18,6 +18,7 @@ from cmgr.model.values.messages.commands import (
     Action,
     ListContainers,
     MakeShares,
+    PrepareReset,
     PretendFault,
     ReadGroup,
     ReadOutput,
@@ -248,6 +249,8 @@ class Machine:
                 reports = tuple(self._report(c, fails) for c in command.chips)
                 unwell = fails and command.after_reset
                 return {"reports": tuple(replace(r, unwell="a hook says no") if unwell else r for r in reports)}
+            case PrepareReset():
+                return {}
             case ResetRing():
                 return self._reset(command, fails)
             case MakeShares():

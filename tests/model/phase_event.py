@@ -16,6 +16,7 @@ from cmgr.model.values.messages.commands import (
     ListContainers,
     MakeShares,
     Note,
+    PrepareReset,
     PretendFault,
     ReadGroup,
     ReadOutput,
@@ -92,6 +93,11 @@ def _read(**changes: object) -> Callable[[Cmgr], facts.Fact]:
     return fact
 
 
+def _prepared_once_more(cmgr: Cmgr) -> facts.Fact:
+    nobodys = ResetRing(CommandId("of nobody"), "", RingId(0), (), (), frozenset())
+    return facts.ResetPrepared(CommandId("of nobody"), _waiting(cmgr, ResetRing) or nobodys)
+
+
 def _reset(error: str = "", refused: bool = False) -> Callable[[Cmgr], facts.Fact]:
     return lambda cmgr: facts.ResetDone(_id(_waiting(cmgr, ResetRing)), RingId(0), error, refused)
 
@@ -134,6 +140,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "ring read: well": _read(),
     "ring read: not booted": _read(booted=False),
     "ring read: no answer": _read(error="timed out"),
+    "reset prepared: once more": _prepared_once_more,
     "reset done": _reset(),
     "reset done: failed": _reset("the driver said no"),
     "reset done: refused": _reset("process 7 is on chip 0", refused=True),
@@ -205,6 +212,8 @@ def words(command: Action) -> str:  # noqa: C901 - a flat table, a line a comman
             return f"list {command.runtime}"
         case ReadRing():
             return f"read {command.ring}"
+        case PrepareReset():
+            return f"prepare the reset of {command.order.ring}"
         case ResetRing():
             return f"reset {command.ring}"
         case MakeShares():

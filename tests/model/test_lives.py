@@ -12,6 +12,7 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import (
     ListContainers,
     NoteKind,
+    PrepareReset,
     ReadRing,
     ResetRing,
     StartContainer,
@@ -19,7 +20,7 @@ from cmgr.model.values.messages.commands import (
 )
 from cmgr.model.values.rings import AFTER_RESTART, Phase
 from cmgr.model.values.services.containers import Exit
-from tests.model.builders import REQUEST, T0, Cmgr, container, key, names
+from tests.model.builders import REQUEST, T0, Cmgr, answered, container, key, names, seconds
 
 
 def in_phase(phase: Phase, **fields: Any) -> Cmgr:
@@ -92,6 +93,51 @@ def test_a_reset_that_was_under_way_and_did_nothing_is_a_failed_one() -> None:
     assert (cmgr.phase(), cmgr.ring().failures) == (Phase.WAITING, 1)
     cmgr.wait(11)
     assert (cmgr.phase(), len(cmgr.ring().resets)) == (Phase.HEALTHY, 2)
+
+
+def preparing() -> Cmgr:
+    """Return a machine whose ring 0 has a reset that waits for what comes before it."""
+    cmgr = Cmgr(container("a", 0))
+    cmgr.prepares = False
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    return cmgr
+
+
+def test_a_reset_that_never_reached_the_driver_costs_nothing_however_often_cmgr_dies() -> None:
+    cmgr = preparing()
+    for _ in range(5):
+        cmgr.begin()
+        assert (cmgr.phase(), cmgr.ring().resets, cmgr.ring().failures) == (Phase.WAITING, (), 0)
+        assert cmgr.ring().reason == "nothing was reset: cmgr ended before the driver was called"
+        cmgr.run()
+        cmgr.now += seconds(2)
+        cmgr.tell(facts.Tick())
+        cmgr.run_until(Phase.RESETTING)
+    assert not cmgr.sent(ResetRing)
+    cmgr.run()
+    assert (cmgr.phase(), len(cmgr.sent(ResetRing)), len(cmgr.ring().resets)) == (Phase.HEALTHY, 1, 1)
+
+
+def test_a_reset_whose_order_may_have_gone_out_counts() -> None:
+    cmgr = preparing()
+    cmgr.answer(PrepareReset)
+    cmgr.begin()
+    assert (cmgr.phase(), len(cmgr.ring().resets)) == (Phase.VERIFYING, 1)
+
+
+def test_an_order_goes_out_once_however_often_it_is_said_to_be_prepared() -> None:
+    cmgr = preparing()
+    (told,) = [answered(command) for command in cmgr.pending if isinstance(command, PrepareReset)]
+    assert [type(command) for command in cmgr.tell(told)] == [ResetRing]
+    assert not cmgr.tell(told)
+
+
+def test_an_answer_of_an_ended_life_lets_no_reset_go_out() -> None:
+    cmgr = preparing()
+    (late,) = [command for command in cmgr.pending if isinstance(command, PrepareReset)]
+    cmgr.begin()
+    assert not cmgr.tell(answered(late))
 
 
 def test_a_boot_is_waited_for_anew_however_long_cmgr_was_away() -> None:

@@ -20,14 +20,23 @@ from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.handling.rules import RuleKind, Rules
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import Action, Note, NoteKind, ResetRing, StartContainer, StopContainer
+from cmgr.model.values.messages.commands import (
+    Action,
+    Command,
+    Note,
+    NoteKind,
+    PrepareReset,
+    ResetRing,
+    StartContainer,
+    StopContainer,
+)
 from cmgr.model.values.node import SYSTEMD, Node, units_known
 from cmgr.model.values.services.containers import ContainerKey
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.model.wanted import missing
 from cmgr.service.loop import unwritten
 from cmgr.service.work.workers import failed
-from tests.model.builders import stored, topology
+from tests.model.builders import answered, stored, topology
 from tests.model.machine import Machine, Plan
 from tests.model.united import United
 from tests.model.walks.hold_changes import GOLDEN, unknown
@@ -151,7 +160,7 @@ class World:
         commands, notes = list[Action](), list[Note]()
         for together in decided_together([self._event(fact) for fact in batch]):
             before = self.node
-            self.node, decided = reduce(before, *together)
+            decided = self._reduced(*together)
             self._check_ended_holds(before, together[-1].fact)
             new = unknown(before, self.node, together[-1].fact)
             assert not new, f"seed {self.seed}: changes of a hold that {GOLDEN.name} has not: {new}"
@@ -177,6 +186,17 @@ class World:
             self.closed += 1
             self._check_nothing_is_lost()
         return commands, notes
+
+    def _reduced(self, *together: facts.Event) -> list[Command]:
+        """Have the node decided on; what comes before a reset is done at once: `test_lives` has cmgr die in it."""
+        self.node, decided = reduce(self.node, *together)
+        done = list[Command]()
+        for command in decided:
+            if isinstance(command, PrepareReset):
+                done += self._reduced(facts.Event(together[-1].at, answered(command)))
+            else:
+                done.append(command)
+        return done
 
     def _event(self, fact: facts.Fact) -> facts.Event:
         self.machine.now += timedelta(microseconds=100)

@@ -13,7 +13,7 @@ from cmgr.config.settings import Config
 from cmgr.config.sim import Sim
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.sim.driver import SimDriver
-from cmgr.model.values.chips import ChipId
+from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.holds import Attempt, Hold, HoldState
 from cmgr.model.values.messages.commands import (
@@ -21,6 +21,7 @@ from cmgr.model.values.messages.commands import (
     CommandId,
     ListContainers,
     NoteKind,
+    ResetRing,
     SetRestartPolicy,
     StopContainer,
 )
@@ -30,6 +31,7 @@ from cmgr.model.values.messages.facts import (
     Event,
     Fact,
     FaultReported,
+    ResetPrepared,
     Restarted,
     RestartPolicySet,
     Resync,
@@ -206,6 +208,21 @@ def test_after_the_stop_what_came_is_booked_and_nothing_is_sent(desk: Desk) -> N
     assert desk.sent == []
     with open_reader(desk.store.path) as reader:
         assert [fault.code for fault in reader.faults()] == [CODE]
+
+
+def test_a_reset_that_is_prepared_when_cmgr_ends_does_not_count_as_gone_out(desk: Desk) -> None:
+    desk.step(Restarted(desk.chips, ("sim",)))
+    order = ResetRing(CommandId("reset-1"), "a fault", RingId(0), (ChipId(0), ChipId(1)), (ChipId(0),), frozenset())
+    ring, at = desk.loop.node.rings[order.ring], desk.clock.at
+    ring = replace(ring, phase=Phase.RESETTING, since=at, reset=order.id, resets=(at,), preparing=True, reason="why")
+    desk.loop.node = replace(desk.loop.node, rings={ring.id: ring})
+    desk.inbox.put(ResetPrepared(CommandId("prepare-1"), order))
+    desk.inbox.stop()
+    desk.loop.drain()
+    assert desk.loop.node.rings[ring.id].preparing
+    desk.step(ResetPrepared(CommandId("prepare-1"), order))
+    assert desk.sent[-1] == order
+    assert not desk.loop.node.rings[ring.id].preparing
 
 
 def test_deadlines_are_met_without_any_event(desk: Desk) -> None:

@@ -9,13 +9,13 @@ from cmgr.model.faults.books import end_momentary
 from cmgr.model.faults.isolation import isolate
 from cmgr.model.faults.reports import ended_by_reset
 from cmgr.model.recovery.shares import promise_shares
-from cmgr.model.scope import handled_faults, on_ring, spent_words, used_chips
+from cmgr.model.scope import handled_faults, on_ring, spent_words, used_chips, why_idle
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import ChipId, listed
+from cmgr.model.values.chips import ChipId, RingId, listed
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode
 from cmgr.model.values.handling.policy import backed_off, look_again_after
-from cmgr.model.values.messages.commands import ResetRing
-from cmgr.model.values.messages.facts import ResetDone
+from cmgr.model.values.messages.commands import PrepareReset, ResetRing
+from cmgr.model.values.messages.facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.words import span
@@ -66,15 +66,41 @@ def because_of(faults: list[Fault]) -> Why:
 
 
 def order_reset(turn: Turn, ring: Ring, why: Why) -> None:
-    """Order the reset, and count it."""
+    """Have the reset prepared, and count it. Its order goes out when it is noted that this is done."""
     assert not [c for c in on_ring(turn.node, ring) if c.running], "a reset under a running container"
     reason = f"{why.cause}; nobody is on {listed(ring.chips)}"
-    command = ResetRing(turn.command_id("reset"), reason, ring.id, ring.chips, why.chips, why.codes)
-    turn.commands.append(command)
+    order = ResetRing(turn.command_id("reset"), reason, ring.id, ring.chips, why.chips, why.codes)
+    turn.commands.append(PrepareReset(turn.command_id("prepare"), reason, order))
     promise_shares(turn, ring)
     counted = (*resets_within(ring, turn.at, turn.node.policy.reset.window), turn.at)
-    ring = turn.put_ring(replace(ring, resets=counted, reset=command.id, look=None, makes=0, make_at=None))
+    ring = turn.put_ring(
+        replace(ring, resets=counted, reset=order.id, preparing=True, look=None, makes=0, make_at=None)
+    )
     turn.enter(ring, Phase.RESETTING, f"reset {len(counted)} of {turn.node.policy.reset.attempts}: {reason}")
+
+
+def reset_prepared(turn: Turn, fact: ResetPrepared) -> None:
+    """Let the order go out: from now on it counts, even if nobody lives to see its answer."""
+    order, ring = fact.order, turn.node.rings.get(fact.order.ring)
+    if ring is None or ring.reset != order.id or not ring.preparing:
+        return
+    # The preparation took its time, in which somebody may have started a container there, or begun a maintenance.
+    why = why_idle(turn.node) or unsafe_reset(turn.node, ring.id)
+    if why:
+        refused(turn, ring, why)
+    else:
+        turn.put_ring(replace(ring, preparing=False))
+        turn.commands.append(order)
+
+
+def unsafe_reset(node: Node, ring: RingId) -> str:
+    """Return why a reset that is counted must not go out with the node as it is, or nothing."""
+    known = node.rings[ring]
+    running = [c.name for c in on_ring(node, known) if c.running]
+    if running:
+        return f"{running[0]} runs on ring {ring}"
+    spent = len(resets_within(known, known.resets[-1], node.policy.reset.window)) if known.resets else 0
+    return "" if 0 < spent <= node.policy.reset.attempts else f"{spent} resets are over the budget"
 
 
 def reset_done(turn: Turn, fact: ResetDone) -> None:
@@ -82,20 +108,23 @@ def reset_done(turn: Turn, fact: ResetDone) -> None:
     ring = turn.node.rings.get(fact.ring)
     if ring is None or ring.reset != fact.command:
         return
-    ring = turn.put_ring(replace(ring, reset=None))
-    if not fact.refused:
-        ring = turn.put_ring(replace(ring, refusals=0, refused=None))
     if fact.refused:
-        refusals = ring.refusals + 1
-        since = ring.refused or turn.at
-        ring = turn.put_ring(replace(ring, resets=ring.resets[:-1], refusals=refusals, refused=since))
-        ring = turn.enter(ring, Phase.WAITING, f"nothing was reset: {fact.error}")
-        again = turn.at + backed_off(REFUSED, min(REFUSED_MOST, turn.node.policy.reset.backoff_max), refusals)
-        turn.put_ring(replace(ring, refused_until=again, deadline=again))
-    elif fact.error:
+        refused(turn, ring, fact.error)
+        return
+    ring = turn.put_ring(replace(ring, reset=None, refusals=0, refused=None))
+    if fact.error:
         reset_failed(turn, ring, fact.error)
     else:
         verify(turn, ring, "the driver took the reset")
+
+
+def refused(turn: Turn, ring: Ring, why: str) -> Ring:
+    """Nothing was reset: that costs no budget, and is tried again, after a wait that grows."""
+    refusals, since = ring.refusals + 1, ring.refused or turn.at
+    ring = replace(ring, resets=ring.resets[:-1], reset=None, preparing=False, refusals=refusals, refused=since)
+    ring = turn.enter(turn.put_ring(ring), Phase.WAITING, f"nothing was reset: {why}")
+    again = turn.at + backed_off(REFUSED, min(REFUSED_MOST, turn.node.policy.reset.backoff_max), refusals)
+    return turn.put_ring(replace(ring, refused_until=again, deadline=again))
 
 
 def verify(turn: Turn, ring: Ring, reason: str) -> None:

@@ -64,7 +64,7 @@ class Ring:
     worked. `blocked`: since when a due reset waits for containers out of scope; `widened`: that took too long, and the
     whole ring is in scope. `lost`: full names of containers that cmgr was to start again in this episode, and that are
     gone, or did not stay up. `restarts`: how often something else started a container again in this episode, by full
-    name.
+    name. `preparing`: a reset is counted and prepared, and the driver has not been called.
     Of this life only: `free`, since when nobody uses the ring that is to be reset; `reset`, the reset under way;
     `look`, since when a last look before a reset is wanted; `read`, when the last good read-out was asked for; `asked`,
     the read-out under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when
@@ -93,6 +93,7 @@ class Ring:
     widened: bool = False
     lost: frozenset[str] = frozenset()
     restarts: Mapping[str, int] = field(default_factory=dict)
+    preparing: bool = False
     free: ThisLife[datetime | None] = None
     reset: ThisLife[CommandId | None] = None
     look: ThisLife[datetime | None] = None

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from cmgr.config import around as settings
 from cmgr.config.settings import Config
-from cmgr.errors import ResetRefused, RuntimeDown
+from cmgr.errors import RuntimeDown
 from cmgr.host.host import host_of
 from cmgr.model.invariants import unsafe
 from cmgr.model.values.messages.commands import ResetRing, StartContainer
@@ -109,10 +109,6 @@ class Surroundings:
         self._hooks.before_reset(action)
         self._bundles.save(action)
         self._reports.end(action)
-        # Both take their time, in which somebody may have started a container on the ring.
-        why = unsafe(self._node(), action)
-        if why:
-            raise ResetRefused(why)
 
     def _before_start(self, action: StartContainer) -> None:
         self._hooks.before_start(action)

@@ -25,6 +25,7 @@ from cmgr.model.values.messages.commands import (
     Action,
     ListContainers,
     MakeShares,
+    PrepareReset,
     PretendFault,
     ReadGroup,
     ReadOutput,
@@ -45,6 +46,7 @@ from cmgr.model.values.messages.facts import (
     FaultPretended,
     OutputRead,
     ResetDone,
+    ResetPrepared,
     RestartPolicySet,
     RingRead,
     SharesMade,
@@ -110,7 +112,7 @@ class Workers:
         match action:
             case ReadRing(after_reset=False):
                 return self._chips
-            case ReadRing() | ResetRing() | MakeShares():
+            case ReadRing() | PrepareReset() | ResetRing() | MakeShares():
                 return self._rings
             case WriteGroup() | ReadGroup():
                 return self._fleet
@@ -143,8 +145,10 @@ class Workers:
                 return ContainersListed(action.id, action.runtime, self._runtimes[action.runtime].list())
             case ReadRing():
                 return RingRead(action.id, action.ring, self._read(action))
+            case PrepareReset():
+                self._around.before_reset(action.order)
+                return ResetPrepared(action.id, action.order)
             case ResetRing():
-                self._around.before_reset(action)
                 with self._turn():
                     self._driver.reset(action.chips, action.faulty, self._around.codes(action))
                 return ResetDone(action.id, action.ring)
@@ -228,6 +232,7 @@ class Workers:
 _VERB: Mapping[type[Action], str] = MappingProxyType(
     {
         ListContainers: "list",
+        PrepareReset: "prepare",
         ResetRing: "reset",
         MakeShares: "make",
         StopContainer: "stop",
@@ -251,6 +256,8 @@ def failed(action: Action, error: BaseException) -> Answer:
             return ContainersListed(action.id, action.runtime, error=why)
         case ReadRing():
             return RingRead(action.id, action.ring, tuple(ChipReport(c, error=why) for c in action.chips))
+        case PrepareReset(order=order):
+            return ResetDone(order.id, order.ring, why, refused=True)
         case ResetRing():
             return ResetDone(action.id, action.ring, why, refused=isinstance(error, ResetRefused))
         case MakeShares():

@@ -2,9 +2,19 @@
 
 from dataclasses import replace
 
+import pytest
+
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import ListContainers, NoteKind, ReadRing, ResetRing, StartContainer
+from cmgr.model.values.messages.commands import (
+    ListContainers,
+    Note,
+    NoteKind,
+    PrepareReset,
+    ReadRing,
+    ResetRing,
+    StartContainer,
+)
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view.troubles import troubles
@@ -41,6 +51,26 @@ def test_a_process_on_any_chip_of_the_ring_is_waited_for() -> None:
     del cmgr.processes[3]
     cmgr.wait(2)
     assert (cmgr.phase(), len(cmgr.sent(ResetRing))) == (Phase.HEALTHY, 1)
+
+
+@pytest.mark.parametrize(
+    ("came", "why"),
+    [
+        (facts.ContainerSeen(container("b", 1, run="by hand")), "b runs on ring 0"),
+        (facts.MaintenanceOrdered(on=True, who="a"), "maintenance"),
+    ],
+    ids=["a start", "maintenance"],
+)
+def test_what_comes_while_a_reset_is_prepared_keeps_it_from_the_driver(came: facts.Fact, why: str) -> None:
+    cmgr = Cmgr(container("a", 0), container("b", 1, running=False))
+    cmgr.prepares = False
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.tell(came)
+    said = cmgr.answer(PrepareReset)
+    assert not cmgr.sent(ResetRing)
+    assert cmgr.ring().resets == ()
+    assert any(why in c.text for c in said if isinstance(c, Note)), said
 
 
 def test_a_process_that_the_driver_ends_itself_is_not_waited_for() -> None:

@@ -21,6 +21,7 @@ from cmgr.model.values.messages.commands import (
     Action,
     CommandId,
     ListContainers,
+    PrepareReset,
     ReadRing,
     ResetRing,
     SetRestartPolicy,
@@ -33,6 +34,7 @@ from cmgr.model.values.messages.facts import (
     ContainerStarted,
     ContainerStopped,
     ResetDone,
+    ResetPrepared,
     RestartPolicySet,
     RingRead,
 )
@@ -102,6 +104,7 @@ class Edge:
 LIST = ListContainers(CommandId("list-1"), "why", "docker")
 READ = ReadRing(CommandId("read-2"), "why", RingId(0), CHIPS)
 RESET = ResetRing(CommandId("reset-3"), "why", RingId(0), CHIPS, CHIPS[:1], frozenset({"80E24E00"}))
+PREPARE = PrepareReset(CommandId("prepare-3"), "why", RESET)
 STOP = StopContainer(CommandId("stop-4"), "why", KEY, "one", GRACE)
 START = StartContainer(CommandId("start-5"), "why", KEY, "one", "always:0", frozen=True)
 POLICY = SetRestartPolicy(CommandId("policy-6"), "why", KEY, "one", "")
@@ -157,6 +160,7 @@ def raising(error: Exception) -> Callable[[], None]:
 
 
 def why_of(answer: Answer) -> str:
+    assert not isinstance(answer, ResetPrepared)
     return answer.reports[0].error if isinstance(answer, RingRead) else answer.error
 
 

@@ -10,11 +10,18 @@ import pytest
 from cmgr.errors import CmgrError, ResetRefused, RuntimeDown
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.messages.commands import Action, ReadRing, ResetRing, StopContainer
-from cmgr.model.values.messages.facts import Answer, ContainerStarted, ContainerStopped, ResetDone, RingRead
+from cmgr.model.values.messages.facts import (
+    Answer,
+    ContainerStarted,
+    ContainerStopped,
+    ResetDone,
+    ResetPrepared,
+    RingRead,
+)
 from cmgr.service.work.around import Around, Reports
 from cmgr.service.work.workers import Workers, failed
-from tests.service.work.test_workers import CHIPS, READ, REPORTS, RESET, START, STOP, Edge
-from tests.support.waiting import PATIENCE, eventually
+from tests.service.work.test_workers import CHIPS, PREPARE, READ, REPORTS, RESET, START, STOP, Edge
+from tests.support.waiting import PATIENCE
 
 AFTER = replace(READ, after_reset=True)
 
@@ -52,7 +59,19 @@ def test_a_stop_that_must_not_go_out_does_not_and_is_tried_again() -> None:
 
 def test_a_reset_that_is_refused_does_not_reach_the_driver() -> None:
     desk = Desk(Around(before_reset=refusing(ResetRefused("hook before_reset says no"))))
-    assert desk.answer(RESET) == ResetDone(RESET.id, RESET.ring, "hook before_reset says no", refused=True)
+    assert desk.answer(PREPARE) == ResetDone(RESET.id, RESET.ring, "hook before_reset says no", refused=True)
+    assert desk.edge.asked == []
+
+
+def test_a_bug_before_a_reset_is_no_reset_that_failed() -> None:
+    answer = Desk(Around(before_reset=refusing(ZeroDivisionError("by zero")))).answer(PREPARE)
+    assert isinstance(answer, ResetDone)
+    assert (answer.command, answer.refused) == (RESET.id, True)
+
+
+def test_what_comes_before_a_reset_does_not_call_the_driver() -> None:
+    desk = Desk(Around())
+    assert desk.answer(PREPARE) == ResetPrepared(PREPARE.id, RESET)
     assert desk.edge.asked == []
 
 
@@ -76,33 +95,20 @@ def test_a_ring_that_waits_for_a_hook_keeps_no_other_from_the_driver() -> None:
 
     desk = Desk(Around(before_reset=wait), Edge(concurrency=1))
     for _ in range(8):
-        desk.workers.submit(RESET)
+        desk.workers.submit(PREPARE)
     waiting.wait()
     assert isinstance(desk.answer(READ), RingRead)
     assert desk.edge.asked == [("read", CHIPS)]
     go_on.set()
     answers = [desk.answers.get(timeout=PATIENCE) for _ in range(8)]
-    assert {type(answer) for answer in answers} == {ResetDone}
+    assert {type(answer) for answer in answers} == {ResetPrepared}
 
 
 def test_a_reset_whose_turn_comes_when_cmgr_ends_is_not_begun_and_costs_nothing() -> None:
-    go_on, waiting = threading.Event(), threading.Event()
-
-    def wait(_action: ResetRing) -> None:
-        waiting.set()
-        go_on.wait(PATIENCE)
-
-    desk = Desk(Around(before_reset=wait))
-    desk.workers.submit(RESET)
-    assert waiting.wait(PATIENCE)
-    closing = threading.Thread(target=desk.workers.close, args=(5, 5))
-    closing.start()
-    eventually(lambda: desk.workers._closing)
-    go_on.set()
-    answer = desk.answers.get(timeout=PATIENCE)
-    assert answer == ResetDone(RESET.id, RESET.ring, "cmgr ends", refused=True)
+    desk = Desk(Around())
+    desk.workers.close(0, 0)
+    assert desk.answer(RESET) == ResetDone(RESET.id, RESET.ring, "cmgr ends", refused=True)
     assert desk.edge.asked == []
-    closing.join(PATIENCE)
 
 
 @pytest.mark.parametrize(

@@ -39,4 +39,6 @@ def test_an_end_in_the_middle_of_a_hook_is_recovered_from(
     assert {told(run)["EPISODE"] for run in hooks.runs()} == {"1"}
     assert [row["status"] for row in service.status()["containers"]] == ["running"] * 2
     assert [reset.outcome for reset in service.resets()] == ["taken"]
+    counted = [ring["resets"] for ring in service.status()["rings"] if ring["resets"]]
+    assert counted == [1], "what never reached the driver costs no budget"
     assert [episode.outcome for episode in service.episodes()] == ["recovered"]

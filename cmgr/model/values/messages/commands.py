@@ -99,6 +99,15 @@ class ResetRing:
 
 
 @dataclass(frozen=True, slots=True)
+class PrepareReset:
+    """Do what comes before that reset, such as a hook; no chip is touched. Safe to repeat. Answer: `ResetPrepared`."""
+
+    id: CommandId
+    reason: str
+    order: ResetRing
+
+
+@dataclass(frozen=True, slots=True)
 class MakeShares:
     """Have those of these shares made again that their chips lack. Safe to repeat. Answer: `SharesMade`."""
 
@@ -221,6 +230,7 @@ Action = (
     | StartContainer
     | SetRestartPolicy
     | ReadOutput
+    | PrepareReset
     | ResetRing
     | MakeShares
     | WriteCdi
