@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from cmgr import typed
@@ -40,6 +41,7 @@ class Server:
         self._outgoing: deque[bytes] = deque()
         self._changed = threading.Condition()
         self._lost = False
+        self._sending = False
         self._resets = 0
         self._does: Mapping[str, Callable[[Request], Any]] = {
             "begin": self._begin, "describe": self._describe, "watch": self._watch, "read": self._read,
@@ -76,25 +78,33 @@ class Server:
                 "error": {"kind": "failed", "text": f"cannot {request.get('do')}: this is a bug in cmgr: {error!r}"}
             }
         with self._changed:
-            self._outgoing.append(wire.line({"id": request["id"], **said}))
-            self._changed.notify_all()
+            self._put(wire.line({"id": request["id"], **said}))
 
     def _tell(self, fact: DriverFact) -> None:
         line = wire.told(fact)
         with self._changed:
             if len(self._outgoing) < MOST_TOLD:
-                self._outgoing.append(line)
-                self._changed.notify_all()
+                self._put(line)
             else:
                 self._lost = True
+
+    def _put(self, line: bytes) -> None:
+        """Send what the service takes at once, without waking another thread for it; the rest waits for one."""
+        if not self._outgoing and not self._sending:
+            with suppress(OSError):  # The thread that sends meets it, too.
+                line = line[self._line.send(line, socket.MSG_DONTWAIT) :]
+        if line:
+            self._outgoing.append(line)
+            self._changed.notify_all()
 
     def _send(self) -> None:
         while True:
             with self._changed:
+                self._sending = False
                 self._changed.wait_for(lambda: self._outgoing)
                 lines, lost = b"".join(self._outgoing), self._lost
                 self._outgoing.clear()
-                self._lost = False
+                self._lost, self._sending = False, True
             if lost and self._driver is not None:
                 rings = rings_of(self._driver.chips()).values()
                 lines += b"".join(wire.told(ReadNeeded(chips[0])) for chips in rings)
