@@ -24,6 +24,10 @@ SECOND_TRIES := build/second-tries
 # Each part of what CI runs says how long it took.
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
 
+# A sample of the random walks and of what is fuzzed: `make reliability` has three and five times as much.
+quick test test-shipped: export CMGR_WALKS ?= 20
+quick test test-shipped: export CMGR_FUZZ ?= 0.2
+
 help:
 	@echo "make demo    the whole cycle before your eyes, in under a minute"
 	@echo "make demo-web  the same on a page in a browser: it prints the link"
@@ -52,7 +56,7 @@ check: $(STAMP)
 
 quick: $(STAMP)
 	@$(COMPILED)
-	CMGR_WALKS=$${CMGR_WALKS:-20} CMGR_FUZZ=$${CMGR_FUZZ:-0.2} $(BIN)/pytest $(SIDE_BY_SIDE)
+	$(BIN)/pytest $(SIDE_BY_SIDE)
 
 test: $(STAMP)
 	@rm -f $(SECOND_TRIES)
@@ -75,7 +79,7 @@ test-packages: $(STAMP)
 # The core once more, on the interpreter and the libraries that the packages in dist/ bring along.
 test-shipped: $(STAMP)
 	@rm -f $(SECOND_TRIES)
-	@CMGR_WALKS=$${CMGR_WALKS:-20} sh tests/support/shipped.sh build/shipped $(SIDE_BY_SIDE) \
+	@sh tests/support/shipped.sh build/shipped $(SIDE_BY_SIDE) \
 		$(addprefix tests/,model store config view service drivers runtimes metrics)
 	@sh tests/support/again.sh
 
@@ -110,6 +114,7 @@ recording: $(STAMP)
 
 reliability: $(STAMP)
 	@sh tests/support/install.sh power
+	$(BIN)/pytest $(SIDE_BY_SIDE)
 	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} CMGR_SOAK=$${CMGR_SOAK:-1000} CMGR_CUTS=$${CMGR_CUTS:-20} CMGR_REBOOTS=$${CMGR_REBOOTS:-10} \
 		CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof --ignore=tests/fleet/proofs
 	$(BIN)/python -m tests.support.figures build/reliability.json
