@@ -16,7 +16,7 @@ from tests.support.figures import Figures
 EVERY = os.environ.get("CMGR_CRASH_EVERY") == "1"
 """Whether every point is tried everywhere, and not a sample."""
 
-MOST = 3
+MOST = 2
 """Deaths tried in one world where not all are: each is an episode of a service of its own."""
 
 STRIDE = 1 if EVERY else 3
@@ -99,13 +99,13 @@ def singles(points: Sequence[str]) -> list[Ends]:
 def doubles(points: Sequence[str], count: int, seed: int) -> list[Ends]:
     """Return so many pairs: a death at a point, and another after some of those that the next life passes."""
     draw = random.Random(seed)  # noqa: S311
-    count = count if EVERY else min(count, MOST // 2)
+    count = count if EVERY else min(count, 1)
     return [(draw.choice(points), draw.randint(1, len(points) // 2)) for _ in range(count)]
 
 
 def tell(figures: Figures, where: str, result: Result, deed: str = "killed") -> None:
     """Say what this came to, and see that hardly a point was missed: the last commits and looks of a longer run."""
-    assert len(result.missed) <= max(2, result.points // 5), result.missed
+    assert len(result.missed) <= max(2 if EVERY else 1, result.points // 5), result.missed
     figures.add("Crash matrix", f"points {deed} at, {where}", result.points - len(result.missed))
     figures.add("Crash matrix", "deaths in all", result.deaths)
     figures.add("Crash matrix", "containers lost, left down or started twice", 0)

@@ -127,7 +127,7 @@ def test_killed_anywhere_in_a_move_the_service_ends_on_the_spare(
         finally:
             move.service.close()
         deaths += move.deaths
-    assert deaths >= len(ends) - 2, "hardly a point was missed"
+    assert deaths >= max(1, len(ends) - 2), "hardly a point was missed"
     figures.add(
         "Crash matrix",
         "points killed at, a move to a spare chip" if slot else "points killed at, a move of one on no slot",
