@@ -28,7 +28,9 @@ def up(what: str, *daemons: object) -> None:
 
 
 def had(request: pytest.FixtureRequest, fixture: str) -> Any:
-    """Return the fixture's value; None where it cannot be had here."""
+    """Return the fixture's value; None where it cannot be had here, or is not wanted."""
+    if fixture in os.environ["WITHOUT"].split():
+        return None
     try:
         return request.getfixturevalue(fixture)
     except pytest.skip.Exception:
