@@ -16,6 +16,8 @@ SIDE_BY_SIDE := -n auto --dist worksteal -m "not alone" $(NOT_HERE)
 # the processors' time is left over, with three nothing.
 THREE_EACH := -n $(shell expr 3 \* $$(nproc)) --dist worksteal
 WAITING := $(THREE_EACH) -m alone $(NOT_HERE)
+# A file's tests share what takes long to make. The longest come first, which xdist would reorder.
+BY_FILE := -n $(shell expr 1 + $$(nproc)) --dist loadfile --no-loadscope-reorder
 # What passed only at its second try: again.sh notes it there, and without a command says it.
 SECOND_TRIES := build/second-tries
 
@@ -72,8 +74,8 @@ deb rpm: $(STAMP)
 test-packages: $(STAMP)
 	@rm -f $(SECOND_TRIES)
 	@sh tests/support/install.sh packages
-	@for arch in x86_64 aarch64; do ARCH=$$arch sh packaging/build.sh deb rpm || exit; done
-	@sh tests/support/again.sh $(BIN)/pytest tests/packages tests/power
+	@ARCH=x86_64 sh packaging/build.sh deb rpm & ARCH=aarch64 sh packaging/build.sh deb rpm; other=$$?; wait $$! && exit $$other
+	@sh tests/support/again.sh $(BIN)/pytest $(BY_FILE) tests/packages tests/power
 	@sh tests/support/again.sh
 
 # The core once more, on the interpreter and the libraries that the packages in dist/ bring along.

@@ -4,7 +4,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 # What any step needs is looked for first: compiling takes minutes.
-tools="apt-get dpkg-source gcc make perl tclsh python3 xz bzip2 patch gzip cpio $ARCH-linux-gnu-strip"
+tools="apt-get dpkg-source gcc make perl tclsh python3 xz bzip2 patch gzip cpio flock $ARCH-linux-gnu-strip"
 for format; do
     case $format in
     deb) tools="$tools dpkg-deb" ;;

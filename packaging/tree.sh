@@ -4,10 +4,14 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
-need python3 gzip cpio "$ARCH-linux-gnu-strip"
+need python3 gzip cpio flock "$ARCH-linux-gnu-strip"
 
-python=$(sh "$here/python/build.sh")
-native_python=$(ARCH=$(uname -m) sh "$here/python/build.sh" 2>/dev/null)/bin/python3.11
+# One at a time: two would fetch into the same directories, and build the same interpreter.
+mkdir -p "$cache"
+python=$(flock "$cache/lock" sh "$here/python/build.sh")
+native_python=$python
+[ "$ARCH" = "$(uname -m)" ] || native_python=$(ARCH=$(uname -m) flock "$cache/lock" sh "$here/python/build.sh" 2>/dev/null)
+native_python=$native_python/bin/python3.11
 tree="$root/build/packages/$ARCH/tree"
 rm -rf "$tree"
 mkdir -p "$tree/usr/lib/cmgr/lib" "$tree/usr/bin" "$tree/usr/share/doc/cmgr/licenses"

@@ -1,7 +1,6 @@
 """Machines for the tests of the packages. Where none can be made: skipped, but a failure when CI=true."""
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
@@ -11,6 +10,7 @@ import pytest
 from tests.packages import dists
 from tests.packages.machines.emulator import FOREIGN, Emulator
 from tests.packages.machines.machine import Machine, Place
+from tests.running import reaper
 from tests.support.daemons.daemon import CannotRun
 
 Boot = Callable[..., Machine]
@@ -20,7 +20,7 @@ MACHINE = "machine for the packages"
 
 @pytest.fixture(scope="session")
 def place() -> Iterator[Place]:
-    made = Place(Path(tempfile.mkdtemp(prefix="cmgr-machines-")))
+    made = Place(Path(os.environ[reaper.FOLDER], "machines"))
     try:
         made.open()
     except CannotRun as exc:
@@ -34,7 +34,7 @@ def place() -> Iterator[Place]:
 def debian(place: Place) -> Path:
     """A Debian without cmgr."""
     try:
-        return place.debian()
+        return place.once("debian", place.debian)
     except CannotRun as exc:
         cannot(MACHINE, exc)
 
@@ -42,8 +42,12 @@ def debian(place: Place) -> Path:
 @pytest.fixture(scope="session")
 def installed(place: Place, debian: Path) -> Path:
     """The layer that installing the .deb on a running machine leaves, the machine powered off again."""
+    return place.once("installed", lambda: _installed(place, debian))
+
+
+def _installed(place: Place, debian: Path) -> Path:
     upper, root = place.stacked(debian)
-    machine = Machine("install", root, {"/packages": str(dists.DIST)})
+    machine = Machine(f"i{os.getpid()}", root, {"/packages": str(dists.DIST)})
     try:
         machine.boot()
     except CannotRun as exc:
@@ -62,7 +66,7 @@ def boot(place: Place, debian: Path) -> Iterator[Boot]:
 
     def made(*layers: Path, binds: Mapping[str, str] | None = None) -> Machine:
         _, root = place.stacked(*layers, debian)
-        machine = Machine(f"m{len(machines)}", root, {"/packages": str(dists.DIST), **(binds or {})})
+        machine = Machine(f"m{os.getpid()}-{len(machines)}", root, {"/packages": str(dists.DIST), **(binds or {})})
         machines.append(machine)
         try:
             machine.boot()

@@ -1,14 +1,15 @@
 """A machine for one test: systemd as PID 1 in a container, on a Debian that the tests made, without a network."""
 
+import fcntl
 import json
 import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,12 @@ class Done:
 
 @dataclass(slots=True)
 class Place:
-    """A file system in memory, where the machines' disks are. Every disk is a stack of layers, the first at the top."""
+    """A file system in memory, where the machines' disks are. Every disk is a stack of layers, the first at the top.
+
+    All workers of a run share it: it goes with the run's directory, which it is in.
+    """
 
     folder: Path
-    numbers: "count[int]" = field(default_factory=count)
     mounts: list[Path] = field(default_factory=list)
 
     def open(self) -> None:
@@ -43,8 +46,24 @@ class Place:
                 raise CannotRun(f"there is no {program}")
         if os.geteuid() != 0:
             raise CannotRun("only root can make a machine")
-        self._mount("-t", "tmpfs", "-o", "size=4G,mode=755", "tmpfs", str(self.folder))
-        self.mounts.append(self.folder)
+        self.folder.mkdir(exist_ok=True)
+        with self._locked():
+            if not self.folder.is_mount():
+                self._mount("-t", "tmpfs", "-o", "size=4G,mode=755", "tmpfs", str(self.folder))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self.folder.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def once(self, name: str, make: Callable[[], Path]) -> Path:
+        """Return what this makes. The first worker that asks makes it, the others wait for it."""
+        known = self.folder / name
+        with self._locked():
+            if not known.is_symlink():
+                known.symlink_to(make())
+        return known.readlink()
 
     def _mount(self, *words: str) -> None:
         done = subprocess.run(["mount", *words], capture_output=True, text=True, check=False)
@@ -52,8 +71,8 @@ class Place:
             raise CannotRun(f"nothing can be mounted here: {done.stderr.strip()}")
 
     def new(self) -> Path:
-        made = self.folder / str(next(self.numbers))
-        made.mkdir()
+        made = Path(tempfile.mkdtemp(dir=self.folder))
+        made.chmod(0o755)
         return made
 
     def debian(self) -> Path:
@@ -85,7 +104,6 @@ class Place:
     def close(self) -> None:
         for mount in reversed(self.mounts):
             subprocess.run(["umount", "--lazy", str(mount)], check=False)
-        self.folder.rmdir()
 
 
 def sources(part: str = "main") -> str:
