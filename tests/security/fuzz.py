@@ -1,4 +1,4 @@
-"""How much is fuzzed: CMGR_FUZZ=100 tries a hundred times as much as `make reliability` does, 0.2, as in CI, a fifth."""
+"""How much is fuzzed: CMGR_FUZZ=100 is a hundred times as much as `make reliability` does; 0.2, as in CI, a fifth."""
 
 import os
 
