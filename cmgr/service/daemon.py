@@ -37,8 +37,6 @@ from cmgr.model.values.presence import FleetSeen, Presence
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Runtime
 from cmgr.runtimes import appeared, open_runtimes, open_systemd
-from cmgr.service.agreement import agree, picture, seen
-from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.desk import Desk
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
@@ -50,16 +48,18 @@ from cmgr.service.door.routes import Route
 from cmgr.service.door.scrapes import MetricsServer
 from cmgr.service.door.sessions import Sessions
 from cmgr.service.door.unready import refusing
-from cmgr.service.exports import Exports
 from cmgr.service.extras import bundle_parts
 from cmgr.service.extras.surroundings import Surroundings
-from cmgr.service.hangs import Hangs
 from cmgr.service.listening import Listening, ailing, of_driver, refusal, watched
 from cmgr.service.log import setup as logs
 from cmgr.service.loop import Loop, Step
 from cmgr.service.metrics.chips import Measuring
 from cmgr.service.metrics.page import Metrics, Sources
-from cmgr.service.ranks import Ranks
+from cmgr.service.parts.agreement import agree, picture, seen
+from cmgr.service.parts.cdi_files import CdiFiles
+from cmgr.service.parts.exports import Exports
+from cmgr.service.parts.hangs import Hangs
+from cmgr.service.parts.ranks import Ranks
 from cmgr.service.reloading import Reload, Reloader
 from cmgr.service.systemd import Notifier
 from cmgr.service.timing.clock import history_ends, steadied

@@ -19,7 +19,7 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.presence import Ail, Presence
 from cmgr.model.values.ranks import MOST_DEVICES, MOST_PARTS, Device, Part, Server
 from cmgr.ports import ChipDriver
-from cmgr.service.ranks import Ranks
+from cmgr.service.parts.ranks import Ranks
 from tests.fleet.world import LEASE, SLOW, Make, One, appliances
 from tests.model.builders import Cmgr, container
 from tests.support.daemons.etcd import Cluster

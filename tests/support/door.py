@@ -9,7 +9,6 @@ from cmgr.config.settings import Export
 from cmgr.host.host import Host
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver
-from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door.answers import Answers
 from cmgr.service.door.api import routes
 from cmgr.service.door.control import ControlServer
@@ -17,8 +16,9 @@ from cmgr.service.door.orders.chips import Orders
 from cmgr.service.door.pages import Pages
 from cmgr.service.door.routes import Request, Route
 from cmgr.service.door.sessions import Sessions
-from cmgr.service.exports import Exports
-from cmgr.service.ranks import Ranks
+from cmgr.service.parts.cdi_files import CdiFiles
+from cmgr.service.parts.exports import Exports
+from cmgr.service.parts.ranks import Ranks
 from cmgr.service.work.drilling import Drills
 from cmgr.vendor import giving
 from cmgr.view.status import Own

@@ -15,12 +15,12 @@ from cmgr.frozen import dataclass
 from cmgr.model.containers.moving.cdi import of_chips
 from cmgr.model.values.node import Node
 from cmgr.ports import ChipDriver, Gauge
-from cmgr.service.cdi_files import CdiFiles
 from cmgr.service.door import records
 from cmgr.service.door.orders.groups import there
 from cmgr.service.door.routes import Page, Request, Stream, Unwell, flag_of
-from cmgr.service.exports import EVENTS, Exports
-from cmgr.service.ranks import Ranks
+from cmgr.service.parts.cdi_files import CdiFiles
+from cmgr.service.parts.exports import EVENTS, Exports
+from cmgr.service.parts.ranks import Ranks
 from cmgr.store.reader import Reader, open_reader
 from cmgr.view import status as view
 from cmgr.view.groups import groups

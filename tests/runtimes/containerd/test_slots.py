@@ -12,7 +12,7 @@ from cmgr.model.values.services.cdi import Device, Spec
 from cmgr.model.values.services.containers import NO_RESTART, ContainerKey
 from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from cmgr.runtimes.containerd.slots import Node, edits_of, given, node_here, slot_in
-from cmgr.service.cdi_files import CdiFiles
+from cmgr.service.parts.cdi_files import CdiFiles
 from cmgr.vendor import giving
 from tests.runtimes.containerd.world import ContainerdWorld
 from tests.support.daemons.dockerd import OBEYS

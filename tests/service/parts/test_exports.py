@@ -10,7 +10,7 @@ import pytest
 from cmgr.config.settings import Export
 from cmgr.errors import NotThere
 from cmgr.model.values.node import Node
-from cmgr.service.exports import MODE, Exports
+from cmgr.service.parts.exports import MODE, Exports
 from tests.drivers.dcmi.test_export import example, machine, moment
 from tests.support.waiting import eventually
 

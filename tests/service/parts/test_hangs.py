@@ -9,8 +9,8 @@ from cmgr.model.values.chips import Chip, ChipId, ChipReport, Process, RingId
 from cmgr.model.values.messages.facts import HangsSeen
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
-from cmgr.service.hangs import Hangs, Sample, same_since
 from cmgr.service.metrics.chips import Measuring
+from cmgr.service.parts.hangs import Hangs, Sample, same_since
 from tests.model.builders import T0, container, key
 
 PID = 4211

@@ -9,9 +9,9 @@ import pytest
 from cmgr.errors import CmgrError, chain
 from cmgr.model.values.chips import Chip, ChipId, RingId
 from cmgr.model.values.services.cdi import EVERY_CHIP, Device, Spec
-from cmgr.service.cdi_files import LONGEST_REFUSAL, CdiFiles, by_variable, document
+from cmgr.service.parts.cdi_files import LONGEST_REFUSAL, CdiFiles, by_variable, document
 from cmgr.vendor import Giving, giving, vendors
-from tests.service.cdi import is_valid
+from tests.service.parts.cdi import is_valid
 
 SIM = giving("sim")
 ASCEND = giving("dcmi")
