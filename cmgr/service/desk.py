@@ -7,7 +7,7 @@ from typing import TypeVar
 from cmgr.errors import ServiceHangs, Unsure
 from cmgr.model.values.messages.facts import Fact, Ordered
 from cmgr.service.inbox import Inbox
-from cmgr.service.loop import Step
+from cmgr.service.part import Part, Step
 
 T = TypeVar("T")
 
@@ -30,8 +30,8 @@ def awaited(answer: Future[T], patience: float, take_back: Callable[[], bool]) -
         raise Unsure(f"cannot tell whether it is done: {why}", hint="cmgr status, and journalctl -u cmgr") from None
 
 
-class Desk:
-    """Where orders are handed over. One of the loop's observers."""
+class Desk(Part):
+    """Where orders are handed over."""
 
     def __init__(self, inbox: Inbox, patience: float = PATIENCE) -> None:
         self._inbox = inbox

@@ -1,6 +1,6 @@
 """The service's first part: the rights that one service alone has, and the driver, which tells of faults then."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from cmgr import drivers
 from cmgr.config.settings import Config
-from cmgr.errors import DriverError, chain
-from cmgr.model.values.troubles import Trouble, TroubleKind
-from cmgr.ports import Ailing, Beginning, ChipDriver
+from cmgr.errors import DriverError
+from cmgr.ports import Beginning, ChipDriver
 from cmgr.service.door.claim import claim, refuse_if_live
 from cmgr.service.inbox import Inbox
 from cmgr.service.timing.clock import SteadyClock
@@ -57,34 +56,14 @@ def listen(config: Config, stack: ExitStack, opened: Callable[[Config], ChipDriv
     return Listening(clock, inbox, driver, right, begun)
 
 
-def refusal(driver: ChipDriver) -> DriverError | None:
-    """Return why its chips are not known; None where they are. Any thread."""
-    return driver.refusal() if isinstance(driver, Beginning) else None
-
-
-def ailing(driver: ChipDriver) -> tuple[str, ...]:
-    return driver.trouble() if isinstance(driver, Ailing) else ()
-
-
-def of_driver(driver: ChipDriver) -> Iterator[Trouble]:
-    """Yield what is wrong with the driver as a whole. Any thread."""
-    if (why := refusal(driver)) is not None:
-        text = "the chips are not known yet, and none is watched"
-        yield Trouble(TroubleKind.UNKNOWN_CHIPS, driver.name, text, chain(why), why.hint or "cmgr check")
-    elif ails := ailing(driver):
-        text = f"driver {driver.name} is not well"
-        yield Trouble(TroubleKind.DRIVER, driver.name, text, "; ".join(ails), "cmgr check")
-
-
 def watched(heard: Listening, each: Callable[[DriverError], None]) -> datetime | None:
     """Watch the chips as soon as they are known, and return since when; None where the service is to end first.
 
     Calls `each` with the reason until then, every second and whenever the driver has failed to begin.
     """
     driver = heard.driver
-    while (why := refusal(driver)) is not None and not heard.inbox.is_stopped():
+    while isinstance(driver, Beginning) and (why := driver.refusal()) is not None and not heard.inbox.is_stopped():
         each(why)
-        assert isinstance(driver, Beginning)
         driver.begins(LOOKS)
     if heard.inbox.is_stopped():
         return None

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from cmgr.errors import HANGS_HINT, CmgrError, ResetRefused, RuntimeDown, StoreError, bare, chain
-from cmgr.frozen import dataclass
 from cmgr.model.invariants import unsafe
 from cmgr.model.reduce import decided_together, next_deadline, reduce
 from cmgr.model.values.messages.commands import (
@@ -25,23 +24,13 @@ from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Clock, Store
 from cmgr.service.inbox import Inbox
 from cmgr.service.log.setup import Log
+from cmgr.service.part import Step
 from cmgr.service.work.workers import failed
 
 PRUNE_EVERY = timedelta(hours=1)
 
 HANGS = timedelta(seconds=10)
 """A thread that does not come back for so long hangs: it comes back every 5 s at the least."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of the deciding thread: what it took in, the node before and after, and what it sent and noted."""
-
-    events: Sequence[Event]
-    before: Node
-    after: Node
-    actions: Sequence[Action]
-    notes: Sequence[Note]
 
 
 class Loop:

@@ -13,6 +13,7 @@ from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.service.desk import PATIENCE, awaited
 from cmgr.service.log.setup import Log
+from cmgr.service.part import Part
 from cmgr.service.systemd import Notifier
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ AT_ONCE = (
 Reload = Callable[[], Config]
 
 
-class Reloader:
+class Reloader(Part):
     """Reads it on the deciding thread, where nothing else is decided meanwhile. The last good one stays in force."""
 
     def __init__(
@@ -55,7 +56,7 @@ class Reloader:
         nudge()
         return awaited(answer, patience, answer.cancel)
 
-    def serve(self) -> None:
+    def look(self) -> None:
         """Read it if somebody wants that. The deciding thread only, after everything that was accepted is decided."""
         for answer, result in self._accepted:
             answer.set_result(result)

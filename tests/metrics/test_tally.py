@@ -16,8 +16,8 @@ from cmgr.model.values.messages.facts import (
 )
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Heal
-from cmgr.service.loop import Step
 from cmgr.service.metrics.tally import BOUNDS, Spread, Tally, counted
+from cmgr.service.part import Step
 from tests.metrics.test_samples import look, of, told
 from tests.model.builders import RING, SEPARATE, Cmgr, container, key, seconds
 

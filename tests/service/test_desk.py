@@ -11,7 +11,7 @@ from cmgr.model.values.messages.facts import Event, Fact, MaintenanceOrdered
 from cmgr.model.values.node import Node
 from cmgr.service.desk import Desk
 from cmgr.service.inbox import Inbox
-from cmgr.service.loop import Step
+from cmgr.service.part import Step
 from cmgr.service.reloading import Reloader
 from cmgr.service.systemd import Notifier
 from cmgr.service.timing.clock import SteadyClock
@@ -102,9 +102,9 @@ def asked(of: Reloader, answers: list[object]) -> threading.Thread:
 def test_a_reload_is_answered_only_when_what_was_read_is_in_force() -> None:
     made, answers = reloader(Config), list[object]()
     thread = asked(made, answers)
-    made.serve()
+    made.look()
     assert answers == []
-    made.serve()
+    made.look()
     thread.join(PATIENCE)
     assert answers == [{"changed": [], "after_restart": []}]
 
@@ -116,7 +116,7 @@ def test_a_reload_with_mistakes_is_answered_with_them_and_logged() -> None:
     log, answers = Quiet(), list[object]()
     made = reloader(read, log)
     thread = asked(made, answers)
-    made.serve()
+    made.look()
     thread.join(PATIENCE)
     assert isinstance(answers[0], ConfigError)
     assert log.warnings == ["cannot use the configuration: 2 mistakes: the configuration stays as it was one; two"]
@@ -140,6 +140,6 @@ def test_a_signal_is_served_once() -> None:
     log = Quiet()
     made = reloader(Config, log)
     made.hang_up()
-    made.serve()
-    made.serve()
+    made.look()
+    made.look()
     assert len(log.notes) == 1

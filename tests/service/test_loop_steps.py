@@ -40,7 +40,8 @@ from cmgr.model.values.messages.facts import (
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from cmgr.service.inbox import Inbox
-from cmgr.service.loop import PRUNE_EVERY, Loop, Step
+from cmgr.service.loop import PRUNE_EVERY, Loop
+from cmgr.service.part import Step
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.store.reader import open_reader

@@ -21,6 +21,7 @@ from cmgr.service.door.claim import GROUP, gid_of, make_directory, refuse_if_liv
 from cmgr.service.door.http.server import Report, Server
 from cmgr.service.door.records import line
 from cmgr.service.door.routes import Route
+from cmgr.service.part import Part, Step
 
 REQUEST_SECONDS = 5.0
 CLOSE_SECONDS = 2.0
@@ -30,7 +31,7 @@ BACKLOG = 256
 _PATH_LIMIT = 107  # sockaddr_un has 108 bytes, the last one zero.
 
 
-class ControlServer:
+class ControlServer(Part):
     """Answers by these routes on this path, from `start` to `close`. `report` and `patience` are `Server`'s."""
 
     def __init__(
@@ -62,6 +63,9 @@ class ControlServer:
     def followed(self) -> bool:
         """Return whether somebody follows events. Any thread."""
         return self._server.followed()
+
+    def observe(self, step: Step) -> None:
+        self.tell(step.notes)
 
     def tell(self, notes: Sequence[Note]) -> None:
         """Tell these lines to everybody who follows events. Does not block; any thread."""

@@ -6,13 +6,18 @@ a session's secret, and the order is then that session's person's.
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cmgr.errors import CmgrError
+from cmgr.errors import CmgrError, ConfigError, chain
 from cmgr.frozen import dataclass, replace
+from cmgr.model.values.troubles import Trouble
+from cmgr.service.door.control import ControlServer
 from cmgr.service.door.orders.chips import named_user, text_of
 from cmgr.service.door.routes import Answer, Arg, Request, Route
 from cmgr.service.door.sessions import TICKET_SECONDS, Session, Sessions
+from cmgr.service.log.setup import Log
+from cmgr.service.part import degraded
 from cmgr.words import stamp
 
 if TYPE_CHECKING:
@@ -89,3 +94,21 @@ def for_the_page(pages: Pages, table: Iterable[Route]) -> tuple[Route, ...]:
         Route("POST", "/v1/leave", "leave", pages.leave, "End a session.", (_SECRET,)),
         *(route for route in known if route.method == "GET"),
     )
+
+
+class PageDoor(ControlServer):
+    """Lets the page's process in. No recovery depends on that."""
+
+    def __init__(self, path: Path, pages: Pages, table: Iterable[Route], log: Log) -> None:
+        super().__init__(path, for_the_page(pages, table), log.bug, group=GROUP)
+        self._shut, self._log = "", log
+
+    def start(self) -> None:
+        try:
+            super().start()
+        except ConfigError as error:
+            self._shut = chain(error)
+            self._log.warn(f"there is no page: {self._shut}")
+
+    def troubles(self) -> Iterable[Trouble]:
+        return degraded("web", "there is no page", self._shut)

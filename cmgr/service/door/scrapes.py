@@ -5,10 +5,12 @@ Nothing here keeps the service from running: a port that is taken is tried again
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from cmgr.model.values.troubles import Trouble
 from cmgr.service.door.http.server import Report, Server
 from cmgr.service.door.routes import Page, Route
+from cmgr.service.part import Part, degraded
 
 REQUEST_SECONDS = 5.0
 RETRY_SECONDS = 10.0
@@ -21,7 +23,7 @@ PATH = "/metrics"
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class MetricsServer:
+class MetricsServer(Part):
     """Serves `page` from `start` to `close`. A request must be there within `patience` seconds.
 
     `page` is called on several threads. On a thread of the server `warn` is told when the port cannot be had, and
@@ -51,9 +53,8 @@ class MetricsServer:
         # Not on this thread: looking up a name may take long.
         threading.Thread(target=self._begin, args=(retry_seconds,), name="metrics", daemon=True).start()
 
-    def trouble(self) -> str:
-        """Return why nobody can be served, or nothing. Any thread; does not block."""
-        return self._trouble
+    def troubles(self) -> Iterable[Trouble]:
+        return degraded("metrics", "metrics are not served", self._trouble)
 
     def close(self) -> None:
         """Stop listening. Blocks up to 1 s. Safe to repeat."""

@@ -22,7 +22,7 @@ from cmgr.service.extras import maker_tools
 from cmgr.service.extras.bundle_parts import Sources
 from cmgr.service.extras.bundles import DIRECTORY, make_directory, name_of, prune, write
 from cmgr.service.log.setup import Log
-from cmgr.service.loop import Step
+from cmgr.service.part import Step
 from cmgr.vendor import Tool
 
 SECONDS = 120.0

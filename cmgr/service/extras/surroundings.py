@@ -4,8 +4,7 @@ Nothing of it decides anything, and a recovery goes on whatever becomes of it.
 """
 
 import socket
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence
 
 from cmgr.config import around as settings
 from cmgr.config.settings import Config
@@ -14,7 +13,6 @@ from cmgr.host.host import host_of
 from cmgr.model.invariants import unsafe
 from cmgr.model.values.messages.commands import ResetRing, StartContainer
 from cmgr.model.values.messages.facts import Remarked
-from cmgr.model.values.node import Node
 from cmgr.model.values.troubles import Trouble
 from cmgr.service.extras.after_episode import Afterwards
 from cmgr.service.extras.alarms import Alarm, Alarms
@@ -24,7 +22,7 @@ from cmgr.service.extras.hooks import Hooks
 from cmgr.service.extras.maker_reports import MakerReports, Making
 from cmgr.service.extras.webhook import Receiver
 from cmgr.service.log.setup import Log
-from cmgr.service.loop import Step
+from cmgr.service.part import Part, Step, degraded
 from cmgr.service.work.around import Around
 from cmgr.vendor import support
 
@@ -32,12 +30,12 @@ CLOSE_SECONDS = 2.0
 """How long the end of the service waits for alarms that have not been sent."""
 
 
-class Surroundings:
+class Surroundings(Part):
     """One life of them. All but what `around` has is called on the deciding thread."""
 
     def __init__(self, config: Config, sources: Sources, put: Callable[[Remarked], None], log: Log) -> None:
         self._config = config
-        self._node = sources.node
+        self._node, self._now = sources.node, sources.now
         self._log = log
         self._receivers: tuple[Receiver, ...] = ()
         self._alarms = Alarms(config.alarms, self._tell)
@@ -62,13 +60,17 @@ class Surroundings:
                 self._alarms.note(note)
             self._afterwards.note(note)
 
-    def begin(self, now: datetime) -> None:
-        """Begin to tell and to run things: when the state of the last life is loaded, and before anything happens."""
+    def begin(self, own: Callable[[], Sequence[Trouble]]) -> None:
+        """Begin to tell and to run things: when the state of the last life is loaded, and before anything happens.
+
+        `own` returns what is wrong with the service.
+        """
+        self._own = own
         self._receivers = self._opened(self._config.alarms)
-        self._afterwards.settle(now)
+        self._afterwards.settle(self._now())
         self._reports.begin()
 
-    def configure(self, config: Config, now: datetime) -> None:
+    def configure(self, config: Config) -> None:
         """Go on with another configuration. Alarms that wait for a receiver that stays as it is are kept."""
         if config.alarms != self._config.alarms:
             self._close_receivers(0)
@@ -77,23 +79,22 @@ class Surroundings:
             self._receivers = self._opened(config.alarms)
         self._config = config
         self._hooks.configure(config)
-        self._afterwards.settle(now)
+        self._afterwards.settle(self._now())
 
-    def look(self, node: Node, own: Sequence[Trouble], now: datetime) -> None:
-        """Tell what is new. `own`: what is wrong with the service. Does not block, does not raise."""
+    def look(self) -> None:
+        """Tell what is new."""
         if not self._receivers or self._bug:
             return
         try:
-            self._alarms.look(node, own, now)
+            self._alarms.look(self._node(), self._own(), self._now())
         except Exception as error:
             # The deciding thread must outlive it: whoever recovers silently still recovers.
             self._bug = f"alarms met a bug, and are off: {type(error).__name__} {error}"
             self._log.bug("cannot look for alarms, which are off from now on: please report it", error)
 
-    def troubles(self) -> list[str]:
-        """Return what is wrong with them, a sentence each. Any thread."""
+    def troubles(self) -> Iterable[Trouble]:
         sending = (receiver.trouble() for receiver in self._receivers)
-        return [trouble for trouble in (self._bug, *sending) if trouble]
+        return degraded("alarms", "alarms are not sent", "; ".join(filter(None, (self._bug, *sending))))
 
     def close_hooks(self) -> None:
         """Cut short what runs, so that nobody waits for it any more."""

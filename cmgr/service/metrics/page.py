@@ -9,11 +9,12 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.presence import FleetSeen
 from cmgr.ports import Ailing, ChipDriver, Clock
 from cmgr.service.inbox import Inbox
-from cmgr.service.loop import Loop, Step
+from cmgr.service.loop import Loop
 from cmgr.service.metrics.chips import Measured, Measuring
 from cmgr.service.metrics.look import Kind, Look, Metric
 from cmgr.service.metrics.table import METRICS
 from cmgr.service.metrics.tally import BOUNDS, Spread, Tally, counted
+from cmgr.service.part import Part, Step
 from cmgr.vendor import Told
 from cmgr.view.status import Own
 
@@ -42,7 +43,7 @@ class Sources:
     seen: Callable[[], FleetSeen] = FleetSeen
 
 
-class Metrics:
+class Metrics(Part):
     """Counts on the deciding thread, tells on any other.
 
     `outcomes`: how many episodes had ended how before this life.
@@ -54,7 +55,7 @@ class Metrics:
         self._tally = Tally(episodes=dict(outcomes))
         self._measuring = Measuring(sources.driver)
 
-    def after_step(self, step: Step) -> None:
+    def observe(self, step: Step) -> None:
         """Count what was done. On the deciding thread; takes microseconds."""
         self._tally = counted(self._tally, step)
 

@@ -29,7 +29,7 @@ from cmgr.model.values.messages.facts import (
     RuntimeUp,
 )
 from cmgr.model.values.rings import REBOOTING, Ring
-from cmgr.service.loop import Step
+from cmgr.service.part import Step
 
 Key = TypeVar("Key")
 

@@ -8,14 +8,18 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from cmgr import atomic
-from cmgr.errors import CmgrError
+from cmgr.errors import CmgrError, chain
+from cmgr.model.containers.moving.cdi import specs_of
 from cmgr.model.values.services.cdi import EVERY_CHIP, Device, Spec
-from cmgr.vendor import Edits, Giving, counts
+from cmgr.model.values.troubles import Trouble
+from cmgr.service.part import Part, degraded
+from cmgr.service.parts.core import Core
+from cmgr.vendor import Edits, Giving, counts, giving
 
 if TYPE_CHECKING:
     from cmgr.view import slot_shapes
@@ -149,6 +153,32 @@ class CdiFiles:
             known = path.suffix in _SUFFIXES and not path.name.startswith(PREFIX)
             if known and _kind(path) == kind:
                 yield path
+
+
+class Cdi(Part):
+    """Those of the service. `damaged` tells whether it has begun with another database than its last life left."""
+
+    def __init__(self, core: Core, damaged: Callable[[], bool]) -> None:
+        self._core, self._damaged = core, damaged
+
+    def know(self, driver: str) -> None:
+        """Make what depends on whose chips these are: before the first decision."""
+        cdi = self._core.config.cdi
+        self.files = CdiFiles(Path(cdi.dir), giving(driver), cdi.give)
+
+    def start(self) -> None:
+        """Take away files of an earlier life that nothing decides on any more."""
+        # With its database slots are forgotten that containers still ask for.
+        if self._core.config.observe or self._damaged() or specs_of(self._core.node()):
+            return
+        try:
+            self.files.write(())
+        except CmgrError as error:
+            self._core.log.warn(chain(error))
+
+    def troubles(self) -> Iterable[Trouble]:
+        hint = f"look at {self._core.config.cdi.dir}"
+        return degraded("cdi", "CDI files are not written", self._core.node().cdi.error, hint)
 
 
 _KIND = re.compile(r"""(?m)(?:^|[{,])\s*["']?kind["']?\s*:\s*["']?([A-Za-z0-9._/-]+)""")

@@ -6,7 +6,7 @@ The files are renewed also when nothing has changed, so that their readers can t
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from cmgr import atomic
 from cmgr.config.settings import Export as Settings
 from cmgr.errors import NotThere
 from cmgr.model.values.node import Node
+from cmgr.model.values.troubles import Trouble
+from cmgr.service.part import Part, Step, degraded
 from cmgr.vendor import Line, exports
 
 EVENTS = "events"
@@ -24,7 +26,7 @@ BREATH = 0.2
 """Seconds between two writings: a storm of faults must not keep a disk busy."""
 
 
-class Exports:
+class Exports(Part):
     """One life of them. `text` on any thread; a thread of its own writes the files, if a directory is set."""
 
     def __init__(self, settings: Settings, node: Callable[[], Node], now: Callable[[], datetime]) -> None:
@@ -66,9 +68,13 @@ class Exports:
         if self._settings.dir:
             self._thread.start()
 
-    def nudge(self) -> None:
-        """Have the files looked at: something was decided. Does not block."""
-        self._due.set()
+    def observe(self, step: Step) -> None:
+        """Have the files looked at where something was decided."""
+        if step.notes:
+            self._due.set()
+
+    def troubles(self) -> Iterable[Trouble]:
+        return degraded("export", "exported files are not written", self.trouble, f"look at {self._settings.dir}")
 
     def close(self) -> None:
         """Write no more. The files are left, and grow old."""

@@ -17,6 +17,7 @@ from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.healing import Hang
 from cmgr.service.metrics.chips import Measured, Measuring
+from cmgr.service.part import Part
 from cmgr.words import span
 
 LOOK = timedelta(seconds=15)
@@ -50,7 +51,7 @@ def same_since(samples: Sequence[Sample]) -> float | None:
     return since
 
 
-class Hangs:
+class Hangs(Part):
     """Looks at the containers that wish it, on a thread of its own, from `start` to `close`.
 
     `tell` is called when other ones hang than before. Nothing is measured while nobody wishes it.
@@ -80,9 +81,9 @@ class Hangs:
 
     def _run(self) -> None:
         while not self._over.wait(LOOK.total_seconds()):
-            self.look(time.monotonic())
+            self.measure(time.monotonic())
 
-    def look(self, at: float) -> None:
+    def measure(self, at: float) -> None:
         """Measure, and tell what hangs if that has changed. Raises nothing. `at`: seconds of the monotonic clock."""
         node = self._node()
         watched = {(c.key, c.run): c for c in node.containers.values() if c.hang is not None and c.running}

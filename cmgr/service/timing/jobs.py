@@ -13,6 +13,8 @@ from cmgr.errors import ConfigError
 from cmgr.loading import whole
 from cmgr.model.values.handling.calendar import Moments, shows
 from cmgr.model.values.messages.facts import Resync
+from cmgr.model.values.troubles import Trouble
+from cmgr.service.part import Part, degraded
 
 if TYPE_CHECKING:
     from apscheduler.schedulers.background import BackgroundScheduler
@@ -24,18 +26,19 @@ AGAIN = 1.0
 """Seconds after which it is tried again to load APScheduler."""
 
 
-class Jobs:
-    """Puts `Resync` at its interval, from `start` to `close`.
+class Jobs(Part):
+    """Puts `Resync` at its interval, from `begin` to `close`.
 
     `drift`: how far the system's clock is ahead of one that nobody sets. APScheduler goes by the system's, and would
-    wait for a day where that was set back by one. So somebody has to call `look` once in a while.
+    wait for a day where that was set back by one, which `look` sees.
     """
 
-    def __init__(self, put: Callable[[Resync], None], resync: timedelta, drift: timedelta) -> None:
+    def __init__(self, put: Callable[[Resync], None], resync: timedelta, drift: Callable[[], timedelta]) -> None:
         self._put = put
         self._resync = resync
+        self._drift = drift
         # Now, and not when they begin: a clock that is set in between is set for them, too.
-        self._known = drift
+        self._known = drift()
         self._lock = threading.Lock()
         """Held to begin and to end, which may come at once."""
         self._closed = False
@@ -43,7 +46,7 @@ class Jobs:
         self.trouble = ""
         """Why it cannot begin, while it is tried again. Any thread."""
 
-    def start(self, warn: Callable[[str], None]) -> None:
+    def begin(self, warn: Callable[[str], None]) -> None:
         """Begin. Any thread; it takes a while, until a file can be opened. After `close` it does nothing."""
         while not self._begun(warn):
             time.sleep(AGAIN)
@@ -73,6 +76,9 @@ class Jobs:
         self.trouble = ""
         return True
 
+    def troubles(self) -> Iterable[Trouble]:
+        return degraded("jobs", "what events did not tell is not looked for", self.trouble, "journalctl -u cmgr")
+
     def close(self) -> None:
         """Stop. Safe to repeat."""
         with self._lock:
@@ -80,8 +86,9 @@ class Jobs:
         if self._scheduler is not None and self._scheduler.running:
             self._scheduler.shutdown(wait=False)
 
-    def look(self, drift: timedelta) -> None:
-        """Do the job at once where the system's clock was set. One thread only; a job held up is late until then."""
+    def look(self) -> None:
+        """Do the job at once where the system's clock was set. A job held up is late until then."""
+        drift = self._drift()
         if abs(drift - self._known) > STEP and self._scheduler is not None:
             self._known = drift
             for job in self._scheduler.get_jobs():

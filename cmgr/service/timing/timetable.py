@@ -6,6 +6,8 @@ from zoneinfo import ZoneInfo
 
 from cmgr.config.settings import Config
 from cmgr.model.values.handling.calendar import Moments, Opening, Window, shows
+from cmgr.model.values.messages.facts import CalendarRead
+from cmgr.service.part import Part
 from cmgr.service.timing.jobs import machine_zone, next_shown
 
 FARTHEST = timedelta(days=8)
@@ -18,14 +20,21 @@ STEP = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 
 
-class Timetable:
+class Timetable(Part):
     """The windows of a configuration. The deciding thread only.
 
     `clock`: the system's time, which windows go by. `drift`: how far it is ahead of the clock of deadlines.
     """
 
-    def __init__(self, config: Config, clock: Callable[[], datetime], drift: Callable[[], timedelta]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        clock: Callable[[], datetime],
+        drift: Callable[[], timedelta],
+        put: Callable[[CalendarRead], None],
+    ) -> None:
         """Raises `ConfigError`."""
+        self._put = put
         self._clock = clock
         self._drift = drift
         self.configure(config)
@@ -53,11 +62,11 @@ class Timetable:
         self._openings = (*windows, *drills)
         return self._openings
 
-    def changed(self) -> tuple[Opening, ...] | None:
-        """Return the same if it differs from what was returned last."""
+    def look(self) -> None:
+        """Tell if it differs from what was returned last."""
         before = self._openings
-        now = self.read()
-        return None if now == before else now
+        if self.read() != before:
+            self._put(CalendarRead(self._openings))
 
     def _opening(self, name: str, now: datetime, known: Opening | None) -> Opening:
         moments = [moment for window in self._windows[name] for moment in window.moments]

@@ -20,6 +20,7 @@ from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.messages.commands import ResetRing
 from cmgr.model.values.messages.facts import Remarked
 from cmgr.ports import ChipDriver, Drilling, SoftFault
+from cmgr.service.part import Part
 from cmgr.words import span
 
 RAISES = 20.0
@@ -62,7 +63,7 @@ class Drill:
                 self.known.set()
 
 
-class Drills:
+class Drills(Part):
     """Any thread. `tell` takes what is to stand in the timeline."""
 
     def __init__(

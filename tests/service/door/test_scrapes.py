@@ -41,6 +41,10 @@ def answers(port: int) -> bool:
         return False
 
 
+def whys(server: MetricsServer) -> list[str]:
+    return [trouble.why for trouble in server.troubles()]
+
+
 @contextmanager
 def serving(
     port: int, heard: Heard, page: Callable[[], bytes] = lambda: b"a 1\n", patience: float = 20.0
@@ -128,11 +132,11 @@ def get_or_none(port: int) -> int | None:
 
 def test_a_port_that_is_taken_is_told_once_and_tried_until_it_is_free(port: int, heard: Heard) -> None:
     with closing(listening(f"127.0.0.1:{port}")) as taken, serving(port, heard) as server:
-        eventually(server.trouble)
-        assert server.trouble() == f"cannot serve metrics on 127.0.0.1:{port}: Address already in use"
+        eventually(lambda: whys(server))
+        assert whys(server) == [f"cannot serve metrics on 127.0.0.1:{port}: Address already in use"]
         taken.close()
         eventually(lambda: answers(port))
-        eventually(lambda: not server.trouble())
+        eventually(lambda: not whys(server))
     said, again = heard.warnings
     assert said.startswith(f"cannot serve metrics on 127.0.0.1:{port}: Address already in use: it is tried again")
     assert again == f"metrics are served on 127.0.0.1:{port} now"
@@ -142,8 +146,8 @@ def test_an_address_that_is_no_name_of_a_machine_is_a_trouble_and_no_crash(heard
     server = MetricsServer("no..name:9477", lambda: b"", heard.bug, heard.warnings.append)
     with closing(server):
         server.start(retry_seconds=60)
-        eventually(server.trouble)
-    assert server.trouble() == "cannot serve metrics on no..name:9477: no..name is no name of a machine"
+        eventually(lambda: whys(server))
+    assert whys(server) == ["cannot serve metrics on no..name:9477: no..name is no name of a machine"]
 
 
 def test_it_can_be_closed_before_it_began_and_while_it_answers(port: int, heard: Heard) -> None:
@@ -156,7 +160,7 @@ def test_it_can_be_closed_before_it_began_and_while_it_answers(port: int, heard:
         return b"late 1\n"
 
     with serving(port, heard, page) as server, ThreadPoolExecutor(1) as pool:
-        eventually(lambda: not server.trouble() and listens(port))
+        eventually(lambda: not whys(server) and listens(port))
         waiting = pool.submit(get, port)
         assert asked.wait(PATIENCE)
         server.close()

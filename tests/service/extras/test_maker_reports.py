@@ -25,7 +25,7 @@ from cmgr.service.extras.bundles import DIRECTORY, prune, saved, write
 from cmgr.service.extras.maker_reports import MakerReports, Making
 from cmgr.service.extras.maker_tools import MOST_AT_ONCE
 from cmgr.service.extras.surroundings import Surroundings
-from cmgr.service.loop import Step
+from cmgr.service.part import Step
 from cmgr.store import open_store
 from cmgr.store.files import NAME
 from cmgr.vendor import Tool, support
@@ -228,7 +228,7 @@ def test_a_service_has_reports_of_the_make_that_it_drives_around_its_resets(site
     assert around._reports._making.wanted(chips) == support("dcmi", chips).lost
     # The programs of Ascend are not here.
     around._reports._making = Making(Host("", "a test"), here.wanted)
-    around.begin(here.cmgr.now)
+    around.begin(tuple)
     here.reports = around._reports
     here.then(lambda: here.cmgr.fault(1, RESET))
     here.until_told()

@@ -9,7 +9,9 @@ import pytest
 
 from cmgr.config.settings import Export
 from cmgr.errors import NotThere
+from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node
+from cmgr.service.part import Step
 from cmgr.service.parts.exports import MODE, Exports
 from tests.drivers.dcmi.test_export import example, machine, moment
 from tests.support.waiting import eventually
@@ -41,8 +43,8 @@ def test_a_file_is_renewed_when_something_is_decided_and_by_time(tmp_path: Path)
     path = tmp_path / "mindx-dl-deviceinfo-box.json"
     box.exports.start()
     eventually(path.exists)
-    box.node = example()
-    box.exports.nudge()
+    before, box.node = box.node, example()
+    box.exports.observe(Step((), before, box.node, (), [Note(moment(box.at), NoteKind.FAULT, "a fault")]))
     eventually(lambda: "81078603" in path.read_text())
     box.exports.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "exports"]

@@ -59,13 +59,15 @@ def test_a_clock_that_nobody_set_does_not_drift() -> None:
 @pytest.mark.parametrize("early", [False, True], ids=["set later", "set while it starts"])
 def test_when_the_system_clock_was_set_the_job_is_done_at_once(*, early: bool) -> None:
     put: SimpleQueue[Fact] = SimpleQueue()
-    jobs = Jobs(put.put, HOUR, timedelta())
+    drift = timedelta()
+    jobs = Jobs(put.put, HOUR, lambda: drift)
+    drift = -DAY
     if early:
-        jobs.look(-DAY)
-    jobs.start(print)
-    jobs.look(-DAY)
+        jobs.look()
+    jobs.begin(print)
+    jobs.look()
     assert put.get(timeout=PATIENCE) == Resync()
-    jobs.look(-DAY)
+    jobs.look()
     jobs.close()
     jobs.close()
     assert put.empty()
@@ -83,8 +85,8 @@ def test_jobs_begin_when_what_they_need_can_be_loaded_again(monkeypatch: pytest.
         if len(said) == 2:
             monkeypatch.delitem(sys.modules, "apscheduler.schedulers.background")
 
-    jobs = Jobs(put.put, timedelta(milliseconds=10), timedelta())
-    jobs.start(warn)
+    jobs = Jobs(put.put, timedelta(milliseconds=10), timedelta)
+    jobs.begin(warn)
     assert put.get(timeout=PATIENCE) == Resync()
     jobs.close()
     assert (len(said), jobs.trouble) == (2, "")
@@ -102,9 +104,9 @@ def test_jobs_begin_although_nothing_could_be_opened_when_their_library_was_load
         "def warn(text):\n"
         "    said.append(text)\n"
         "    if len(said) == 2: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))\n"
-        "made = jobs.Jobs(put.put, timedelta(milliseconds=10), timedelta())\n"
+        "made = jobs.Jobs(put.put, timedelta(milliseconds=10), timedelta)\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))\n"
-        "made.start(warn)\n"
+        "made.begin(warn)\n"
         f"print(put.get(timeout={PATIENCE}), len(said))\n"
     )
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=False)
@@ -113,9 +115,9 @@ def test_jobs_begin_although_nothing_could_be_opened_when_their_library_was_load
 
 def test_jobs_that_were_ended_before_they_began_do_nothing() -> None:
     before = set(threading.enumerate())
-    jobs = Jobs(print, HOUR, timedelta())
+    jobs = Jobs(print, HOUR, timedelta)
     jobs.close()
-    jobs.start(print)
+    jobs.begin(print)
     assert set(threading.enumerate()) <= before
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from cmgr.config.load import load
 from cmgr.model.values.handling.calendar import Opening
+from cmgr.model.values.messages.facts import CalendarRead
 from cmgr.service.timing.timetable import Timetable
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -21,8 +22,9 @@ class Calendar:
     def __init__(self, now: datetime, *windows: str, zone: str = "Europe/Berlin") -> None:
         self.now = now.astimezone(UTC)
         self.drift = timedelta()
+        self.told: list[CalendarRead] = []
         config = load(None, environ={}, overrides={NAME: list(windows), "time_zone": zone})
-        self.table = Timetable(config, lambda: self.now, lambda: self.drift)
+        self.table = Timetable(config, lambda: self.now, lambda: self.drift, self.told.append)
 
     def read(self) -> Opening:
         (opening,) = self.table.read()
@@ -93,7 +95,7 @@ def test_without_a_zone_the_machines_own_decides(monkeypatch: pytest.MonkeyPatch
 def test_nothing_is_asked_of_a_machine_without_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "nowhere")
     config = load(None, environ={})
-    assert Timetable(config, lambda: datetime.now(UTC), timedelta).read() == ()
+    assert Timetable(config, lambda: datetime.now(UTC), timedelta, print).read() == ()
 
 
 @pytest.mark.parametrize(
@@ -167,10 +169,12 @@ def test_only_a_change_is_told() -> None:
     calendar = Calendar(berlin(2026, 11, 24, 1, 58), "02:00-04:00")
     calendar.read()
     told = []
-    for _ in range(150):
+    for number in range(150):
         calendar.now += MINUTE
-        told.append(calendar.table.changed())
-    assert [(number, change[0].open) for number, change in enumerate(told) if change] == [(1, True), (121, False)]
+        calendar.table.look()
+        told += [(number, fact.openings[0].open) for fact in calendar.told]
+        calendar.told.clear()
+    assert told == [(1, True), (121, False)]
 
 
 def drills(now: datetime, *times: str) -> Calendar:
@@ -178,7 +182,7 @@ def drills(now: datetime, *times: str) -> Calendar:
     calendar = Calendar(now)
     rows = [{"name": str(n), "when": when, "what": "reset", "chips": [0]} for n, when in enumerate(times)]
     config = load(None, environ={}, overrides={"drills": rows, "time_zone": "Europe/Berlin"})
-    calendar.table = Timetable(config, lambda: calendar.now, lambda: calendar.drift)
+    calendar.table = Timetable(config, lambda: calendar.now, lambda: calendar.drift, calendar.told.append)
     return calendar
 
 

@@ -1,0 +1,135 @@
+"""Who tells the service of what there is, each as a whole: the chips' driver, the machine's sources, the runtimes."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from cmgr.config.sources import wanted
+from cmgr.errors import DriverError, chain, sentence
+from cmgr.model.values.messages.facts import Fact, RuntimeFound
+from cmgr.model.values.node import SYSTEMD, units_known
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.ports import Ailing, Beginning, ChipDriver, Runtime
+from cmgr.runtimes import appeared, open_systemd
+from cmgr.service.part import Part, Step
+from cmgr.service.parts.core import Core
+from cmgr.service.systemd import Notifier
+from cmgr.service.timing.clock import steadied
+from cmgr.words import one_line
+
+if TYPE_CHECKING:
+    from cmgr.drivers.machine import watch
+    from cmgr.view import shapes
+
+
+def refusal(driver: ChipDriver) -> DriverError | None:
+    """Return why its chips are not known; None where they are. Any thread."""
+    return driver.refusal() if isinstance(driver, Beginning) else None
+
+
+class Drives(Part):
+    """The log and systemd are told once of each thing that is not well."""
+
+    def __init__(self, core: Core, notifier: Notifier) -> None:
+        self._driver, self._log, self._notifier = core.driver, core.log, notifier
+        self._ails: tuple[str, ...] = ()
+        if (why := refusal(core.driver)) is not None:
+            self.no_chips(why)
+
+    def no_chips(self, why: DriverError) -> None:
+        """Tell that its chips are not known."""
+        text = one_line(f"no chip is watched: {sentence(why)}")
+        if self._ails != (text,):
+            self._ails = (text,)
+            self._log.warn(text)
+            self._notifier.tell(f"STATUS={text}")
+
+    def look(self) -> None:
+        ails = self._ailing()
+        for new in (a for a in ails if a not in self._ails):
+            self._log.warn(f"{self._driver.name}: {new}")
+        if self._ails and not ails:
+            self._log.say(f"{self._driver.name} is well again")
+        self._ails = ails
+
+    def troubles(self) -> Iterator[Trouble]:
+        name = self._driver.name
+        if (why := refusal(self._driver)) is not None:
+            text = "the chips are not known yet, and none is watched"
+            yield Trouble(TroubleKind.UNKNOWN_CHIPS, name, text, chain(why), why.hint or "cmgr check")
+        elif ails := self._ailing():
+            yield Trouble(TroubleKind.DRIVER, name, f"driver {name} is not well", "; ".join(ails), "cmgr check")
+
+    def _ailing(self) -> tuple[str, ...]:
+        return self._driver.trouble() if isinstance(self._driver, Ailing) else ()
+
+
+class MachineSources(Part):
+    """`names`: of those that are asked. Where there is none, nothing of them is loaded."""
+
+    def __init__(self, core: Core) -> None:
+        self._put = core.put
+        self._watch: watch.MachineWatch | None = None
+        self.names: tuple[str, ...] = ()
+        settings = core.config.machine
+        if names := wanted(settings, core.config.driver):
+            from cmgr.drivers.machine.watch import MachineWatch, sources
+
+            self._watch = MachineWatch(sources(settings, names), settings)
+            self.names = self._watch.names
+
+    def start(self) -> None:
+        if self._watch is not None:
+            self._watch.start(self._put)
+
+    def told(self) -> "tuple[shapes.Source, ...]":
+        """Return how each source does. Any thread."""
+        states = self._watch.states() if self._watch is not None else ()
+        return tuple({"name": each.name, "on": not each.off, "why": each.off or each.deaf} for each in states)
+
+    def troubles(self) -> Iterator[Trouble]:
+        for source in (each for each in self.told() if each["on"] and each["why"]):
+            text = f"source {source['name']} tells nothing of the machine"
+            yield Trouble(TroubleKind.SOURCE, source["name"], text, source["why"], "cmgr check")
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+
+
+class Opened(Part):
+    """`all` has them by name. `opened`: those that there were before the first fact."""
+
+    def __init__(self, core: Core, opened: Iterable[Runtime]) -> None:
+        self._core = core
+        self.all = {runtime.name: runtime for runtime in opened}
+        self._first = tuple(self.all.values())
+
+    def start(self) -> None:
+        for runtime in self._first:
+            runtime.watch(self.take)
+
+    def observe(self, step: Step) -> None:
+        """Take systemd on when a container first names a unit."""
+        node = step.after
+        if node.containers is step.before.containers or SYSTEMD in self.all or SYSTEMD in node.gone:
+            return
+        if units_known(node):
+            self._take_on(open_systemd(self._core.config, lambda: units_known(self._core.node())), covering=True)
+
+    def find(self) -> None:
+        """Open what has come since. On the thread of the jobs."""
+        for runtime in appeared(self._core.config, self.all):
+            self._take_on(runtime)
+
+    def take(self, fact: Fact) -> None:
+        """Take in what a runtime told. Any thread."""
+        self._core.put(steadied(fact, self._core.clock.drift()))
+
+    def close(self) -> None:
+        for runtime in tuple(self.all.values()):
+            runtime.close()
+
+    def _take_on(self, runtime: Runtime, *, covering: bool = False) -> None:
+        self.all[runtime.name] = runtime  # Before anything can be asked of it.
+        self._core.put(RuntimeFound(runtime.name, covering=covering))
+        runtime.watch(self.take)
