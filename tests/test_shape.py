@@ -4,7 +4,10 @@ Each test looks at every file and lists what offends.
 """
 
 import ast
+import json
 import re
+import subprocess
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -18,6 +21,8 @@ TREES = ("cmgr", "tests", "bench")
 MOST_LINES_OF_A_FILE = 500
 MOST_LINES_OF_A_FUNCTION = 40
 MOST_FILES_OF_A_FOLDER = 16
+MOST_HARD_FUNCTIONS = 3
+"""Those of more than twenty ways through them, as radon counts. To become fewer."""
 
 SAYING = frozenset(
     {"dcmi", "nvml", "sim", "docker", "containerd", "systemd", "values", "view", "cli", "door", "tables", "check"}
@@ -66,6 +71,13 @@ def test_functions_stay_small() -> None:
         and (node.end_lineno or 0) - node.lineno + 1 > MOST_LINES_OF_A_FUNCTION
     ]
     assert long == []
+
+
+def test_few_functions_are_hard_to_follow() -> None:
+    asked = [sys.executable, "-m", "radon", "cc", "--json", "--min", "D", "cmgr"]
+    found = json.loads(subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    hard = [f"{path}: {each['name']}" for path, functions in found.items() for each in functions]
+    assert len(hard) <= MOST_HARD_FUNCTIONS, hard
 
 
 def test_a_files_name_stands_once_or_its_folder_says_which_it_is() -> None:
