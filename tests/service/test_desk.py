@@ -132,7 +132,7 @@ def test_nobody_waits_for_ever_for_a_reload() -> None:
     made = reloader(Config, log)
     with pytest.raises(ServiceHangs, match="nothing was done"):
         made.ask("a test", lambda: None, patience=0.05)
-    made.serve()
+    made.look()
     assert log.notes == [], "nobody waits for it any more"
 
 
