@@ -24,6 +24,14 @@ def maintenance_ordered(turn: Turn, fact: MaintenanceOrdered) -> None:
     until = fact.until or turn.at + MAINTENANCE_LASTS
     if until <= turn.at:
         return
+    opening, known = turn.node.calendar.get(MAINTENANCE_WINDOWS), turn.node.maintenance
+    if known is not None and opening is not None and opening.open and opening.until and until < opening.until:
+        # A person may end a window's maintenance, and does not shorten it in passing.
+        text = f"{fact.who} ordered maintenance for {span(until - turn.at)}: it lasts longer, its window is open"
+        turn.note(NoteKind.ACTION, text)
+        if known.who != MAINTENANCE_WINDOWS:
+            _begin(turn, opening.until, MAINTENANCE_WINDOWS)
+        return
     _begin(turn, until, fact.who)
 
 

@@ -1,5 +1,6 @@
 """Resets that may wait do wait for their window, and maintenance begins and ends by its own."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -295,6 +296,26 @@ def test_beside_a_persons_the_longer_one_counts(length: float, whose: str) -> No
     assert known[0] == whose
     assert known[1] is not None
     assert known[1] >= cmgr.now + seconds(3590)
+
+
+@pytest.mark.parametrize("lengths", [(20,), (7200, 20), (7200, 7100, 600)])
+def test_no_order_to_begin_shortens_a_window(lengths: Sequence[float]) -> None:
+    cmgr = Cmgr()
+    told(cmgr, MAINTENANCE_WINDOWS, 3600, is_open=True)
+    window = maintained(cmgr)
+    for length in lengths:
+        cmgr.tell(facts.MaintenanceOrdered(on=True, who="uid 0 (root)", until=cmgr.now + seconds(length)))
+    assert maintained(cmgr) == window
+    assert "it lasts longer, its window is open" in cmgr.notes(NoteKind.ACTION)[-1 - (len(lengths) > 1)]
+
+
+def test_after_a_person_has_ended_a_windows_maintenance_an_order_lasts_as_long_as_it_says() -> None:
+    cmgr = Cmgr()
+    told(cmgr, MAINTENANCE_WINDOWS, 3600, is_open=True)
+    cmgr.tell(facts.MaintenanceOrdered(on=False, who="uid 0 (root)"))
+    until = cmgr.now + seconds(20)
+    cmgr.tell(facts.MaintenanceOrdered(on=True, who="uid 0 (root)", until=until))
+    assert maintained(cmgr) == ("uid 0 (root)", until)
 
 
 def test_windows_that_are_taken_out_of_the_configuration_end_it() -> None:
