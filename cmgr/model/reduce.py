@@ -93,8 +93,6 @@ from cmgr.model.values.messages.facts import (
     ReadNeeded,
     Reconfigured,
     Remarked,
-    ResetDone,
-    ResetPrepared,
     Restarted,
     RestartPolicySet,
     Resync,
@@ -107,6 +105,7 @@ from cmgr.model.values.messages.facts import (
     TroubleMet,
 )
 from cmgr.model.values.messages.fleet_facts import FleetTold
+from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
 from cmgr.model.values.rings import AFTER_RESTART, REBOOTING, Phase, Ring, resets_within
 
@@ -149,8 +148,6 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
             read_needed(turn, fact)
         case ChipsListed():
             chips_listed(turn, fact)
-        case ResetPrepared():
-            reset_prepared(turn, fact)
         case ResetDone():
             reset_done(turn, fact)
         case RuntimeFound() | RuntimeUp() | RuntimeDown():
@@ -191,6 +188,7 @@ _Told = (
     | HangsSeen
     | CdiWritten
     | OutputRead
+    | ResetPrepared
     | SharesMade
 )
 
@@ -201,6 +199,8 @@ def _told(turn: Turn, fact: _Told) -> None:  # noqa: C901 - a flat table, a line
             machine_told(turn, fact)
         case OutputRead():
             output_read(turn, fact)
+        case ResetPrepared():
+            reset_prepared(turn, fact)
         case SharesMade():
             shares_made(turn, fact)
         case CalendarRead():

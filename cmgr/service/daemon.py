@@ -142,7 +142,7 @@ class Service:
         table = refusing(routes(answers, orders, pages), lambda: refusal(self._driver))
         control, web = ControlServer(self._config.socket, table, log.bug), self._config.web.door
         page = (PageDoor(Path(web), pages, table, log),) if web and Path(web).parent.is_dir() else ()
-        # Who has ordered something finds it counted; and nothing is read anew before all else was looked at.
+        # An order is counted before it is answered; nothing is read anew before all else was looked at.
         doors: tuple[Part, ...] = (*self._metrics(), desk, control, *page, reloader)
         return tuple(map(self._add, doors))
 

@@ -17,7 +17,8 @@ from cmgr.model.values.messages.commands import (
     StopContainer,
     WriteCdi,
 )
-from cmgr.model.values.messages.facts import Event, ResetPrepared, Resync, Tick
+from cmgr.model.values.messages.facts import Event, Resync, Tick
+from cmgr.model.values.messages.reset_facts import ResetPrepared
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.model.values.troubles import Trouble, TroubleKind
@@ -89,7 +90,7 @@ class Loop:
     def step(self, events: Sequence[Event], *, send: bool = True) -> None:
         """Decide on these events, write that down, then act on it."""
         if not send:
-            # The next life has that reset prepared anew. One that counts, and never goes out, would cost its ring one.
+            # The next life has that reset prepared anew. A reset that counts, and never goes out, would be lost.
             events = [event for event in events if not isinstance(event.fact, ResetPrepared)]
         node, actions, notes = self.node, list[Action](), list[Note]()
         for together in decided_together(events):

@@ -41,7 +41,7 @@ class Part:
         return ()
 
     def close(self) -> None:
-        """End. It may not have begun. May block for some seconds."""
+        """End, also where it has not begun. May block for some seconds."""
 
 
 def degraded(about: str, text: str, why: str, hint: str = "cmgr check") -> tuple[Trouble, ...]:

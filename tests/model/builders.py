@@ -39,6 +39,7 @@ from cmgr.model.values.messages.commands import (
     WriteGroup,
 )
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
+from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import Node, known_faults
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.cdi import Spec
@@ -91,9 +92,9 @@ def _answer(command: Action) -> facts.Answer:  # noqa: C901 - a flat table, a li
         case ReadRing():
             return facts.RingRead(command.id, command.ring, ())
         case PrepareReset():
-            return facts.ResetPrepared(command.id, command.order)
+            return ResetPrepared(command.id, command.order)
         case ResetRing():
-            return facts.ResetDone(command.id, command.ring)
+            return ResetDone(command.id, command.ring)
         case MakeShares():
             return facts.SharesMade(command.id, command.ring)
         case StopContainer():
@@ -238,8 +239,8 @@ class Cmgr:
         """Have the oldest waiting command of this kind answered; with a failure in `fields` it is not carried out."""
         command = next(c for c in self.pending if isinstance(c, kind))
         self.pending.remove(command)
-        failed = fields.get("error") or fields.get("gone")
-        return self.tell(answered(command, **{**({} if failed else self._carry_out(command)), **fields}))
+        nothing = fields.get("error") or fields.get("gone") or isinstance(command, PrepareReset)
+        return self.tell(answered(command, **{**({} if nothing else self._carry_out(command)), **fields}))
 
     def run(self, *kinds: type[Action]) -> None:
         """Answer what waits truthfully, until nothing of these kinds (of any kind) is left."""
@@ -306,8 +307,6 @@ class Cmgr:
             case SetRestartPolicy():
                 self.truth[command.key] = replace(self.truth[command.key], restart_policy=command.restart_policy)
                 return {}
-            case PrepareReset():
-                return {}
             case ReadOutput():
                 return {"text": "loading the model\nout of memory\n"}
             case PretendFault():
@@ -316,8 +315,8 @@ class Cmgr:
             case WriteCdi():
                 self.files = command.specs
                 return {}
-            case WriteGroup() | ReadGroup():
-                raise AssertionError("this machine is of no fleet")
+            case PrepareReset() | WriteGroup() | ReadGroup():
+                raise AssertionError("this machine does nothing for it")
 
     def _reset(self, command: ResetRing) -> dict[str, Any]:
         for chip in command.chips if self.cures else ():

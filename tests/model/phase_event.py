@@ -29,6 +29,7 @@ from cmgr.model.values.messages.commands import (
     WriteGroup,
 )
 from cmgr.model.values.messages.documents import Seen
+from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import known_faults
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Exit
@@ -95,11 +96,11 @@ def _read(**changes: object) -> Callable[[Cmgr], facts.Fact]:
 
 def _prepared_once_more(cmgr: Cmgr) -> facts.Fact:
     nobodys = ResetRing(CommandId("of nobody"), "", RingId(0), (), (), frozenset())
-    return facts.ResetPrepared(CommandId("of nobody"), _waiting(cmgr, ResetRing) or nobodys)
+    return ResetPrepared(CommandId("of nobody"), _waiting(cmgr, ResetRing) or nobodys)
 
 
 def _reset(error: str = "", refused: bool = False) -> Callable[[Cmgr], facts.Fact]:
-    return lambda cmgr: facts.ResetDone(_id(_waiting(cmgr, ResetRing)), RingId(0), error, refused)
+    return lambda cmgr: ResetDone(_id(_waiting(cmgr, ResetRing)), RingId(0), error, refused)
 
 
 def _listed(*names: str, error: str = "") -> Callable[[Cmgr], facts.Fact]:

@@ -18,7 +18,7 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.alone
 
 SLOW = "dockerd podman browser"
-"""What most runs here are without: whoever is told what, the reaper does the same with each process that it finds."""
+"""Most runs here are without these: whoever is told what, the reaper does the same with each process that it finds."""
 
 ROOT = Path(__file__).parents[2]
 BUSY = Path(__file__).with_name("busy.py")

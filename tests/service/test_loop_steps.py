@@ -31,12 +31,12 @@ from cmgr.model.values.messages.facts import (
     Event,
     Fact,
     FaultReported,
-    ResetPrepared,
     Restarted,
     RestartPolicySet,
     Resync,
     Tick,
 )
+from cmgr.model.values.messages.reset_facts import ResetPrepared
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from cmgr.service.inbox import Inbox

@@ -15,7 +15,7 @@ from cmgr.model.values.chips import ChipId, RingId, listed
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode
 from cmgr.model.values.handling.policy import backed_off, look_again_after
 from cmgr.model.values.messages.commands import PrepareReset, ResetRing
-from cmgr.model.values.messages.facts import ResetDone, ResetPrepared
+from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring, resets_within
 from cmgr.words import span

@@ -1,4 +1,4 @@
-"""Who tells the service of what there is, each as a whole: the chips' driver, the machine's sources, the runtimes."""
+"""The parts that tell what there is: the driver of the chips, the sources of the machine, the runtimes."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING

@@ -45,13 +45,12 @@ from cmgr.model.values.messages.facts import (
     ContainerStopped,
     FaultPretended,
     OutputRead,
-    ResetDone,
-    ResetPrepared,
     RestartPolicySet,
     RingRead,
     SharesMade,
 )
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
+from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.ports import ChipDriver, Diagnosing, Dividing, Injector, Placing, Runtime
 from cmgr.service.work.around import Around
 from cmgr.service.work.last_words import last_words
@@ -146,8 +145,7 @@ class Workers:
             case ReadRing():
                 return RingRead(action.id, action.ring, self._read(action))
             case PrepareReset():
-                self._around.before_reset(action.order)
-                return ResetPrepared(action.id, action.order)
+                return self._prepare(action)
             case ResetRing():
                 with self._turn():
                     self._driver.reset(action.chips, action.faulty, self._around.codes(action))
@@ -173,6 +171,10 @@ class Workers:
                 return self._around.agree(action)
             case _:
                 assert_never(action)
+
+    def _prepare(self, action: PrepareReset) -> ResetPrepared:
+        self._around.before_reset(action.order)
+        return ResetPrepared(action.id, action.order)
 
     def _start(self, action: StartContainer) -> ContainerStarted:
         self._around.before_start(action)

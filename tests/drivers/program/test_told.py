@@ -1,4 +1,4 @@
-"""What a program tells by itself reaches a service that reads late: whole, in order, and nothing twice."""
+"""Facts that a program tells by itself reach a service that reads late: whole, in order, and nothing twice."""
 
 import json
 import socket

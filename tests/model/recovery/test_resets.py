@@ -15,6 +15,7 @@ from cmgr.model.values.messages.commands import (
     ResetRing,
     StartContainer,
 )
+from cmgr.model.values.messages.reset_facts import ResetDone
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view.troubles import troubles
@@ -340,8 +341,8 @@ def test_an_answer_to_a_reset_that_nobody_waits_for_changes_nothing() -> None:
     cmgr.fault(0)
     cmgr.run()
     reset = cmgr.sent(ResetRing)[0]
-    assert cmgr.tell(facts.ResetDone(reset.id, reset.ring)) == []
-    assert cmgr.tell(facts.ResetDone(reset.id, type(reset.ring)(77))) == []
+    assert cmgr.tell(ResetDone(reset.id, reset.ring)) == []
+    assert cmgr.tell(ResetDone(reset.id, type(reset.ring)(77))) == []
 
 
 def test_single_recover_resets_when_its_mates_are_not_used() -> None:

@@ -33,11 +33,10 @@ from cmgr.model.values.messages.facts import (
     ContainersListed,
     ContainerStarted,
     ContainerStopped,
-    ResetDone,
-    ResetPrepared,
     RestartPolicySet,
     RingRead,
 )
+from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.ports import DriverFact, Halt, RuntimeFact
 from cmgr.service.work.pool import Pool

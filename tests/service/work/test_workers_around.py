@@ -10,14 +10,8 @@ import pytest
 from cmgr.errors import CmgrError, ResetRefused, RuntimeDown
 from cmgr.model.values.chips import ChipReport
 from cmgr.model.values.messages.commands import Action, ReadRing, ResetRing, StopContainer
-from cmgr.model.values.messages.facts import (
-    Answer,
-    ContainerStarted,
-    ContainerStopped,
-    ResetDone,
-    ResetPrepared,
-    RingRead,
-)
+from cmgr.model.values.messages.facts import Answer, ContainerStarted, ContainerStopped, RingRead
+from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.service.work.around import Around, Reports
 from cmgr.service.work.workers import Workers, failed
 from tests.service.work.test_workers import CHIPS, PREPARE, READ, REPORTS, RESET, START, STOP, Edge

@@ -9,8 +9,9 @@ from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.model.values.handling.policy import Packing, Policy
 from cmgr.model.values.machine import MachineTold as MachineTold
-from cmgr.model.values.messages.commands import CommandId, ResetRing
+from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.fleet_facts import FleetTold, GroupRead, GroupWritten
+from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.healing import Hang
 from cmgr.model.values.troubles import Trouble
@@ -87,27 +88,6 @@ class RingRead:
     command: CommandId
     ring: RingId
     reports: tuple[ChipReport, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ResetPrepared:
-    """Answers `PrepareReset`, where nobody had a word against it: its order may go out."""
-
-    command: CommandId
-    order: ResetRing
-
-
-@dataclass(frozen=True, slots=True)
-class ResetDone:
-    """Answers `ResetRing`, or a `PrepareReset` that somebody refused.
-
-    `error` empty: the driver took the reset. `refused`: nothing was reset.
-    """
-
-    command: CommandId
-    ring: RingId
-    error: str = ""
-    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
