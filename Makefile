@@ -117,6 +117,7 @@ recording: $(STAMP)
 reliability: $(STAMP)
 	@sh tests/support/install.sh power
 	$(BIN)/pytest $(SIDE_BY_SIDE)
+	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} $(BIN)/pytest tests/running
 	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} CMGR_SOAK=$${CMGR_SOAK:-1000} CMGR_CUTS=$${CMGR_CUTS:-20} CMGR_REBOOTS=$${CMGR_REBOOTS:-10} \
 		CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof --ignore=tests/fleet/proofs
 	$(BIN)/python -m tests.support.figures build/reliability.json
