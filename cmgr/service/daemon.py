@@ -16,7 +16,7 @@ from cmgr import __version__, frozen
 from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers.machine.pretended import Pretended
-from cmgr.errors import ConfigError, DriverError
+from cmgr.errors import ConfigError, DriverError, RuntimeDown
 from cmgr.frozen import replace
 from cmgr.host.host import host_of
 from cmgr.model.values.handling.catalog import Catalog
@@ -105,7 +105,7 @@ class Service:
         node = lambda: self._loop.node  # noqa: E731 - it is another one after each decision
         core = Core(config, self._driver, clock, log, put, node, self.own)
         self._database = add(Database(core, store, lambda: self._loop.trouble))
-        self._drives = add(Drives(core, self._notifier))  # Whoever has no runtime either is told of both.
+        self._drives = add(Drives(core, self._notifier))
         self._opened = add(Opened(core, self._open_runtimes(known_runtimes(first))))
         self._machine = add(MachineSources(core))
         self._exports = add(Exports(config.export, node, lambda: clock.now() + clock.drift()))
@@ -157,7 +157,12 @@ class Service:
         return metrics, MetricsServer(listen, metrics.page, self._log.bug, self._log.warn)
 
     def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
-        return open_runtimes(self._config, known, lambda: units_known(self._loop.node))
+        try:
+            return open_runtimes(self._config, known, lambda: units_known(self._loop.node))
+        except RuntimeDown:
+            if (why := refusal(self._driver)) is not None:
+                self._drives.no_chips(why)  # Whoever has neither is told of both.
+            raise
 
     def _know_chips(self) -> None:
         """Make what depends on whose chips these are."""

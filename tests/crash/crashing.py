@@ -30,6 +30,7 @@ from cmgr.ports import ChipDriver, Dividing, Runtime
 from cmgr.runtimes.sim.runtime import SimRuntime
 from cmgr.runtimes.sim.world import Life
 from cmgr.service import daemon
+from cmgr.service.parts import tellers
 from cmgr.store.sqlite import SqliteStore
 
 ROOT = Path(__file__).parents[2]
@@ -299,13 +300,13 @@ def _put(thing: object, name: str, value: object) -> None:
 def install(plan: Plan) -> None:
     """Have the service open wrapped things."""
     points = Points(plan)
-    opening: Mapping[str, Callable[..., Any]] = {
-        "open_store": lambda made: wrap_store(made, points, plan),
-        "open_systemd": lambda made: wrap_runtime(made, points),
-        "open_runtimes": lambda made: tuple(wrap_runtime(runtime, points) for runtime in made),
+    opening: Mapping[tuple[object, str], Callable[..., Any]] = {
+        (daemon, "open_store"): lambda made: wrap_store(made, points, plan),
+        (daemon, "open_runtimes"): lambda made: tuple(wrap_runtime(runtime, points) for runtime in made),
+        (tellers, "open_systemd"): lambda made: wrap_runtime(made, points),
     }
-    for name, wrap in opening.items():
-        _put(daemon, name, _then(getattr(daemon, name), wrap))
+    for (module, name), wrap in opening.items():
+        _put(module, name, _then(getattr(module, name), wrap))
     _put(drivers, "open_driver", _then(drivers.open_driver, lambda made: wrap_driver(made, points)))
     _put(fleet, "open_fleet", _then(fleet.open_fleet, lambda made: wrap_fleet(made, points)))
 

@@ -32,8 +32,6 @@ class Drives(Part):
     def __init__(self, core: Core, notifier: Notifier) -> None:
         self._driver, self._log, self._notifier = core.driver, core.log, notifier
         self._ails: tuple[str, ...] = ()
-        if (why := refusal(core.driver)) is not None:
-            self.no_chips(why)
 
     def no_chips(self, why: DriverError) -> None:
         """Tell that its chips are not known."""

@@ -67,8 +67,8 @@ def test_a_service_in_a_mount_namespace_of_its_own_opens_no_library_and_says_wha
         systemd.settimeout(PATIENCE)
         systemd.bind(str(service.folder / "notify"))
         service.launch({"NOTIFY_SOCKET": str(service.folder / "notify"), "WATCHDOG_USEC": "20000000"})
-        assert systemd.recv(4096).startswith(b"STATUS=no chip is watched: cannot open libdcmi.so here: this process is")
         assert systemd.recv(4096) == b"READY=1"
+        assert systemd.recv(4096).startswith(b"STATUS=no chip is watched: cannot open libdcmi.so here: this process is")
         assert systemd.recv(4096) == b"WATCHDOG=1"
     trouble = refused(service)
     assert (trouble["id"], trouble["severity"]) == ("unknown-chips-dcmi", "critical")
@@ -162,10 +162,10 @@ def test_a_library_that_takes_long_to_begin_is_a_trouble_for_as_long_as_that_las
         systemd.settimeout(PATIENCE)
         systemd.bind(str(service.folder / "notify"))
         service.launch({"NOTIFY_SOCKET": str(service.folder / "notify")})
+        assert systemd.recv(4096) == b"READY=1"
         assert systemd.recv(4096).startswith(
             b"STATUS=no chip is watched: the library of the chips has not begun for 10 s"
         )
-        assert systemd.recv(4096) == b"READY=1"
     trouble = refused(service)
     assert trouble["why"].startswith("the library of the chips has not begun for ")
     assert "ten minutes where a chip is dead" in trouble["hint"]
