@@ -9,6 +9,8 @@ from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.build import Workshop
 from tests.fakes.dcmi.fixtures import workshop
 from tests.fakes.dcmi.standin import Standin
+from tests.fakes.nvml.fixtures import Make, gpu_workshop, nvidia
+from tests.fakes.nvml.hosts import host_l40
 from tests.packages import dists
 from tests.packages.conftest import Boot
 from tests.packages.machines.machine import Machine
@@ -16,7 +18,7 @@ from tests.packages.machines.sim import episode
 from tests.support.service import NOW
 from tests.support.waiting import eventually
 
-__all__ = ["workshop"]
+__all__ = ["gpu_workshop", "nvidia", "workshop"]
 
 CONFIGURATION = """
 strategy = "ringRecover"
@@ -28,6 +30,16 @@ machine.sources = ["none"]
 [[sim.containers]]
 name = "llm-0"
 chips = [0]
+"""
+
+
+GPUS = """
+strategy = "never"
+driver = "nvml"
+nvml.library = "{library}"
+nvml.tool = "{tool}"
+runtimes = ["sim"]
+machine.sources = ["none"]
 """
 
 
@@ -85,6 +97,25 @@ def test_a_unit_that_is_killed_has_a_successor_and_a_service_that_ends_leaves_no
     eventually(lambda: driven.status()["troubles"] == [])
     driven.do("systemctl", "stop", "cmgr")
     eventually(lambda: units(driven) == [])
+
+
+def test_what_the_kernel_tells_of_a_gpu_is_heard_with_nothing_to_set_up(
+    boot: Boot, installed: object, nvidia: Make
+) -> None:
+    gpus = nvidia(host_l40(), 535)
+    folder = str(gpus.library.parent)
+    machine = boot(installed, binds={folder: folder})
+    # systemd-nspawn has none, and journald took note of that when it began.
+    machine.do("ln", "-s", str(gpus.kernel_log), "/dev/kmsg")
+    machine.put("/etc/cmgr/cmgr.toml", GPUS.format(library=gpus.library, tool=gpus.tool))
+    done = machine.run("systemctl", "restart", "cmgr")
+    assert done.code == 0, machine.said()[-3000:]
+    assert machine.status()["troubles"] == []
+    gpus.log(f"NVRM: Xid (PCI:{gpus.gpus[1].address[:-2]}): 48, pid=1, name=a, DBE")
+    faults = eventually(
+        lambda: json.loads(machine.do("cmgr", "faults", "-o", "json"))["faults"], machine.said()[-3000:]
+    )
+    assert [(fault["chip"], fault["code"]) for fault in faults] == [(1, "Xid 48")]
 
 
 def test_the_score_of_the_unit_is_what_the_documentation_says(machine: Machine) -> None:
