@@ -1,5 +1,6 @@
 """The packages that were built, and later ones made of them."""
 
+import fcntl
 import json
 import re
 import subprocess
@@ -57,6 +58,17 @@ def said(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
     return done.stdout
+
+
+def built(to: Path, *scripts: str, revision: str = "") -> str:
+    """Build with these scripts of packaging/, and return what the last one wrote; the packages are left in `to`.
+
+    One at a time: all of them work in build/packages, and other workers install those in dist/ in the meantime.
+    """
+    settings = [f"CMGR_DIST={to}", *([f"REVISION={revision}"] if revision else [])]
+    with (ROOT / "build/packages.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return [said("env", *settings, "sh", str(ROOT / "packaging" / script)) for script in scripts][-1]
 
 
 def unpacked(package: Path, to: Path) -> Path:

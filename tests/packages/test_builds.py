@@ -21,9 +21,7 @@ def digest(path: Path) -> str:
 
 
 def test_two_builds_are_the_same(tmp_path: Path) -> None:
-    for script in ("tree.sh", "deb/build.sh", "rpm/build.sh"):
-        # Elsewhere: other workers install those in dist/ in the meantime.
-        dists.said("env", f"CMGR_DIST={tmp_path}", "sh", str(dists.ROOT / "packaging" / script))
+    dists.built(tmp_path, "tree.sh", "deb/build.sh", "rpm/build.sh")
     for built in (dists.deb(), dists.rpm()):
         assert digest(tmp_path / built.name) == digest(built)
 

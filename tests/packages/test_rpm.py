@@ -46,8 +46,7 @@ def machine(boot: Boot, stub: Path) -> Machine:
 
 def newer(to: Path) -> Path:
     """Return the same package as another release."""
-    done = dists.said("env", "REVISION=2", f"CMGR_DIST={to}", "sh", str(dists.ROOT / "packaging/rpm/build.sh"))
-    return Path(done.strip())
+    return Path(dists.built(to, "rpm/build.sh", revision="2").strip())
 
 
 @pytest.mark.parametrize("arch", dists.ARCHES)
