@@ -14,5 +14,8 @@ shift
 to=$(cd "$to/usr/lib/cmgr" && pwd)
 tools=$("$root/.venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 export PYTHONPATH="$root:$to/lib:$tools" PYTHONDONTWRITEBYTECODE=1
+# What runs in the host is started without this environment. Debian's Python looks for libraries there.
+mkdir -p "$to/python/lib/python3/dist-packages"
+printf '%s\n' "$root" "$to/lib" "$tools" >"$to/python/lib/python3/dist-packages/tests.pth"
 "$to/python/bin/python3.11" -c 'import h11, sys; print("tests run on", sys.version, "with", h11.__file__)'
 exec sh "$root/tests/support/again.sh" "$to/python/bin/python3.11" -m pytest "$@"
