@@ -20,7 +20,7 @@ DISTINCT = 400
 AT_ONCE = 200
 PART = 'driver = "nvml"'
 
-RESETS = (119, 140, 46, 166, 167)
+RESETS = (169, 140, 46, 166, 167)
 """Xids of level RestartNPU that no recovery action follows: each round has another, for the same soon after is one."""
 
 OLD, NEW = 535, 580
