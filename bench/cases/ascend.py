@@ -35,7 +35,7 @@ def run(site: Site) -> list[Figure]:
         return [
             *_figures("1 container", single),
             *_figures("8 containers", ring),
-            *_beside_one_that_never_boots(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
+            *_beside_one_that_never_boots(site, _machine(workshop, hosts.host_single("310P3", CHIPS))),
             *_untold(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
             *_storm(site, _machine(workshop, hosts.host_910b_infer(CHIPS))),
             *idle.on_library(site, _machine(workshop, hosts.host_910b(idle.CHIPS)).library, PART, "chips", 0.5),
