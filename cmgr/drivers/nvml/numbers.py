@@ -11,12 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from cmgr import atomic
+from cmgr.drivers.kernel_log import boot_id
 from cmgr.model.values.chips import ChipId
 
 NAME = "nvml-numbers.json"
 
 _MODE = 0o640
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Numbers:
@@ -24,7 +24,7 @@ class Numbers:
 
     def __init__(self, file: Path, boot: str | None = None) -> None:
         self._file = file
-        self._boot = boot if boot is not None else _BOOT.read_text().strip() if _BOOT.exists() else ""
+        self._boot = boot_id() if boot is None else boot
         self._known: Mapping[str, ChipId] = {}
         self.together: tuple[tuple[ChipId, ...], ...] = ()
         with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # A broken file is none.
