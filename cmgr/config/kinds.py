@@ -16,7 +16,7 @@ from cmgr.declare import Form, Meta
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Window
 from cmgr.model.values.handling.catalog import normal_code
-from cmgr.model.values.messages.documents import APPLIANCE
+from cmgr.model.values.names import APPLIANCE
 
 _SOCKET_LENGTH = 107
 """The most bytes that sockaddr_un holds (man 7 unix)."""

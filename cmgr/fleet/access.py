@@ -11,7 +11,7 @@ from cmgr.config.engine import FleetSettings
 from cmgr.errors import CmgrError, ConfigError, FleetError
 from cmgr.fleet.appliance_text import machine_of
 from cmgr.fleet.gateway import Access
-from cmgr.model.values.messages.documents import APPLIANCE
+from cmgr.model.values.names import APPLIANCE
 
 MACHINE_ID = Path("/etc/machine-id")
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from cmgr.errors import FleetError
 from cmgr.fleet.document_text import decoded, encoded
 from cmgr.frozen import dataclass
-from cmgr.model.values.messages.documents import APPLIANCE
+from cmgr.model.values.names import APPLIANCE, GROUP
 from cmgr.model.values.presence import MOST_AILS, Ail, Presence
 from cmgr.model.values.ranks import MOST_DEVICES, MOST_PARTS, Device, Part, Server
 from cmgr.typed import Bound, like, line, most, within
@@ -22,9 +22,6 @@ _LONGEST_LINE = 300
 _MOST = 2**53 - 1
 _COMMAND = re.compile(r"cmgr [a-z][A-Za-z0-9 ._:=/-]{0,200}")
 """The commands that another appliance may tell a person to type."""
-
-_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
-"""The name of a group: what the label `cmgr.group` takes."""
 
 
 def _is_address(text: str) -> bool:
@@ -71,7 +68,7 @@ class Keys:
         if key == self.born:
             return "born", ""
         kind, slash, name = key.removeprefix(self.whole).partition("/")
-        form = {"groups": _GROUP, "appliances": APPLIANCE, "alive": APPLIANCE}.get(kind)
+        form = {"groups": GROUP, "appliances": APPLIANCE, "alive": APPLIANCE}.get(kind)
         if not slash or form is None or not form.fullmatch(name) or not key.startswith(self.whole):
             return "", ""
         return kind, name
@@ -100,7 +97,7 @@ class _Ail:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    group: Annotated[str, like(_GROUP, "the name of a group")]
+    group: Annotated[str, like(GROUP, "the name of a group")]
     round: _Count
     members: _Count
     order: Annotated[int, within(-_MOST, _MOST)]

@@ -9,6 +9,7 @@ from functools import cache
 
 from cmgr.config import spelling
 from cmgr.frozen import dataclass
+from cmgr.model.values import names
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.services.containers import Container, Heal, Spare
 from cmgr.vendor import notations
@@ -223,7 +224,7 @@ _NOT_ITS_OWN = (
     r"(cmgr(-.*)?|docker|dockerd|containerd|podman|crio|kubelet|dbus|dbus-broker|user@.*|systemd-.*)\.service"
 )
 
-_NAME = "[A-Za-z0-9][A-Za-z0-9_.-]{0,62}"
+_NAME = names.GROUP.pattern
 _NAME_WORDS = "at most 63 letters, digits, dots, dashes and underscores, the first a letter or digit"
 
 _TAKEN: Mapping[str, tuple[str, str]] = {

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from cmgr.errors import FleetError
 from cmgr.fleet import document_text
-from cmgr.model.values.messages.documents import APPLIANCE, Document, Entry, EntryState
+from cmgr.model.values.messages.documents import Document, Entry, EntryState
+from cmgr.model.values.names import APPLIANCE
 from cmgr.model.values.services.groups import GroupPhase
 
 A = Entry(18, EntryState.HALTED, "ring 0 is resetting", ("rank0", "größer"))

@@ -5,13 +5,13 @@ follows from it. There is no leader. An entry is written by its own appliance al
 left out of a round.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import Annotated
 
 from cmgr.frozen import dataclass
+from cmgr.model.values.names import APPLIANCE
 from cmgr.model.values.services.groups import GroupPhase
 from cmgr.typed import like, line, most, within
 
@@ -23,9 +23,6 @@ LONGEST_WHY = 300
 
 MOST_CONTAINERS = 1000
 """So many members of one group may an appliance have."""
-
-APPLIANCE = re.compile(r"[a-z0-9][a-z0-9_.-]{0,62}")
-"""The name of an appliance."""
 
 Round = Annotated[int, within(0, 2**53)]
 Line = Annotated[str, line(400)]
