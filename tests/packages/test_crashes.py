@@ -1,7 +1,9 @@
 """systemd brings the service back, and the service goes on with what it was at."""
 
+import re
 from pathlib import Path
 
+from cmgr.errors import HANGS_HINT
 from tests.packages.conftest import Boot
 from tests.packages.machines.machine import Machine
 from tests.packages.machines.sim import inject, phase, recovered, simulate
@@ -40,6 +42,16 @@ def test_a_service_that_hangs_says_where_and_comes_back(machine: Machine) -> Non
     told = machine.said()
     assert "Watchdog timeout" in told
     assert "Fatal Python error: Aborted" in told
+
+
+def test_what_is_hinted_of_a_service_that_hangs_has_it_say_where_and_come_back(machine: Machine) -> None:
+    simulate(machine)
+    before = machine.show("MainPID")
+    command = re.match(r"(systemctl [-a-zA-Z ]*?) ends it", HANGS_HINT)
+    assert command, HANGS_HINT
+    machine.do(*command[1].split())
+    another(machine, before)
+    eventually(lambda: "loop.py" in machine.said(), why="the journal says where the deciding thread was")
 
 
 def test_the_watchdog_is_fed_by_the_deciding_thread(machine: Machine) -> None:

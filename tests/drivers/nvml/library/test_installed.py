@@ -15,12 +15,27 @@ from tests.drivers.contract import Told
 from tests.drivers.nvml.host import module, update, versioned
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
+from tests.fakes.nvml.standin import Standin
 from tests.support.waiting import eventually
 
 Open = Callable[..., NvmlDriver]
 
 OLD, NEW = "580.65.06", "580.82.07"
 MISMATCH = f"its module is {OLD}, and its library on disk {NEW}"
+
+
+Watched = tuple[Standin, Path, NvmlDriver, Told]
+
+
+@pytest.fixture
+def watched(nvidia: Make, opened: Open, tmp_path: Path) -> Watched:
+    """A machine whose driver can be updated, the library's link, and who watches it."""
+    machine = nvidia(hosts.host_h100(2))
+    link = versioned(machine, OLD)
+    module(tmp_path, OLD)
+    driver, told = opened(machine, root=tmp_path), Told()
+    driver.watch(told)
+    return machine, link, driver, told
 
 
 def of_driver(told: Told) -> list[tuple[str, str]]:
@@ -56,13 +71,9 @@ def test_a_library_with_a_name_of_its_own_says_nothing(tmp_path: Path) -> None:
 
 
 def test_a_driver_that_is_updated_is_the_machines_fault_until_the_module_is_loaded_anew(
-    nvidia: Make, opened: Open, tmp_path: Path
+    watched: Watched, tmp_path: Path
 ) -> None:
-    machine = nvidia(hosts.host_h100(2))
-    link = versioned(machine, OLD)
-    module(tmp_path, OLD)
-    driver, told = opened(machine, root=tmp_path), Told()
-    driver.watch(told)
+    _, link, driver, told = watched
     assert (driver.read([ChipId(0)])[0].error, of_driver(told)) == ("", [])
     update(link, NEW)
     assert driver.read([ChipId(0)])[0].error == "", "the library that is loaded serves on"
@@ -76,14 +87,8 @@ def test_a_driver_that_is_updated_is_the_machines_fault_until_the_module_is_load
     assert driver.stale() == f"the driver is {NEW} now, and {link.with_name(f'libnvidia-ml.so.{OLD}')} is loaded"
 
 
-def test_that_is_told_before_a_fault_that_comes_right_after_the_update(
-    nvidia: Make, opened: Open, tmp_path: Path
-) -> None:
-    machine = nvidia(hosts.host_h100(2))
-    link = versioned(machine, OLD)
-    module(tmp_path, OLD)
-    driver, told = opened(machine, root=tmp_path), Told()
-    driver.watch(told)
+def test_that_is_told_before_a_fault_that_comes_right_after_the_update(watched: Watched) -> None:
+    machine, link, _, told = watched
     update(link, NEW)
     machine.xid(0, 13)
     eventually(lambda: any(isinstance(fact, FaultReported) for fact in told.facts))
