@@ -82,7 +82,10 @@ class Serviced:
     def check(self) -> str:
         service = self.service
         words = [*service.python, *service.program, "check", "--json", "--config", str(service.config)]
-        return subprocess.run(self._systemd.inside(*words), capture_output=True, text=True, check=False).stdout
+        done = subprocess.run(
+            self._systemd.inside(*words), env=service.environment(), capture_output=True, text=True, check=False
+        )
+        return done.stdout
 
     def until_awaited(self, pattern: str, *, by_nobody: bool = False) -> None:
         """Wait until somebody waits for the one unit whose name is like this, or nobody."""
