@@ -279,20 +279,21 @@ class EtcdFleet:
                 raise FleetError(f"cannot follow etcd: {change.name} was changed: registering anew")
             if kind == "groups":
                 seen = NOTHING if change.value is None else _seen(change.value, change.mod)
-                self._tell_group(name, seen, change.mod, by_watch=True)
+                with self._telling:
+                    self._tell_group(name, seen, change.mod, by_watch=True)
             elif kind:
                 self._roll.take(kind, name, change.value, live=True)
 
     def _tell_group(self, name: str, seen: Seen, mod: int, *, by_watch: bool) -> None:
-        with self._telling:
-            if mod < self._told.get(name, 0):
-                return
-            if by_watch and mod >= self._owed.get(name, 0):
-                self._owed.pop(name, None)
-            elif not by_watch and mod > self._told.get(name, 0):
-                self._owed[name] = mod
-            self._told[name] = mod
-            self._tell(GroupSeen(name, seen))
+        """Tell it unless something later was told. Whoever calls it holds `_telling`."""
+        if mod < self._told.get(name, 0):
+            return
+        if by_watch and mod >= self._owed.get(name, 0):
+            self._owed.pop(name, None)
+        elif not by_watch and mod > self._told.get(name, 0):
+            self._owed[name] = mod
+        self._told[name] = mod
+        self._tell(GroupSeen(name, seen))
 
     def _say(self, fact: FleetFact) -> None:
         with self._telling:
@@ -311,7 +312,7 @@ class EtcdFleet:
                     raise FleetError(f"cannot follow {stream.endpoint}: it does not tell what is there")
                 if time.monotonic() - read_at >= self._pace.resync:
                     read_at = time.monotonic()
-                    self._resync()
+                    self._resync(stream)
                     self._try_to_write()
                 elif self._refusal is not None:
                     self._try_to_write()
@@ -324,14 +325,19 @@ class EtcdFleet:
         with suppress(FleetError, Unsure):  # A node that answers too late is found by the next beat.
             self._refusal = self._registration.refused(self._pace.answer)
 
-    def _resync(self) -> None:
-        """Read everything, and tell every document anew."""
+    def _resync(self, stream: Stream) -> None:
+        """Read everything, and tell every document anew, as long as it is this watch that tells the changes."""
         keys, revision = self._all(self._keys.whole)
         seen = {name: key for key in keys for kind, name in (self._keys.split(key.name),) if kind == "groups"}
-        for name, key in seen.items():
-            self._tell_group(name, _seen(key.value, key.mod), key.mod, by_watch=False)
-        for name in [name for name, mod in self._told.items() if name not in seen and mod <= revision]:
-            self._tell_group(name, NOTHING, revision, by_watch=True)
+        with self._telling:
+            # Read before another watch began, it may be of a memory that was put back since, and of later revisions
+            # than any that come now.
+            if self._stream is not stream:
+                return
+            for name, key in seen.items():
+                self._tell_group(name, _seen(key.value, key.mod), key.mod, by_watch=False)
+            for name in [name for name, mod in self._told.items() if name not in seen and mod <= revision]:
+                self._tell_group(name, NOTHING, revision, by_watch=True)
 
     def _begin_anew(self) -> None:
         stream = self._stream

@@ -1,6 +1,7 @@
 """The fleets of the tests: on an engine that they share, on one of their own, and through a relay."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -22,6 +23,13 @@ def own() -> Iterator[Cluster]:
     cluster.start()
     yield cluster
     cluster.close()
+
+
+@pytest.fixture
+def other() -> Iterator[Cluster]:
+    """An engine that was not begun: to be restored from a snapshot of another one."""
+    with closing(Cluster()) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -1,16 +1,18 @@
 """A fleet whose engine, lines or rights are in trouble: that is said, and it goes on after."""
 
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from cmgr.errors import FleetError
 from cmgr.fleet.gateway import Access
-from cmgr.model.values.messages.documents import Outcome
-from tests.fleet.world import SLOW, Make, appliances, document, down, reborn, refused, written
+from cmgr.model.values.messages.documents import Document, Outcome
+from tests.fleet.world import QUICK, SLOW, Make, appliances, document, down, reborn, refused, written
 from tests.support.daemons.etcd import Cluster, Options
 from tests.support.relay import Relay, Way
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 pytestmark = [pytest.mark.etcd, pytest.mark.alone]
 
@@ -45,7 +47,8 @@ def test_an_engine_that_forgot_everything_is_known_by_another_word(own: Cluster)
     with appliances(own.endpoints) as make:
         a, b = make("a").begin().up(), make("b").begin().up()
         written(a, 7, 0)
-        b.sees("tp4", document(7))
+        for one in (a, b):
+            one.sees("tp4", document(7))
         before = a.born()
         own.wipe()
         for one in (a, b):
@@ -81,10 +84,30 @@ def test_an_engine_restored_from_before_us_takes_us_in_again(own: Cluster) -> No
     with appliances(own.endpoints) as make:
         one = make().begin().up()
         written(one, 1, 0)
+        one.sees("tp4", document(1))  # A watch that breaks sooner never tells it, nor that it is gone.
         own.restore(old)
         one.up(2)
         one.sees("tp4", None)
         written(one, 2, 0)
+
+
+def test_what_was_read_of_an_engine_before_it_was_restored_hides_nothing_of_it(own: Cluster, other: Cluster) -> None:
+    relay = Relay(own.nodes[0].client)
+    with closing(relay), appliances((relay.endpoint,)) as make:
+        one = make(pace=replace(QUICK, answer=PATIENCE)).begin().up()
+        first = written(one, 1, 0)
+        one.sees("tp4", document(1))
+        other.restore(own.snapshot())
+        assert one.fleet.write("tp4", Document(2), first).outcome is Outcome.DONE
+        one.sees("tp4", None)
+        for number in range(4):
+            own.ctl("put", "/stranger", f"{number}")  # Later revisions than any of the other's.
+        with relay.caught(b"POST /v3/kv/range"):  # Of the reading of everything: there is no tp4.
+            relay.target = other.nodes[0].client
+            own.nodes[0].kill()
+            one.up(2).sees("tp4", document(1))
+        written(one, 2, first)
+        one.sees("tp4", document(2))
 
 
 def test_the_birth_that_a_stranger_took_away_is_made_anew_by_one(make: Make, etcd: Cluster) -> None:

@@ -2,7 +2,8 @@
 
 import socket
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from enum import Enum, auto
 
 from tests.support.waiting import PATIENCE
@@ -28,6 +29,7 @@ class _Pair:
         self.server = server
         self.first = b""
         self.deaf = False
+        self.caught = False
 
 
 class Relay:
@@ -44,6 +46,8 @@ class Relay:
         """How many pieces of requests have passed."""
         self._there = self._back = Way.PASS
         self._changed = threading.Condition()
+        self._catching = b""
+        self._caught: _Pair | None = None
         self._closed = False
         self._open: set[_Pair] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -92,6 +96,17 @@ class Relay:
             for pair in self._open:
                 pair.deaf = pair.deaf or pair.first.startswith(began)
 
+    @contextmanager
+    def caught(self, began: bytes) -> Iterator[None]:
+        """Hold the answer to the next request that begins so. Within, it is there and waits; then it may pass."""
+        with self._changed:
+            self._catching = began
+            assert self._changed.wait_for(lambda: self._caught is not None, PATIENCE), began
+        yield
+        with self._changed:
+            self._caught = None
+            self._changed.notify_all()
+
     def heal(self) -> None:
         """Let everything pass again."""
         self.away, self.delay = False, 0.0
@@ -131,6 +146,7 @@ class Relay:
         with suppress(OSError):
             while data := source.recv(65536):
                 pair.first = pair.first or data
+                self._catch(pair, data, is_request)
                 if self.delay:
                     threading.Event().wait(self.delay)
                 way = self._when_it_may_pass(is_request)
@@ -144,6 +160,15 @@ class Relay:
         with self._changed:
             self._open.discard(pair)
         source.close()
+
+    def _catch(self, pair: _Pair, data: bytes, is_request: bool) -> None:
+        with self._changed:
+            if is_request and self._catching and data.startswith(self._catching):
+                self._catching, pair.caught = b"", True
+            elif not is_request and pair.caught:
+                pair.caught, self._caught = False, pair
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._closed or self._caught is not pair)
 
     def _when_it_may_pass(self, is_request: bool) -> Way:
         def way() -> Way:
