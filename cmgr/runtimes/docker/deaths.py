@@ -1,66 +1,102 @@
 """Whether a container's end was asked for, as far as the runtime's events tell.
 
+An order to end counts for the death that it causes, or until its time is over. A process may take a signal and live on,
+for it is a thread dump, a reload, or a stop that was given up: what it dies of later nobody has asked for.
+
 A daemon that is stopped ends its containers, one that was killed does so when it comes back and finds them running.
 The events of that, if there are any (Docker 20.10 tells them, 28 closes the stream before), look like a person's order.
 """
 
+import math
 import threading
+import time
 from collections.abc import Collection
 from dataclasses import replace
 
 from cmgr.model.values.services.containers import Container
 
 
+class _Life:
+    """A container's present or last life, as far as it was told. `begun`: its start was.
+
+    `orders`: until when it counts that it was told to end, by the code with which it must end; None: with any.
+    """
+
+    def __init__(self, *, begun: bool = False) -> None:
+        self.begun = begun
+        self.orders: dict[int | None, float] = {}
+        self.ended = False
+        self.asked: bool | None = None
+
+    def counts(self, at: float, code: int | None) -> bool:
+        """Return whether an order stands at this time that an end with this code can follow from."""
+        return any(at <= until and only in (None, code) for only, until in self.orders.items())
+
+
 class Deaths:
-    """Remembers, for each container's present or last life, whether anybody told it to end. Any thread."""
+    """Remembers, for each container's present or last life, whether anybody told it to end. Any thread.
+
+    Times are in seconds of the monotonic clock.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._told: set[str] = set()
-        self._ended: dict[str, bool | None] = {}
+        self._lives: dict[str, _Life] = {}
 
     def started(self, id_: str) -> None:
         """A new life: nobody has told it anything."""
         with self._lock:
-            self._told.discard(id_)
-            self._ended.pop(id_, None)
+            self._lives[id_] = _Life(begun=True)
 
-    def told(self, id_: str) -> None:
-        """It was told to end."""
+    def told(self, id_: str, until: float = math.inf, code: int | None = None) -> None:
+        """It was told to end, which counts until then; with `code` for no other end."""
         with self._lock:
-            self._told.add(id_)
+            orders = self._lives.setdefault(id_, _Life()).orders
+            orders[code] = max(until, orders.get(code, until))
 
-    def died(self, id_: str, *, all_seen: bool) -> None:
+    def died(self, id_: str, at: float, code: int | None = None, *, all_seen: bool) -> None:
         """It ended. `all_seen`: had anybody told it to, we would know."""
         with self._lock:
-            self._ended[id_] = True if id_ in self._told else False if all_seen else None
+            life = self._lives.setdefault(id_, _Life())
+            life.ended, life.asked = True, True if life.counts(at, code) else False if all_seen else None
+
+    def stopped(self, id_: str, *, after_death: bool) -> None:
+        """A stop of it has worked. `after_death`: that is never told before the end, so a life that goes on is new."""
+        with self._lock:
+            life = self._lives.setdefault(id_, _Life())
+            if not after_death:
+                life.orders[None] = math.inf
+            elif life.begun and not life.ended:
+                return
+            life.ended = life.asked = True
 
     def swept(self, id_: str) -> None:
         """The daemon ended it as it went or came, when nobody could ask for that."""
-        self.started(id_)
+        self.drop(id_)
 
-    def asked(self, id_: str) -> bool | None:
-        """Return what `Exit.asked` is for the container's last end."""
+    def asked(self, id_: str, at: float, code: int | None = None) -> bool | None:
+        """Return what `Exit.asked` is for the container's last end, or would be for one with this code at this time."""
         with self._lock:
-            return True if id_ in self._told else self._ended.get(id_)
+            life = self._lives.get(id_, _Life())
+            return life.asked if life.ended else True if life.counts(at, code) else None
 
     def completed(self, container: Container) -> Container:
         """Return the container with `exit.asked` filled in."""
         if container.exit is None:
             return container
-        id_ = container.key.id
-        asked = self.asked(id_)
+        asked = self.asked(container.key.id, time.monotonic(), container.exit.code)
         with self._lock:
-            missed = asked is None and id_ not in self._ended
+            life = self._lives.get(container.key.id)
+            missed = asked is None and (life is None or not life.ended)
         return replace(container, exit=replace(container.exit, asked=asked, missed=missed))
 
     def keep(self, ids: Collection[str]) -> None:
         """Forget all containers but these."""
         with self._lock:
-            self._told.intersection_update(ids)
-            for id_ in self._ended.keys() - set(ids):
-                del self._ended[id_]
+            for id_ in self._lives.keys() - set(ids):
+                del self._lives[id_]
 
     def drop(self, id_: str) -> None:
         """Forget a container that exists no more."""
-        self.started(id_)
+        with self._lock:
+            self._lives.pop(id_, None)

@@ -1,5 +1,6 @@
 """Docker's events turned into what cmgr is told: which containers changed, and how they are now."""
 
+import math
 import signal
 import time
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from dataclasses import replace
 
 from cmgr.errors import ContainerError, ContainerGone
 from cmgr.model.values.messages.facts import ContainerRemoved, ContainerSeen
+from cmgr.model.values.services.containers import DEFAULT_GRACE
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Event
@@ -15,7 +17,15 @@ from cmgr.runtimes.docker.known import Known
 from cmgr.runtimes.documents import signal_number
 from cmgr.runtimes.following import Comings
 
-_ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL, signal.SIGTERM)
+_ENDING = (signal.SIGINT, signal.SIGKILL, signal.SIGTERM)
+"""Signals that are sent to end a process. Any other, but a container's own stop signal, is an order to end only for the
+end that it causes itself, which the code of that tells: SIGQUIT asks for a thread dump, SIGHUP for a reload."""
+
+_KILLED_BY = 128
+"""The exit code of a process that a signal has ended is the number of that signal, and so much more."""
+
+_LITTLE = 2.0
+"""Seconds after a container's grace for which an order to end counts."""
 
 _GONE_FOR = 30.0
 """Seconds for which a daemon that takes no calls is believed to be going."""
@@ -40,14 +50,14 @@ class Teller(Comings):
         self._known = known
         self._deaths = deaths
         self._takes_calls = takes_calls
-        self._back = 0
+        self._back = -math.inf
         self._begun: set[str] = set()
         self._gone_since: float | None = None
 
     def up(self, restarted: bool) -> None:
         self._begun.clear()
         self._gone_since = None
-        self._back = time.time_ns() if restarted else 0
+        self._back = time.monotonic() if restarted else -math.inf
         super().up(restarted)
 
     def past(self, event: Event) -> None:
@@ -68,13 +78,15 @@ class Teller(Comings):
         """Return whether the daemon ends its containers as it goes, or, as it comes, what the last one left running."""
         if event.action not in ("start", "kill", "die", "stop"):
             return False
-        if event.at < self._back:
+        if _moment(event) < self._back:
             if event.action == "start":
                 self._begun.add(event.id)
             return event.action != "start" and event.id not in self._begun
         if event.action == "kill" and not self._known.is_other(event.id) and self._ends(event):
             self._look_whether_it_goes()
-        return self._gone_since is not None and event.action != "start" and self._deaths.asked(event.id) is None
+        if self._gone_since is None or event.action == "start":
+            return False
+        return self._deaths.asked(event.id, _moment(event)) is None
 
     def _look_whether_it_goes(self) -> None:
         now = time.monotonic()
@@ -87,28 +99,35 @@ class Teller(Comings):
 
     def _book(self, event: Event, *, all_seen: bool) -> bool:
         """Note what the event says about a death. Return whether the container is to be looked at."""
+        at = _moment(event)
         match event.action:
             case "start":
                 self._deaths.started(event.id)
             case "kill":
-                if self._ends(event):
-                    self._deaths.told(event.id)
+                self._told_to_end(event, at)
                 return False
             case "die":
-                self._deaths.died(event.id, all_seen=all_seen and event.blames)
+                end = event.exit()
+                code = end.code if end is not None else None
+                self._deaths.died(event.id, at, code, all_seen=all_seen and event.blames)
             case "stop":
-                # It follows the death. A kill with a stop signal that we did not know of is booked here.
-                known = self._deaths.asked(event.id) is True
-                self._deaths.told(event.id)
+                # However long it took: that is not told before.
+                known = self._deaths.asked(event.id, at) is True
+                self._deaths.stopped(event.id, after_death=event.blames)
                 return not known
             case _:
                 pass
         return True
 
+    def _told_to_end(self, event: Event, at: float) -> None:
+        number, described = _signal(event), self._known.last(event.id)
+        grace = described.container.grace if described is not None else DEFAULT_GRACE
+        until = math.inf if number == signal.SIGKILL else at + grace.total_seconds() + _LITTLE
+        self._deaths.told(event.id, until, None if self._ends(event) else _KILLED_BY + number)
+
     def _ends(self, event: Event) -> bool:
-        number = signal_number(event.attributes.get("signal", ""))
         described = self._known.last(event.id)
-        return number in _ENDING or (described is not None and number == described.stop_signal)
+        return _signal(event) in _ENDING or (described is not None and _signal(event) == described.stop_signal)
 
     def _see(self, event: Event) -> None:
         before = self._known.last(event.id)
@@ -124,6 +143,15 @@ class Teller(Comings):
             return  # It has been touched: the next list looks at it again.
         if found.concerns and not _early(event, before, found):
             self._tell(ContainerSeen(found.container))
+
+
+def _moment(event: Event) -> float:
+    """Return when it happened, on the monotonic clock: whoever sets the other one moves both that and the event."""
+    return event.at / 10**9 - time.time() + time.monotonic()
+
+
+def _signal(event: Event) -> int:
+    return signal_number(event.attributes.get("signal", ""))
 
 
 def _early(event: Event, before: Described | None, found: Described) -> bool:

@@ -26,30 +26,56 @@ AT = datetime(2024, 5, 1, tzinfo=UTC)
         ("start told die", True),
         ("start die", False),
         ("die", False),
-        ("start die told", True),
+        ("start die stop", True),
         ("start told die start die", False),
         ("start told start die", False),
         ("start told die start", None),
         ("start past-die", None),
         ("start told past-die", True),
         ("start told die drop", None),
+        ("start told over", None),
+        ("start told over die", False),
+        ("start told over past-die", None),
+        ("start told over die stop", True),
+        ("start told over told die", True),
+        ("start told die start stop", None),
+        ("start told die start stop die", False),
+        ("stop", True),
+        ("start podman-stop die", True),
     ],
 )
-def test_a_death_is_asked_for_when_its_life_was_told_to_end(story: str, asked: bool | None) -> None:
-    deaths = Deaths()
+def test_a_death_is_asked_for_when_its_life_was_told_to_end_and_that_is_not_over(
+    story: str, asked: bool | None
+) -> None:
+    deaths, now = Deaths(), 100.0
     deaths.told("other")
     for word in story.split():
         match word:
             case "start":
                 deaths.started("c")
             case "told":
-                deaths.told("c")
+                deaths.told("c", until=now + 12)
+            case "over":
+                now += 13
             case "drop":
                 deaths.drop("c")
+            case "stop" | "podman-stop":
+                deaths.stopped("c", after_death=word == "stop")
             case _:
-                deaths.died("c", all_seen=word == "die")
-    assert deaths.asked("c") is asked
-    assert deaths.asked("other") is True
+                deaths.died("c", now, 1, all_seen=word == "die")
+    assert deaths.asked("c", now) is asked
+    assert deaths.asked("other", now) is True
+
+
+@pytest.mark.parametrize(("code", "asked"), [(131, True), (0, False), (1, False), (139, False), (137, False)])
+def test_a_signal_that_means_something_else_is_an_order_to_end_for_the_end_that_it_causes(
+    code: int, asked: bool
+) -> None:
+    deaths = Deaths()
+    deaths.started("c")
+    deaths.told("c", until=12, code=131)
+    deaths.died("c", 1, code, all_seen=True)
+    assert deaths.asked("c", 1) is asked
 
 
 @pytest.mark.parametrize(
@@ -61,6 +87,7 @@ def test_a_death_is_asked_for_when_its_life_was_told_to_end(story: str, asked: b
         ("start die", False),
         ("start past-die", False),
         ("start told swept", True),
+        ("start told swept die", False),
         ("start told die drop", True),
     ],
 )
@@ -68,7 +95,7 @@ def test_a_death_that_no_event_told_was_missed_and_so_was_one_by_a_new_daemon(st
     deaths = Deaths()
     for word in story.split():
         if word.endswith("die"):
-            deaths.died("c", all_seen=word == "die")
+            deaths.died("c", 0, 1, all_seen=word == "die")
         else:
             {"start": deaths.started, "told": deaths.told, "swept": deaths.swept, "drop": deaths.drop}[word]("c")
     exit_ = deaths.completed(Container(ContainerKey("docker", "", "c"), "c", exit=Exit(0, AT))).exit
@@ -79,7 +106,7 @@ def test_a_death_that_no_event_told_was_missed_and_so_was_one_by_a_new_daemon(st
 
 def test_only_a_container_that_ended_is_completed() -> None:
     deaths = Deaths()
-    deaths.died("c", all_seen=True)
+    deaths.died("c", 0, 1, all_seen=True)
     ended = Container(ContainerKey("docker", "", "c"), "c", exit=Exit(1, AT))
     assert deaths.completed(ended).exit == Exit(1, AT, asked=False)
     running = Container(ContainerKey("docker", "", "c"), "c", running=True)
@@ -90,9 +117,9 @@ def test_containers_that_are_no_more_are_forgotten() -> None:
     deaths = Deaths()
     for id_ in ("a", "b"):
         deaths.told(id_)
-        deaths.died(id_, all_seen=True)
+        deaths.died(id_, 0, 1, all_seen=True)
     deaths.keep({"b", "c"})
-    assert (deaths.asked("a"), deaths.asked("b")) == (None, True)
+    assert (deaths.asked("a", 0), deaths.asked("b", 0)) == (None, True)
 
 
 def test_an_end_is_told_though_a_list_without_the_container_came_before_it() -> None:
@@ -122,5 +149,5 @@ def test_that_somebody_asked_for_an_end_is_known_after_such_a_list() -> None:
     known.put("c", Described(Container(ContainerKey("docker", "", "c"), "web"), 15, "running", True), known.ticket())
     deaths.told("c")
     deaths.keep(known.keep((), known.ticket()))
-    deaths.died("c", all_seen=True)
-    assert deaths.asked("c") is True
+    deaths.died("c", 0, 1, all_seen=True)
+    assert deaths.asked("c", 0) is True

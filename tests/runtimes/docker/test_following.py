@@ -42,6 +42,11 @@ class Followed:
     def becomes(self, status: str, run: str = "2024-05-01T10:00:00.5Z") -> None:
         self.daemon.containers["c1"] = document("c1", status=status, run=run)
 
+    def ends(self) -> list[bool | None]:
+        """Return what was told about whether the container's ends were asked for, once one was."""
+        self.told.down(KEY)
+        return [c.exit.asked for c in self.told.seen(KEY) if c.exit]
+
     def asked(self) -> bool | None:
         """Return what is listed about whether the container's end was asked for."""
         (container,) = self.runtime.list()
@@ -113,18 +118,71 @@ def test_without_events_everything_of_ours_is_looked_at_each_time(world: Followe
 
 
 @pytest.mark.parametrize(
-    ("signal", "asked"), [("15", True), ("2", True), ("3", True), ("9", True), ("1", False), ("10", False)]
-)
-def test_a_signal_that_ends_containers_makes_the_death_asked_for(signal: str, asked: bool, world: Followed) -> None:
+    ("signal", "code", "asked"),
+    [
+        ("15", "3", True), ("2", "130", True), ("9", "137", True), ("3", "131", True),
+        ("3", "3", False), ("3", "139", False), ("1", "1", False), ("1", "129", True), ("10", "3", False),
+    ],
+)  # fmt: skip
+def test_a_signal_that_ends_containers_makes_the_death_asked_for(
+    signal: str, code: str, asked: bool, world: Followed
+) -> None:
     world.follow()
     world.happens("start")
     world.happens("kill", signal=signal)
     world.becomes("exited")
-    world.happens("die", exitCode="3")
-    exit_ = world.told.down(KEY).exit
-    assert exit_ is not None
-    assert exit_.asked is asked
+    world.happens("die", exitCode=code)
+    assert world.ends() == [asked]
     assert world.asked() is asked
+
+
+@pytest.mark.parametrize(("signal", "asked"), [("15", False), ("2", False), ("3", False), ("1", False), ("9", True)])
+def test_what_kills_a_container_that_has_lived_on_nobody_asked_for(signal: str, asked: bool, world: Followed) -> None:
+    """A thread dump, a reload, a stop that was given up: half an hour later its end is its own."""
+    world.follow()
+    world.happens("start")
+    world.happens("kill", signal=signal)
+    world.at += 1800 * SECOND
+    world.becomes("exited")
+    world.happens("die", exitCode="137")
+    assert world.ends() == [asked], "nobody outlives SIGKILL, however late it takes effect"
+
+
+def test_a_stop_counts_for_as_long_as_the_container_may_take(world: Followed) -> None:
+    world.daemon.containers["c1"]["Config"]["StopTimeout"] = 600
+    world.follow()
+    world.happens("start")
+    world.told.running(KEY)
+    world.happens("kill", signal="15")
+    world.at += 300 * SECOND
+    world.daemon.containers["c1"] |= {"State": document("c1", status="exited")["State"]}
+    world.happens("die", exitCode="1")
+    assert world.ends() == [True]
+
+
+def test_a_stop_that_was_given_longer_than_that_is_told_once_more_as_asked_for(world: Followed) -> None:
+    """`docker stop -t 600` says nothing of the 600 before it is done."""
+    world.follow()
+    world.happens("start")
+    world.happens("kill", signal="15")
+    world.at += 300 * SECOND
+    world.becomes("exited")
+    world.happens("die", exitCode="0")
+    world.happens("stop")
+    eventually(lambda: world.ends() == [False, True])
+
+
+def test_a_late_word_of_a_stop_says_nothing_of_the_life_after_it(world: Followed) -> None:
+    """Two who stop a container are both told when it is down, and one of them may have started it again by then."""
+    world.follow()
+    for action in ("start", "kill", "die", "stop", "start", "stop"):
+        world.happens(action, signal="15", exitCode="0")
+    world.daemon.containers["c1"]["Name"] = "/new"
+    world.happens("rename")
+    eventually(lambda: (last := world.told.last(KEY)) is not None and last.name == "new")
+    world.becomes("exited", "2024-05-02T00:00:00Z")
+    world.happens("die", exitCode="1")
+    assert world.ends() == [False]
 
 
 def test_a_containers_own_stop_signal_makes_the_death_asked_for(world: Followed) -> None:
