@@ -212,11 +212,13 @@ class Halt:
     """How a stop went. `run`: the word of the life that ended. `before`: it had ended already, and so.
 
     `deaf`: it was killed after the whole grace because its first process does not take the stop signal, in words.
+    `ordered`: somebody else's stop of it was under way when this one began.
     """
 
     run: str = ""
     before: Exit | None = None
     deaf: str = ""
+    ordered: bool = False
 
 
 class Runtime(Protocol):

@@ -118,6 +118,20 @@ class Containers:
     def stop(self, name: str) -> None:
         self._client.stop(name, timeout=5)
 
+    def tell(self, name: str, signal: str) -> None:
+        """Send the container's process a signal, as `docker kill -s` does."""
+        self._client.kill(name, signal)
+
+    def stop_within(self, name: str, seconds: int) -> None:
+        """Stop it as `docker stop -t` does; return when it is down."""
+        with closing(self.dockerd.client()) as client:
+            client.stop(name, timeout=seconds)
+
+    def restart_within(self, name: str, seconds: int) -> None:
+        """Stop it, and start it, as `docker restart -t` does; return when it runs."""
+        with closing(self.dockerd.client()) as client:
+            client.restart(name, timeout=seconds)
+
     def pause(self, name: str) -> None:
         self._client.pause(name)
 

@@ -42,11 +42,6 @@ def _tend(turn: Turn, container: Container) -> None:
     what = ailment(container, healing, hangs=hang_of(turn.node, container) is not None)
     if hold is not None:
         turn.put_healing(healing)
-        if _was_asked_for(container, hold):
-            turn.drop_hold(hold.key)
-            turn.put_healing(healing.over(container.run))
-            text = f"{hold.name} is no longer held: somebody had stopped it"
-            turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
         return
     if not what:
         turn.put_healing(healing if healing.spared and healing.life == container.run else healing.over(container.run))
@@ -76,13 +71,6 @@ def _within(turn: Turn, healing: Healing) -> Healing:
     if not healing.times or turn.at - healing.times[0] < window:
         return healing
     return replace(healing, times=tuple(t for t in healing.times if turn.at - t < window))
-
-
-def _was_asked_for(container: Container, hold: Hold) -> bool:
-    """Return whether somebody had stopped the container that was taken for one that died; that may come later."""
-    waits = hold.cause is Cause.HEAL and hold.died and hold.is_down and hold.attempt.tries == 0
-    end = None if container.running or container.run != hold.run else container.exit
-    return waits and hold.attempt.command is None and end is not None and end.asked is True
 
 
 def _is_ours(node: Node, container: Container) -> bool:

@@ -341,13 +341,14 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
         turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable))
         if fact.error != hold.attempt.error:
             turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
-    elif hold.attempt.tries == 0 and fact.before is not None and _was_a_persons(hold, fact.before):
+    elif (end := _persons_end(turn, hold, fact)) is not None:
         # Nothing of ours was under way in an earlier life either, so somebody else had stopped it.
-        had_ended(turn, hold.key, fact.before)
+        had_ended(turn, hold.key, end)
+        had = "was being stopped by somebody else" if fact.ordered else "had been stopped before"
         if hold.disarmed:
-            hand_back(turn, hold, "it had been stopped before")
+            hand_back(turn, hold, f"it {had}")
         else:
-            turn.note(NoteKind.HOLD, f"{hold.name} had been stopped before: not held", ring, container=hold.key)
+            turn.note(NoteKind.HOLD, f"{hold.name} {had}: not held", ring, container=hold.key)
             turn.drop_hold(hold.key)
     else:
         before = fact.before if hold.attempt.tries == 0 else None
@@ -356,6 +357,15 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
         )
         turn.note(NoteKind.RESULT, f"{hold.name} {how}", ring, container=hold.key)
         stopped(turn, hold, fact.run)
+
+
+def _persons_end(turn: Turn, hold: Hold, fact: ContainerStopped) -> Exit | None:
+    """Return the end that was a person's doing: it came before our stop, or by an order that was under way then."""
+    if hold.attempt.tries:
+        return None
+    if fact.ordered:
+        return Exit(0, turn.at, asked=True)
+    return fact.before if fact.before is not None and _was_a_persons(hold, fact.before) else None
 
 
 def _was_a_persons(hold: Hold, end: Exit) -> bool:

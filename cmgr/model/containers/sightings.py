@@ -209,11 +209,20 @@ def _seen_held(turn: Turn, hold: Hold, container: Container, sure: bool) -> Cont
     """Say what it means how a held container is now; return it as it is to be booked."""
     if container.running:
         return _seen_running(turn, hold, container, sure)
-    if sure and _has_lived_again(hold, container):
+    if _was_asked_for(hold, container):
+        hand_back(turn, hold, "somebody had stopped it")
+    elif sure and _has_lived_again(hold, container):
         _has_ended_again(turn, hold, container)
     elif _has_lived_again(hold, container) and not is_same_life(container.run, hold.run):
         _hears_of_another_life(turn, hold)
     return container
+
+
+def _was_asked_for(hold: Hold, container: Container) -> bool:
+    """Return whether somebody had stopped what was taken for one that died: that can be told later than the death."""
+    waits = hold.died and hold.is_down and hold.attempt.tries == 0
+    end = container.exit if container.run == hold.run else None
+    return waits and end is not None and end.asked is True
 
 
 def _agreed(turn: Turn, known: Container | None, container: Container, chips: frozenset[ChipId]) -> frozenset[ChipId]:
@@ -412,7 +421,7 @@ def started_in_stop(turn: Turn, hold: Hold, run: str) -> None:
     container = turn.node.containers[hold.key]
     now = replace(container, running=True, run=run, exit=None, since=turn.at, seen=turn.at)
     turn.put_container(now)
-    down = replace(entered(hold, HoldState.DOWN), down=turn.at)
+    down = replace(entered(hold, HoldState.DOWN), down=turn.at, died=False)
     turn.put_hold(down)
     _started_by_others(turn, down, now)
 
@@ -449,7 +458,7 @@ def stopped(turn: Turn, hold: Hold, run: str) -> None:
     if container is not None:
         run_booked = run or container.run
         turn.put_container(replace(container, running=False, run=run_booked, since=turn.at, seen=turn.at))
-    down = replace(entered(hold, HoldState.DOWN), run=run, down=turn.at)
+    down = replace(entered(hold, HoldState.DOWN), run=run, down=turn.at, died=False)
     if hold.sick:
         retry = turn.node.policy.retry
         due = turn.at + backed_off(retry.backoff, retry.backoff_max, hold.sick)

@@ -20,11 +20,17 @@ class _Life:
     """A container's present or last life, as far as it was told. `begun`: its start was.
 
     `orders`: until when it counts that it was told to end, by the code with which it must end; None: with any.
+    `ours`: when each stop of ours began, of which `heard` were told back. `theirs`: somebody else's order to stop it,
+    since when and until when. `stops`: how many stops were told to have worked.
     """
 
     def __init__(self, *, begun: bool = False) -> None:
         self.begun = begun
         self.orders: dict[int | None, float] = {}
+        self.ours: list[float] = []
+        self.heard = 0
+        self.theirs: tuple[float, float] | None = None
+        self.stops = 0
         self.ended = False
         self.asked: bool | None = None
 
@@ -40,7 +46,7 @@ class Deaths:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._lives: dict[str, _Life] = {}
 
     def started(self, id_: str) -> None:
@@ -54,6 +60,36 @@ class Deaths:
             orders = self._lives.setdefault(id_, _Life()).orders
             orders[code] = max(until, orders.get(code, until))
 
+    def asked_to_end(self, id_: str, since: float, until: float) -> None:
+        """It was sent a signal that asks it to end: by a stop of ours, or by somebody else."""
+        self.told(id_, until)
+        with self._lock:
+            life = self._lives[id_]
+            if life.heard < len(life.ours) and life.ours[life.heard] <= since:
+                life.heard += 1
+            elif life.theirs is not None and since <= life.theirs[1]:
+                life.theirs = life.theirs[0], max(until, life.theirs[1])
+            else:
+                life.theirs = since, until
+
+    def stopping(self, id_: str) -> float:
+        """A stop of ours begins. Return when."""
+        with self._lock:
+            now = time.monotonic()
+            self._lives.setdefault(id_, _Life()).ours.append(now)
+            return now
+
+    def was_theirs(self, id_: str, began: float, patience: float) -> bool:
+        """Return whether somebody else's stop was under way when this one of ours began, which has worked.
+
+        One whose time was over then may have been given longer: its own word is awaited, which comes at once.
+        """
+        with self._lock:
+            life = self._lives.get(id_, _Life())
+            if life.theirs is None or life.theirs[0] > began:
+                return False
+            return life.theirs[1] >= began or self._lock.wait_for(lambda: life.stops > len(life.ours), patience)
+
     def died(self, id_: str, at: float, code: int | None = None, *, all_seen: bool) -> None:
         """It ended. `all_seen`: had anybody told it to, we would know."""
         with self._lock:
@@ -64,6 +100,8 @@ class Deaths:
         """A stop of it has worked. `after_death`: that is never told before the end, so a life that goes on is new."""
         with self._lock:
             life = self._lives.setdefault(id_, _Life())
+            life.stops += 1
+            self._lock.notify_all()
             if not after_death:
                 life.orders[None] = math.inf
             elif life.begun and not life.ended:

@@ -25,6 +25,9 @@ from cmgr.runtimes.docker.wire import Clients, Limits
 from cmgr.runtimes.documents import Json, ended, mapping, text, texts
 from cmgr.runtimes.labels import LONGEST_GRACE
 
+_LATE = 1.0
+"""Seconds by which Docker's word of a stop that worked may come after the answer to another one."""
+
 _DEAD_TASK = re.compile(r"task [0-9a-f]{12,64}:? already exists")
 """Said of a container whose end containerd missed because dockerd was killed meanwhile; it goes on saying so."""
 
@@ -106,7 +109,7 @@ class DockerRuntime:
             nonlocal deaf
             deaf = ears.deaf(last.pid, key.id, signal) if last is not None else ""
 
-        began = time.monotonic()
+        began = self._deaths.stopping(key.id)
         try:
             with self._clients.use(what, seconds + self._limits.after_grace) as client:
                 client.line.after_sending = look_at_ears
@@ -125,7 +128,8 @@ class DockerRuntime:
         if not was_down:
             self._deaths.told(key.id)  # The event that says so may still be on its way, or never come.
         killed = deaf and not was_down and time.monotonic() - began >= seconds > 0
-        return replace(halt, deaf=ears.words(deaf, signal)) if killed else halt
+        ordered = not was_down and self._deaths.was_theirs(key.id, began, _LATE)
+        return replace(halt, deaf=ears.words(deaf, signal) if killed else "", ordered=ordered)
 
     def _not_stopped(self, key: ContainerKey, error: ContainerError) -> Halt:
         # Whether it is gone, or down in spite of the error, says only a look: the text does not.

@@ -1,6 +1,5 @@
 """Docker's events turned into what cmgr is told: which containers changed, and how they are now."""
 
-import math
 import signal
 import time
 from collections.abc import Callable
@@ -50,14 +49,14 @@ class Teller(Comings):
         self._known = known
         self._deaths = deaths
         self._takes_calls = takes_calls
-        self._back = -math.inf
+        self._back = float("-inf")
         self._begun: set[str] = set()
         self._gone_since: float | None = None
 
     def up(self, restarted: bool) -> None:
         self._begun.clear()
         self._gone_since = None
-        self._back = time.monotonic() if restarted else -math.inf
+        self._back = time.monotonic() if restarted else float("-inf")
         super().up(restarted)
 
     def past(self, event: Event) -> None:
@@ -122,8 +121,13 @@ class Teller(Comings):
     def _told_to_end(self, event: Event, at: float) -> None:
         number, described = _signal(event), self._known.last(event.id)
         grace = described.container.grace if described is not None else DEFAULT_GRACE
-        until = math.inf if number == signal.SIGKILL else at + grace.total_seconds() + _LITTLE
-        self._deaths.told(event.id, until, None if self._ends(event) else _KILLED_BY + number)
+        until = at + grace.total_seconds() + _LITTLE
+        if number == signal.SIGKILL:
+            self._deaths.told(event.id)  # Nobody survives it, however late it takes effect.
+        elif self._ends(event):
+            self._deaths.asked_to_end(event.id, at, until)
+        else:
+            self._deaths.told(event.id, until, _KILLED_BY + number)
 
     def _ends(self, event: Event) -> bool:
         described = self._known.last(event.id)

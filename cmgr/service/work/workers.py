@@ -190,7 +190,9 @@ class Workers:
         runtime = self._runtimes[action.key.runtime]
         words, grace = last_words(runtime, action) if action.before else ("", action.grace)
         halt = runtime.stop(action.key, grace)
-        return ContainerStopped(action.id, action.key, halt.run, before=halt.before, words=words, deaf=halt.deaf)
+        return ContainerStopped(
+            action.id, action.key, halt.run, before=halt.before, words=words, deaf=halt.deaf, ordered=halt.ordered
+        )
 
     def _make_shares(self, action: MakeShares) -> None:
         if not isinstance(self._driver, Dividing):

@@ -29,6 +29,29 @@ def test_one_that_died_shortly_before_the_fault_is_started_again() -> None:
     assert (cmgr.held(), cmgr.booked("a").running, cmgr.phase()) == ([], True, Phase.HEALTHY)
 
 
+def test_one_of_which_it_turns_out_that_somebody_had_stopped_it_is_not_started() -> None:
+    """A stop that was given minutes is known by its own word, which comes after the death."""
+    cmgr = Cmgr(container("a", 0), container("b", 1))
+    cmgr.dies("a", 139)
+    cmgr.fault(0)
+    assert cmgr.held() == ["a", "b"]
+    cmgr.dies("a", 139, asked=True)
+    assert cmgr.held() == ["b"]
+    assert "a is no longer held: somebody had stopped it" in cmgr.notes(NoteKind.HOLD)
+    cmgr.run()
+    assert (names(cmgr.log, StartContainer), missing(cmgr.node)) == (["b"], ())
+
+
+def test_one_that_is_being_started_by_then_is_not_taken_back() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.dies("a", 139)
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    assert cmgr.hold("a").state is HoldState.STARTING
+    cmgr.sees(replace(cmgr.truth[key("a")], exit=Exit(139, cmgr.now, asked=True)))
+    assert cmgr.hold("a").state is HoldState.STARTING
+
+
 def test_one_that_died_long_before_is_not_held() -> None:
     cmgr = Cmgr(container("a", 0))
     cmgr.dies("a")

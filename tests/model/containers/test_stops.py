@@ -8,6 +8,7 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, NoteKind, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Exit
+from cmgr.model.wanted import missing
 from tests.model.builders import T0, Cmgr, container, died, key, names, seconds
 
 
@@ -184,6 +185,40 @@ def test_one_that_a_person_had_stopped_a_moment_before_is_not_held() -> None:
     assert (cmgr.held(), cmgr.booked("a").running) == ([], False)
     cmgr.run()
     assert (cmgr.phase(), cmgr.sent(StartContainer)) == (Phase.HEALTHY, [])
+
+
+def test_one_that_a_person_was_stopping_is_stopped_and_not_started_again() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy="always"), container("b", 1))
+    cmgr.fault(0)
+    cmgr.answer(StopContainer, ordered=True)
+    assert cmgr.held() == ["b"]
+    assert "a was being stopped by somebody else: not held" in cmgr.notes(NoteKind.HOLD)
+    cmgr.run()
+    assert (cmgr.phase(), names(cmgr.log, StartContainer), missing(cmgr.node)) == (Phase.HEALTHY, ["b"], ())
+
+
+def test_one_whose_stop_was_tried_before_is_not_left_for_an_order_that_may_be_the_last_lifes() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.begin()
+    cmgr.answer(StopContainer, ordered=True)
+    assert cmgr.held() == ["a"]
+    cmgr.run()
+    assert names(cmgr.log, StartContainer) == ["a"]
+
+
+def test_one_that_is_stopped_for_its_group_while_a_person_stops_it_is_not_started_with_it() -> None:
+    cmgr = Cmgr(container("a", 0, group="tp"), container("b", 4, group="tp"))
+    cmgr.fault(0)
+    cmgr.run(ListContainers)
+    stop = next(c for c in cmgr.pending if isinstance(c, StopContainer) and c.name == "b")
+    cmgr.pending.remove(stop)
+    known = cmgr.truth[stop.key]
+    cmgr.truth[stop.key] = replace(known, running=False, exit=Exit(0, cmgr.now, asked=True))
+    cmgr.tell(facts.ContainerStopped(stop.id, stop.key, known.run, ordered=True))
+    cmgr.run()
+    cmgr.wait(120)
+    assert "b" not in names(cmgr.log, StartContainer)
 
 
 def test_one_that_had_died_by_itself_a_moment_before_is_held() -> None:

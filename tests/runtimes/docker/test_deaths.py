@@ -1,5 +1,6 @@
 """Whose deaths were asked for."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -151,3 +152,38 @@ def test_that_somebody_asked_for_an_end_is_known_after_such_a_list() -> None:
     deaths.keep(known.keep((), known.ticket()))
     deaths.died("c", 0, 1, all_seen=True)
     assert deaths.asked("c", 0) is True
+
+
+@pytest.mark.parametrize(
+    ("story", "theirs"),
+    [
+        ("ours kill die stop", False),
+        ("kill ours kill die stop stop", True),
+        ("kill over ours kill die stop", False),
+        ("kill over ours kill die stop stop", True),
+        ("ours kill kill die stop stop", False),
+        ("kill ours kill over die stop stop", True),
+        ("ours kill ours kill die stop stop", False),
+        ("kill over kill ours kill die stop", True),
+        ("kill die start ours kill die stop", False),
+    ],
+)
+def test_a_stop_of_somebody_else_that_was_under_way_when_ours_began_is_known(story: str, theirs: bool) -> None:
+    deaths, ahead, began = Deaths(), 0.0, 0.0
+    deaths.started("c")
+    for word in story.split():
+        now = time.monotonic() + ahead
+        match word:
+            case "ours":
+                began = deaths.stopping("c") + ahead
+            case "kill":
+                deaths.asked_to_end("c", now, now + 12)
+            case "over":
+                ahead += 60
+            case "die":
+                deaths.died("c", now, 0, all_seen=True)
+            case "start":
+                deaths.started("c")
+            case _:
+                deaths.stopped("c", after_death=True)
+    assert deaths.was_theirs("c", began, 0) is theirs

@@ -153,7 +153,7 @@ class ContainerStopped:
     `run`: the word of the life that ended. `gone`: it exists no more. `before`: it was down before the stop was
     asked for, and this is how its life had ended. `unreachable`: the order never reached the runtime.
     `again`: it was stopped, and this is the word of the life in which something has started it since.
-    `words`: what became of the command that was to be run first. `deaf`: as in `ports.Halt`.
+    `words`: what became of the command that was to be run first. `deaf` and `ordered`: as in `ports.Halt`.
     """
 
     command: CommandId
@@ -166,6 +166,7 @@ class ContainerStopped:
     again: str = ""
     words: str = ""
     deaf: str = ""
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
