@@ -7,6 +7,7 @@ event or by an order of ours, is newer than what it finds.
 import threading
 import time
 from collections.abc import Collection, Hashable
+from datetime import timedelta
 from typing import Generic, NamedTuple, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
@@ -15,6 +16,17 @@ Value = TypeVar("Value")
 
 _LATE = 60.0
 """Seconds by which events about a container may come after a list that no longer names it, and far more."""
+
+
+_LITTLE = 2.0
+
+
+def order_lasts(grace: timedelta) -> float:
+    """Return for how many seconds an order to end counts, of a container that has this grace.
+
+    A process that outlives it has taken it for something else, or was let live: nobody has asked for its later death.
+    """
+    return grace.total_seconds() + _LITTLE
 
 
 class Ticket(NamedTuple):

@@ -8,11 +8,11 @@ stop that the process had survived. Docker 20.10 itself drops the restart policy
 
 import pytest
 
+from tests.runtimes.containerd.world import STOPPED_BY_HAND
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
 from tests.system.containers import Containers, Spec
-
-pytestmark = pytest.mark.docker
+from tests.system.tasks import Tasks
 
 DUMPS = (
     "sh",
@@ -28,6 +28,7 @@ HEALED = {"cmgr.heal": "true", "cmgr.heal-backoff": "1"}
 SHORT = {"cmgr.stop-timeout": "1"}
 
 
+@pytest.mark.docker
 @pytest.mark.parametrize("signal", ["QUIT", "HUP", "USR1"])
 def test_a_crash_after_a_thread_dump_is_told_healed_and_recovered(
     signal: str, on_docker: Install, containers: Containers
@@ -49,6 +50,7 @@ def test_a_crash_after_a_thread_dump_is_told_healed_and_recovered(
     service.until_over()
 
 
+@pytest.mark.docker
 @pytest.mark.parametrize("signal", ["INT", "TERM"])
 def test_what_it_dies_of_after_an_order_that_it_survived_is_its_own(
     signal: str, on_docker: Install, containers: Containers
@@ -64,6 +66,7 @@ def test_what_it_dies_of_after_an_order_that_it_survived_is_its_own(
     eventually(lambda: containers.was_restarted("healed"), why="it wishes to be healed")
 
 
+@pytest.mark.docker
 def test_what_ends_by_such_a_signal_itself_was_asked_to(on_docker: Install, containers: Containers) -> None:
     service = on_docker({})
     # As the container's first process it would not take a signal that it has no handler for.
@@ -77,3 +80,15 @@ def test_what_ends_by_such_a_signal_itself_was_asked_to(on_docker: Install, cont
     service.until_over()
     assert not containers.is_running("llm")
     assert service.cmgr("status", "--check").code == 0
+
+
+@pytest.mark.containerd
+def test_nerdctl_writes_down_that_a_person_stops_it_for_each_signal(on_containerd: Install, tasks: Tasks) -> None:
+    """`nerdctl kill -s QUIT` sets the same label as `nerdctl stop`, and nothing takes it back before the next start."""
+    service = on_containerd({})
+    tasks.run(Spec("llm", "0", DIES_LATER, labels={"nerdctl/stop-timeout": "1"}))
+    service.start()
+    key = tasks.keys["llm"]
+    tasks.world.label(key, STOPPED_BY_HAND, "true")
+    tasks.containerd.ctr("tasks", "kill", "-s", "INT", key.id, namespace=key.namespace)
+    eventually(lambda: (row := service.container("llm")) is not None and row["status"] == "down", why="it is told")

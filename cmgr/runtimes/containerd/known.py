@@ -4,6 +4,7 @@ containerd itself forgets both with the task. A life's word is made of the boot,
 that process began, so that neither a process id used again nor a reboot makes two lives look like one.
 """
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit, is_same_life
 from cmgr.runtimes.claims import mounted_in
 from cmgr.runtimes.containerd.record import Definition, Streams, Task, with_exit_asked
-from cmgr.runtimes.memory import Memory, Ticket
+from cmgr.runtimes.memory import Memory, Ticket, order_lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +20,9 @@ class Seen:
     """A container as it was last seen.
 
     `run` and `exit` are of its present or last life, `streams` of the last that had any: the restart monitor gives its
-    tasks none. `blamed`: its label said that a person had stopped it when this life began already, so that it says
-    nothing about this life's end. `given`: the chips whose device files this life was given by mounts.
+    tasks none. `asked`: somebody told this life to end. `ordered`: when its client wrote down last, in this life, that
+    a person ends it, on the monotonic clock: a label that was there when the life began says nothing of its end.
+    `given`: the chips whose device files this life was given by mounts.
     """
 
     definition: Definition
@@ -29,19 +31,22 @@ class Seen:
     exit: Exit | None = None
     streams: Streams | None = None
     asked: bool | None = None
-    blamed: bool = False
+    ordered: float | None = None
     given: frozenset[str] = frozenset()
 
     @property
     def running(self) -> bool:
         return self.task is not None and self.task.running
 
+    @property
+    def is_ordered(self) -> bool:
+        """Return whether an order to end this life that its client wrote down still counts."""
+        lasts = order_lasts(self.definition.container.grace)
+        return self.ordered is not None and time.monotonic() <= self.ordered + lasts
+
     def container(self) -> Container:
         """Return the container as the model takes it."""
-        asked = self.asked
-        if asked is None and self.definition.explicitly_stopped and not self.blamed:
-            asked = True
-        end = None if self.running else with_exit_asked(self.exit, asked)
+        end = None if self.running else with_exit_asked(self.exit, self.asked)
         running, frozen = self.running, self.task is not None and self.task.paused
         defined = self.definition.container
         claims = defined.claims | self.given
@@ -75,19 +80,19 @@ class Known(Memory[ContainerKey, Seen]):
         old = before or Seen(definition)
         if task is not None and task.unknown:
             # It counts as running, for it may hold its chips, unless its end has been seen.
-            return replace(old, definition=definition, task=old.task if old.exit is not None else task)
+            return _gone_on(old, definition, old.task if old.exit is not None else task)
         if task is None or not (task.running or task.exit is not None):
-            return replace(old, definition=definition, task=task)
+            return _gone_on(old, definition, task)
         run = self._word(task, old.run)
         if run == old.run:
-            end = old.exit or task.exit  # A second report of an end is that of a client's clean-up.
-            return replace(old, definition=definition, task=task, exit=end)
+            return _gone_on(old, definition, task)
         given = mounted_in(task.pid) if task.running and definition.concerns else frozenset[str]()
         blamed, asked = self._blamed.get(definition.key, ("", None))
         asked = asked if is_same_life(run, blamed) else None
-        label = _is_blamed(definition, task)
+        if asked is None and not task.running and definition.explicitly_stopped:
+            asked = True
         streams = task.streams if task.streams != Streams() else old.streams
-        return Seen(definition, task, run, task.exit, streams, asked=asked, blamed=label, given=given)
+        return Seen(definition, task, run, task.exit, streams, asked=asked, given=given)
 
     def _word(self, task: Task, known: str) -> str:
         process = f"{self._boot}.{task.pid}."
@@ -102,7 +107,7 @@ class Known(Memory[ContainerKey, Seen]):
             if seen is None or not seen.run.startswith(f"{self._boot}.{pid}."):
                 return None
             task = replace(seen.task, status=_ENDED) if seen.task is not None else None
-            seen = self._last[key] = replace(seen, task=task, exit=seen.exit or end)
+            seen = self._last[key] = _ended(seen, replace(seen, task=task, exit=seen.exit or end))
             return seen
 
     def blame(self, key: ContainerKey, run: str, asked: bool | None) -> None:
@@ -122,8 +127,20 @@ _ENDED = 3
 """containerd's number for a task that has ended."""
 
 
-def _is_blamed(definition: Definition, task: Task) -> bool:
-    return definition.explicitly_stopped and task.running
+def _gone_on(old: Seen, definition: Definition, task: Task | None) -> Seen:
+    """Return what is known of a life after a look that found no other one."""
+    # A second report of an end is that of a client's clean-up.
+    end = old.exit or (task.exit if task is not None else None)
+    before = old.definition
+    anew = not before.explicitly_stopped or before.changed != definition.changed
+    ordered = time.monotonic() if definition.explicitly_stopped and anew else old.ordered
+    return _ended(old, replace(old, definition=definition, task=task, exit=end, ordered=ordered))
+
+
+def _ended(old: Seen, now: Seen) -> Seen:
+    """Return it with whether its client had asked for its end, if the end or the order is news."""
+    news = (old.exit, old.ordered) != (now.exit, now.ordered)
+    return replace(now, asked=True) if news and now.exit is not None and now.asked is None and now.is_ordered else now
 
 
 def _boot() -> str:

@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain
@@ -47,12 +48,16 @@ class Stopper:
         seen = self._known.last(key)
         if seen is None or not seen.running or not self._known.flowing:
             seen = self._looks.look(key, what)
+        ordered = seen.is_ordered
         halt, seconds = None, max(0.0, grace.total_seconds())
         for _ in range(_TURNS):
             if seen.running:
                 ended = self._end(seen, seconds, what)
                 if ended is not None:
-                    halt, seconds = ended, 0.0  # A task that comes back now is used by nobody yet.
+                    halt, seconds = (
+                        replace(ended, ordered=ordered),
+                        0.0,
+                    )  # A task that comes back now is used by nobody yet.
             elif halt is None:
                 return _down(seen)
             elif not self._disarm(seen, what):

@@ -15,6 +15,7 @@ from cmgr.runtimes.docker.inspect import NAME, Described, key
 from cmgr.runtimes.docker.known import Known
 from cmgr.runtimes.documents import signal_number
 from cmgr.runtimes.following import Comings
+from cmgr.runtimes.memory import order_lasts
 
 _ENDING = (signal.SIGINT, signal.SIGKILL, signal.SIGTERM)
 """Signals that are sent to end a process. Any other, but a container's own stop signal, is an order to end only for the
@@ -22,9 +23,6 @@ end that it causes itself, which the code of that tells: SIGQUIT asks for a thre
 
 _KILLED_BY = 128
 """The exit code of a process that a signal has ended is the number of that signal, and so much more."""
-
-_LITTLE = 2.0
-"""Seconds after a container's grace for which an order to end counts."""
 
 _GONE_FOR = 30.0
 """Seconds for which a daemon that takes no calls is believed to be going."""
@@ -121,7 +119,7 @@ class Teller(Comings):
     def _told_to_end(self, event: Event, at: float) -> None:
         number, described = _signal(event), self._known.last(event.id)
         grace = described.container.grace if described is not None else DEFAULT_GRACE
-        until = at + grace.total_seconds() + _LITTLE
+        until = at + order_lasts(grace)
         if number == signal.SIGKILL:
             self._deaths.told(event.id)  # Nobody survives it, however late it takes effect.
         elif self._ends(event):

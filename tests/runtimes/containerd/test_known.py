@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -138,6 +139,49 @@ def test_a_label_that_was_there_when_the_life_began_says_nothing_of_its_end() ->
     assert exit_ is not None
     assert exit_.asked is None
     assert exit_.by_itself
+
+
+def written(at: int, *, grace: int = 10) -> Definition:
+    """Return the definition after its client has written down, at this moment, that a person ends the container."""
+    labels = {records.EXPLICITLY_STOPPED: "true", "nerdctl/stop-timeout": str(grace)}
+    record = MESSAGES["Container"](id="web", labels=labels, updated_at={"seconds": at})
+    return records.definition("ns", record, {})
+
+
+@pytest.mark.parametrize(("grace", "asked"), [(10, True), (-3, None)], ids=["at once", "when that is over"])
+def test_what_its_client_wrote_down_counts_for_its_time(grace: int, asked: bool | None) -> None:
+    """`nerdctl kill -s QUIT` writes down the same as `nerdctl stop`, and the process lives on."""
+    known = Known()
+    known.saw(WEB, task(), FIRST)
+    over = replace(written(1), container=replace(written(1).container, grace=timedelta(seconds=grace)))
+    assert known.saw(over, task(), FIRST).is_ordered is (grace > 0)
+    ended = known.ended(WEB.key, ME, END)
+    assert ended is not None
+    end = ended.container().exit
+    assert end is not None
+    assert (end.asked, end.by_itself) == (asked, asked is None)
+    later = known.saw(over, task(status=3, end=END), FIRST).container().exit
+    assert later == end, "and each look after it says the same"
+
+
+def test_an_order_that_is_written_down_once_more_counts_anew() -> None:
+    known = Known()
+    known.saw(written(1, grace=0), task(), FIRST)
+    assert not known.saw(written(1), task(), FIRST).is_ordered, "it was there when that life began"
+    assert known.saw(written(2), task(), FIRST).is_ordered
+    ended = known.ended(WEB.key, ME, END)
+    assert ended is not None
+    assert (end := ended.container().exit) is not None
+    assert end.asked
+
+
+def test_what_is_written_down_after_the_end_says_that_a_person_wants_it_down() -> None:
+    known = Known()
+    known.saw(WEB, task(), FIRST)
+    known.ended(WEB.key, ME, END)
+    end = known.saw(written(1), task(status=3, end=END), FIRST).container().exit
+    assert end is not None
+    assert end.asked
 
 
 def test_a_look_that_began_before_a_change_is_not_remembered() -> None:
