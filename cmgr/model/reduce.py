@@ -39,6 +39,7 @@ from cmgr.model.containers.sightings import (
     containers_listed,
     runtime_told,
 )
+from cmgr.model.containers.steadiness import calm, steady_at
 from cmgr.model.containers.together.groups import couple, forget_groups
 from cmgr.model.containers.together.ordering import order_times
 from cmgr.model.containers.together.spanning import agree
@@ -245,6 +246,7 @@ def _settle(turn: Turn) -> None:
         if state.asked is None and (state.listed is None or state.why_down):
             turn.ask_list(state.name, f"is {state.name} there?", not_older=turn.at)
     cover(turn)
+    calm(turn)
     lapse_reports(turn)
     lapse_machine(turn)
     escalate(turn)
@@ -428,6 +430,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
             times += _stop_times(node, ring)
     times += [h.attempt.retry_at for h in node.holds.values() if h.attempt.command is None]
     times += order_times(node)
+    times += [steady_at(node, container) for container in node.containers.values()]
     times += [h.due for h in node.healings.values() if h.key not in node.holds]
     times += [s.ask_at for s in node.runtimes.values() if s.asked is None]
     times += [release_at(node, i) for i in node.isolations.values()]

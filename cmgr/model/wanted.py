@@ -1,16 +1,18 @@
-"""Which containers ought to run, and which of them do not: what cmgr answers for.
+"""Which containers ought to run, which of them do not, and which run and do not serve: what cmgr answers for.
 
 Wanted is what was seen running on chips, or asking for some, in a group, or wishing to be healed, and what is held,
 until somebody means it to end: a person who stops, removes or forgets it, or the container itself, by ending with 0.
 Where it is not known who ended it, it stays wanted: to tell of one too many is better than to call a machine well on
 which a service is down. So it does where its daemon may have ended it, which is no person's wish: then a service that
 ends well says 0, too.
+
+Running says that a container has its chips, and nothing more: whoever says that all is well asks whether it serves.
 """
 
 from cmgr.model.units import is_stood_for
 from cmgr.model.values.chips import UNCLEAR
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import UNHEALTHY, Container, ContainerKey, Exit
 
 
 def is_wanted(known: Container | None, now: Container) -> bool:
@@ -40,6 +42,27 @@ def was_told_before(known: Container | None, now: Container) -> bool:
 def was_meant(end: Exit | None) -> bool:
     """Return whether a life that ended so was meant to end."""
     return end is not None and (end.asked is True or (end.code == 0 and not end.missed))
+
+
+def serves(container: Container) -> bool:
+    """Return whether it works, as far as anybody can tell."""
+    return container.running and not why_idle(container)
+
+
+def why_idle(container: Container) -> str:
+    """Return in words why a container that runs does not serve, or nothing."""
+    if container.frozen:
+        return "it is paused"
+    if container.unsteady is not None:
+        return "it dies soon after each start, and its runtime starts it again"
+    return "its own check says that it is unhealthy" if container.health == UNHEALTHY else ""
+
+
+def idle(node: Node) -> tuple[ContainerKey, ...]:
+    """Return the wanted containers that run, or are about to, and do not serve; what is held is told as that."""
+    ours = {key for key, hold in node.holds.items() if not hold.is_theirs}
+    found = (c for c in node.containers.values() if c.wanted and c.key not in ours)
+    return tuple(sorted(c.key for c in found if (c.running or c.unsteady is not None) and why_idle(c)))
 
 
 def missing(node: Node) -> tuple[ContainerKey, ...]:

@@ -27,8 +27,10 @@ from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
+from cmgr.model.values.services.containers import full_name
 from cmgr.model.values.services.healing import HANGS
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
+from cmgr.model.wanted import idle, why_idle
 from cmgr.view.advice import isolation_hint, meant, reboot_hint, resume_hint, ring_hint, rows, runtime_hint, titled
 from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
 from cmgr.view.groups import troubles as of_groups
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
 WIDENED = "its reset waited too long for containers that are not on a faulty chip (reset.widen_after)"
 GOES_ON_ASKING = "mend what is in its way: it is asked again by itself; cmgr isolate lets the ring's other chips go on"
 KEEP_WAITING = 'they are started again after the reset; to wait without an end another time: widen_after = ""'
+
+GO_ON = "let it go on with its own client (docker unpause), or stop it"
+LOOK_AT_IT = "look at its log, and mend it; or, if it is not to run, stop it"
 
 
 def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
@@ -61,6 +66,7 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *_ailing(node),
         *_hanging(node),
         *_down(node),
+        *_idle(node),
         *_runtimes(node),
         *engine_troubles(node),
     ]
@@ -360,6 +366,19 @@ def _down(node: Node) -> Iterator[Trouble]:
             TroubleKind.DOWN, about, text, each.reason, str(each.hint), each.since, chips=each.chips,
             containers=(each.name,), orders=each.hint.orders,
         )  # fmt: skip
+
+
+def _idle(node: Node) -> Iterator[Trouble]:
+    for key in idle(node):
+        container = node.containers[key]
+        told = (healing := node.healings.get(key)) is not None and healing.ails and not container.frozen
+        lost = (TroubleKind.LOST, full_name(key, container.name)) in node.troubles
+        if not told and not lost:
+            text, what = f"container {titled(node, key)} does not serve", GO_ON if container.frozen else LOOK_AT_IT
+            yield Trouble(
+                TroubleKind.IDLE, "/".join(key), text, why_idle(container), what, container.unsteady,
+                chips=tuple(sorted(container.chips)), containers=(container.name,),
+            )  # fmt: skip
 
 
 def _runtimes(node: Node) -> Iterator[Trouble]:

@@ -135,6 +135,9 @@ class Containers:
     def pause(self, name: str) -> None:
         self._client.pause(name)
 
+    def unpause(self, name: str) -> None:
+        self._client.unpause(name)
+
     def remove(self, name: str) -> None:
         self._client.remove_container(name, force=True)
         self.names.remove(name)

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
 WELL = "well again"
 
-TABLED = ("service", "kept-back", "episode", "silent", "isolated", "unhealthy", "failed", "given-up", "ailing", "down")
+TABLED = (
+    *("service", "kept-back", "episode", "silent", "isolated", "unhealthy"),
+    *("failed", "given-up", "ailing", "down", "idle"),
+)
 """The kinds of troubles that `cmgr status` shows in a table, or at its beginning, with what to do."""
 
 
@@ -42,7 +45,7 @@ def ails(container: "shapes.Container") -> bool:
 def troubles(status: "shapes.Status") -> list[str]:
     """Return what is wrong, in a few words each; nothing when all is well."""
     found = status["troubles"]
-    others = {t["about"] for t in found if t["kind"] in ("failed", "ailing", "given-up")}
+    others = {t["about"] for t in found if t["kind"] in ("failed", "ailing", "given-up", "idle")}
     told = [t["text"] for t in found if t["kind"] != "down"]
     # Of many that wait for one thing one line says enough, and of one that failed it is said already.
     down = [t["text"] for t in found if t["kind"] == "down" and t["about"] not in others]
@@ -111,7 +114,11 @@ def counts(status: "shapes.Status") -> str:
     # Of a unit and the containers that it runs the unit counts.
     chips, containers = status["chips"], [c for c in status["containers"] if not c["unit"]]
     healthy = sum(c["healthy"] for c in chips)
-    running = sum(c["status"] in ("running", "settling") for c in containers)
+    idle = {t["about"] for t in status["troubles"] if t["kind"] == "idle"}
+    running = sum(
+        c["status"] in ("running", "settling") and "/".join((c["runtime"], c["namespace"], c["id"])) not in idle
+        for c in containers
+    )
     well = f"{counted(len(chips), 'chip')} healthy" if chips else "no chip known"
     well = well if healthy == len(chips) else f"{healthy} of {well}"
     up = counted(len(containers), "container")

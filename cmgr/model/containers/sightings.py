@@ -12,6 +12,7 @@ from cmgr.model.containers.owners import (
     times_started_again,
     wait_before_stop,
 )
+from cmgr.model.containers.steadiness import unsteady_since
 from cmgr.model.containers.together.heirs import heir_started, passed_on
 from cmgr.model.holds.endings import hand_back, lose, rearmed
 from cmgr.model.holds.tries import try_anew
@@ -196,6 +197,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         deaf=known is not None and known.deaf,
         forgotten=known.forgotten if known is not None else "",
         told_before=was_told_before(known, container),
+        unsteady=unsteady_since(turn, known, container),
     )
     turn.put_container(replace(now, wanted=is_wanted(known, now)))
     fit_to_unit(turn, now, begun=changed and now.running)

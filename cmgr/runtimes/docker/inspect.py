@@ -74,6 +74,7 @@ def described(document: object, majors: claims.Majors, image: Mapping[str, str] 
         auto_remove=auto_remove,
         warnings=asked.warnings,
         frozen=running and frozen,
+        restarting=state.get("Restarting") is True or text(state, "Status") == "restarting",
     )
     concerns = bool(asked.chips or asked.warnings) or labels.wished(told)
     signal = signal_number(text(config, "StopSignal"))

@@ -58,6 +58,7 @@ def described(name: str, told: Mapping[str, Any], wish: Unit) -> Described:
         grace=_grace(told.get("TimeoutStopUSec")),
         strategy=wish.strategy,
         order=wish.order,
+        restarting=told.get("SubState") == "auto-restart",
     )
     began = int(told.get("InactiveExitTimestampMonotonic", 0))
     return Described(container, str(told.get("LoadState", "")), result, began)

@@ -14,6 +14,7 @@ from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.troubles import Trouble, TroubleKind, trouble_id
+from cmgr.model.wanted import serves
 from cmgr.view.troubles import troubles
 from cmgr.words import one_line
 
@@ -126,7 +127,7 @@ def _as_begun(alarm: Alarm, known: Alarm | None, notes: Sequence[Note]) -> Alarm
 
 def _ended(node: Node, alarm: Alarm, notes: Sequence[Note], at: datetime) -> Alarm:
     ended = replace(alarm, over=True, at=at, again=False, summary=f"over: {alarm.summary}")
-    if alarm.kind is TroubleKind.DOWN and _runs(node, alarm):
+    if alarm.kind in (TroubleKind.DOWN, TroubleKind.IDLE) and _serves(node, alarm):
         return replace(ended, event="up")  # Else somebody has removed or forgotten it.
     if alarm.kind is not TroubleKind.EPISODE:
         return ended
@@ -137,5 +138,5 @@ def _ended(node: Node, alarm: Alarm, notes: Sequence[Note], at: datetime) -> Ala
     return replace(ended, event=event, at=closed.at, summary=one_line(closed.text), outcome=closed.outcome)
 
 
-def _runs(node: Node, alarm: Alarm) -> bool:
-    return any(c.running and trouble_id(alarm.kind, "/".join(c.key)) == alarm.id for c in node.containers.values())
+def _serves(node: Node, alarm: Alarm) -> bool:
+    return any(serves(c) and trouble_id(alarm.kind, "/".join(c.key)) == alarm.id for c in node.containers.values())
