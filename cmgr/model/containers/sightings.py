@@ -12,7 +12,7 @@ from cmgr.model.containers.owners import (
     times_started_again,
     wait_before_stop,
 )
-from cmgr.model.containers.steadiness import unsteady_since
+from cmgr.model.containers.steadiness import found_again, unsteady_since
 from cmgr.model.containers.together.heirs import heir_started, passed_on
 from cmgr.model.holds.endings import hand_back, lose, rearmed
 from cmgr.model.holds.tries import try_anew
@@ -32,11 +32,10 @@ from cmgr.model.values.messages.facts import (
     RuntimeUp,
 )
 from cmgr.model.values.node import RuntimeState, chips_of_slots
-from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit, full_name, is_same_life
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit, is_same_life
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.services.slots import can_be_placed
 from cmgr.model.values.standing import Gone
-from cmgr.model.values.troubles import TroubleKind
 from cmgr.model.wanted import is_wanted, was_meant, was_told_before
 from cmgr.words import span
 
@@ -201,8 +200,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     )
     turn.put_container(replace(now, wanted=is_wanted(known, now)))
     fit_to_unit(turn, now, begun=changed and now.running)
-    if now.running:
-        turn.end_trouble(TroubleKind.LOST, full_name(now.key, now.name))
+    found_again(turn, now)
     if hold is None:
         look_who_started(turn, known, turn.node.containers[container.key])
 

@@ -5,8 +5,9 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import NO_RESTART, Container
-from cmgr.model.wanted import was_meant
+from cmgr.model.values.services.containers import HEALTHY, NO_RESTART, Container, full_name
+from cmgr.model.values.troubles import TroubleKind
+from cmgr.model.wanted import serves, was_meant
 
 
 def unsteady_since(turn: Turn, known: Container | None, container: Container) -> datetime | None:
@@ -26,6 +27,18 @@ def calm(turn: Turn) -> None:
     for container in list(turn.node.containers.values()):
         if (due := steady_at(turn.node, container)) is not None and turn.at >= due:
             turn.put_container(replace(container, unsteady=None))
+            found_again(turn, turn.node.containers[container.key])
+
+
+def found_again(turn: Turn, container: Container) -> None:
+    """Tell no longer that a container is lost, or was left as it is, once it serves, or somebody has stopped it.
+
+    Of one that has a check of its own that has to say so.
+    """
+    well = serves(container) and (container.says_within is None or container.health == HEALTHY)
+    stopped = container.exit is not None and container.exit.asked is True and container.key not in turn.node.holds
+    if well or stopped:
+        turn.end_trouble(TroubleKind.LOST, full_name(container.key, container.name))
 
 
 def steady_at(node: Node, container: Container) -> datetime | None:

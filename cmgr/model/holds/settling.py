@@ -106,6 +106,7 @@ def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
         turn, hold, "it ended soon after its start, and its restart policy has started it anew", counts=True
     )
     if again.attempt.tries >= turn.node.policy.retry.starts:
+        turn.put_container(replace(container, unsteady=container.unsteady or turn.at))
         lose(turn, hold, f"it did not stay up, {again.attempt.tries} times; its restart policy goes on")
         turn.drop_hold(hold.key)
         return

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from cmgr.model.values.handling.policy import Policy
+from cmgr.model.values.handling.policy import Policy, RetryPolicy
+from cmgr.model.values.messages import facts
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Exit
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.model.wanted import serves
 from cmgr.view.troubles import troubles
-from tests.model.builders import Cmgr, container, key
+from tests.model.builders import RING, Cmgr, container, key
 
 IDLE = Policy()
 ALWAYS = "always:0"
@@ -120,6 +121,66 @@ def test_one_that_its_own_owner_has_stopped_is_not_told() -> None:
     cmgr.dies("a", 137, asked=True)
     assert told(cmgr) == []
     assert not serves(cmgr.booked("a"))
+
+
+def given_up(**fields: Any) -> Cmgr:
+    """Return a cmgr that has given up, after two starts, on a container that does not get well."""
+    policy = replace(RING, retry=RetryPolicy(starts=2))
+    return Cmgr(container("a", 0, **fields), policy=policy, settle=30)
+
+
+def lost(cmgr: Cmgr) -> bool:
+    return (TroubleKind.LOST, "docker//a") in cmgr.node.troubles
+
+
+def says(cmgr: Cmgr, health: str) -> None:
+    cmgr.sees(replace(cmgr.truth[key("a")], health=health))
+
+
+def test_one_that_was_left_unhealthy_is_told_until_its_own_check_says_that_it_is_well() -> None:
+    cmgr = given_up(says_within=timedelta(seconds=90))
+    cmgr.fault(0)
+    cmgr.run()
+    for _ in range(2):
+        says(cmgr, "unhealthy")
+        cmgr.run()
+        cmgr.wait(5)
+    says(cmgr, "unhealthy")
+    cmgr.tell(facts.Resync())
+    cmgr.wait(600)
+    assert lost(cmgr), "nothing has changed"
+    assert told(cmgr) == [], "once is enough"
+    cmgr.starts_by_hand("a")
+    says(cmgr, "starting")
+    assert lost(cmgr), "nobody knows yet"
+    says(cmgr, "healthy")
+    assert not lost(cmgr)
+
+
+def test_one_that_did_not_stay_up_is_told_until_it_does() -> None:
+    cmgr = given_up(restart_policy=ALWAYS)
+    cmgr.fault(0)
+    cmgr.run()
+    for number in range(2):
+        cmgr.sees(replace(cmgr.truth[key("a")], run=f"crash {number}"))
+        cmgr.run()
+    assert cmgr.held() == []
+    cmgr.sees(cmgr.truth[key("a")])
+    assert lost(cmgr), "it runs, as it did each time"
+    cmgr.wait(31)
+    assert not lost(cmgr)
+
+
+def test_one_that_was_left_as_it_is_and_that_somebody_stops_is_told_no_longer() -> None:
+    cmgr = given_up(restart_policy=ALWAYS)
+    cmgr.fault(0)
+    cmgr.run()
+    for number in range(2):
+        cmgr.sees(replace(cmgr.truth[key("a")], run=f"crash {number}"))
+        cmgr.run()
+    assert lost(cmgr)
+    cmgr.dies("a", 137, asked=True)
+    assert (lost(cmgr), told(cmgr)) == (False, [])
 
 
 def test_one_that_nobody_wants_is_not_told() -> None:
