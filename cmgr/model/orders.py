@@ -165,13 +165,17 @@ def _isolate(turn: Turn, fact: IsolateOrdered) -> None:
 
 
 def _forget(turn: Turn, fact: ForgetOrdered) -> None:
-    """End the hold, and that it is wanted. Our orders under way take their course; nothing more is done to it."""
+    """End the hold; of one that is down that it is wanted, too. Our orders under way take their course.
+
+    A container that runs stays wanted: its death would be another matter.
+    """
     hold, container = turn.node.holds.get(fact.key), turn.node.containers.get(fact.key)
     missed = container is not None and container.wanted and not container.running
     if hold is None and container is not None and (missed or fact.key in turn.node.healings):
         text = f"{fact.who} ordered that {container.name} is left as it is"
         turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
-    if container is not None and (missed or (hold is not None and not hold.is_theirs)):
+    held = hold is not None and not hold.is_theirs
+    if container is not None and not container.running and (missed or held):
         turn.put_container(replace(container, wanted=False, forgotten=container.run))
     heals.spare(turn, fact.key)
     taken(turn, fact.key)

@@ -384,12 +384,19 @@ def _not_done(command: Action, why: str) -> facts.Answer:
     return failed(command, ResetRefused(why) if isinstance(command, ResetRing) else RuntimeDown(why))
 
 
+def _asked(fact: facts.Fact, key: ContainerKey) -> bool:
+    """Return whether this fact says that somebody had asked for the container's end."""
+    seen = [fact.container] if isinstance(fact, facts.ContainerSeen) else []
+    seen += fact.containers if isinstance(fact, facts.ContainersListed) else ()
+    return any(c.key == key and c.exit is not None and c.exit.asked is True for c in seen)
+
+
 def _may_end(hold: Hold, fact: facts.Fact, key: ContainerKey) -> bool:
     """Return whether this fact may end this hold: a start that worked, a removal, a person, or nothing tried yet."""
     if hold.state is HoldState.SETTLING:
         return True  # It was started: what becomes of it then is the world's to judge.
     never_tried = hold.state is HoldState.TO_STOP
-    if hold.cause is Cause.HEAL and hold.died and not hold.attempt.tries:
+    if hold.died and not hold.attempt.tries and (hold.cause is Cause.HEAL or _asked(fact, key)):
         never_tried = True  # Somebody had stopped it, which came out only now.
     match fact:
         case facts.ContainerStarted() | facts.ContainerStopped() | facts.RestartPolicySet() | facts.ContainerRemoved():

@@ -202,9 +202,10 @@ def begin_anew(turn: Turn, key: ContainerKey) -> None:
 
 
 def spare(turn: Turn, key: ContainerKey) -> None:
-    """Leave the container's present or last life as it is: a person wants that."""
-    container = turn.node.containers.get(key)
-    if container is not None and container.heal is not None:
+    """Leave the container as it is, unhealthy or down, for as long as that lasts: a person wants that."""
+    container, healing = turn.node.containers.get(key), turn.node.healings.get(key)
+    ails = healing is not None and healing.ails
+    if container is not None and container.heal is not None and (ails or not container.running):
         turn.put_healing(Healing(key, life=container.run, spared=True))
 
 
@@ -220,11 +221,12 @@ def notice_death(turn: Turn, known: Container | None, container: Container) -> N
     if unit_of(turn.node, container) is not None:
         return
     healing = turn.node.healings.get(container.key, Healing(container.key))
-    if healing.life == container.run:
+    ran = known is not None and known.running and known.run == container.run
+    if healing.life == container.run and not (healing.spared and ran):
         return
     hold = turn.node.holds.get(container.key)
     ours = hold is not None and hold.state is HoldState.STARTING
-    went_on = known is not None and known.seen is not None and known.running and known.run == container.run
+    went_on = known is not None and known.seen is not None and ran
     if went_on or ours or end.asked is False:
         turn.put_healing(healing.begun(container.run, turn.at))
 

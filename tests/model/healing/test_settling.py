@@ -1,6 +1,7 @@
 """A container that cmgr has started counts as recovered when it has stayed up for a while, and not before."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,14 +17,14 @@ from cmgr.model.values.messages.commands import (
     StopContainer,
 )
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import Exit
+from cmgr.model.values.services.containers import Exit, Heal
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.model.wanted import missing
 from cmgr.view.status import containers
 from tests.model.builders import RING, SINGLE, Cmgr, container, key, names, seconds
 
 
-def settling(policy: Policy = RING, **fields: str) -> Cmgr:
+def settling(policy: Policy = RING, **fields: Any) -> Cmgr:
     """Return a cmgr that has just started a container again."""
     cmgr = Cmgr(container("a", 0, **fields), policy=policy, settle=30)
     cmgr.fault(0)
@@ -177,6 +178,42 @@ def test_a_person_can_forget_it() -> None:
     cmgr.tell(facts.ForgetOrdered(key("a"), "uid 0"))
     cmgr.run()
     assert (cmgr.held(), cmgr.booked("a").running, cmgr.phase()) == ([], True, Phase.HEALTHY)
+
+
+@pytest.mark.parametrize("what", ["told", "healed", "recovered"])
+def test_what_becomes_later_of_one_that_runs_when_it_is_forgotten_is_another_matter(what: str) -> None:
+    cmgr = settling(heal=Heal() if what == "healed" else None)
+    cmgr.tell(facts.ForgetOrdered(key("a"), "uid 0"))
+    cmgr.run()
+    assert cmgr.held() == []
+    cmgr.wait(1800)
+    cmgr.dies("a", 139)
+    assert missing(cmgr.node) == (key("a"),)
+    if what == "recovered":
+        cmgr.fault(0)
+    cmgr.wait(60)
+    assert cmgr.booked("a").running is (what != "told")
+
+
+def test_one_that_is_forgotten_while_it_ails_is_not_restarted_for_that_and_is_for_its_death() -> None:
+    cmgr = Cmgr(container("a", 0, heal=Heal()), settle=30)
+    cmgr.sees(replace(cmgr.truth[key("a")], health="unhealthy"))
+    cmgr.tell(facts.ForgetOrdered(key("a"), "uid 0"))
+    cmgr.wait(600)
+    assert cmgr.sent(StopContainer) == []
+    cmgr.dies("a", 1)
+    cmgr.wait(60)
+    assert len(cmgr.sent(StartContainer)) == 1
+
+
+def test_one_whose_stop_is_under_way_when_it_is_forgotten_is_down_and_nobody_is_told() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.fault(0)
+    cmgr.tell(facts.ForgetOrdered(key("a"), "uid 0"))
+    cmgr.run()
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert (cmgr.booked("a").running, missing(cmgr.node), cmgr.sent(StartContainer)) == (False, (), [])
 
 
 def test_one_that_a_person_removes_while_it_settles_is_no_loss() -> None:
