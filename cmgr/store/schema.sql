@@ -60,6 +60,7 @@ CREATE TABLE containers (
     made_for TEXT DEFAULT '[]' NOT NULL,
     tied TEXT DEFAULT 'was given its chips for good by its runtime: one on a slot could be moved' NOT NULL,
     forgotten TEXT DEFAULT '' NOT NULL,
+    paused TEXT,
     unsteady TEXT,
     PRIMARY KEY (runtime, namespace, id)
 );

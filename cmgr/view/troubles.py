@@ -375,8 +375,9 @@ def _idle(node: Node) -> Iterator[Trouble]:
         lost = (TroubleKind.LOST, full_name(key, container.name)) in node.troubles
         if not told and not lost:
             text, what = f"container {titled(node, key)} does not serve", GO_ON if container.frozen else LOOK_AT_IT
+            since = container.unsteady or container.paused
             yield Trouble(
-                TroubleKind.IDLE, "/".join(key), text, why_idle(container), what, container.unsteady,
+                TroubleKind.IDLE, "/".join(key), text, why_idle(container), what, since,
                 chips=tuple(sorted(container.chips)), containers=(container.name,),
             )  # fmt: skip
 

@@ -22,7 +22,7 @@ from cmgr.model.containers.sightings import (
 from cmgr.model.containers.together.groups import why_coupled
 from cmgr.model.containers.together.ordering import starts_before, stops_before
 from cmgr.model.holds.endings import hand_back, rearmed
-from cmgr.model.holds.making import hold_on
+from cmgr.model.holds.making import hold_on, is_to_be_paused
 from cmgr.model.holds.settling import UNHEALTHY_AFTER, let_settle, settle
 from cmgr.model.holds.tries import failed_start, retried, unsure_start
 from cmgr.model.homes import placing
@@ -65,8 +65,10 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
             continue
         if container.running and in_scope(turn.node, ring, container, scope):
             what = "fault" if handled_faults(turn.node, ring) or scope.isolated else "reset"
-            again = "started and paused again" if container.frozen else "started again"
+            again = "started and paused again" if is_to_be_paused(container, turn.at) else "started again"
             text = f"{container.name} will be stopped, and {again} when the {what} is over"
+            if container.frozen and not is_to_be_paused(container, turn.at):
+                text += "; its pause, which had only begun, is not made again"
             if container.auto_remove:
                 text = f"{container.name} will be stopped, which removes it (--rm): its label agrees to that"
             _make(turn, ring, container, text)
@@ -84,7 +86,6 @@ def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
         died=died,
         attempt=Attempt(retry_at=turn.at + wait_before_stop(turn.node, again) if again and not died else None),
         down=turn.at if died else None,
-        frozen=container.frozen,
     )
     if died and (starts := ring.starts.get(container.key, 0)):
         # It died of what cmgr started it into: that start did not work after all.

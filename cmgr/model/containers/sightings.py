@@ -12,7 +12,7 @@ from cmgr.model.containers.owners import (
     times_started_again,
     wait_before_stop,
 )
-from cmgr.model.containers.steadiness import found_again, unsteady_since
+from cmgr.model.containers.steadiness import found_again, paused_since, unsteady_since
 from cmgr.model.containers.together.heirs import heir_started, passed_on
 from cmgr.model.holds.endings import hand_back, lose, rearmed
 from cmgr.model.holds.tries import try_anew
@@ -196,6 +196,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         deaf=known is not None and known.deaf,
         forgotten=known.forgotten if known is not None else "",
         told_before=was_told_before(known, container),
+        paused=paused_since(turn, known, container),
         unsteady=unsteady_since(turn, known, container),
     )
     turn.put_container(replace(now, wanted=is_wanted(known, now)))
@@ -274,7 +275,7 @@ def _seen_running(turn: Turn, hold: Hold, container: Container, sure: bool) -> C
     """Say what it means that a held container runs; return it as it is to be booked."""
     if hold.is_to_end:
         # Whichever life it is in, that one is to end. A stop thaws: that it is not frozen any more says nothing.
-        turn.put_hold(replace(hold, run=container.run, frozen=hold.frozen or container.frozen))
+        turn.put_hold(replace(hold, run=container.run))
         return container
     if hold.state is HoldState.SETTLING:
         return container  # As it should be: `keep` looks whether it is still the same life.

@@ -10,6 +10,14 @@ from cmgr.model.values.troubles import TroubleKind
 from cmgr.model.wanted import serves, was_meant
 
 
+def paused_since(turn: Turn, known: Container | None, container: Container) -> datetime | None:
+    """Return since when it is paused; None where it is not, and where nobody saw that begin."""
+    if not container.frozen:
+        return None
+    went_on = known is not None and known.seen is not None and not known.frozen
+    return turn.at if went_on else known.paused if known is not None else None
+
+
 def unsteady_since(turn: Turn, known: Container | None, container: Container) -> datetime | None:
     """Return since when its runtime begins one life of it after the other; `calm` ends that."""
     before = known.unsteady if known is not None else None

@@ -1,10 +1,12 @@
 """The making of a hold: the promise for a container as it is."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
+
+PAUSE_LASTS = timedelta(minutes=1)
 
 
 def hold_on(node: Node, container: Container, at: datetime, cause: Cause, episode: int = 0) -> Hold:
@@ -21,8 +23,17 @@ def hold_on(node: Node, container: Container, at: datetime, cause: Cause, episod
         grace=container.grace,
         restart_policy=container.restart_policy,
         cause=cause,
+        frozen=is_to_be_paused(container, at),
         beside=_beside(node, container),
     )
+
+
+def is_to_be_paused(container: Container, at: datetime) -> bool:
+    """Return whether it is paused again after its next start: not if it was for a moment, by a backup or a commit.
+
+    Whoever made such a pause takes it back soon, and while the container is down nobody can.
+    """
+    return container.frozen and (container.paused is None or at - container.paused >= PAUSE_LASTS)
 
 
 def _beside(node: Node, container: Container) -> frozenset[ContainerKey]:

@@ -116,12 +116,68 @@ def test_that_a_stop_thaws_it_is_no_reason_to_leave_it_running() -> None:
     assert cmgr.truth[key("a")].frozen
 
 
-def test_a_pause_that_cmgr_hears_of_after_the_fault_counts() -> None:
+def pauses(cmgr: Cmgr, name: str = "a") -> None:
+    cmgr.sees(replace(cmgr.truth[key(name)], frozen=True))
+
+
+def test_a_pause_that_comes_after_the_fault_is_not_made_again() -> None:
     cmgr = Cmgr(container("a", 0))
     cmgr.fault(0)
-    cmgr.sees(replace(cmgr.truth[key("a")], frozen=True))
+    pauses(cmgr)
     cmgr.run()
-    assert cmgr.truth[key("a")].frozen
+    assert not cmgr.truth[key("a")].frozen
+
+
+@pytest.mark.parametrize(("seconds", "again"), [(1, False), (59, False), (61, True), (86400, True)])
+def test_a_pause_is_made_again_only_where_it_had_lasted(seconds: int, again: bool) -> None:
+    """A backup and `docker commit` pause for a moment, and their end of it is refused while the container is down."""
+    cmgr = Cmgr(container("a", 0), settle=30)
+    pauses(cmgr)
+    cmgr.wait(seconds)
+    cmgr.fault(0)
+    (note,) = cmgr.notes(NoteKind.HOLD)
+    assert note.endswith("; its pause, which had only begun, is not made again") is not again
+    cmgr.run()
+    assert cmgr.truth[key("a")].frozen is again
+    assert cmgr.booked("a").running
+
+
+def test_how_long_it_had_lasted_is_known_to_the_next_life() -> None:
+    cmgr = Cmgr(container("a", 0), settle=30)
+    pauses(cmgr)
+    cmgr.begin()
+    cmgr.run()
+    cmgr.fault(0)
+    cmgr.run()
+    assert not cmgr.truth[key("a")].frozen
+
+
+def test_one_that_is_paused_again_is_so_after_the_next_fault_as_well() -> None:
+    cmgr = paused()
+    for _ in range(2):
+        cmgr.fault(0)
+        cmgr.run()
+        cmgr.wait(31)
+        assert cmgr.truth[key("a")].frozen
+
+
+def test_one_that_goes_on_and_is_paused_anew_has_only_begun_that() -> None:
+    cmgr = paused()
+    cmgr.sees(replace(cmgr.truth[key("a")], frozen=False))
+    pauses(cmgr)
+    cmgr.fault(0)
+    cmgr.run()
+    assert not cmgr.truth[key("a")].frozen
+
+
+@pytest.mark.parametrize("lasts", [False, True])
+def test_a_pause_of_a_member_of_a_group_counts_alike(lasts: bool) -> None:
+    cmgr = Cmgr(container("a", 0, group="tp"), container("b", 4, group="tp"), settle=30)
+    pauses(cmgr, "b")
+    cmgr.wait(61 if lasts else 1)
+    cmgr.fault(0)
+    cmgr.wait(60)
+    assert (cmgr.truth[key("b")].running, cmgr.truth[key("b")].frozen) == (True, lasts)
 
 
 def test_what_a_person_has_started_meanwhile_is_not_paused() -> None:

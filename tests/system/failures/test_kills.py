@@ -136,9 +136,9 @@ def test_a_kill_in_every_phase_of_one_episode_costs_no_reset_and_no_start(begun:
 def test_what_was_paused_is_paused_again_after_a_kill(on_docker: Install, containers: Containers) -> None:
     service = on_docker(WAITS)
     containers.run(Spec("quick", "0"), Spec("keen", "2", policy="always"))
-    service.start()
     containers.pause("keen")
-    eventually(lambda: "somebody has paused it" in service.cmgr("status").out, why="cmgr knows it")
+    service.start()
+    eventually(lambda: "somebody has paused it" in service.cmgr("status").out, why="cmgr knows it, and not since when")
     service.inject(0, LATER)
     service.until_phase("waiting")
     assert not containers.is_running("keen")

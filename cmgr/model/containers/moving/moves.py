@@ -127,7 +127,7 @@ def hold_to_move(turn: Turn, container: Container, where: str) -> Hold:
         return known
     text = f"{container.name} will be stopped, and started again on {where}"
     turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
-    hold = replace(hold_on(turn.node, container, turn.at, Cause.MOVE), frozen=container.frozen)
+    hold = hold_on(turn.node, container, turn.at, Cause.MOVE)
     # While that goes back to it, the container has not got its own restart policy yet.
     return replace(hold, restart_policy=known.restart_policy) if known is not None else hold
 

@@ -183,7 +183,6 @@ def _made(turn: Turn, container: Container, restart_policy: str) -> Hold:
         died=not container.running and container.exit is not None and container.exit.by_itself,
         restart_policy=restart_policy,
         down=None if container.running else turn.at,
-        frozen=container.frozen,
     )
 
 

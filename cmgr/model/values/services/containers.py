@@ -98,9 +98,9 @@ class Container:
     `composed`: its place in a project of docker compose, if it has one.
     `before_stop`: a command with its arguments that is run inside of it before its stop signal.
     `deaf`: it has been told that its first process does not take its stop signal.
-    `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`). `restarting`: it waits for
-    its runtime to begin its next life. `unsteady`: since when its runtime begins one after the other, each soon after
-    the one before has died.
+    `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`); `paused`: since when, if
+    that was seen. `restarting`: it waits for its runtime to begin its next life. `unsteady`: since when its runtime
+    begins one after the other, each soon after the one before has died.
     `told_before`: it is down, and an earlier life of cmgr has seen this end.
     `hang`: it hangs when it and its chips have done nothing else for so long; None: nobody looks.
     `made_for`: what its definition said about chips before cmgr gave it others; nothing where it never did. `tied`: why
@@ -141,6 +141,7 @@ class Container:
     made_for: frozenset[str] = frozenset()
     tied: str = TIED
     forgotten: str = ""
+    paused: datetime | None = None
     unsteady: datetime | None = None
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
