@@ -146,6 +146,10 @@ class Containers:
         """Set the restart policy."""
         self._client.update_container(name, restart_policy={"Name": policy, "MaximumRetryCount": 0})  # type: ignore[arg-type]  # knows two names only
 
+    def limit(self, name: str, *, shares: int) -> None:
+        """Set how much of the processors it gets beside others, as `docker update` does."""
+        self._client.update_container(name, cpu_shares=shares)
+
     def crash(self, name: str) -> None:
         """Let the container's process die, not through Docker."""
         os.kill(int(self._state(name)["Pid"]), signal.SIGKILL)

@@ -174,8 +174,6 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         return
     container = adopted(turn, as_remembered(turn.node, container))
     hold = turn.node.holds.get(container.key)
-    if hold is not None and container.restart_policy not in (NO_RESTART, hold.restart_policy):
-        hold = _policy_changed(turn, hold, container.restart_policy)
     container = _seen_held(turn, hold, container, sure) if hold is not None else container
     known = turn.node.containers.get(container.key)
     notice_death(turn, known, container)
@@ -208,6 +206,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
 
 def _seen_held(turn: Turn, hold: Hold, container: Container, sure: bool) -> Container:
     """Say what it means how a held container is now; return it as it is to be booked."""
+    hold = _policy_seen(turn, hold, container)
     if container.running:
         return _seen_running(turn, hold, container, sure)
     if _was_asked_for(hold, container):
@@ -240,6 +239,20 @@ def _agreed(turn: Turn, known: Container | None, container: Container, chips: fr
 def _is_made_anew(known: Container, container: Container) -> bool:
     """Return whether it asks for other chips than before, or cannot be given those any more that it was to get."""
     return known.claims != container.claims or (can_be_placed(known) and not can_be_placed(container))
+
+
+def _policy_seen(turn: Turn, hold: Hold, container: Container) -> Hold:
+    if container.restart_policy not in (NO_RESTART, hold.restart_policy):
+        return _policy_changed(turn, hold, container.restart_policy)
+    # An order of an earlier life of cmgr to switch it off may be told as somebody else's: then it is not known yet.
+    known = hold.disarmed or hold.is_to_end or hold.state is HoldState.SETTLING
+    if not (container.switched_off and known and hold.restart_policy != NO_RESTART):
+        return hold
+    text = f"somebody has switched the restart policy of {hold.name} off: it stays off"
+    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    hold = replace(hold, restart_policy=NO_RESTART)
+    turn.put_hold(hold)
+    return hold
 
 
 def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:

@@ -17,6 +17,10 @@ NAME = "docker"
 
 _RUNNING = ("running", "paused", "restarting")
 _HEALTHS = ("starting", "healthy", UNHEALTHY)
+_LIMITS = (
+    *("BlkioWeight", "CpuShares", "CpuPeriod", "CpuQuota", "CpuRealtimePeriod", "CpuRealtimeRuntime", "CpusetCpus"),
+    *("CpusetMems", "KernelMemory", "Memory", "MemoryReservation", "MemorySwap", "NanoCpus", "PidsLimit"),
+)
 _POLICIES = ("always", "on-failure", "unless-stopped")
 
 
@@ -24,8 +28,9 @@ _POLICIES = ("always", "on-failure", "unless-stopped")
 class Described:
     """A container, and the signal that asks it to stop.
 
-    `state` is Docker's own word for its state, `pid` its first process, 0 while there is none. `concerns`: it asks for
-    chips, has something about them that could not be read, or has a label of cmgr's; the others are not cmgr's.
+    `state` is Docker's own word for its state, `pid` its first process, 0 while there is none. `limits`: all else that
+    `docker update` can change beside its restart policy. `concerns`: it asks for chips, has something about them that
+    could not be read, or has a label of cmgr's; the others are not cmgr's.
     """
 
     container: Container
@@ -33,6 +38,7 @@ class Described:
     state: str
     concerns: bool
     pid: int = 0
+    limits: tuple[str, ...] = ()
 
 
 _PRIVILEGED = "is privileged, so it can reach every chip; which it uses cannot be told"
@@ -79,7 +85,8 @@ def described(document: object, majors: claims.Majors, image: Mapping[str, str] 
     concerns = bool(asked.chips or asked.warnings) or labels.wished(told)
     signal = signal_number(text(config, "StopSignal"))
     container = compose.placed(wished.of(container), told, moment(text(whole, "Created")))
-    return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"))
+    limits = tuple(str(host.get(name)) for name in _LIMITS)
+    return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"), limits)
 
 
 def unreadable(row: Json, why: str) -> Described:

@@ -21,6 +21,20 @@ class Known(Memory[str, Described]):
         super().__init__()
         self._tickets: dict[str, Ticket] = {}
         self._others: set[str] = set()
+        self._updates: dict[str, int] = {}
+
+    def updating(self, id_: str, by: int = 1) -> None:
+        """Note that an update of ours is about to be sent; -1: that nothing came of it."""
+        with self._lock:
+            self._updates[id_] = max(0, self._updates.get(id_, 0) + by)
+
+    def was_ours(self, id_: str) -> bool:
+        """Return whether the update that an event tells of was ours."""
+        with self._lock:
+            ours = self._updates.pop(id_, 0)
+            if ours > 1:
+                self._updates[id_] = ours - 1
+            return ours > 0
 
     def put(self, id_: str, found: Described, ticket: Ticket) -> None:
         """Remember what a look found, unless something newer is known."""

@@ -207,8 +207,14 @@ class DockerRuntime:
     def _update(self, key: ContainerKey, policy: str) -> None:
         wanted = restart_policy(policy)
         what = f"set the restart policy of container {self._known.name(key.id)}"
-        with self._clients.use(what, self._limits.update) as client:
-            client.api.update_container(key.id, restart_policy=wanted)  # type: ignore[arg-type]  # knows two names only
+        self._known.updating(key.id)
+        try:
+            with self._clients.use(what, self._limits.update) as client:
+                client.api.update_container(key.id, restart_policy=wanted)  # type: ignore[arg-type]  # knows two names only
+        except ContainerError as exc:
+            if not isinstance(exc, RuntimeAils):  # Else it may have worked all the same.
+                self._known.updating(key.id, -1)
+            raise
         self._known.touch(key.id)
 
     def _look(self, id_: str, seconds: float | None = None) -> Described:

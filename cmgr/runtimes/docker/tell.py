@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cmgr.errors import ContainerError, ContainerGone
 from cmgr.model.values.messages.facts import ContainerRemoved, ContainerSeen
-from cmgr.model.values.services.containers import DEFAULT_GRACE
+from cmgr.model.values.services.containers import DEFAULT_GRACE, NO_RESTART
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Event
@@ -133,6 +133,7 @@ class Teller(Comings):
 
     def _see(self, event: Event) -> None:
         before = self._known.last(event.id)
+        theirs = event.action == "update" and not self._known.was_ours(event.id)
         try:
             found = self._look(event.id)
         except ContainerGone:
@@ -144,7 +145,15 @@ class Teller(Comings):
         except ContainerError:
             return  # It has been touched: the next list looks at it again.
         if found.concerns and not _early(event, before, found):
-            self._tell(ContainerSeen(found.container))
+            off = theirs and _is_switched_off(before, found)
+            self._tell(ContainerSeen(replace(found.container, switched_off=off)))
+
+
+def _is_switched_off(before: Described | None, found: Described) -> bool:
+    """Return whether an update was about the restart policy, and switched it off: where it was off, nothing changes."""
+    if before is None or found.container.restart_policy != NO_RESTART:
+        return False
+    return before.container.restart_policy != NO_RESTART or before.limits == found.limits
 
 
 def _moment(event: Event) -> float:

@@ -43,6 +43,55 @@ def test_it_is_switched_off_after_the_stop_and_put_back_by_the_start() -> None:
     assert policies(cmgr) == [""]
 
 
+def switches_off(cmgr: Cmgr) -> None:
+    """Have somebody switch its restart policy off, as its runtime tells."""
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], restart_policy="")
+    cmgr.tell(facts.ContainerSeen(replace(cmgr.truth[key("a")], switched_off=True)))
+
+
+def test_one_that_somebody_switches_off_while_it_is_off_stays_off() -> None:
+    cmgr = waiting()
+    switches_off(cmgr)
+    assert "somebody has switched the restart policy of a off: it stays off" in cmgr.notes(NoteKind.HOLD)
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert [c.restart_policy for c in cmgr.sent(StartContainer)] == [""]
+    assert (cmgr.truth[key("a")].running, cmgr.truth[key("a")].restart_policy, cmgr.held()) == (True, "", [])
+
+
+def test_one_that_somebody_switches_off_while_it_is_being_stopped_stays_off() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    switches_off(cmgr)
+    cmgr.run()
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert (policies(cmgr), cmgr.truth[key("a")].restart_policy) == ([], "")
+
+
+def test_one_that_somebody_switches_off_while_it_settles_is_started_once_more_without_it() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS), settle=30)
+    cmgr.fault(0)
+    cmgr.run()
+    assert cmgr.hold("a").state is HoldState.SETTLING
+    switches_off(cmgr)
+    cmgr.dies("a", 1)
+    cmgr.wait(60)
+    assert (cmgr.truth[key("a")].running, cmgr.truth[key("a")].restart_policy) == (True, "")
+
+
+def test_an_order_of_an_earlier_life_to_switch_it_off_is_nobody_elses() -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0, REQUEST)
+    cmgr.answer(StopContainer)
+    cmgr.begin()
+    switches_off(cmgr)
+    cmgr.run()
+    cmgr.clears(0, REQUEST)
+    cmgr.run()
+    assert cmgr.truth[key("a")].restart_policy == ALWAYS
+
+
 def test_one_without_a_policy_is_not_touched() -> None:
     cmgr = Cmgr(container("a", 0))
     cmgr.fault(0, REQUEST)

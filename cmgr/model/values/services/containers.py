@@ -101,6 +101,7 @@ class Container:
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`); `paused`: since when, if
     that was seen. `restarting`: it waits for its runtime to begin its next life. `unsteady`: since when its runtime
     begins one after the other, each soon after the one before has died.
+    `switched_off`: somebody else than cmgr has just switched its restart policy off, be it that it was off already.
     `told_before`: it is down, and an earlier life of cmgr has seen this end.
     `hang`: it hangs when it and its chips have done nothing else for so long; None: nobody looks.
     `made_for`: what its definition said about chips before cmgr gave it others; nothing where it never did. `tied`: why
@@ -151,6 +152,7 @@ class Container:
     unread: ThisLife[str] = ""
     frozen: ThisLife[bool] = False
     restarting: ThisLife[bool] = False
+    switched_off: ThisLife[bool] = False
     told_before: ThisLife[bool] = False
     ended: ThisLife[Exit | None] = None
     hang: ThisLife[timedelta | None] = None
