@@ -13,7 +13,7 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.machine import DRIVER_REPLACED
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Phase, Ring, resets_within
-from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, is_same_life
+from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Exit, is_same_life
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.healing import Hang
 from cmgr.words import counted, span
@@ -211,7 +211,11 @@ def died_of_it(node: Node, ring: Ring, container: Container, since: datetime | N
     mine = container.enabled and container.key not in ring.theirs
     if not mine or strategy_of(node, container) is Strategy.NEVER or is_covered(node, container):
         return False
-    if container.exit is None or not container.exit.by_itself or since is None:
+    if container.exit is None or since is None:
+        return False
+    if not container.exit.by_itself and not (
+        container.wanted and ended_with_daemon(node, container.key, container.exit)
+    ):
         return False
     if container.seen is None:
         return False  # The last life's knowledge is perhaps long out of date.
@@ -224,6 +228,13 @@ def died_of_it(node: Node, ring: Ring, container: Container, since: datetime | N
     if at < since and not _was_close(node, ring, container):
         return False
     return at >= since - node.policy.death_window
+
+
+def ended_with_daemon(node: Node, key: ContainerKey, end: Exit) -> bool:
+    """Return whether it ended as its runtime's daemon went or came, in this life of cmgr: nobody can have asked."""
+    state = node.runtimes.get(key.runtime)
+    came_up = state.restarted if state is not None else None
+    return end.missed and end.asked is None and came_up is not None and end.at <= came_up
 
 
 def _was_close(node: Node, ring: Ring, container: Container) -> bool:

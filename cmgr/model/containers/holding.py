@@ -29,6 +29,7 @@ from cmgr.model.homes import placing
 from cmgr.model.obstacles import Block, Blocker, start_blocker
 from cmgr.model.scope import (
     died_of_it,
+    ended_with_daemon,
     halting,
     handled_faults,
     in_round,
@@ -44,6 +45,7 @@ from cmgr.model.values.chips import listed
 from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.messages.facts import ContainerStarted, ContainerStopped, RestartPolicySet
+from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import NO_RESTART, Container, Exit
 from cmgr.model.values.services.slots import slots_of
@@ -74,7 +76,8 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
             _make(turn, ring, container, text)
         elif not container.running and died_of_it(turn.node, ring, container, since or ring.began):
             assert container.exit is not None
-            text = f"{container.name} died by itself (exit code {container.exit.code}) and will be started again"
+            how = "died by itself" if container.exit.by_itself else f"ended with {container.key.runtime}"
+            text = f"{container.name} {how} (exit code {container.exit.code}) and will be started again"
             _make(turn, ring, container, text)
 
 
@@ -366,16 +369,17 @@ def _persons_end(turn: Turn, hold: Hold, fact: ContainerStopped) -> Exit | None:
         return None
     if fact.ordered:
         return Exit(0, turn.at, asked=True)
-    return fact.before if fact.before is not None and _was_a_persons(hold, fact.before) else None
+    before = fact.before
+    return before if before is not None and _was_a_persons(turn.node, hold, before) else None
 
 
-def _was_a_persons(hold: Hold, end: Exit) -> bool:
+def _was_a_persons(node: Node, hold: Hold, end: Exit) -> bool:
     """Return whether a person had stopped what our stop found down.
 
     A container that runs again after it was held down does so mostly by its daemon, which may have ended it, too.
     """
     if hold.down is None:
-        return not end.by_itself
+        return not end.by_itself and not ended_with_daemon(node, hold.key, end)
     return end.asked is True and not end.missed
 
 

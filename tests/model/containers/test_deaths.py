@@ -10,7 +10,7 @@ from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Policy
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import NoteKind, StartContainer
+from cmgr.model.values.messages.commands import NoteKind, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Exit
 from cmgr.model.wanted import missing
@@ -50,6 +50,66 @@ def test_one_that_is_being_started_by_then_is_not_taken_back() -> None:
     assert cmgr.hold("a").state is HoldState.STARTING
     cmgr.sees(replace(cmgr.truth[key("a")], exit=Exit(139, cmgr.now, asked=True)))
     assert cmgr.hold("a").state is HoldState.STARTING
+
+
+def goes(cmgr: Cmgr, name: str, code: int = 0) -> None:
+    """Have its daemon end, and the container with it, unseen."""
+    cmgr.tell(facts.RuntimeDown("docker", "gone"))
+    end = Exit(code, cmgr.now, asked=None, missed=True)
+    cmgr.truth[key(name)] = replace(cmgr.truth[key(name)], running=False, exit=end)
+
+
+@pytest.mark.parametrize("code", [0, 137, 143])
+@pytest.mark.parametrize("when", ["before", "meanwhile", "after"])
+def test_one_that_ended_with_its_daemon_while_its_chip_faults_is_started_again(code: int, when: str) -> None:
+    cmgr = Cmgr(container("a", 0))
+    if when == "after":
+        cmgr.fault(0)
+        cmgr.answer(StopContainer, error="gone", unreachable=True)
+    goes(cmgr, "a", code)
+    cmgr.now += timedelta(seconds=3)
+    if when == "meanwhile":
+        cmgr.fault(0)
+        cmgr.answer(StopContainer, error="gone", unreachable=True)
+    cmgr.now += timedelta(seconds=3)
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    if when == "before":
+        cmgr.run()
+        cmgr.fault(0)
+    cmgr.wait(30)
+    assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], True)
+
+
+def test_one_that_a_person_stopped_long_before_its_daemon_came_back_is_not() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.dies("a", 0, asked=True)
+    cmgr.tell(facts.RuntimeDown("docker", "gone"))
+    end = Exit(0, cmgr.now, asked=None, missed=True)  # The new daemon remembers no order.
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], exit=end)
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    cmgr.run()
+    cmgr.fault(0)
+    cmgr.run()
+    assert (cmgr.sent(StartContainer), missing(cmgr.node)) == ([], ())
+
+
+def test_one_that_ended_with_its_daemon_and_whose_chips_are_well_is_told_and_not_started() -> None:
+    cmgr = Cmgr(container("a", 0))
+    goes(cmgr, "a")
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    cmgr.wait(120)
+    assert (cmgr.sent(StartContainer), missing(cmgr.node)) == ([], (key("a"),))
+
+
+def test_one_whose_end_is_told_late_by_a_daemon_that_was_there_is_no_daemons_doing() -> None:
+    cmgr = Cmgr(container("a", 0))
+    cmgr.tell(facts.RuntimeDown("docker", "gone"))
+    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
+    cmgr.run()
+    cmgr.wait(60)
+    cmgr.fault(0)
+    cmgr.answer(StopContainer, before=Exit(0, cmgr.now, asked=None, missed=True))
+    assert cmgr.held() == []
 
 
 def test_one_that_died_long_before_is_not_held() -> None:
