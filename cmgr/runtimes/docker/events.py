@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
@@ -18,6 +18,9 @@ from cmgr.runtimes.following import Broken
 
 _PAST = 600 * 10**9
 """How far back, in nanoseconds, Docker is asked at first: what it still knows says whose deaths were asked for."""
+
+_KEPT = 256
+"""So many events of all kinds does dockerd keep, from its start on: where there are fewer, its whole life is known."""
 
 _WARM = 8
 
@@ -54,6 +57,8 @@ def parsed(line: bytes) -> Event | None:
     """Return the event that a line of the stream holds, or None when it holds none that can be read."""
     try:
         whole = json.loads(line)
+        if whole.get("Type", "container") != "container":
+            return None
         actor = whole["Actor"]
         action, id_, at, attributes = whole["Action"], actor["ID"], whole["timeNano"], actor.get("Attributes") or {}
         texts = {str(name): value for name, value in attributes.items() if isinstance(value, str)}
@@ -70,6 +75,9 @@ class Listener(following.Listener, Protocol):
 
     def past(self, event: Event) -> None:
         """Take an event of before the watching began."""
+
+    def swept(self, id_: str) -> None:
+        """Hear that the daemon itself ended the container as it came, before the watching began."""
 
     def event(self, event: Event) -> None: ...
 
@@ -132,20 +140,37 @@ class Watcher(following.Follower):
 
     def _read_past(self) -> None:
         now = time.time_ns()
-        for line in self._past(now):
-            event = parsed(line) if line else None
-            if event is not None:
+        # The events of a daemon that has just come look like orders, and nobody gave any.
+        lines, whole = ([], False) if self._restarted else self._past(now)
+        events = [event for line in lines if line and (event := parsed(line)) is not None]
+        swept = _ended_unbegun(events) if whole else set()
+        if swept and self._lives_on():
+            swept = set()
+        self._restarted = self._restarted or bool(swept)
+        for event in events:
+            if event.id not in swept:
                 self._listener.past(event)
+        for id_ in sorted(swept):
+            self._listener.swept(id_)
         self._since = _moment(now)
 
-    def _past(self, now: int) -> list[bytes]:
-        if self._restarted:
-            return []  # The events of a daemon that has just come look like orders, and nobody gave any.
-        with (
-            self._clients.use("read Docker's past events", self._limits.opens, self._new_line()) as client,
-            client.events(_moment(now - _PAST), _moment(now)) as response,
-        ):
-            return list(response.iter_lines(chunk_size=None))
+    def _past(self, now: int) -> tuple[list[bytes], bool]:
+        """Return the events of before, and whether that is all since the daemon's start."""
+        with self._clients.use("read Docker's past events", self._limits.opens, self._new_line()) as client:
+            with client.events("0", _moment(now), "{}") as response:
+                lines = list(response.iter_lines(chunk_size=None))
+            if len(lines) < _KEPT:
+                return lines, True
+            with client.events(_moment(now - _PAST), _moment(now)) as response:
+                return list(response.iter_lines(chunk_size=None)), False
+
+    def _lives_on(self) -> bool:
+        """Return whether containers outlive this daemon (live-restore), as far as it can be told."""
+        try:
+            with self._clients.use("ask Docker how it is set", self._limits.opens, self._new_line()) as client:
+                return client.api.info().get("LiveRestoreEnabled") is not False
+        except ContainerError:
+            return True
 
     def _new_line(self) -> Line:
         line = self._line = Line(self._clients.path)
@@ -161,6 +186,18 @@ class Watcher(following.Follower):
     def _lost(self, error: ContainerError) -> None:
         self._clients.forget()
         super()._lost(error)
+
+
+def _ended_unbegun(events: Iterable[Event]) -> set[str]:
+    """Return the containers that ended before any start of them was told: this daemon found them running."""
+    begun, found = set[str](), set[str]()
+    for event in events:
+        if event.action == "start":
+            begun.add(event.id)
+            found.discard(event.id)
+        elif event.action in ("kill", "die") and event.blames and event.id not in begun:
+            found.add(event.id)
+    return found
 
 
 def _moment(nanoseconds: int) -> str:

@@ -18,6 +18,13 @@ from cmgr.errors import ContainerError, ContainerGone, RuntimeAils, RuntimeDown
 from cmgr.runtimes import following
 from cmgr.runtimes.docker.line import Line
 
+# Podman filters by its own words for what it then tells in Docker's: died, cleanup, remove.
+FILTERS = (
+    '{"type":["container"],"event":["create","start","kill","die","stop","pause","unpause","update","rename","destroy",'
+    '"health_status","died","cleanup","remove"]}'
+)
+"""Those of Docker's events that are asked for."""
+
 _GUESSERS = ("chardet", "charset_normalizer")
 
 
@@ -134,21 +141,14 @@ class Client:
         address = self._address(f"/v{self.version}/exec/{quote(exec_id, safe='')}/start")
         return _checked(self.api.post(address, json={"Detach": False, "Tty": False}, stream=True))
 
-    def events(self, since: str, until: str = "") -> requests.Response:
-        """Open Docker's stream of container events. Raises what the SDK does."""
+    def events(self, since: str, until: str = "", filters: str = FILTERS) -> requests.Response:
+        """Open Docker's stream of events. Raises what the SDK does."""
         # The SDK's own events() gives up at the first malformed event.
-        params = {"since": since, "until": until, "filters": _FILTERS}
+        params = {"since": since, "until": until, "filters": filters}
         return _checked(self.api.get(self._address(f"/v{self.version}/events"), params=params, stream=True))
 
     def _address(self, path: str) -> str:
         return f"{self.api.base_url}{path}"
-
-
-# Podman filters by its own words for what it then tells in Docker's: died, cleanup, remove.
-_FILTERS = (
-    '{"type":["container"],"event":["create","start","kill","die","stop","pause","unpause","update","rename","destroy",'
-    '"health_status","died","cleanup","remove"]}'
-)
 
 
 def _checked(response: requests.Response) -> requests.Response:

@@ -61,6 +61,9 @@ class Teller(Comings):
         """Learn whose deaths were asked for; whose were not is not certain, for Docker forgets old events."""
         self._book(event, all_seen=False)
 
+    def swept(self, id_: str) -> None:
+        self._deaths.swept(id_)
+
     def event(self, event: Event) -> None:
         new = self._sweep(event) if self._is_sweep(event) else self._book(event, all_seen=True)
         if event.action == "destroy":

@@ -262,6 +262,38 @@ def test_what_docker_remembers_says_whose_death_was_asked_for() -> None:
         world.runtime.close()
 
 
+def past(daemon: FakeDockerd, *actions: str) -> None:
+    for at, action in enumerate(actions, 1):
+        daemon.past.append(json.dumps(event(action, "c1", at, signal="15", exitCode="0")).encode())
+
+
+@pytest.mark.parametrize(
+    ("actions", "lives_on", "more", "asked"),
+    [
+        (("kill", "die", "stop"), False, 0, None),
+        (("start", "kill", "die", "stop"), False, 0, True),
+        (("kill", "die", "stop"), True, 0, True),
+        (("kill", "die", "stop"), False, 256, True),
+        (("kill", "die", "start", "kill", "die"), False, 0, True),
+    ],
+    ids=["found running", "begun by it", "live-restore", "perhaps begun long ago", "begun again"],
+)
+def test_a_daemon_that_came_while_nobody_followed_has_ended_what_it_had_not_begun(
+    actions: tuple[str, ...], lives_on: bool, more: int, asked: bool | None
+) -> None:
+    """dockerd was killed and came back while cmgr was away: it ends what it finds running, as a person would."""
+    with fake_dockerd() as daemon:
+        daemon.on("GET /info", lambda request: request.give({"LiveRestoreEnabled": lives_on}))
+        world = Followed(daemon)
+        world.becomes("exited")
+        daemon.past += [b'{"Type":"network","Action":"connect","Actor":{"ID":"n1"},"timeNano":1}'] * more
+        past(daemon, *actions)
+        world.follow()
+        assert world.asked() is asked
+        assert world.told.of(RuntimeUp)[0].restarted is (asked is None)
+        world.runtime.close()
+
+
 def test_our_own_stop_is_asked_for_though_no_event_says_so(world: Followed) -> None:
     def stops(request: Request) -> None:
         world.becomes("exited")

@@ -213,3 +213,19 @@ def test_one_that_hangs_hides_no_other(world: DockerWorld) -> None:
     finally:
         os.kill(shim, signal.SIGCONT)
         killing.join()
+
+
+def test_what_a_daemon_ended_as_it_came_while_nobody_followed_was_nobodys_order(world: DockerWorld) -> None:
+    key, other = world.create("web"), world.create("other")
+    world.stop(other)
+    world.dockerd.kill()
+    world.dockerd.start()
+    third = world.create("third")
+    world.stop(third)
+    told = Told()
+    world.runtime.watch(told.tell)
+    told.first(RuntimeUp)
+    ends = {c.key: c.exit for c in world.runtime.list()}
+    assert [(end.asked, end.missed) for k in (key, other) if (end := ends[k])] == [(None, True), (None, True)]
+    assert (end := ends[third]) is not None
+    assert end.asked, "a person's order to the daemon that is there now"
