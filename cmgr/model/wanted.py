@@ -1,7 +1,8 @@
 """Which containers ought to run, which of them do not, and which run and do not serve: what cmgr answers for.
 
 Wanted is what was seen running on chips, or asking for some, in a group, or wishing to be healed, and what is held,
-until somebody means it to end: a person who stops, removes or forgets it, or the container itself, by ending with 0.
+until somebody means it to end: a person who stops, removes or forgets it, or the container itself, by ending with 0
+where nothing says that it is a service.
 Where it is not known who ended it, it stays wanted: to tell of one too many is better than to call a machine well on
 which a service is down. So it does where its daemon may have ended it, which is no person's wish: then a service that
 ends well says 0, too.
@@ -41,7 +42,7 @@ def was_told_before(known: Container | None, now: Container) -> bool:
 
 def was_meant(end: Exit | None) -> bool:
     """Return whether a life that ended so was meant to end."""
-    return end is not None and (end.asked is True or (end.code == 0 and not end.missed))
+    return end is not None and (end.asked is True or (end.code == 0 and not end.missed and not end.amiss))
 
 
 def serves(container: Container) -> bool:

@@ -12,7 +12,7 @@ from cmgr.model.containers.owners import (
     times_started_again,
     wait_before_stop,
 )
-from cmgr.model.containers.steadiness import found_again, paused_since, unsteady_since
+from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since
 from cmgr.model.containers.together.heirs import heir_started, passed_on
 from cmgr.model.holds.endings import hand_back, lose, rearmed
 from cmgr.model.holds.tries import try_anew
@@ -201,6 +201,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     fit_to_unit(turn, now, begun=changed and now.running)
     found_again(turn, now)
     if hold is None:
+        tell_end(turn, known, now)
         look_who_started(turn, known, turn.node.containers[container.key])
 
 

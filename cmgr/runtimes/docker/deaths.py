@@ -126,7 +126,8 @@ class Deaths:
         with self._lock:
             life = self._lives.get(container.key.id)
             missed = asked is None and (life is None or not life.ended)
-        return replace(container, exit=replace(container.exit, asked=asked, missed=missed))
+        amiss = asked is False and container.exit.code == 0 and _is_service(container)
+        return replace(container, exit=replace(container.exit, asked=asked, missed=missed, amiss=amiss))
 
     def keep(self, ids: Collection[str]) -> None:
         """Forget all containers but these."""
@@ -138,3 +139,8 @@ class Deaths:
         """Forget a container that exists no more."""
         with self._lock:
             self._lives.pop(id_, None)
+
+
+def _is_service(container: Container) -> bool:
+    """Return whether something says that it is to run on, however well it ends."""
+    return container.heal is not None or container.restart_policy.partition(":")[0] in ("always", "unless-stopped")

@@ -52,6 +52,27 @@ def test_one_that_is_being_started_by_then_is_not_taken_back() -> None:
     assert cmgr.hold("a").state is HoldState.STARTING
 
 
+def test_a_service_that_ends_well_in_the_moment_of_the_fault_is_started_again() -> None:
+    cmgr = Cmgr(container("a", 0), container("job", 1))
+    for name, amiss in (("a", True), ("job", False)):
+        end = Exit(0, cmgr.now, asked=False, amiss=amiss)
+        cmgr.sees(replace(cmgr.truth[key(name)], running=False, exit=end))
+    assert missing(cmgr.node) == (key("a"),)
+    assert cmgr.notes(NoteKind.RESULT) == ["job has ended with code 0, which nobody had asked for"]
+    cmgr.fault(0)
+    cmgr.run()
+    assert (names(cmgr.log, StartContainer), missing(cmgr.node)) == (["a"], ())
+
+
+def test_a_service_that_ends_well_while_it_settles_has_not_stayed_up() -> None:
+    cmgr = Cmgr(container("a", 0), settle=30)
+    cmgr.fault(0)
+    cmgr.run()
+    end = Exit(0, cmgr.now, asked=False, amiss=True)
+    cmgr.sees(replace(cmgr.truth[key("a")], running=False, exit=end))
+    assert (cmgr.hold("a").state, cmgr.hold("a").attempt.tries) == (HoldState.DOWN, 1)
+
+
 def goes(cmgr: Cmgr, name: str, code: int = 0) -> None:
     """Have its daemon end, and the container with it, unseen."""
     cmgr.tell(facts.RuntimeDown("docker", "gone"))

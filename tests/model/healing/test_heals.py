@@ -126,6 +126,13 @@ def test_one_that_ended_well_or_that_somebody_stopped_is_left_down(code: int, as
     assert not cmgr.sent(StartContainer)
 
 
+def test_a_service_that_ends_well_though_nobody_asked_for_that_is_restarted() -> None:
+    cmgr = ailing()
+    cmgr.sees(replace(cmgr.truth[key("web")], running=False, exit=Exit(0, cmgr.now, asked=False, amiss=True)))
+    cmgr.wait(11)
+    assert len(cmgr.sent(StartContainer)) == 1
+
+
 def test_an_end_that_turns_out_to_have_been_asked_for_ends_the_hold() -> None:
     cmgr = ailing()
     cmgr.dies("web", 1)

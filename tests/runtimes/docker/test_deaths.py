@@ -7,7 +7,7 @@ import pytest
 
 from cmgr.errors import ContainerGone
 from cmgr.model.values.messages.facts import ContainerRemoved, ContainerSeen
-from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit, Heal
 from cmgr.ports import RuntimeFact
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Event
@@ -112,6 +112,28 @@ def test_only_a_container_that_ended_is_completed() -> None:
     assert deaths.completed(ended).exit == Exit(1, AT, asked=False)
     running = Container(ContainerKey("docker", "", "c"), "c", running=True)
     assert deaths.completed(running) is running
+
+
+@pytest.mark.parametrize(
+    ("policy", "heal", "code", "told", "amiss"),
+    [
+        ("always:0", None, 0, False, True), ("unless-stopped:0", None, 0, False, True), ("", Heal(), 0, False, True),
+        ("on-failure:3", None, 0, False, False), ("", None, 0, False, False), ("always:0", None, 1, False, False),
+        ("always:0", None, 0, True, False),
+    ],
+)  # fmt: skip
+def test_a_service_that_ends_well_was_to_run_on_unless_somebody_has_asked(
+    policy: str, heal: Heal | None, code: int, told: bool, amiss: bool
+) -> None:
+    deaths = Deaths()
+    deaths.started("c")
+    if told:
+        deaths.told("c")
+    deaths.died("c", 0, code, all_seen=True)
+    ended = Container(ContainerKey("docker", "", "c"), "c", exit=Exit(code, AT), restart_policy=policy, heal=heal)
+    assert (exit_ := deaths.completed(ended).exit) is not None
+    assert exit_.amiss is amiss
+    assert exit_.by_itself is (not told and (amiss or code != 0))
 
 
 def test_containers_that_are_no_more_are_forgotten() -> None:

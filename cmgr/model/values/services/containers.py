@@ -52,23 +52,25 @@ class Exit:
 
     `asked`: somebody told it to stop (True), nobody did (False), or the runtime cannot tell any more (None).
     `missed`: its runtime's daemon was not there to tell of it; perhaps it ended the container as it went or came.
+    `amiss`: it ended well, nobody had asked for that, and it is a service, which is to run on.
     """
 
     code: int
     at: datetime
     asked: bool | None = None
     missed: ThisLife[bool] = False
+    amiss: ThisLife[bool] = False
 
     @property
     def by_itself(self) -> bool:
-        """Return whether it died with an error that nobody asked for.
+        """Return whether it died of an error that nobody asked for, or as a service that was to run on.
 
         Where that is not known, 130, 137 and 143 (SIGINT, SIGKILL, SIGTERM) count as asked for: starting what a
         person stopped is worse than leaving it down.
         """
         if self.asked is None:
             return self.code not in (0, 130, 137, 143)
-        return self.code != 0 and not self.asked
+        return (self.code != 0 or self.amiss) and not self.asked
 
 
 @dataclass(frozen=True, slots=True)
