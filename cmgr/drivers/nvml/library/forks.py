@@ -29,6 +29,15 @@ def unpacked(message: bytes) -> Any:
     return pickle.loads(message)  # noqa: S301 - of a fork of this very process, over a connection that has no name
 
 
+def received(line: socket.socket) -> bytes:
+    """Return the next message as a whole; nothing where the other side is gone. Raises `OSError`.
+
+    Its size is asked first: room for the longest one is a mapping of memory that is made and given back each time.
+    """
+    size = line.recv_into(bytearray(1), 1, socket.MSG_PEEK | socket.MSG_TRUNC)
+    return line.recv(size) if size else b""
+
+
 class Forked(NamedTuple):
     """A process, and this side of its two connections."""
 

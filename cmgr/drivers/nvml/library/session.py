@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from cmgr.drivers.caller import Hangs
 from cmgr.drivers.nvml.library import abi, worker
 from cmgr.drivers.nvml.library.calls import Event, Handle, Library, Refused
-from cmgr.drivers.nvml.library.forks import Forked, Forks, packed, unpacked
+from cmgr.drivers.nvml.library.forks import Forked, Forks, packed, received, unpacked
 from cmgr.errors import DriverError
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class _Worker:
         if not self._ready(select.POLLIN, seconds):
             return None
         try:
-            message = self._asks.recv(worker.MOST)
+            message = received(self._asks)
         except OSError:
             message = b""
         if not message:
@@ -293,7 +293,7 @@ class Session:
             with self._lock:
                 asked = self._told[file]
             try:
-                message = asked.tells.recv(worker.MOST)
+                message = received(asked.tells)
             except OSError:
                 message = b""
             if message:

@@ -9,13 +9,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from cmgr.drivers.nvml.library.calls import EventSet, Handle, Library, Refused
-from cmgr.drivers.nvml.library.forks import packed, unpacked
+from cmgr.drivers.nvml.library.forks import packed, received, unpacked
 from cmgr.errors import DriverError, chain
 
 T = TypeVar("T")
-
-MOST = 1 << 20
-"""So many bytes one message may have."""
 
 _SLICE = 60_000
 """Milliseconds of one wait for events. Nobody waits for its end: the process is ended instead."""
@@ -94,7 +91,7 @@ def ask_library(question: Callable[[Library], T], gpu: Gpu) -> T:
 def work(asks: socket.socket, tells: socket.socket, path: str, place: str | int) -> None:
     """Answer until nobody asks any more."""
     gpu = Gpu(path, place, tells)
-    while message := asks.recv(MOST):
+    while message := received(asks):
         question = unpacked(message)
         try:
             said = True, question(gpu)
