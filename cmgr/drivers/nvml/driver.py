@@ -161,6 +161,7 @@ class NvmlDriver:
 
     def read(self, chips: Sequence[ChipId]) -> tuple[ChipReport, ...]:
         until = time.monotonic() + READ_SECONDS
+        self._watch.look_at_machine()
         return tuple(self._report(chip, until) for chip in chips)
 
     def _report(self, chip: ChipId, until: float) -> ChipReport:

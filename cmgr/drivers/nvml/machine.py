@@ -112,6 +112,7 @@ class Machine:
         self._known: Mapping[ChipId, Known] = {}
         self._places: dict[int, str] = {}
         self._rings: Mapping[ChipId, RingId] = {}
+        self._chips: tuple[Chip, ...] = ()
         self.troubles: tuple[str, ...] = ()
         self.opens = False
 
@@ -144,8 +145,11 @@ class Machine:
 
     def chips(self) -> tuple[Chip, ...]:
         """Return the GPUs that are known. Their serial is the UUID, by which containers name them."""
-        known, rings = self._known, self._rings
-        return tuple(
+        return self._chips
+
+    def _know(self, known: Mapping[ChipId, Known], rings: Mapping[ChipId, RingId]) -> None:
+        self._known, self._rings = known, rings
+        self._chips = tuple(
             Chip(
                 chip,
                 rings[chip],
@@ -196,7 +200,7 @@ class Machine:
             found = topology.named_peers(said, [known[chip].wired for chip in ring], [k.wired for k in known.values()])
             if found:
                 self._numbers.keep((), tuple(sorted({*ring, *found})))
-                self._rings = topology.joined(self._rings, self._numbers.together)
+                self._know(known, topology.joined(self._rings, self._numbers.together))
             return found
 
     def transient(self) -> tuple[ChipId, ...]:
@@ -233,7 +237,7 @@ class Machine:
         with self._looking:
             known = self._known[chip]
             again = self._session.ask(known.bus, self._seconds, partial(_again, known=known))
-            self._known = {**self._known, chip: again or known}
+            self._know({**self._known, chip: again or known}, self._rings)
             return self.chips()
 
     def _keep_silent(self, unseen: Mapping[int, DriverError], fresh: dict[ChipId, Known], troubles: list[str]) -> None:
@@ -268,8 +272,7 @@ class Machine:
             troubles.append("the Fabric Manager does not run: all GPUs at its switches are reset together")
         rings = topology.rings([k.wired for k in known.values()], fabric_managed=managed)
         kept = {chip: self._rings.get(chip, ring) for chip, ring in rings.items()}
-        self._rings = topology.joined(kept, self._numbers.together)
-        self._known = known
+        self._know(known, topology.joined(kept, self._numbers.together))
         self._numbers.keep((k.uuid, chip) for chip, k in known.items())
         self.troubles = tuple(troubles)
 

@@ -72,6 +72,7 @@ class Reboots:
     def sift(self, chip: ChipId, conditions: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
         """Return the GPU's own conditions, and whether one is kept back until others can have said it, too."""
         with self._lock:
+            before = self._of_machine()
             (self._lost.add if codes.LOST in conditions else self._lost.discard)(chip)
             if codes.REBOOT in conditions:
                 since = self._since.setdefault(chip, self._now())
@@ -81,5 +82,7 @@ class Reboots:
             else:
                 self._since.pop(chip, None)
                 waits = False
-        self.tell_changed()
+            changed = self._of_machine() != before
+        if changed:
+            self.tell_changed()
         return conditions, waits

@@ -126,6 +126,7 @@ class Watch:
         self._later: list[tuple[float, ChipId]] = []
         self._heard: dict[tuple[ChipId, int], float] = {}
         self._reboots = Reboots(self.say, lambda: len(ears.machine.chips()), ears.mismatch)
+        self.look_at_machine = self._reboots.tell_changed
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._switches: dict[tuple[str, int], kernel_log.SwitchXid] = {}
         self._boot = boot_id()
