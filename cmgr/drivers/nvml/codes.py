@@ -5,7 +5,6 @@ that begins with E. The levels stand in tables/levels.json.
 """
 
 import json
-from functools import cache
 from pathlib import Path
 
 from cmgr.drivers.nvml.library import abi
@@ -58,6 +57,11 @@ FIRST_WITH_ACTIONS = 565
 HUSHING = frozenset({79, 119, 120})
 """Xids of a GPU, or of its own processor, that answers no more: calls about it hang, or wait for minutes."""
 
+_LEVELS = {
+    key: frozenset(codes)
+    for key, codes in json.loads((Path(__file__).parent / "tables" / "levels.json").read_text(encoding="utf-8")).items()
+}
+
 _LASTING = ("FreeRestartNPUCodes", "RestartNPUCodes", "SeparateNPUCodes")
 
 
@@ -72,15 +76,9 @@ def raises_action(xid: int, release: int) -> bool:
 
 
 def is_known(xid: int) -> bool:
-    return any(code_of(xid) in codes for codes in _levels().values())
+    return any(code_of(xid) in codes for codes in _LEVELS.values())
 
 
 def lasts(xid: int) -> bool:
     """Return whether the fault stays until the GPU was reset: the others are over when their program is."""
-    return xid < 0 or any(code_of(xid) in _levels()[key] for key in _LASTING)
-
-
-@cache
-def _levels() -> dict[str, frozenset[str]]:
-    read = json.loads((Path(__file__).parent / "tables" / "levels.json").read_text(encoding="utf-8"))
-    return {key: frozenset(codes) for key, codes in read.items()}
+    return xid < 0 or any(code_of(xid) in _LEVELS[key] for key in _LASTING)

@@ -14,6 +14,7 @@ from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import Assertion, Severity
 from cmgr.model.values.messages.facts import FaultReported, MachineTold, ReadNeeded, Remarked
+from cmgr.ports import DriverFact
 from tests.drivers.contract import Told, reported
 from tests.fakes.nvml import hosts
 from tests.fakes.nvml.fixtures import Make
@@ -67,6 +68,24 @@ def test_an_xid_that_both_sources_tell_and_one_that_comes_twice_are_told_once(ma
     machine.xid(1, 43)
     told.has(ChipId(1), Assertion.ONCE, "Xid 43")
     assert [code for _, code, _ in xids(told)] == ["Xid 13", "Xid 62", "Xid 43"]
+
+
+@pytest.mark.parametrize(("xid", "fact"), [(140, FaultReported), (119, Remarked)])
+def test_no_xid_waits_for_the_file_that_it_is_noted_in(
+    machine: Standin, opened: Open, xid: int, fact: type[FaultReported | Remarked]
+) -> None:
+    driver, noted = opened(machine), list[bool]()
+
+    def tell(said: DriverFact) -> None:
+        if isinstance(said, fact):
+            noted.append(f"[{xid}]" in file.read_text())
+
+    file = machine.library.with_name(NAME)
+    driver.watch(tell)
+    machine.xid(1, xid)
+    eventually(lambda: noted)
+    assert noted == [False]
+    eventually(lambda: f"[{xid}]" in file.read_text())
 
 
 def test_an_xid_that_only_the_kernel_tells_is_heard(machine: Standin, opened: Open) -> None:

@@ -337,28 +337,29 @@ class Watch:
         self._nudged.set()
 
     def _hear(self, chip: ChipId, xid: int, module: str) -> None:
-        """Tell of an Xid, once."""
-        if not self._is_news(chip, xid):
-            return
-        xids = self._ears.xids
-        if xid == codes.RECOVERY_ACTION_XID:
+        """Tell of an Xid, once. All else waits until it is told, its file, too: the kernel's log has it meanwhile."""
+        xids, news = self._ears.xids, self._is_news(chip, xid)
+        if news and xid == codes.RECOVERY_ACTION_XID:
             self._ask_soon((chip,))
-            return
-        lasts = xids.lasts(xid)
-        if lasts:
-            xids.add(self._bus(chip), xid)
-        if xids.is_judged(xid):
-            self._read_after(chip, SETTLE)
-        if xids.is_left_to_the_driver(xid):
-            text = f"{codes.code_of(xid)} of chip {chip}: nothing is done for it before the driver asks for a reset"
+        elif news:
+            if xids.lasts(xid):
+                xids.add(self._bus(chip), xid)
+            self._tell_xid(chip, xid, module)
+            xids.keep()
+            if xids.is_judged(xid):
+                self._read_after(chip, SETTLE)
+
+    def _tell_xid(self, chip: ChipId, xid: int, module: str) -> None:
+        code = codes.code_of(xid)
+        if self._ears.xids.is_left_to_the_driver(xid):
+            text = f"{code} of chip {chip}: nothing is done for it before the driver asks for a reset"
             ring = next((each.ring for each in self._ears.machine.chips() if each.id == chip), None)
             self.say(Remarked(text, ring, loud=True))
-            return
-        severity = Severity.major if lasts else Severity.minor
-        known = codes.is_known(xid) or not lasts
-        code = codes.code_of(xid)
-        assertion = Assertion.OCCURRED if lasts else Assertion.ONCE
-        self._say_fault(FaultReported(chip, code, assertion, MODULE if lasts else module, severity if known else None))
+        elif self._ears.xids.lasts(xid):
+            severity = Severity.major if codes.is_known(xid) else None
+            self._say_fault(FaultReported(chip, code, Assertion.OCCURRED, MODULE, severity))
+        else:
+            self._say_fault(FaultReported(chip, code, Assertion.ONCE, module, Severity.minor))
 
     def _say_fault(self, fact: FaultReported) -> None:
         """Tell of a fault; of one that lasts only once it is known whether cmgr itself can let go of the GPU.

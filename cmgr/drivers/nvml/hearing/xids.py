@@ -117,8 +117,13 @@ class Xids:
         return xid == codes.GSP_TIMEOUT and self.is_judged(xid)
 
     def add(self, bus: str, xid: int) -> None:
+        """Count it from now on. `keep` follows once it is told."""
         with self._lock:
             self._since.setdefault(bus, {})[xid] = _Since(self._now())
+
+    def keep(self) -> None:
+        """Write those that count into the file, which takes as long as the file system likes."""
+        with self._lock:
             self._write()
 
     def recall(self, bus: str, xid: int, line: int) -> None:
