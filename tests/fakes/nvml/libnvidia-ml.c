@@ -139,19 +139,21 @@ static void lock(void) {
 
 static void unlock(void) { pthread_mutex_unlock(&W->lock); }
 
-static void ring_the_bell(void) {
+static uint32_t of_gpu(int gpu) { return 1u << gpu % 32; }
+
+static void ring_the_bell_of(uint32_t gpus) {
     W->bell++;
-    syscall(SYS_futex, &W->bell, FUTEX_WAKE, 1 << 20, NULL, NULL, 0);
+    syscall(SYS_futex, &W->bell, FUTEX_WAKE_BITSET, 1 << 20, NULL, NULL, gpus);
 }
 
-/* Waits, with the lock given away, until the bell rings or the time has come (0: never). */
-static void wait_for_bell(int64_t until) {
+static void ring_the_bell(void) { ring_the_bell_of(FUTEX_BITSET_MATCH_ANY); }
+
+/* Waits, with the lock given away, until the bell rings for one of these GPUs or the time has come (0: never). */
+static void wait_for_bell(uint32_t gpus, int64_t until) {
     uint32_t seen = W->bell;
-    int64_t left = until - now();
-    struct timespec t = {left / 1000000000, left % 1000000000};
+    struct timespec t = {until / 1000000000, until % 1000000000};
     unlock();
-    if (until == 0 || left > 0)
-        syscall(SYS_futex, &W->bell, FUTEX_WAIT, seen, until ? &t : NULL, NULL, 0);
+    syscall(SYS_futex, &W->bell, FUTEX_WAIT_BITSET, seen, until ? &t : NULL, NULL, gpus);
     lock();
 }
 
@@ -295,7 +297,7 @@ static void stay_behind(int gpu, enum purpose purpose) {
         return;
     lock();
     while (W->gpu[gpu].hangs[purpose])
-        wait_for_bell(0);
+        wait_for_bell(FUTEX_BITSET_MATCH_ANY, 0);
     detach_all();
     unlock();
     _exit(0);
@@ -307,7 +309,7 @@ static int hold(int gpu, enum purpose purpose) {
     while (g->hangs[purpose]) {
         if (g->hangs[purpose] > 1)
             stay_behind(gpu, purpose);
-        wait_for_bell(0);
+        wait_for_bell(FUTEX_BITSET_MATCH_ANY, 0);
     }
     return g->answer[purpose];
 }
@@ -799,15 +801,19 @@ int nvmlDeviceRegisterEvents(device handle, uint64_t types, struct set *set) {
     return leave(said);
 }
 
+/* An event wakes only whoever registered for it (kernel-open/nvidia/nv.c, nv_post_event: one file's queue). */
 int nvmlEventSetWait_v2(struct set *set, struct event_data *data, unsigned int milliseconds) {
     int64_t until = now() + (int64_t)milliseconds * 1000000;
     lock();
     W->waits++;
     for (;;) {
+        uint32_t heard = 0;
         if (!Inits)
             return leave(UNINITIALIZED);
         for (int i = 0; i < W->gpus; i++) {
             const struct gpu *g = &W->gpu[i];
+            if (set->mask[i])
+                heard |= of_gpu(i);
             if (!set->mask[i] || set->registration[i] != g->registrations)
                 continue;
             if (g->answer[WAIT])
@@ -829,7 +835,7 @@ int nvmlEventSetWait_v2(struct set *set, struct event_data *data, unsigned int m
         }
         if (now() >= until)
             return leave(TIMEOUT);
-        wait_for_bell(until);
+        wait_for_bell(heard ? heard : FUTEX_BITSET_MATCH_ANY, until);
     }
 }
 
@@ -885,7 +891,7 @@ int standin_event(int gpu, uint64_t type, uint64_t data, int instance) {
     W->twice -= W->twice > 0;
     while (times-- > 0)
         W->event[W->last++ % EVENTS] = (struct told){gpu, type, data, instance < 0 ? 0xFFFFFFFF : (uint32_t)instance};
-    ring_the_bell();
+    ring_the_bell_of(of_gpu(gpu));
     return leave(0);
 }
 
@@ -1053,7 +1059,7 @@ int standin_reset(uint64_t gpus) {
     lock();
     W->hanging_resets++;
     while (W->reset_hangs || W->hanging & gpus)
-        wait_for_bell(0);
+        wait_for_bell(FUTEX_BITSET_MATCH_ANY, 0);
     W->hanging_resets--;
     int said = refusal(gpus);
     if (W->resets < RESETS)
