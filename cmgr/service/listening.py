@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 from cmgr import drivers
@@ -35,10 +36,15 @@ class Listening(NamedTuple):
     watched: bool
 
 
-def listen(config: Config, stack: ExitStack, opened: Callable[[Config], ChipDriver] | None = None) -> Listening:
+def listen(
+    config: Config,
+    stack: ExitStack,
+    opened: Callable[[Config], ChipDriver] | None = None,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> Listening:
     """Take the rights that one service alone has, open the driver and watch it. `stack` gives all that back.
 
-    Raises `CmgrError`.
+    Calls `meanwhile` on a thread while another process drives the chips and begins. Raises `CmgrError`.
     """
     # Before anything is opened: a second service on the same state or socket must change nothing.
     socket = Path(config.socket)
@@ -50,7 +56,10 @@ def listen(config: Config, stack: ExitStack, opened: Callable[[Config], ChipDriv
     inbox = Inbox(clock)
     driver = (opened or drivers.open_driver)(config)
     stack.callback(driver.close)
-    begun = not isinstance(driver, Beginning) or driver.begins(PATIENCE)
+    begun = True
+    if isinstance(driver, Beginning):
+        Thread(target=meanwhile, name="load", daemon=True).start()
+        begun = driver.begins(PATIENCE)
     if begun:
         driver.watch(inbox.put)
     return Listening(clock, inbox, driver, right, begun)

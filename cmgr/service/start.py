@@ -1,4 +1,7 @@
-"""The service's start: to be told of faults first, and only then to load all the rest, which takes longer."""
+"""The service's start: to be told of faults first, and only then to load all the rest, which takes longer.
+
+Where another process drives the chips, all the rest is loaded while that one begins.
+"""
 
 import os
 import sys
@@ -7,11 +10,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from cmgr.config.settings import Config
-from cmgr.service.listening import listen
+from cmgr.service.listening import Listening, listen
 
 if TYPE_CHECKING:
     from cmgr.service.reloading import Reload
     from cmgr.view import shapes
+
+    Serve = Callable[[Config, Listening, ExitStack, Reload, Callable[[], shapes.Check]], None]
 
 
 def run(config: Config, reload: "Reload", look: "Callable[[], shapes.Check]") -> int:
@@ -26,8 +31,12 @@ def run(config: Config, reload: "Reload", look: "Callable[[], shapes.Check]") ->
     # waits for the end of the step that ordered it.
     sys.setswitchinterval(0.0005)
     with ExitStack() as stack:
-        heard = listen(config, stack)
-        from cmgr.service.daemon import serve
-
-        serve(config, heard, stack, reload, look)
+        heard = listen(config, stack, meanwhile=_rest)
+        _rest()(config, heard, stack, reload, look)
     return 0
+
+
+def _rest() -> "Serve":
+    from cmgr.service.daemon import serve
+
+    return serve
