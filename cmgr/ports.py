@@ -181,7 +181,7 @@ class Describing(Protocol):
         """Return that in a few words, for `cmgr check`. Any thread; does not block or raise."""
 
     def doubts(self) -> tuple[Doubt, ...]:
-        """Return what may keep it from its work, for `cmgr check`. As `describe`; it may read files."""
+        """Return what may keep it from its work, for `cmgr check`. Any thread; takes as long as to read all chips."""
 
 
 @runtime_checkable

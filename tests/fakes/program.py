@@ -26,12 +26,14 @@ def answer(request: dict[str, Any], listed: list[dict[str, Any]]) -> Any:
         if (folder / "slow").exists():
             while (folder / "slow").exists():
                 time.sleep(0.02)
-        return {"name": "fake", "concurrency": 2, "chips": listed, "text": "", "doubts": [], "share_obstacle": ""}
+        return {"name": "fake", "concurrency": 2, "chips": listed, "text": "", "share_obstacle": ""}
     if request["do"] == "read":
         return [{"chip": chip} for chip in request["chips"]]
     if request["do"] == "state":
         stale = folder / "stale"
         return {"troubles": [], "stale": stale.read_text() if stale.exists() else ""}
+    if request["do"] == "doubts":
+        return [{"text": "its room is hot", "hint": "open a window"}]
     if request["do"] == "reset":
         while (folder / "resetting").exists():
             time.sleep(0.02)

@@ -45,7 +45,7 @@ NO_OTHER = "no other program can drive the chips"
 SLOW = 10.0
 """After so many seconds it is said that a library has not begun yet."""
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({"text": "", "doubts": [], "share_obstacle": "the chips are not known"})
+_NOTHING: Mapping[str, Any] = MappingProxyType({"text": "", "share_obstacle": "the chips are not known"})
 """The words of a program that has not begun."""
 
 
@@ -195,7 +195,10 @@ class ProgramDriver:
         return str(self._said["text"])
 
     def doubts(self) -> tuple[Doubt, ...]:
-        found: tuple[Doubt, ...] = typed.value(tuple[Doubt, ...], self._said["doubts"])
+        try:
+            found: tuple[Doubt, ...] = typed.value(tuple[Doubt, ...], self._ask("doubts", HANGS))
+        except DriverError as error:
+            return (Doubt(error.message, error.hint),)
         return found
 
     def trouble(self) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ MOST_TOLD = 20_000
 AT_ONCE = 24
 """So many requests are served at once: more than any driver takes, so that nobody waits behind a reset."""
 
+NO_SHARES = "this driver makes no shares"
+
 Request = Mapping[str, Any]
 
 
@@ -44,7 +46,7 @@ class Server:
         self._sending = False
         self._resets = 0
         self._does: Mapping[str, Callable[[Request], Any]] = {
-            "begin": self._begin, "describe": self._describe, "watch": self._watch, "read": self._read,
+            "begin": self._begin, "doubts": self._doubts, "watch": self._watch, "read": self._read,
             "processes": self._processes, "reset": self._reset, "measure": self._measure, "devices": self._devices,
             "make_shares": self._make_shares, "soft_fault": self._soft_fault, "state": self._state,
         }  # fmt: skip
@@ -117,8 +119,16 @@ class Server:
         if request["version"] != wire.VERSION:
             text = f"this program speaks version {wire.VERSION}, and the service version {request['version']}"
             raise DriverError(f"cannot drive the chips: {text}", hint="restart cmgr: it was updated while it ran")
-        self._driver = self._opened(read_back(request["settings"]))
-        return self._describe(request)
+        self._driver = driver = self._opened(read_back(request["settings"]))
+        return {
+            "version": wire.VERSION,
+            "name": driver.name,
+            "concurrency": driver.concurrency,
+            "pid": os.getpid(),
+            "chips": typed.plain(driver.chips()),
+            "text": driver.describe() if isinstance(driver, Describing) else "",
+            "share_obstacle": driver.share_obstacle() if isinstance(driver, Dividing) else NO_SHARES,
+        }
 
     @property
     def _drives(self) -> ChipDriver:
@@ -126,20 +136,9 @@ class Server:
             raise DriverError("cannot drive the chips: nothing has begun")
         return self._driver
 
-    def _describe(self, _request: Request) -> Any:
+    def _doubts(self, _request: Request) -> Any:
         driver = self._drives
-        text, doubts = (driver.describe(), driver.doubts()) if isinstance(driver, Describing) else ("", ())
-        obstacle = driver.share_obstacle() if isinstance(driver, Dividing) else "this driver makes no shares"
-        return {
-            "version": wire.VERSION,
-            "name": driver.name,
-            "concurrency": driver.concurrency,
-            "pid": os.getpid(),
-            "chips": typed.plain(driver.chips()),
-            "text": text,
-            "doubts": typed.plain(doubts),
-            "share_obstacle": obstacle,
-        }
+        return typed.plain(driver.doubts()) if isinstance(driver, Describing) else []
 
     def _watch(self, _request: Request) -> Any:
         self._drives.watch(self._tell)

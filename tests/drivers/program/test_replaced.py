@@ -16,7 +16,8 @@ from cmgr.drivers.program.link import Link
 from cmgr.errors import DriverError
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.messages.facts import ChipsListed, Remarked
-from tests.drivers.contract import Told
+from cmgr.ports import Doubt
+from tests.drivers.contract import HOUR, Told
 from tests.support.waiting import PATIENCE, eventually
 
 PROGRAM = Path(__file__).parents[2] / "fakes/program.py"
@@ -340,3 +341,15 @@ def test_when_many_that_were_told_to_end_do_not_no_other_one_is_started(
     assert driver.read([ChipId(0)])[0].error == ""
     (programs.folder / "endless").unlink()
     eventually(lambda: programs.begun > before, why="they have ended, and another one begins")
+
+
+def test_what_is_doubted_is_asked_when_somebody_wants_to_know_it(begun: Callable[..., ProgramDriver]) -> None:
+    assert begun().doubts() == (Doubt("its room is hot", "open a window"),)
+
+
+def test_that_no_program_can_be_asked_is_a_doubt(programs: Programs, opened: Callable[..., ProgramDriver]) -> None:
+    programs.put("refuses", "no library")
+    driver = opened(Pace(beat=0.02, first=HOUR.total_seconds(), alone=HOUR.total_seconds()))  # One try.
+    assert not driver.begins(PATIENCE)
+    (doubt,) = driver.doubts()
+    assert doubt.text == "cannot drive the chips: no library"
