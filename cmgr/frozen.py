@@ -59,10 +59,11 @@ def default_of(field: "Field[Any]") -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def finish() -> None:
-    """Compile what is not compiled yet, of all classes: no first use has to wait for it any more. Any thread."""
+def finish(*classes: type) -> None:
+    """Compile what is not compiled yet, of these or of all classes: no first use has to wait for it. Any thread."""
     for cls in tuple(_raw):
-        _compile(cls)
+        if not classes or cls in classes:
+            _compile(cls)
 
 
 _raw: dict[type, None] = {}

@@ -8,6 +8,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from cmgr import frozen
 from cmgr.drivers import libraries
 from cmgr.drivers.caller import BEGIN, MEASURE_SECONDS, READ_SECONDS
 from cmgr.drivers.nvml import read as nvml_read
@@ -18,10 +19,11 @@ from cmgr.drivers.nvml.hearing.watch import Ears, Pace, Watch
 from cmgr.drivers.nvml.hearing.xids import NAME as XIDS
 from cmgr.drivers.nvml.hearing.xids import Asked, Xids
 from cmgr.drivers.nvml.library import gauges as nvml_gauges
-from cmgr.drivers.nvml.library.calls import Library
+from cmgr.drivers.nvml.library.calls import Event, Fabric, Library, Link, Part
 from cmgr.drivers.nvml.library.installed import Installed, installed
 from cmgr.drivers.nvml.library.load import WANTED, check_host
 from cmgr.drivers.nvml.library.session import Opening, Session
+from cmgr.drivers.nvml.library.topology import Wired
 from cmgr.drivers.nvml.machine import Known, Machine, fabric_is_managed
 from cmgr.drivers.nvml.numbers import NAME as NUMBERS
 from cmgr.drivers.nvml.numbers import Numbers
@@ -31,7 +33,7 @@ from cmgr.drivers.nvml.resetting.reset import LET_GO, Aside, Resetter
 from cmgr.drivers.nvml.resetting.tool import RESCAN, in_its_root
 from cmgr.drivers.nvml.resetting.units import Units
 from cmgr.drivers.nvml.settings import Nvml
-from cmgr.drivers.processes import process_of
+from cmgr.drivers.processes import Holder, process_of
 from cmgr.drivers.resets import Resets, Sleep, of_one_ring
 from cmgr.errors import DriverError, ResetRefused, sentence
 from cmgr.frozen import dataclass
@@ -42,6 +44,9 @@ from cmgr.model.values.handling.policy import BOOT
 from cmgr.model.values.messages.facts import ChipsListed
 from cmgr.ports import Doubt, DriverFact
 from cmgr.vendor import OpenUnits
+
+ANSWERS = (Event, Fabric, Holder, Known, Link, Part, nvml_read.Reading, Wired)
+"""The classes of what the processes of GPUs say."""
 
 SAME = 5.0
 """Seconds in which the same Xid of the same GPU is one, told by both sources."""
@@ -76,6 +81,7 @@ class NvmlDriver:
         self._settings = settings = in_its_root(settings, path)
         self._seconds = settings.call_timeout.total_seconds()
         self._resets = Resets(settings.settle.total_seconds(), boot.total_seconds())
+        frozen.finish(*ANSWERS)  # Now for all: each process of a GPU would compile them for itself.
         self._session = Session(path, EVENTS)
         try:
             self._version = self._session.ask_library(BEGIN * self._seconds, Library.driver_version)

@@ -9,7 +9,6 @@ reset, the lowest one that is free.
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -21,7 +20,7 @@ from cmgr.drivers.nvml.library.topology import Wired
 from cmgr.drivers.nvml.notation import NOTATION
 from cmgr.drivers.nvml.numbers import Numbers
 from cmgr.errors import DriverError
-from cmgr.frozen import dataclass
+from cmgr.frozen import dataclass, replace
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, listed
 
 T = TypeVar("T")

@@ -3,6 +3,7 @@
 It ends with the connection, but leaves no reset that is under way: the process goes on until that has returned.
 """
 
+import gc
 import json
 import os
 import socket
@@ -13,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from cmgr import typed
+from cmgr import frozen, typed
 from cmgr.config.load import read_back
 from cmgr.config.settings import Config
 from cmgr.drivers.program import wire
@@ -142,6 +143,7 @@ class Server:
 
     def _watch(self, _request: Request) -> Any:
         self._drives.watch(self._tell)
+        threading.Thread(target=_settle, name="settle", daemon=True).start()
 
     def _read(self, request: Request) -> Any:
         return typed.plain(self._drives.read(_chips(request["chips"])))
@@ -189,6 +191,12 @@ class Server:
         driver: object = self._driver
         troubles = driver.trouble() if isinstance(driver, Ailing) else ()
         return {"troubles": list(troubles), "stale": driver.stale() if isinstance(driver, Renewable) else ""}
+
+
+def _settle() -> None:
+    """Do what the service does when it has begun, too: no fault waits for the compiler, nor for the collector."""
+    frozen.finish()
+    gc.freeze()
 
 
 def _chips(raw: Any) -> tuple[ChipId, ...]:
