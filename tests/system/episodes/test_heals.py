@@ -113,7 +113,10 @@ def test_one_that_stays_unhealthy_is_left_running_when_it_is_given_up(
     eventually(lambda: containers.started_at("web") != life, why="it is restarted")
     service.until_said("is given up after 1 restart", times=2)
     assert service.cmgr("forget", "web").code == 0
-    assert service.cmgr("status", "--check").code == 0
+    checked = service.cmgr("status", "--check")
+    assert (checked.code, checked.out.partition("\n")[0]) == (4, "not well: container web does not serve")
+    containers.stop("web")
+    eventually(lambda: service.cmgr("status", "--check").code == 0, why="nobody wants it to run")
 
 
 @pytest.mark.parametrize("when", ["web exited with code", "start web", "stop sick"])
