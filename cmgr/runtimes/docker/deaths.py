@@ -60,6 +60,14 @@ class Deaths:
             orders = self._lives.setdefault(id_, _Life()).orders
             orders[code] = max(until, orders.get(code, until))
 
+    def obeyed(self, id_: str) -> None:
+        """A stop of ours has worked: its death, which may be told already or never, was asked for."""
+        self.told(id_)
+        with self._lock:
+            life = self._lives[id_]
+            if life.ended and life.asked is None:
+                life.asked = True
+
     def asked_to_end(self, id_: str, since: float, until: float) -> None:
         """It was sent a signal that asks it to end: by a stop of ours, or by somebody else."""
         self.told(id_, until)

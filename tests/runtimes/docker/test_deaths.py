@@ -43,6 +43,10 @@ AT = datetime(2024, 5, 1, tzinfo=UTC)
         ("start told die start stop die", False),
         ("stop", True),
         ("start podman-stop die", True),
+        ("start past-die obeyed", True),
+        ("start obeyed past-die", True),
+        ("start die obeyed", False),
+        ("start past-die told", None),
     ],
 )
 def test_a_death_is_asked_for_when_its_life_was_told_to_end_and_that_is_not_over(
@@ -56,6 +60,8 @@ def test_a_death_is_asked_for_when_its_life_was_told_to_end_and_that_is_not_over
                 deaths.started("c")
             case "told":
                 deaths.told("c", until=now + 12)
+            case "obeyed":
+                deaths.obeyed("c")
             case "over":
                 now += 13
             case "drop":
