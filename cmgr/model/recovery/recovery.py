@@ -245,6 +245,8 @@ def _isolations(turn: Turn, ring: Ring) -> list[Isolation]:
 def _resuming(turn: Turn, ring: Ring) -> None:
     faults, ordered = handled_faults(turn.node, ring), ordered_cause(turn, ring)
     if faults or ordered:
+        if not ordered:
+            turn.drop_order(ring.id)  # It was carried out: what comes now is stopped by the rules of the fault.
         ring = turn.put_ring(replace(ring, up=None))
         turn.enter(ring, Phase.LISTING, f"a new fault: {cause_of(faults)}" if faults else ordered)
         return

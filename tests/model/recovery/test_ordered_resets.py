@@ -236,3 +236,16 @@ def test_two_rings_are_not_reset_at_once_because_a_person_wants_it() -> None:
     cmgr.wait(30)
     assert len(cmgr.sent(ResetRing)) == 2
     assert key("a") not in cmgr.node.holds
+
+
+@pytest.mark.parametrize(("later", "policy"), [(0, NEVER), (3, SINGLE)])
+def test_one_that_is_done_stops_nobody_for_a_later_fault(later: int, policy: Policy) -> None:
+    cmgr = Cmgr(container("a", 0), container("mate", 1), policy=policy, settle=30)
+    orders(cmgr, stop=True)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.run()
+    cmgr.log.clear()
+    cmgr.fault(later)
+    cmgr.run()
+    assert (cmgr.phase(), names(cmgr.log), dict(cmgr.node.reset_orders)) == (Phase.WAITING, [], {})
+    assert (cmgr.booked("a").running, cmgr.booked("mate").running) == (True, True)
