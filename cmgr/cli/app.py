@@ -56,6 +56,7 @@ COMMANDS = {
     "inject": ("act", "inject", "InjectOptions"),
     "drill": ("act", "drill", "DrillOptions"),
     "reset": ("orders", "reset", "ResetOptions"),
+    "cancel": ("orders", "cancel", "CancelOptions"),
     "isolate": ("orders", "isolate", "IsolateOptions"),
     "release": ("orders", "release", "ReleaseOptions"),
     "resume": ("orders", "resume", "ResumeOptions"),

@@ -65,6 +65,13 @@ class ResetOptions(Ordering):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CancelOptions(Ordering):
+    chip: Annotated[
+        int, typer.Argument(metavar="CHIP", min=0, help="A chip of the ring.", autocompletion=complete.chips)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetOptions(Ordering):
     container: Annotated[
         str | None,
@@ -163,6 +170,20 @@ def reset(options: ResetOptions) -> int:
     lines = [f"chip {options.chip}: the reset of ring {told['ring']} ({chips}) is ordered"]
     lines += [f"stopped for it, and started again afterwards: {', '.join(users)}"] if users else []
     out.told([*lines, "cmgr status shows how it goes"])
+    return 0
+
+
+def cancel(options: CancelOptions) -> int:
+    """Take back an ordered reset that waits.
+
+    Containers that were stopped for it are started again. A reset that has begun cannot be taken back.
+    """
+    answer = _given(options, "cancel", chip=options.chip)
+    if answer is None:
+        return 0
+    users = cast("shapes.ResetOrdered", answer)["containers"]
+    lines = [f"chip {options.chip}: the reset is taken back"]
+    out.told([*lines, f"started again where its chips are well: {', '.join(users)}"] if users else lines)
     return 0
 
 

@@ -12,10 +12,11 @@ from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.machine import DRIVER_REPLACED
 from cmgr.model.values.node import SYSTEMD, Node
-from cmgr.model.values.rings import Phase, Ring, resets_within
+from cmgr.model.values.rings import REBOOTING, Phase, Ring, resets_within
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Exit, is_same_life
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.healing import Hang
+from cmgr.model.values.standing import ResetOrder
 from cmgr.words import counted, span
 
 
@@ -244,6 +245,12 @@ def _was_close(node: Node, ring: Ring, container: Container) -> bool:
     """
     bad = {f.chip for f in handled_faults(node, ring)} | {c for c in ring.chips if c in node.isolations}
     return strategy_of(node, container) is Strategy.RING or ring.widened or not bad.isdisjoint(container.chips)
+
+
+def waiting_order(node: Node, ring: Ring) -> ResetOrder | None:
+    """Return the ordered reset of the ring that has not begun, and can be taken back."""
+    order = node.reset_orders.get(ring.id)
+    return None if order is None or order.done or ring.phase in REBOOTING else order
 
 
 def is_cleared_by_order(node: Node, ring: Ring) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cmgr.model.lost_shares import lost_share
 from cmgr.model.obstacles import is_starting
-from cmgr.model.scope import handled_faults, holds_on, is_spared, observing, on_ring, shut, unclear_users
+from cmgr.model.scope import handled_faults, holds_on, is_spared, observing, on_ring, shut, unclear_users, waiting_order
 from cmgr.model.values.chips import ChipId, listed, lost_shares
 from cmgr.model.values.hints import NO_HINT, Hint, Order, hint, order
 from cmgr.model.values.holds import Hold, HoldState, one_word
@@ -210,7 +210,18 @@ def share_hint(node: Node, container: Container | None) -> Hint:
 
 
 def ring_hint(node: Node, ring: Ring) -> Hint:
-    """Return what lets the ring's episode go on; nothing where time does, or what a container's own hint says."""
+    """Return what lets the ring's episode go on, and how an order that waits is taken back.
+
+    Nothing where time lets it go on, or what a container's own hint says.
+    """
+    found, waits = _of_episode(node, ring), waiting_order(node, ring)
+    if waits is None:
+        return found
+    back = order("cancel", chip=waits.chip)
+    return hint(*found.parts, *["; "] * bool(found), "to take the ordered reset back: ", back)
+
+
+def _of_episode(node: Node, ring: Ring) -> Hint:
     if idle := idle_hint(node):
         return idle if ring.in_episode else NO_HINT
     faults = handled_faults(node, ring)

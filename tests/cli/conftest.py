@@ -122,6 +122,7 @@ def ordered(request: Request) -> Mapping[str, object]:
         "release": {**args, "isolated": False, "reason": ""},
         "isolate": {**args, "containers": none},
         "reset": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": none},
+        "cancel": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": ["b"]},
         "resume": {"rings": none, "containers": none} if args.get("all") else args,
         "forget": {**args, "running": False, "under_way": False, "containers": none},
         "maintenance": {"on": args.get("on"), "until": until, "held": none},

@@ -39,6 +39,10 @@ pytestmark = pytest.mark.usefixtures("service")
         (("maintenance", "on", "--for", "2h"), "maintenance", {"on": True, "seconds": 7200.0}, "maintenance until"),
         (("reload",), "reload", {}, "configuration and fault tables were read again: no setting has changed\n"),
         (("reset", "3"), "reset", {"chip": 3, "stop": False}, "chip 3: the reset of ring"),
+        (
+            ("cancel", "3"), "cancel", {"chip": 3},
+            "chip 3: the reset is taken back\nstarted again where its chips are well: b\n",
+        ),
         (("reset", "3", "--stop", "--yes"), "reset", {"chip": 3, "stop": True}, "chip 3: the reset of ring"),
     ],
 )  # fmt: skip

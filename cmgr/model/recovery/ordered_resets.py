@@ -7,7 +7,7 @@ cmgr, and lapses when nothing could be done for too long.
 from cmgr.frozen import replace
 from cmgr.model.recovery.attempt import Came, try_reset
 from cmgr.model.recovery.resetting import Why
-from cmgr.model.scope import spent_words
+from cmgr.model.scope import spent_words, waiting_order
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import listed
 from cmgr.model.values.messages.commands import NoteKind
@@ -22,6 +22,9 @@ def reset_ordered(turn: Turn, fact: ResetOrdered) -> None:
     ring = turn.ring_of(fact.chip)
     if ring is None:
         return
+    if fact.back:
+        _take_back(turn, ring, fact.who)
+        return
     text = f"{fact.who} ordered a reset of chip {fact.chip}"
     if ring.phase in REBOOTING:
         turn.note(NoteKind.WARNING, f"{text}: not done, its ring is just being reset", ring, chip=fact.chip)
@@ -34,6 +37,12 @@ def reset_ordered(turn: Turn, fact: ResetOrdered) -> None:
         turn.put_ring(replace(ring, theirs=frozenset()))
     how = "; the containers of its ring are stopped for it" if fact.stop else ""
     turn.note(NoteKind.ACTION, f"{text}{how}", ring, chip=fact.chip)
+
+
+def _take_back(turn: Turn, ring: Ring, who: str) -> None:
+    if (order := waiting_order(turn.node, ring)) is not None:
+        text = f"{who} took back the reset of chip {order.chip} that {order.who} ordered"
+        _drop(turn, order, NoteKind.ACTION, text)
 
 
 def due_order(turn: Turn, ring: Ring) -> ResetOrder | None:
@@ -70,9 +79,12 @@ def lapse_orders(turn: Turn) -> None:
 
 
 def _lapse(turn: Turn, order: ResetOrder, why: str) -> None:
+    _drop(turn, order, NoteKind.WARNING, f"the reset of chip {order.chip} that {order.who} ordered is not done: {why}")
+
+
+def _drop(turn: Turn, order: ResetOrder, kind: NoteKind, text: str) -> None:
     ring = turn.ring(order.ring)
-    text = f"the reset of chip {order.chip} that {order.who} ordered is not done: {why}"
-    turn.note(NoteKind.WARNING, text, ring, chip=order.chip)
+    turn.note(kind, text, ring, chip=order.chip)
     turn.drop_order(order.ring)
     # A last look that was under way was for this reset.
     turn.put_ring(replace(ring, look=None, blocked=None))

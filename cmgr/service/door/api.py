@@ -90,6 +90,7 @@ def _orders(o: Orders) -> tuple[Route, ...]:
         _order("release", o.release, "End a chip's isolation.", CHIP, preview),
         _order("isolate", o.isolate, "Take a chip out of use.", CHIP, reason, preview),
         _order("reset", o.reset, "Reset the ring of a chip.", CHIP, stop, preview),
+        _order("cancel", o.cancel, "Take back an ordered reset that waits.", CHIP, preview),
         _order("resume", o.resume, "Start a container again that was given up, or all.", container, every, preview),
         _order(
             "forget",

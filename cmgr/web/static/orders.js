@@ -7,6 +7,7 @@ import { t } from "./texts.js";
 // Of each order: the word on its button, and the title of its dialog where that is another.
 const WORDS = {
   isolate: ["Isolate", "isolateChip"], release: ["Release", "releaseChip"], reset: ["Reset", "resetChip"],
+  cancel: ["Take back", "cancelChip"],
   resume: ["Resume", "resumeName"], forget: ["Give back", "forgetName"], acknowledge: ["Acknowledge"],
 };
 function wordsOf({ do: what, args }) {

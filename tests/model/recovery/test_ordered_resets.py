@@ -238,6 +238,38 @@ def test_two_rings_are_not_reset_at_once_because_a_person_wants_it() -> None:
     assert key("a") not in cmgr.node.holds
 
 
+@pytest.mark.parametrize("phase", [Phase.LISTING, Phase.DRAINING, Phase.WAITING])
+def test_one_that_waits_can_be_taken_back_and_what_was_stopped_for_it_is_started(phase: Phase) -> None:
+    cmgr = Cmgr(container("a", 0), container("mine", 1, enabled=False))
+    orders(cmgr, stop=True)
+    cmgr.run_until(phase)
+    cmgr.tell(facts.ResetOrdered(ChipId(2), "uid 7", back=True))
+    cmgr.wait(60)
+    assert (cmgr.phase(), cmgr.held(), cmgr.sent(ResetRing)) == (Phase.HEALTHY, [], [])
+    assert (cmgr.booked("a").running, dict(cmgr.node.reset_orders)) == (True, {})
+    assert f"uid 7 took back the reset of chip 1 that {WHO} ordered" in cmgr.notes(NoteKind.ACTION)
+
+
+def test_one_that_is_taken_back_leaves_the_recovery_of_a_fault_as_it_was() -> None:
+    cmgr = Cmgr(container("a", 0), policy=SINGLE)
+    cmgr.fault(0)
+    orders(cmgr)
+    cmgr.tell(facts.ResetOrdered(ChipId(1), "uid 7", back=True))
+    cmgr.wait(60)
+    assert (len(cmgr.sent(ResetRing)), cmgr.phase(), cmgr.held()) == (1, Phase.HEALTHY, [])
+    assert "ordered" not in cmgr.sent(ResetRing)[0].reason
+
+
+def test_one_that_has_begun_is_not_taken_back() -> None:
+    cmgr = Cmgr()
+    orders(cmgr)
+    cmgr.run_until(Phase.RESETTING)
+    cmgr.tell(facts.ResetOrdered(ChipId(1), "uid 7", back=True))
+    cmgr.wait(60)
+    assert (len(cmgr.sent(ResetRing)), cmgr.phase()) == (1, Phase.HEALTHY)
+    assert not any("took back" in note for note in cmgr.notes())
+
+
 @pytest.mark.parametrize(("later", "policy"), [(0, NEVER), (3, SINGLE)])
 def test_one_that_is_done_stops_nobody_for_a_later_fault(later: int, policy: Policy) -> None:
     cmgr = Cmgr(container("a", 0), container("mate", 1), policy=policy, settle=30)

@@ -234,7 +234,12 @@ def test_a_preview_says_what_would_happen_and_nothing_does(
 
 
 def test_a_preview_refuses_what_the_order_would(service: Service) -> None:
-    for do, args in (("reset", {"chip": 0}), ("release", {"chip": 3}), ("forget", {"container": "one"})):
+    for do, args in (
+        ("reset", {"chip": 0}),
+        ("release", {"chip": 3}),
+        ("forget", {"container": "one"}),
+        ("cancel", {"chip": 0}),
+    ):
         refusals = []
         for more in ({}, {"preview": True}):
             with pytest.raises(CmgrError) as refused:

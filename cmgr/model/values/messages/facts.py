@@ -285,11 +285,12 @@ class IsolateOrdered:
 
 @dataclass(frozen=True, slots=True)
 class ResetOrdered:
-    """A person wants this chip's ring reset. `stop`: the ring's containers may be stopped for it."""
+    """A person wants this chip's ring reset; `stop`: its containers may be stopped for it. `back`: not any more."""
 
     chip: ChipId
     who: str
     stop: bool = False
+    back: bool = False
 
 
 @dataclass(frozen=True, slots=True)

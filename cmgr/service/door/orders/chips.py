@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cmgr.config.reporters import Reports
 from cmgr.errors import BadRequest, CmgrError, NotThere
 from cmgr.frozen import dataclass
-from cmgr.model.scope import chip_blocker, is_spent, on_ring, spent_words, why_idle
+from cmgr.model.scope import chip_blocker, holds_on, is_spent, on_ring, spent_words, waiting_order, why_idle
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import Assertion, FaultCode
 from cmgr.model.values.handling.catalog import is_of_machine, normal_code
@@ -121,6 +121,20 @@ class Orders:
             return previews.reset(node, ring, stopped, self.now())
         self.give(ResetOrdered(chip, who(request), stop))
         return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": stopped}
+
+    def cancel(self, request: Request) -> "shapes.ResetOrdered | shapes.Preview":
+        node = self.node()
+        chip = chip_of(request, node)
+        ring = node.rings[node.chips[chip].ring]
+        order = waiting_order(node, ring)
+        if order is None:
+            raise CmgrError(f"cannot cancel: no ordered reset of chip {chip} waits", hint="cmgr status")
+        held = [called(node, hold.key) for hold in holds_on(node, ring)]
+        if flag_of(request, "preview"):
+            starts = [f"{', '.join(held)}: started again where its chips are well"] if held else []
+            return {"does": [f"the reset of chip {order.chip} that {order.who} ordered is not made", *starts]}
+        self.give(ResetOrdered(chip, who(request), back=True))
+        return {"chip": chip, "ring": ring.id, "chips": sorted(ring.chips), "containers": held}
 
     def drill(self, request: Request) -> "slot_shapes.Drill | shapes.Preview":
         node = self.node()
