@@ -5,21 +5,27 @@ Rules:
 2. A code with a rule of both kinds counts one occurrence when its duration rule fires, and not before.
 3. While a rule stands that has fired nothing is counted, and every occurrence puts its end off. Then it begins anew.
 4. The same code on two chips of one container within a short time is the software's doing, and is not counted.
+   Nor is one on a chip that nobody uses: the newest Device Plugin of the maker's does not count it either.
 5. A shipped rule that isolates waits for one more reset: here nobody moves the job to another chip.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.scope import is_spent
+from cmgr.model.scope import is_spent, unclear_users
 from cmgr.model.turn import Turn
+from cmgr.model.units import tells_of_users
 from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import FaultCode, Handling, Level, within_class
 from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Raise, RuleKind, Tally
 from cmgr.model.values.messages.commands import FaultSaid
 from cmgr.model.values.node import Node, known_faults
+from cmgr.model.values.services.containers import Container
 from cmgr.words import span
+
+_LATELY = timedelta(minutes=1)
+"""How long after its end a container counts as one that the fault may have ended."""
 
 TallyKey = tuple[ChipId, FaultCode]
 
@@ -135,7 +141,7 @@ def within(tally: Tally, rule: FrequencyRule, at: datetime) -> tuple[datetime, .
 
 
 def _count(turn: Turn, tally: Tally, rule: FrequencyRule, rises: int) -> None:
-    if _by_software(turn, tally) or tally.has(RuleKind.FREQUENCY):
+    if tally.has(RuleKind.FREQUENCY) or not _is_used(turn, tally.chip) or _by_software(turn, tally):
         return
     known = within(tally, rule, turn.at)
     times = (*known, *[turn.at] * min(rises, rule.times))[-rule.times - rule.after_reset :]
@@ -222,12 +228,28 @@ def _take_back(turn: Turn, tally: Tally, window: timedelta) -> None:
 
 def _chips_in_one_container(turn: Turn, chip: ChipId, window: timedelta) -> set[ChipId]:
     mates: set[ChipId] = set()
+    for container in _users(turn, chip, window):
+        mates |= container.chips
+    return mates - {chip}
+
+
+def _users(turn: Turn, chip: ChipId, window: timedelta) -> Iterator[Container]:
+    """Yield the containers that use the chip, or did so until its fault."""
     for container in turn.node.containers.values():
         # Its first fault may have stopped it, or killed it, before the second one came.
         recent = container.since is not None and turn.at - container.since < window
         if chip in container.chips and (container.running or recent or container.key in turn.node.holds):
-            mates |= container.chips
-    return mates - {chip}
+            yield container
+
+
+def _is_used(turn: Turn, chip: ChipId) -> bool:
+    """Return whether somebody uses the chip, or is to use it again. Where nobody can say that somebody does."""
+    node, report = turn.node, turn.node.reports.get(chip)
+    if (report is not None and report.processes) or any(True for _ in _users(turn, chip, _LATELY)):
+        return True
+    if any(container.wanted and chip in container.chips for container in node.containers.values()):
+        return True
+    return bool(unclear_users(node)) or any(state.listed is None for state in tells_of_users(node))
 
 
 def _outlasts(turn: Turn, tally: Tally) -> None:

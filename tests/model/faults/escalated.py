@@ -10,7 +10,7 @@ from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, Rules,
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.services.containers import Container
-from tests.model.builders import CATALOG, MINOR, RESET, RING, Cmgr, seconds
+from tests.model.builders import CATALOG, MINOR, RESET, RING, Cmgr, container, seconds
 
 DAY = timedelta(days=1)
 TWICE_A_DAY = FrequencyRule(DAY, 2, Handling.SeparateNPU)
@@ -33,7 +33,11 @@ def rules(frequency: FrequencyRule | None = None, duration: DurationRule | None 
 
 
 def ruled(*containers: Container, policy: Policy = RING, by: Rules) -> Cmgr:
-    """Return a machine whose catalog has these rules. Faults of `MINOR` disturb nobody, those of `RESET` are reset."""
+    """Return a machine whose catalog has these rules. Faults of `MINOR` disturb nobody, those of `RESET` are reset.
+
+    Without `containers` one uses each chip: of a chip that nobody uses nothing is counted.
+    """
+    containers = containers or tuple(container(f"on {chip}", chip) for chip in range(8))
     return Cmgr(*containers, policy=policy, catalog=replace(CATALOG, rules=by))
 
 

@@ -1,5 +1,6 @@
 """FaultFrequency: a code that comes too often is graver than it says."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,7 +12,8 @@ from cmgr.model.values.handling.rules import DurationRule, FrequencyRule, RuleKi
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import Note
 from cmgr.model.values.rings import Phase
-from tests.model.builders import CATALOG, MINOR, REQUEST, RESET, RING, Cmgr, container, seconds
+from cmgr.model.values.services.containers import Container
+from tests.model.builders import CATALOG, MINOR, REQUEST, RESET, RING, SEPARATE, T0, Cmgr, container, died, seconds
 from tests.model.faults.escalated import (
     DAY,
     FIVE_A_DAY,
@@ -50,6 +52,54 @@ def test_the_last_of_so_many_occurrences_isolates_also_with_a_restart_between_an
         cmgr.wait(3600)
     assert isolated(cmgr) == {0: "escalation"}
     assert cmgr.node.isolations[ChipId(0)].reason.startswith(f"{MINOR} came {rule.times} times within 1 d")
+
+
+@pytest.mark.parametrize("there", [(), (container("a", 1),), (died("a", 0, at=T0 - DAY),)])
+def test_of_a_chip_that_nobody_uses_nothing_is_counted_and_a_level_that_isolates_does_so(
+    there: tuple[Container, ...],
+) -> None:
+    cmgr = Cmgr(*there, catalog=replace(CATALOG, rules=rules(TWICE_A_DAY, code=MINOR)))
+    for _ in range(3):
+        comes_and_goes(cmgr)
+        cmgr.wait(120)
+    assert isolated(cmgr) == {}
+    cmgr.fault(0, SEPARATE)
+    assert isolated(cmgr) == {0: "level"}
+
+
+def stopped_by_a_person(cmgr: Cmgr) -> None:
+    cmgr.dies("a", 143, asked=True)
+    cmgr.wait(120)
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+
+
+def killed_by_it(cmgr: Cmgr) -> None:
+    cmgr.dies("a", 137)
+    cmgr.wait(120)
+
+
+def a_process(cmgr: Cmgr) -> None:
+    cmgr.processes[0] = "train"
+    stopped_by_a_person(cmgr)
+
+
+def left_down(cmgr: Cmgr) -> None:
+    cmgr.policy = replace(RING, observe=True)
+    killed_by_it(cmgr)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "counts"), [(stopped_by_a_person, False), (killed_by_it, True), (a_process, True), (left_down, True)]
+)
+def test_a_chip_is_used_by_what_runs_on_it_or_is_to_run_on_it_again(
+    meanwhile: Callable[[Cmgr], None], counts: bool
+) -> None:
+    cmgr = ruled(container("a", 0), by=rules(TWICE_A_DAY, code=MINOR))
+    comes_and_goes(cmgr)
+    meanwhile(cmgr)
+    comes_and_goes(cmgr)
+    assert (0 in isolated(cmgr)) is counts
 
 
 def test_occurrences_older_than_the_window_do_not_count() -> None:

@@ -60,7 +60,7 @@ def test_a_table_says_what_a_report_asks_for_and_its_reporter_may_ask_for_less()
 
 def test_a_rule_makes_no_more_of_a_report_than_its_reporter_may_ask_for() -> None:
     often = FrequencyRule(timedelta(days=1), 2, Handling.ManuallySeparateNPU)
-    cmgr = Cmgr(catalog=replace(CATALOG, rules=Rules({DISK: often})))
+    cmgr = Cmgr(container("a", 0), container("b", 1), catalog=replace(CATALOG, rules=Rules({DISK: often})))
     for _ in range(3):
         report(cmgr, 0, highest=Handling.SubHealthFault)
         report(cmgr, 0, lasts=None)

@@ -106,7 +106,7 @@ def test_a_link_that_flaps_counts_as_down_until_it_has_been_up_for_long_enough()
 
 
 def test_a_rule_that_would_isolate_keeps_new_work_away_where_the_code_is_the_networks() -> None:
-    cmgr = Cmgr(catalog=SHIPPED)
+    cmgr = Cmgr(container("a", 0), catalog=SHIPPED)
     for _ in range(5):
         cmgr.fault(0, LINK)
         cmgr.wait(25)
