@@ -79,6 +79,20 @@ class Containerd:
 
 
 @dataclass(frozen=True, slots=True)
+class Containers:
+    """Containers of all runtimes."""
+
+    ignore: Annotated[
+        tuple[str, ...],
+        Meta(
+            "Containers that use no chip, whatever they could reach (exporters, agents, shells): patterns of their "
+            'names, or after "image:" of what they were made of, such as "exporter*" or "image:*/node-agent:*". '
+            "They are never stopped; a reset waits for one only while the driver lists a process of it on the ring.",
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """A unit of systemd that cmgr takes care of. `strategy` None: that of the service."""
 
@@ -281,6 +295,7 @@ class Config:
         str, Meta("The time zone of all windows, such as Europe/Berlin; empty: that of the machine.", form=Form.ZONE)
     ] = ""
     allow_injection: Annotated[bool, Meta("Whether faults may be pretended on real chips.")] = False
+    containers: Annotated[Containers, Meta("Containers, whichever runtime has them.")] = Containers()
     docker: Annotated[Docker, Meta("Docker.")] = Docker()
     containerd: Annotated[Containerd, Meta("containerd.")] = Containerd()
     systemd: Annotated[Systemd, Meta("Units of systemd that are taken care of as containers are.")] = Systemd()
@@ -350,5 +365,6 @@ class Config:
             software_window=self.faults.software_window,
             machine_quiet=self.machine.quiet,
             cdi_chips=self.cdi.chips,
+            ignore=self.containers.ignore,
             drills=tuple(row.drill() for row in self.drills),
         )

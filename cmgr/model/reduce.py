@@ -233,6 +233,8 @@ def _ring_read(turn: Turn, fact: RingRead) -> None:
 
 
 def _reconfigured(turn: Turn, fact: Reconfigured) -> None:
+    for name in turn.node.runtimes if fact.policy.ignore != turn.node.policy.ignore else ():
+        turn.ask_list(name, "others are ignored than before", not_older=turn.at)
     turn.node = replace(turn.node, policy=fact.policy, catalog=fact.catalog)
     if fact.who:
         turn.note(NoteKind.ACTION, f"{fact.who} had the configuration read again: it is in force")

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cmgr.model.units import is_covered, is_left_behind, unit_of
-from cmgr.model.values.chips import ChipId
+from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
@@ -176,6 +176,14 @@ def on_ring(node: Node, ring: Ring) -> Iterator[Container]:
 def unclear_users(node: Node) -> list[Container]:
     """Return the running containers of which nobody knows which chips they use, by name."""
     return sorted((c for c in node.containers.values() if c.unclear), key=lambda c: (c.name, c.key))
+
+
+def users_listed(node: Node, chip: ChipId) -> list[tuple[Process, Container | None]]:
+    """Return the processes that the driver lists on the chip and that keep it from a reset, each with its container."""
+    report = node.reports.get(chip)
+    found = [p for p in report.processes if not p.yields] if report is not None else []
+    inside = {c.key.id: c for c in node.containers.values()} if any(p.container for p in found) else {}
+    return [(process, inside.get(process.container)) for process in found]
 
 
 def is_spared(node: Node, container: Container) -> bool:

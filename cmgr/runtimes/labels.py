@@ -69,6 +69,7 @@ class Wishes:
             strategy=self.strategy,
             order=self.order,
             enabled=self.enabled,
+            ignored=self.ignored,
             heal=self.heal,
             needs_network=self.needs_network,
             before_stop=self.before_stop,

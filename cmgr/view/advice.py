@@ -1,5 +1,6 @@
 """Advice: sentences about waits that are too long, and commands ready to be typed."""
 
+import json
 import shlex
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -7,7 +8,17 @@ from typing import TYPE_CHECKING
 
 from cmgr.model.lost_shares import lost_share
 from cmgr.model.obstacles import is_starting
-from cmgr.model.scope import handled_faults, holds_on, is_spared, observing, on_ring, shut, unclear_users, waiting_order
+from cmgr.model.scope import (
+    handled_faults,
+    holds_on,
+    is_spared,
+    observing,
+    on_ring,
+    shut,
+    unclear_users,
+    users_listed,
+    waiting_order,
+)
 from cmgr.model.values.chips import ChipId, listed, lost_shares
 from cmgr.model.values.hints import NO_HINT, Hint, Order, hint, order
 from cmgr.model.values.holds import Hold, HoldState, one_word
@@ -228,8 +239,28 @@ def _of_episode(node: Node, ring: Ring) -> Hint:
     if faults and not ring.in_episode and shut(node, ring, faults) is not None:
         reset = order("reset", chip=faults[0].chip, stop=True)
         return hint("to stop the containers of the ring and have it reset before that: ", reset)
-    waits = ring.phase is Phase.WAITING and ring.blocked is not None
-    return _hint_of_waiting(node, ring, [f.chip for f in faults]) if waits else NO_HINT
+    if ring.phase is not Phase.WAITING:
+        return NO_HINT
+    if ring.blocked is None:
+        return _of_process(node, ring)
+    return _hint_of_waiting(node, ring, [f.chip for f in faults])
+
+
+def ignoring(known: Iterable[str], names: Iterable[str]) -> str:
+    """Return in words how these containers are ignored, too: the line of the configuration."""
+    return f"what uses no chip is ignored by [containers] ignore = {json.dumps([*known, *names])}, then cmgr reload"
+
+
+def _of_process(node: Node, ring: Ring) -> Hint:
+    """Return what to do about a process on the ring that is in no container which cmgr stops."""
+    for process, container in (user for chip in ring.chips for user in users_listed(node, chip)):
+        if f"process {process.pid} " not in ring.reason:
+            continue
+        if container is not None and container.ignored:
+            return hint(f"to have it reset, stop {called(node, container.key)} yourself")
+        if container is None:
+            return hint(f"to have it reset, end process {process.pid} ({one_line(process.name) or '?'}) yourself")
+    return NO_HINT
 
 
 def _hint_of_waiting(node: Node, ring: Ring, faulty: list[ChipId]) -> Hint:
@@ -239,8 +270,8 @@ def _hint_of_waiting(node: Node, ring: Ring, faulty: list[ChipId]) -> Hint:
         return hint(f"to have it reset, stop {', '.join(spared)} yourself")
     if unclear := unclear_users(node):
         names = ", ".join(called(node, c.key) for c in unclear)
-        anew = "what uses no chip make anew with the label cmgr.enable=ignore"
-        return hint(f"to have it reset, stop {names} yourself; {anew}")
+        ignored = ignoring(node.policy.ignore, [c.name for c in unclear])
+        return hint(f"to have it reset, stop {names} yourself; {ignored}")
     if not users or not faulty:
         return NO_HINT
     names = ", ".join(called(node, c.key) for c in users)

@@ -18,7 +18,17 @@ from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Spare
 from cmgr.model.values.services.slots import can_be_placed, slots_of
 from cmgr.model.wanted import missing, why_idle
-from cmgr.view.advice import called, forget, idle_hint, isolation_hint, name_of, resume_hint, rows, share_hint
+from cmgr.view.advice import (
+    called,
+    forget,
+    idle_hint,
+    ignoring,
+    isolation_hint,
+    name_of,
+    resume_hint,
+    rows,
+    share_hint,
+)
 from cmgr.view.heals import heal, health, of_held, of_running
 from cmgr.view.slots import away, fewer, moved, of_container
 from cmgr.words import counted, joined, one_line, stamp, stamp_or_none, times
@@ -46,7 +56,7 @@ STOP_THE_OWNER = "stop what starts it (a systemd unit, docker compose, a script)
 UNCLEAR_USER = "it can reach every chip, and nobody knows which it uses"
 
 UNCLEAR = f"{UNCLEAR_USER}: every reset waits for it"
-UNCLEAR_HINT = "give it the chips that it uses; or, where it uses none, make it anew with the label cmgr.enable=ignore"
+GIVE_IT_CHIPS = "give it the chips that it uses"
 SPARED = "was started with --rm, so that a stop would remove it: cmgr does not stop it, and a reset waits for it"
 SPARED_HINT = "make it anew without --rm; or, where its loss is none, with the label cmgr.strategy"
 
@@ -199,6 +209,8 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     """Return what there is to say of a container that runs: mostly nothing."""
     if container is None:
         return "", NO_HINT
+    if container.ignored:
+        return "is ignored, by its label cmgr.enable=ignore or by the setting containers.ignore", NO_HINT
     if not container.enabled:
         return "has the label cmgr.enable=false: cmgr leaves it alone", NO_HINT
     rings = _rings(node, container.chips)
@@ -228,7 +240,9 @@ def _waited_for(node: Node, container: Container) -> tuple[str, Hint]:
     """Return why a reset would wait for it, whatever the strategy, and what to do about that before a fault comes."""
     if container.chips and is_spared(node, container):
         return SPARED, hint(SPARED_HINT)
-    return (UNCLEAR, hint(UNCLEAR_HINT)) if container.unclear else ("", NO_HINT)
+    if not container.unclear:
+        return "", NO_HINT
+    return UNCLEAR, hint(f"{GIVE_IT_CHIPS}; {ignoring(node.policy.ignore, [container.name])}")
 
 
 def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:

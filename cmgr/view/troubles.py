@@ -19,6 +19,7 @@ from cmgr.model.scope import (
     on_ring,
     pre_isolating,
     unclear_users,
+    users_listed,
 )
 from cmgr.model.units import unit_of
 from cmgr.model.values.chips import ChipId, listed
@@ -157,6 +158,7 @@ def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
             codes=tuple(dict.fromkeys(f.code for f in faults)), containers=tuple(h.name for h in holds_on(node, ring)),
         )  # fmt: skip
     yield from _in_the_way(node, ring)
+    yield from _ignored_on(node, ring)
     if _refused_for_long(node, ring):
         text = f"the driver does not begin the reset of ring {ring.id}"
         why = f"it was asked {times(ring.refusals)} (reset.refused_after); {ring.reason}"
@@ -204,6 +206,22 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
                 kind, "/".join(container.key), text, why, str(what), since=ring.blocked, ring=ring.id,
                 chips=tuple(sorted(container.chips)), containers=(container.name,), orders=what.orders,
             )  # fmt: skip
+
+
+def _ignored_on(node: Node, ring: Ring) -> Iterator[Trouble]:
+    """Yield the containers that are ignored and whose processes a ring waits for: nothing is reset under a process."""
+    found = {
+        container.key: (container, f"it is ignored, and the driver lists process {process.pid} of it on chip {chip}")
+        for chip in (ring.chips if ring.phase is Phase.WAITING else ())
+        for process, container in users_listed(node, chip)
+        if container is not None and container.ignored
+    }
+    for key, (container, why) in sorted(found.items()):
+        text, what = f"container {titled(node, key)} keeps ring {ring.id} from a reset", ring_hint(node, ring)
+        yield Trouble(
+            TroubleKind.BLOCKED, "/".join(key), text, why, str(what), since=ring.since, ring=ring.id,
+            chips=ring.chips, containers=(container.name,), orders=what.orders,
+        )  # fmt: skip
 
 
 def _cured_by_reboot(node: Node) -> dict[ChipId, FaultCode]:

@@ -26,7 +26,8 @@ from cmgr.model.values.handling.rules import RuleKind
 from cmgr.ports import Ailing, Describing, Dividing
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
-from cmgr.view.containers import SPARED, SPARED_HINT, UNCLEAR, UNCLEAR_HINT
+from cmgr.view.advice import ignoring
+from cmgr.view.containers import GIVE_IT_CHIPS, SPARED, SPARED_HINT, UNCLEAR
 from cmgr.words import counted
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def findings(config: Config) -> Iterator[Finding]:
         yield from _drivers(pid)
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)
-    yield from _in_the_way(rows)
+    yield from _in_the_way(rows, config.containers.ignore)
     yield around.metrics(config.metrics.listen)
     yield _group(config)
 
@@ -286,13 +287,14 @@ def _socket(path: Path, told: "shapes.Status | CmgrError") -> Finding:
     return Finding("service", OK, f"{told['service']['state']} on {path}")
 
 
-def _in_the_way(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
-    """Yield the containers that would keep rings from a reset until a person acts."""
+def _in_the_way(rows: "Collection[shapes.Container]", known: Iterable[str]) -> Iterator[Finding]:
+    """Yield the containers that would keep rings from a reset until a person acts. `known`: what is ignored."""
+    ignored = ignoring(known, [row["name"] for row in rows if row["unclear"]])
     for row in rows:
         if row["spared"]:
             yield Finding("container", WARNING, f"{row['called']} {SPARED}", SPARED_HINT)
         elif row["unclear"]:
-            yield Finding("container", WARNING, f"{row['called']}: {UNCLEAR}", UNCLEAR_HINT)
+            yield Finding("container", WARNING, f"{row['called']}: {UNCLEAR}", f"{GIVE_IT_CHIPS}; {ignored}")
 
 
 def _group(config: Config) -> Finding:

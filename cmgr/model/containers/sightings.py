@@ -14,6 +14,7 @@ from cmgr.model.containers.owners import (
 )
 from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since
 from cmgr.model.containers.together.heirs import heir_started, passed_on
+from cmgr.model.containers.users import as_ignored
 from cmgr.model.holds.endings import hand_back, lose, rearmed
 from cmgr.model.holds.tries import try_anew
 from cmgr.model.numbers import misplaced
@@ -158,7 +159,7 @@ def _listed(turn: Turn, known: Container | None, container: Container) -> None:
     if not container.unread:
         container_seen(turn, container, sure=True)
     elif known is None:
-        turn.put_container(replace(container, since=turn.at, seen=turn.at))
+        turn.put_container(replace(as_ignored(turn.node.policy, container), since=turn.at, seen=turn.at))
     else:
         # The books know its chips and its life. It counts as running when either says so: it may hold its chips.
         running = known.running or container.running
@@ -169,6 +170,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     """Take in a container's present state; `sure`: from a list, while an event may be late news of an earlier state."""
     if container.key.runtime not in turn.node.runtimes:
         return  # Late news of a runtime that is gone for good.
+    container = as_ignored(turn.node.policy, container)
     if not sure and _is_of_an_earlier_life(turn.node.containers.get(container.key), container):
         turn.ask_list(container.key.runtime, f"does {container.name} run?", not_older=turn.at)
         return
@@ -178,7 +180,8 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     known = turn.node.containers.get(container.key)
     notice_death(turn, known, container)
     asked, warnings = resolve(container.claims, turn.node.chips, chips_of_slots(turn.node))
-    used = known.used if known is not None and known.run == container.run else frozenset()
+    goes_on = known is not None and known.run == container.run and not container.ignored
+    used = known.used if known is not None and goes_on else frozenset()
     chips = _agreed(turn, known, container, asked | used)
     changed = known is None or (known.running, known.run) != (container.running, container.run)
     # That it is down, as is known, may be told late: it must not make a list count as older that says more.

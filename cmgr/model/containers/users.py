@@ -1,12 +1,31 @@
-"""Containers whose processes the driver sees on chips: they use them, whatever their definitions say."""
+"""Containers that use chips whatever their definitions say, and those that use none.
+
+The first are those whose processes the driver sees there, the others those that a person has called so.
+"""
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, ChipReport
+from cmgr.model.values.handling.policy import OF_IMAGE, Policy
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.services.containers import Container
+
+
+def as_ignored(policy: Policy, container: Container) -> Container:
+    """Return the container as one that uses no chip and is left alone, if its label or the settings say so."""
+    if not (container.ignored or any(_fits(pattern, container) for pattern in policy.ignore)):
+        return container
+    none = frozenset[str]()
+    return replace(container, ignored=True, enabled=False, claims=none, made_for=none, warnings=())
+
+
+def _fits(pattern: str, container: Container) -> bool:
+    if pattern.startswith(OF_IMAGE):
+        return container.image != "" and fnmatchcase(container.image, pattern.removeprefix(OF_IMAGE))
+    return fnmatchcase(container.name, pattern)
 
 
 def users_seen(turn: Turn, reports: Iterable[ChipReport]) -> None:
@@ -14,7 +33,8 @@ def users_seen(turn: Turn, reports: Iterable[ChipReport]) -> None:
     for report in reports:
         inside = {process.container for process in report.processes} - {""}
         for container in [c for c in turn.node.containers.values() if c.key.id in inside] if inside else ():
-            if container.running and report.chip not in container.chips:
+            # Of one that is ignored a process keeps its chip from a reset while it is there, and no longer.
+            if container.running and not container.ignored and report.chip not in container.chips:
                 _uses(turn, container, report.chip)
 
 

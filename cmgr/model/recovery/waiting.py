@@ -21,6 +21,7 @@ from cmgr.model.scope import (
     strategy_of,
     unclear_users,
     used_chips,
+    users_listed,
     why_idle,
 )
 from cmgr.model.turn import Turn
@@ -285,8 +286,10 @@ def _on_chips(turn: Turn, ring: Ring) -> str:
         report = turn.node.reports.get(chip, ChipReport(chip, error="it has not been read"))
         if report.error:
             return f"chip {chip} does not answer: {report.error}"
-        if users := [process for process in report.processes if not process.yields]:
-            first = users[0]
+        if users := users_listed(turn.node, chip):
+            first, container = users[0]
+            inside = f" of {container.name}" if container is not None else ""
+            inside += ", which is ignored," if container is not None and container.ignored else ""
             more = f" and {len(users) - 1} more" if len(users) > 1 else ""
-            return f"process {first.pid} ({first.name or '?'}){more} is on chip {chip}"
+            return f"process {first.pid} ({first.name or '?'}){inside}{more} is on chip {chip}"
     return ""

@@ -161,6 +161,7 @@ def definition(
         warnings=asked.warnings,
         made_for=made_for,
         tied=tied,
+        image=str(record.image),
     )
     linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
     return Definition(

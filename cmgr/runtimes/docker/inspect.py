@@ -81,6 +81,7 @@ def described(document: object, majors: claims.Majors, image: Mapping[str, str] 
         warnings=asked.warnings,
         frozen=running and frozen,
         restarting=state.get("Restarting") is True or text(state, "Status") == "restarting",
+        image=text(config, "Image"),
     )
     concerns = bool(asked.chips or asked.warnings) or labels.wished(told)
     signal = signal_number(text(config, "StopSignal"))
@@ -100,6 +101,7 @@ def unreadable(row: Json, why: str) -> Described:
         # A state of which it is not sure that the processes are gone ("removing") counts as running.
         running=state not in ("exited", "created", "dead"),
         unread=why.partition(": ")[2] or why,
+        image=text(row, "Image"),
     )
     return Described(wished.of(container), signal_number(""), state, concerns=True)
 

@@ -264,7 +264,7 @@ def test_a_container_whose_chips_nobody_knows_is_told_beforehand(home: Home) -> 
         shown = home.here("status").out
     assert told["state"] == "warning"
     assert told["text"] == "lab: it can reach every chip, and nobody knows which it uses: every reset waits for it"
-    assert "label cmgr.enable=ignore" in told["hint"]
+    assert '[containers] ignore = ["lab"]' in told["hint"]
     assert "every reset waits for it" in " ".join(shown.split())
 
 

@@ -29,7 +29,8 @@ def test_one_whose_chips_nobody_knows_keeps_every_ring_from_a_reset() -> None:
     cmgr.wait(60)
     assert (cmgr.ring().reason, cmgr.sent(ResetRing), names(cmgr.log)) == (WAITS, [], ["a"])
     assert str(ring_hint(cmgr.node, cmgr.ring())) == (
-        "to have it reset, stop lab yourself; what uses no chip make anew with the label cmgr.enable=ignore"
+        "to have it reset, stop lab yourself; "
+        'what uses no chip is ignored by [containers] ignore = ["lab"], then cmgr reload'
     )
     assert [t.id for t in troubles(cmgr.node) if t.kind is TroubleKind.BLOCKED] == ["blocked-docker-lab"]
     cmgr.dies("lab", 143, asked=True)

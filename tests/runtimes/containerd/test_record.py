@@ -43,6 +43,12 @@ def test_the_last_assignment_of_the_variable_wins() -> None:
     assert found.concerns
 
 
+def test_what_it_was_made_of_is_read_and_that_its_label_says_that_it_uses_no_chip() -> None:
+    found = read(env("ASCEND_VISIBLE_DEVICES=0"), {"cmgr.enable": "ignore"}, image="registry/exporter:v5").container
+    assert (found.image, found.claims) == ("registry/exporter:v5", frozenset())
+    assert (found.ignored, found.enabled) == (True, False)
+
+
 def test_nvidias_variable_counts_where_its_runtime_or_hook_makes_the_container() -> None:
     asks = env("NVIDIA_VISIBLE_DEVICES=1")
     assert read(asks, runtime={"name": "io.containerd.runc.v2"}).container.claims == set()

@@ -51,6 +51,12 @@ def test_a_running_container_is_read_whole() -> None:
     assert (container.auto_remove, container.warnings) == (False, ())
 
 
+def test_what_it_was_made_of_is_read_and_that_its_label_says_that_it_uses_no_chip() -> None:
+    assert (read("running").image, read("running").ignored) == (INSPECTED["running"]["Config"]["Image"], False)
+    ignored = changed("running", "Config", Labels={"cmgr.enable": "ignore"})
+    assert (ignored.ignored, ignored.enabled, ignored.claims) == (True, False, frozenset())
+
+
 def test_a_device_counts_by_its_path_on_the_host() -> None:
     assert read("created").claims == {"3"}
     assert read("remapped").claims == frozenset()

@@ -16,6 +16,9 @@ from cmgr.model.values.handling.calendar import RESET_WINDOWS, Drill, Window
 
 NO_TIME = timedelta()
 
+OF_IMAGE = "image:"
+"""So begins a pattern of images."""
+
 BOOT = timedelta(seconds=150)
 """How long chips may take to boot where neither the configuration nor their maker says that."""
 
@@ -270,6 +273,8 @@ class Policy:
     """Within so short a time the same code on two chips of one container is the software's doing; 0: it never is."""
     machine_quiet: timedelta = timedelta(hours=24)
     """How long after something last happened to the machine it counts as over."""
+    ignore: tuple[str, ...] = ()
+    """Patterns of the names of containers that use no chip, or after `OF_IMAGE` of their images."""
     death_window: timedelta = timedelta(seconds=60)
     """How long before an episode a container may have died of its fault."""
     cdi_chips: bool = False

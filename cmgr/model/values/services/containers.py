@@ -99,6 +99,8 @@ class Container:
     `group_size`: how many members that has in all, 0 where its labels do not say.
     `composed`: its place in a project of docker compose, if it has one.
     `before_stop`: a command with its arguments that is run inside of it before its stop signal.
+    `image`: what it was made of, in its maker's words. `ignored`: a person says that it uses no chip, whatever it could
+    reach; by its label, or filled in by the model, by the settings.
     `deaf`: it has been told that its first process does not take its stop signal.
     `frozen`: it runs, and somebody has stopped its processes from going on (`docker pause`); `paused`: since when, if
     that was seen. `restarting`: it waits for its runtime to begin its next life. `unsteady`: since when its runtime
@@ -152,6 +154,8 @@ class Container:
     health: ThisLife[str] = ""
     says_within: ThisLife[timedelta | None] = None
     unread: ThisLife[str] = ""
+    image: ThisLife[str] = ""
+    ignored: ThisLife[bool] = False
     frozen: ThisLife[bool] = False
     restarting: ThisLife[bool] = False
     switched_off: ThisLife[bool] = False
