@@ -1,6 +1,6 @@
 """Questions that decisions ask of a node: which faults count, who is in scope, what speaks against a chip."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -173,8 +173,13 @@ def on_ring(node: Node, ring: Ring) -> Iterator[Container]:
     yield from sorted(found, key=lambda c: (c.name, c.key))
 
 
-def unclear_users(node: Node) -> list[Container]:
-    """Return the running containers of which nobody knows which chips they use, by name."""
+def unclear_users(node: Node, chips: Iterable[ChipId]) -> list[Container]:
+    """Return the running containers of which nobody knows whether they use one of these chips, by name.
+
+    Whose process the driver lists is a user like any other, and where it lists none of theirs they use none.
+    """
+    if not any((report := node.reports.get(chip)) is not None and report.blind for chip in chips):
+        return []
     return sorted((c for c in node.containers.values() if c.unclear), key=lambda c: (c.name, c.key))
 
 

@@ -246,9 +246,10 @@ def _of_episode(node: Node, ring: Ring) -> Hint:
     return _hint_of_waiting(node, ring, [f.chip for f in faults])
 
 
-def ignoring(known: Iterable[str], names: Iterable[str]) -> str:
-    """Return in words how these containers are ignored, too: the line of the configuration."""
-    return f"what uses no chip is ignored by [containers] ignore = {json.dumps([*known, *names])}, then cmgr reload"
+def clearing(known: Iterable[str], names: Iterable[str]) -> str:
+    """Return what makes clear which chips these use, who can reach all. `known`: what the settings ignore already."""
+    line = f"[containers] ignore = {json.dumps([*known, *names])}"
+    return f"give it the chips that it uses; or, where it uses none: {line}, then cmgr reload"
 
 
 def _of_process(node: Node, ring: Ring) -> Hint:
@@ -268,10 +269,10 @@ def _hint_of_waiting(node: Node, ring: Ring, faulty: list[ChipId]) -> Hint:
     spared = [called(node, c.key) for c in users if not c.enabled or is_spared(node, c)]
     if spared:
         return hint(f"to have it reset, stop {', '.join(spared)} yourself")
-    if unclear := unclear_users(node):
-        names = ", ".join(called(node, c.key) for c in unclear)
-        ignored = ignoring(node.policy.ignore, [c.name for c in unclear])
-        return hint(f"to have it reset, stop {names} yourself; {ignored}")
+    if unclear := unclear_users(node, ring.chips):
+        who = ", ".join(called(node, c.key) for c in unclear)
+        clear = clearing(node.policy.ignore, [c.name for c in unclear])
+        return hint(f"to have it reset, stop {who} yourself; {clear}")
     if not users or not faulty:
         return NO_HINT
     names = ", ".join(called(node, c.key) for c in users)

@@ -20,9 +20,9 @@ from cmgr.model.values.services.slots import can_be_placed, slots_of
 from cmgr.model.wanted import missing, why_idle
 from cmgr.view.advice import (
     called,
+    clearing,
     forget,
     idle_hint,
-    ignoring,
     isolation_hint,
     name_of,
     resume_hint,
@@ -55,8 +55,7 @@ STOP_THE_OWNER = "stop what starts it (a systemd unit, docker compose, a script)
 
 UNCLEAR_USER = "it can reach every chip, and nobody knows which it uses"
 
-UNCLEAR = f"{UNCLEAR_USER}: every reset waits for it"
-GIVE_IT_CHIPS = "give it the chips that it uses"
+UNCLEAR = f"{UNCLEAR_USER}: a reset waits for it where the driver lists a process of it, or cannot list any"
 SPARED = "was started with --rm, so that a stop would remove it: cmgr does not stop it, and a reset waits for it"
 SPARED_HINT = "make it anew without --rm; or, where its loss is none, with the label cmgr.strategy"
 
@@ -242,7 +241,7 @@ def _waited_for(node: Node, container: Container) -> tuple[str, Hint]:
         return SPARED, hint(SPARED_HINT)
     if not container.unclear:
         return "", NO_HINT
-    return UNCLEAR, hint(f"{GIVE_IT_CHIPS}; {ignoring(node.policy.ignore, [container.name])}")
+    return UNCLEAR, hint(clearing(node.policy.ignore, [container.name]))
 
 
 def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:

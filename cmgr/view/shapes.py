@@ -158,7 +158,7 @@ class Container(TypedDict):
     heal: Annotated[Heal | None, "its wish to be restarted when it ails ([heal.md](heal.md)); null without one"]
     slots: Annotated[list[str], "the slots that it is on ([slots.md](slots.md))"]
     spared: Annotated[bool, "it runs and was started with `--rm`: cmgr does not stop it, for that would remove it"]
-    unclear: Annotated[bool, "it runs and can reach chips, and nobody knows which it uses: every reset waits for it"]
+    unclear: Annotated[bool, "it runs and can reach chips, and nobody knows which it uses"]
     reason: Annotated[str, "what it waits for"]
     hint: Annotated[str, "what to type"]
     orders: Orders

@@ -32,7 +32,17 @@ from cmgr.model.values.services.containers import full_name
 from cmgr.model.values.services.healing import HANGS
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_idle
-from cmgr.view.advice import isolation_hint, meant, reboot_hint, resume_hint, ring_hint, rows, runtime_hint, titled
+from cmgr.view.advice import (
+    clearing,
+    isolation_hint,
+    meant,
+    reboot_hint,
+    resume_hint,
+    ring_hint,
+    rows,
+    runtime_hint,
+    titled,
+)
 from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
 from cmgr.view.groups import troubles as of_groups
 from cmgr.view.machine import troubles as of_machine
@@ -43,6 +53,7 @@ from cmgr.words import counted, one_line, stamp_or_none, times
 if TYPE_CHECKING:
     from cmgr.view import shapes
 
+UNCLEAR_PASSED = "the driver lists no process of it on the ring, so that the reset does not wait for it"
 WIDENED = "its reset waited too long for containers that are not on a faulty chip (reset.widen_after)"
 GOES_ON_ASKING = "mend what is in its way: it is asked again by itself; cmgr isolate lets the ring's other chips go on"
 KEEP_WAITING = 'they are started again after the reset; to wait without an end another time: widen_after = ""'
@@ -159,6 +170,7 @@ def _ring(node: Node, ring: Ring) -> Iterator[Trouble]:
         )  # fmt: skip
     yield from _in_the_way(node, ring)
     yield from _ignored_on(node, ring)
+    yield from _unclear(node, ring)
     if _refused_for_long(node, ring):
         text = f"the driver does not begin the reset of ring {ring.id}"
         why = f"it was asked {times(ring.refusals)} (reset.refused_after); {ring.reason}"
@@ -192,7 +204,7 @@ def _refused_for_long(node: Node, ring: Ring) -> bool:
 def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
     """Yield the containers for which a ring waits until a person does something about them."""
     blocked = TroubleKind.BLOCKED if ring.blocked is not None else None
-    for container in [*on_ring(node, ring), *unclear_users(node)] if ring.in_episode else ():
+    for container in [*on_ring(node, ring), *unclear_users(node, ring.chips)] if ring.in_episode else ():
         kind, why, what = blocked, SPARED, ring_hint(node, ring)
         if container.running and container.key in ring.theirs and is_fought_for(ring, container):
             kind, why, what = TroubleKind.OWNER, STARTED_AGAIN, hint(STOP_THE_OWNER)
@@ -221,6 +233,19 @@ def _ignored_on(node: Node, ring: Ring) -> Iterator[Trouble]:
         yield Trouble(
             TroubleKind.BLOCKED, "/".join(key), text, why, str(what), since=ring.since, ring=ring.id,
             chips=ring.chips, containers=(container.name,), orders=what.orders,
+        )  # fmt: skip
+
+
+def _unclear(node: Node, ring: Ring) -> Iterator[Trouble]:
+    """Yield the containers that may be on the ring in an episode, for all that their definitions say."""
+    if not ring.in_episode or unclear_users(node, ring.chips):
+        return  # Where those are in the way that is told.
+    for container in sorted((c for c in node.containers.values() if c.unclear), key=lambda c: (c.name, c.key)):
+        text = f"container {titled(node, container.key)} can reach every chip, and nobody knows which it uses"
+        what = clearing(node.policy.ignore, [container.name])
+        yield Trouble(
+            TroubleKind.UNCLEAR, f"{'/'.join(container.key)}/ring {ring.id}", text, UNCLEAR_PASSED, what, ring.began,
+            ring=ring.id, containers=(container.name,),
         )  # fmt: skip
 
 

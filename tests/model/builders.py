@@ -165,6 +165,7 @@ class Cmgr:
         self.inside: dict[int, ContainerKey] = {}
         self.silent: set[int] = set()
         self.unbooted: set[int] = set()
+        self.blind: set[int] = set()
         self.in_reset: set[int] = set()
         self.yielding: set[int] = set()
         self.shares: dict[int, tuple[Share, ...]] = {}
@@ -341,7 +342,8 @@ class Cmgr:
         if chip in self.inside and self.truth[self.inside[chip]].running:
             on.append(Process(2, "python3", container=self.inside[chip].id))
         faults, shares = tuple(Reported(c) for c in sorted(self.faults[chip])), self.shares.get(chip, ())
-        return ChipReport(chip, faults=faults, processes=tuple(on), shares=shares)
+        blind = chip in self.blind
+        return ChipReport(chip, faults=faults, processes=() if blind else tuple(on), shares=shares, blind=blind)
 
     def sent(self, kind: type[Kind], name: str = "") -> list[Kind]:
         """Return the commands of this kind since the beginning, or since `log` was cleared; of one container only."""

@@ -24,6 +24,8 @@ class Spec:
     """A container that is wanted. `chips` as in ASCEND_VISIBLE_DEVICES; `policy` as in docker run --restart.
 
     `check`: the command of its health check, if it has one. `slot`: what it asks for by CDI, in the place of chips.
+    `binds`: as in docker run -v; with "/dev:/dev" it can reach every chip. (For --privileged whoever runs the tests may
+    lack capabilities.)
     """
 
     name: str
@@ -36,6 +38,7 @@ class Spec:
     slot: str = ""
     image: str = IMAGE
     environment: Sequence[str] = ()
+    binds: Sequence[str] = ()
 
 
 def deaf(name: str, chips: str, grace: int = 1) -> Spec:
@@ -95,6 +98,7 @@ class Containers:
                 network_mode="none",
                 restart_policy={"Name": policy, "MaximumRetryCount": int(most or 0)},
                 device_requests=asked,
+                binds=list(spec.binds),
             )
             made = client.create_container(
                 spec.image,

@@ -26,8 +26,8 @@ from cmgr.model.values.handling.rules import RuleKind
 from cmgr.ports import Ailing, Describing, Dividing
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
-from cmgr.view.advice import ignoring
-from cmgr.view.containers import GIVE_IT_CHIPS, SPARED, SPARED_HINT, UNCLEAR
+from cmgr.view.advice import clearing
+from cmgr.view.containers import SPARED, SPARED_HINT, UNCLEAR
 from cmgr.words import counted
 
 if TYPE_CHECKING:
@@ -289,12 +289,12 @@ def _socket(path: Path, told: "shapes.Status | CmgrError") -> Finding:
 
 def _in_the_way(rows: "Collection[shapes.Container]", known: Iterable[str]) -> Iterator[Finding]:
     """Yield the containers that would keep rings from a reset until a person acts. `known`: what is ignored."""
-    ignored = ignoring(known, [row["name"] for row in rows if row["unclear"]])
+    clear = clearing(known, [row["name"] for row in rows if row["unclear"]])
     for row in rows:
         if row["spared"]:
             yield Finding("container", WARNING, f"{row['called']} {SPARED}", SPARED_HINT)
         elif row["unclear"]:
-            yield Finding("container", WARNING, f"{row['called']}: {UNCLEAR}", f"{GIVE_IT_CHIPS}; {ignored}")
+            yield Finding("container", WARNING, f"{row['called']}: {UNCLEAR}", clear)
 
 
 def _group(config: Config) -> Finding:

@@ -179,13 +179,15 @@ class DcmiDriver:
             tuple(map(self._process, self._holders(reading))),
             shares=reading.shares,
             unasked=reading.unasked,
+            blind=reading.holders is None,
         )
 
     def _holders(self, reading: dcmi_read.Reading) -> Sequence[Holder]:
         """Return who is on the chip: the driver tells of the first vNPU's processes at the most."""
-        told = {holder.pid for holder in reading.holders}
+        listed = reading.holders or ()
+        told = {holder.pid for holder in listed}
         divided = vdevices.holders(self._files.devices, (int(share.id) for share in reading.shares or ()))
-        return (*reading.holders, *(holder for holder in divided if holder.pid not in told))
+        return (*listed, *(holder for holder in divided if holder.pid not in told))
 
     def _reading(self, known: Known, seconds: float, *, after_reset: bool) -> dcmi_read.Reading:
         place, finished = known.location, self._settings.booted

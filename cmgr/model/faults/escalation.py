@@ -249,7 +249,7 @@ def _is_used(turn: Turn, chip: ChipId) -> bool:
         return True
     if any(container.wanted and chip in container.chips for container in node.containers.values()):
         return True
-    return bool(unclear_users(node)) or any(state.listed is None for state in tells_of_users(node))
+    return bool(unclear_users(node, (chip,))) or any(state.listed is None for state in tells_of_users(node))
 
 
 def _outlasts(turn: Turn, tally: Tally) -> None:

@@ -121,7 +121,7 @@ def _trouble(turn: Turn, ring: Ring) -> Iterator[str]:
             yield f"chip {chip} is not well"
         yield from (f"chip {chip} has fault {fault.code}" for fault in grave_faults(node, chip))
     yield from (f"container {hold.name} is held" for hold in holds_on(node, ring))
-    yield from (why for c in (*on_ring(node, ring), *unclear_users(node)) if (why := _unstoppable(node, c)))
+    yield from (why for c in (*on_ring(node, ring), *unclear_users(node, ring.chips)) if (why := _unstoppable(node, c)))
     policy = node.policy.reset
     if len(resets_within(ring, turn.at, policy.window)) + 1 >= policy.attempts:
         yield f"the last reset of ring {ring.id} is kept for a fault (reset.attempts)"

@@ -150,7 +150,7 @@ def _backing_off(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | 
 
 
 def _users(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
-    found = [c for c in on_ring(turn.node, ring) if c.running] + unclear_users(turn.node)
+    found = [c for c in on_ring(turn.node, ring) if c.running] + unclear_users(turn.node, ring.chips)
     units = {c.name for c in found if c.key.runtime == SYSTEMD}
     users = [c for c in found if c.unit not in units]  # Of a unit and its containers the unit is told.
     if not users:

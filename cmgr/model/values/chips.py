@@ -147,8 +147,8 @@ class ChipReport:
     With `error` set the chip did not answer, and the other fields mean nothing. `unwell`: it has answered, and
     somebody else says, in these words, that it is not fit for use yet; or what one that has not booted waits for.
     `shares`: None where it does not say which it has. `unasked`: the beginnings of codes that nobody answered
-    for; faults with these codes are as they were. `in_reset`: the call that resets it has not come back, and so it
-    has not booted.
+    for; faults with these codes are as they were. `blind`: its driver cannot list the processes on it. `in_reset`: the
+    call that resets it has not come back, and so it has not booted.
     """
 
     chip: ChipId
@@ -159,6 +159,7 @@ class ChipReport:
     unwell: str = ""
     shares: tuple[Share, ...] | None = ()
     unasked: tuple[str, ...] = ()
+    blind: bool = False
     in_reset: bool = False
 
     @property

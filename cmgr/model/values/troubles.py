@@ -83,6 +83,8 @@ class TroubleKind(StrEnum):
     """Somebody else starts again and again what cmgr must stop."""
     BLOCKED = "blocked", Severity.CRITICAL, "trouble", "CmgrTrouble"
     """A ring waits for a container that cmgr must not stop, and that no person has taken for theirs."""
+    UNCLEAR = "unclear", Severity.WARNING
+    """A container may be on a ring in an episode, which does not wait for it: its driver lists no process of it."""
     REFUSED = "refused", Severity.CRITICAL, "trouble", "CmgrTrouble"
     """The driver has refused for too long to begin the reset of a ring."""
     WIDENED = "widened", Severity.CRITICAL, "trouble", "CmgrTrouble"

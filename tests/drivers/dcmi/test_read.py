@@ -48,6 +48,7 @@ def test_what_a_chip_does_not_support_speaks_not_against_it(machine: Standin, op
     machine.answer(2, purpose, -8255)
     report = opened(machine).read([ChipId(2)])[0]
     assert (report.error, report.booted, report.processes) == ("", True, ())
+    assert report.blind is (purpose is Purpose.PROCESS)
 
 
 def test_all_codes_are_read_and_each_once(machine: Standin, opened: Open) -> None:

@@ -10,7 +10,7 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ResetRing, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Container
-from cmgr.model.values.troubles import TroubleKind
+from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view.advice import ring_hint
 from cmgr.view.troubles import troubles
 from tests.model.builders import REQUEST, Cmgr, container, key, names
@@ -23,16 +23,51 @@ def lab(**fields: Any) -> Container:
     return replace(container("lab"), claims=CLAIMS, warnings=("is privileged",), **fields)
 
 
-def test_one_whose_chips_nobody_knows_keeps_every_ring_from_a_reset() -> None:
+CLEAR = 'give it the chips that it uses; or, where it uses none: [containers] ignore = ["lab"], then cmgr reload'
+
+
+def told(cmgr: Cmgr, kind: TroubleKind) -> list[Trouble]:
+    return [trouble for trouble in troubles(cmgr.node) if trouble.kind is kind]
+
+
+def test_one_of_which_the_driver_lists_no_process_is_in_nobodys_way_and_told_with_its_name() -> None:
     cmgr = Cmgr(lab(), container("a", 0))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESETTING)
+    (trouble,) = told(cmgr, TroubleKind.UNCLEAR)
+    assert trouble.words == (
+        "container lab can reach every chip, and nobody knows which it uses: "
+        "the driver lists no process of it on the ring, so that the reset does not wait for it"
+    )
+    assert (trouble.hint, told(cmgr, TroubleKind.BLOCKED)) == (CLEAR, [])
+    cmgr.run()
+    assert (cmgr.phase(), names(cmgr.log), told(cmgr, TroubleKind.UNCLEAR)) == (Phase.HEALTHY, ["a"], [])
+    assert cmgr.booked("lab").running
+
+
+def test_one_whose_process_nobody_can_tell_to_be_its_is_in_the_way_by_that() -> None:
+    cmgr = Cmgr(lab())
+    cmgr.processes[1] = "python3"
+    cmgr.fault(0)
+    cmgr.wait(60)
+    assert (cmgr.ring().reason, cmgr.sent(ResetRing)) == ("process 99 (python3) is on chip 1", [])
+
+
+def test_where_the_driver_cannot_list_processes_it_keeps_its_ring_from_a_reset() -> None:
+    cmgr = Cmgr(lab(), container("a", 0), container("b", 4))
+    cmgr.blind = {1}
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    cmgr.fault(4)
+    cmgr.run()
+    assert (cmgr.phase(4), len(cmgr.sent(ResetRing))) == (Phase.HEALTHY, 1)
+    cmgr.log.clear()
     cmgr.fault(0)
     cmgr.wait(60)
     assert (cmgr.ring().reason, cmgr.sent(ResetRing), names(cmgr.log)) == (WAITS, [], ["a"])
-    assert str(ring_hint(cmgr.node, cmgr.ring())) == (
-        "to have it reset, stop lab yourself; "
-        'what uses no chip is ignored by [containers] ignore = ["lab"], then cmgr reload'
-    )
-    assert [t.id for t in troubles(cmgr.node) if t.kind is TroubleKind.BLOCKED] == ["blocked-docker-lab"]
+    assert str(ring_hint(cmgr.node, cmgr.ring())) == (f"to have it reset, stop lab yourself; {CLEAR}")
+    assert [trouble.id for trouble in told(cmgr, TroubleKind.BLOCKED)] == ["blocked-docker-lab"]
+    assert told(cmgr, TroubleKind.UNCLEAR) == []
     cmgr.dies("lab", 143, asked=True)
     cmgr.wait(5)
     assert (cmgr.phase(), len(cmgr.sent(ResetRing)), names(cmgr.log, StartContainer)) == (Phase.HEALTHY, 1, ["a"])

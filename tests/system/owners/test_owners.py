@@ -115,35 +115,21 @@ def test_one_that_was_started_with_rm_is_not_stopped_and_the_reset_waits_for_it(
     assert containers.is_running("mate")
 
 
-def test_one_that_can_reach_every_chip_is_in_the_way_until_its_label_says_that_it_uses_none(
+def test_one_that_can_reach_every_chip_is_named_and_in_nobodys_way_where_the_driver_lists_no_process_of_it(
     on_docker: Install, containers: Containers
 ) -> None:
     service = on_docker({})
-    hint = "make it anew with the label cmgr.enable=ignore"
-    reaching_all(containers, "watch", {})
+    containers.run(Spec("watch", "", binds=("/dev:/dev",)))
     service.start()
-    eventually(lambda: "every reset waits for it" in reason(service, "watch"), why="it is told beforehand")
+    eventually(lambda: "nobody knows which it uses" in reason(service, "watch"), why="it is told beforehand")
     for command in ("status", "check"):
         told = " ".join(service.cmgr(command).out.split())
         assert "watch" in told, command
-        assert "every reset waits for it" in told, command
-        assert hint in told, command
+        assert '[containers] ignore = ["watch"], then cmgr reload' in told, command
     service.inject(0)
-    service.until_reason("waits for watch (it can reach every chip, and nobody knows which it uses)")
-    assert containers.is_running("watch")
-    containers.remove("watch")
-    reaching_all(containers, "watch", {"cmgr.enable": "ignore"})
     service.until_said("is over: recovered")
     service.until_over()
     assert containers.count("watch", "kill") == 0
-    assert "every reset waits for it" not in " ".join(service.cmgr("check").out.split())
-
-
-def reaching_all(containers: Containers, name: str, labels: dict[str, str]) -> None:
-    """Do what `docker run -v /dev:/dev` does. (For --privileged whoever runs the tests may lack capabilities.)"""
-    with closing(containers.dockerd.client()) as client:
-        config = client.create_host_config(network_mode="none", binds=["/dev:/dev"])
-        made = client.create_container(IMAGE, list(OBEYS), name=name, host_config=config, labels=labels)
-        client.start(made["Id"])
-    containers.names.append(name)
-    containers.mark()
+    service.configure({"containers.ignore": ["watch"]})
+    assert service.cmgr("reload").code == 0
+    eventually(lambda: "nobody knows which it uses" not in " ".join(service.cmgr("check").out.split()))

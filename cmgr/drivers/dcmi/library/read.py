@@ -17,13 +17,13 @@ T = TypeVar("T")
 class Reading:
     """The answer. With `booted` false nothing else was asked. `shares`: None where they were not told.
 
-    `severities`: those that the chip has told of its codes. `health`: the gravest of all of them, or None. `unasked`:
-    the beginnings of codes that nobody answered for.
+    `holders`: None where it cannot tell who they are. `severities`: those that the chip has told of its codes.
+    `health`: the gravest of all of them, or None. `unasked`: the beginnings of codes that nobody answered for.
     """
 
     booted: bool
     codes: tuple[str, ...] = ()
-    holders: tuple[Holder, ...] = ()
+    holders: tuple[Holder, ...] | None = ()
     shares: tuple[Share, ...] | None = None
     severities: Mapping[str, int] = field(default_factory=dict)
     health: int | None = None
@@ -129,12 +129,12 @@ def _booted(library: Library, place: Location, finished: int) -> bool:
         raise
 
 
-def _holders(library: Library, place: Location) -> tuple[Holder, ...]:
+def _holders(library: Library, place: Location) -> tuple[Holder, ...] | None:
     try:
         return library.holders(place)
     except Refused as refused:
         if refused.unsupported:
-            return ()  # A reset is refused all the same: it asks for itself.
+            return None  # A reset is refused all the same: it asks for itself.
         raise
 
 

@@ -59,8 +59,8 @@ def in_place_of(node: Node, bad: Chips, chips: Chips, slot: str) -> Chips:
 
     They are of the same model. Where all were in one ring they are again: in the same, or all of them in another.
     """
-    # Whoever can reach chips that nobody knows of may be on any of them.
-    if unclear_users(node):
+    # Whoever can reach chips may be on any of which nobody can tell.
+    if unclear_users(node, node.chips):
         return frozenset()
     kept, models = chips - bad, {node.chips[c].model for c in chips if c in node.chips}
     free = [c for c in free_chips(node, slot) if node.chips[c].model in models and c not in chips]
