@@ -60,6 +60,7 @@ from cmgr.model.holds.settling import output_read
 from cmgr.model.maintenance import calendar_read, maintenance_due
 from cmgr.model.orders import after_restart, ordered
 from cmgr.model.recovery.drills import begin_drills, fault_pretended
+from cmgr.model.recovery.mercy import mercy_at
 from cmgr.model.recovery.ordered_resets import lapse_orders
 from cmgr.model.recovery.recovery import advance
 from cmgr.model.recovery.resetting import refused, reset_done, reset_prepared, verify
@@ -429,7 +430,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
         times += [ring.ask_at, ring.refused_until, ring.make_at]
         if ring.in_episode:
             times.append(ring.deadline)
-            times += _stop_times(node, ring)
+            times += [mercy_at(node, ring), ring.spared.until if ring.spared else None, *_stop_times(node, ring)]
     times += [h.attempt.retry_at for h in node.holds.values() if h.attempt.command is None]
     times += order_times(node)
     times += [steady_at(node, container) for container in node.containers.values()]

@@ -123,17 +123,60 @@ def why_idle(node: Node, *, chips: bool = True) -> str:
 
 
 class Scope(NamedTuple):
-    """The chips of a ring whose users are to be down now: for a fault that is due, or because they are isolated."""
+    """The chips of a ring whose users are to be down now: for a fault that is due, or because they are isolated.
+
+    `mates`: nobody refuses to go, so that healthy ring mates are stopped, too.
+    """
 
     faulty: frozenset[ChipId]
     isolated: frozenset[ChipId]
+    mates: bool = True
 
 
 def scope_of(node: Node, ring: Ring, at: datetime) -> Scope:
     due = [f for f in handled_faults(node, ring) if (time := stop_due(node, f)) is not None and time <= at]
     faulty = {f.chip for f in due} if shut(node, ring, due) is None else set()
     stop = node.policy.isolation.on_isolate is OnIsolate.STOP
-    return Scope(frozenset(faulty), frozenset(c for c in ring.chips if stop and c in node.isolations))
+    scope = Scope(frozenset(faulty), frozenset(c for c in ring.chips if stop and c in node.isolations))
+    shuts = bool(faulty) and (ring.spared is not None or bool(refuser(node, ring, scope)))
+    return scope._replace(mates=not shuts)
+
+
+def refuser(node: Node, ring: Ring, scope: Scope) -> str:
+    """Return who on the ring does not go for its reset, as far as the books know, or nothing. No list is waited for."""
+    for container in (*on_ring(node, ring), *unclear_users(node, ring.chips)):
+        if container.running and _stays(node, ring, container, scope):
+            return container.name
+    if ring.phase is Phase.WAITING and ring.read is None and ring.silent is None:
+        return "who else is on it is not known yet"  # After a restart of cmgr: the mates are perhaps given back.
+    for chip in ring.chips:
+        for process, inside in users_listed(node, chip):
+            # A process of which no container is known can be of one that is stopped with the others.
+            unknown = inside is None and (process.container or not _may_be_used(node, ring, chip))
+            if unknown or (inside is not None and inside.ignored):
+                return f"process {process.pid} ({process.name or '?'}) on chip {chip}"
+    return ""
+
+
+def _may_be_used(node: Node, ring: Ring, chip: ChipId) -> bool:
+    """Return whether a container that is to be down for the ring can have been on the chip when that was read."""
+    for container in node.containers.values():
+        hold = node.holds.get(container.key)
+        ended = hold.down if hold is not None else None
+        read_since = ended is not None and ring.read is not None and ring.read >= ended
+        if chip in container.chips and (container.running or (hold is not None and not read_since)):
+            return True
+    return False
+
+
+def _stays(node: Node, ring: Ring, container: Container, scope: Scope) -> bool:
+    """Return whether a running container is not stopped with the whole ring either."""
+    hold = node.holds.get(container.key)
+    if hold is not None and hold.is_held_down:
+        return False
+    if is_covered(node, container) or is_left_behind(node, container):
+        return False  # It goes with its unit.
+    return container.unclear or not in_scope(node, ring, container, scope._replace(mates=True))
 
 
 def shut(node: Node, ring: Ring, faults: Sequence[Fault]) -> Opening | None:
@@ -213,7 +256,7 @@ def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool
     if not scope.isolated.isdisjoint(container.chips):
         return True
     # Isolation is of one chip: it never reaches the ring mates, whatever the strategy.
-    whole_ring = strategy is Strategy.RING or ring.widened
+    whole_ring = scope.mates and (strategy is Strategy.RING or ring.widened)
     return bool(scope.faulty) and (whole_ring or not scope.faulty.isdisjoint(container.chips))
 
 
@@ -326,7 +369,7 @@ def chip_blocker(node: Node, chip: ChipId) -> str:
     if known is None:
         return f"chip {chip} is not there"
     ring = node.rings[known.ring]
-    if chip not in node.isolations and ring.phase not in (Phase.HEALTHY, Phase.RESUMING):
+    if chip not in node.isolations and ring.phase not in (Phase.HEALTHY, Phase.RESUMING) and ring.spared is None:
         return f"ring {ring.id} is in an episode ({ring.phase})"
     return chip_words(node, chip, blocking_faults(node, chip))
 

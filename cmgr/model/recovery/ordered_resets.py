@@ -34,7 +34,7 @@ def reset_ordered(turn: Turn, fact: ResetOrdered) -> None:
     turn.put_order(ResetOrder(ring.id, fact.chip, turn.at, fact.who, stop))
     if fact.stop:
         # Containers that were left alone because a person had started them are meant now, too.
-        turn.put_ring(replace(ring, theirs=frozenset()))
+        turn.put_ring(replace(ring, theirs=frozenset(), spared=None))
     how = "; the containers of its ring are stopped for it" if fact.stop else ""
     turn.note(NoteKind.ACTION, f"{text}{how}", ring, chip=fact.chip)
 

@@ -18,6 +18,7 @@ from cmgr.model.faults.books import end_momentary
 from cmgr.model.obstacles import is_starting, start_blocker
 from cmgr.model.recovery.attempt import Came, try_reset
 from cmgr.model.recovery.drills import report_drills
+from cmgr.model.recovery.mercy import have_mercy
 from cmgr.model.recovery.ordered_resets import carry_out, ordered_cause
 from cmgr.model.recovery.resetting import because_of, cause_of, give_up, unready, verifying
 from cmgr.model.recovery.restraint import keep_back_or_count
@@ -83,7 +84,8 @@ def _rests(node: Node, ring: Ring) -> bool:
 
 def _step(turn: Turn, ring: Ring) -> None:
     if ring.phase is not Phase.HEALTHY:
-        hold_in_scope(turn, ring)
+        have_mercy(turn, ring)
+        hold_in_scope(turn, turn.ring(ring.id))
     STEPS[ring.phase](turn, turn.ring(ring.id))
 
 
@@ -105,6 +107,7 @@ def _healthy(turn: Turn, ring: Ring) -> None:
         replace(
             ring, episode=number, began=turn.at, failures=0, not_before=None, theirs=frozenset(), starts={},
             up=None, blocked=None, widened=False, lost=frozenset(), restarts={}, look=None, refusals=0, refused=None,
+            mercies=0,
         )
     )  # fmt: skip
     # Notes of this very turn about the ring are the beginning of its story.

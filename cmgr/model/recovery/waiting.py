@@ -9,12 +9,14 @@ from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.recovery.resetting import look_again
 from cmgr.model.scope import (
+    Scope,
     handled_faults,
     held_keys,
     holds_on,
     in_scope,
     observing,
     on_ring,
+    refuser,
     scope_of,
     shut,
     stop_due,
@@ -106,14 +108,18 @@ def _observed(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | Non
 
 
 def _booting(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
+    found = _boots(turn, ring, faults)
+    if found is not None:
+        look_again(turn, ring)
+    return found
+
+
+def _boots(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     """Chips that boot after the last reset, failed or not, are given their time: another would have them begin anew."""
     reports = filter(None, map(turn.node.reports.get, used_chips(turn.node, ring)))
     down = [report.chip for report in reports if not report.error and not report.booted]
     due = ring.resets[-1] + turn.node.policy.reset.boot if ring.resets else turn.at
-    if not down or turn.at >= due:
-        return None
-    look_again(turn, ring)
-    return Obstacle(f"{listed(down)} not booted yet", due)
+    return None if not down or turn.at >= due else Obstacle(f"{listed(down)} not booted yet", due)
 
 
 def _too_early(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
@@ -155,6 +161,11 @@ def _users(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     users = [c for c in found if c.unit not in units]  # Of a unit and its containers the unit is told.
     if not users:
         return None
+    scope = scope_of(turn.node, ring, turn.at)
+    if not scope.mates:
+        mates, users = users, [c for c in users if _stays(turn, ring, c, scope)]
+        if not users:
+            return _mates_run(turn, ring, mates, scope)
     ring = turn.put_ring(replace(ring, blocked=ring.blocked or turn.at))
     who = ", ".join(_why_left(turn, ring, c) for c in users)
     waits = f"the reset of {listed(ring.chips)} waits for {who}"
@@ -172,14 +183,44 @@ def _users(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     return Obstacle(text, turn.at)
 
 
+def _stays(turn: Turn, ring: Ring, container: Container, scope: Scope) -> bool:
+    """Return whether it would not be stopped either if nobody else were in the way."""
+    hold = turn.node.holds.get(container.key)
+    if container.unclear or (hold is not None and hold.is_held_down):
+        return True
+    return not in_scope(turn.node, ring, container, scope._replace(mates=True))
+
+
+def _mates_run(turn: Turn, ring: Ring, mates: Sequence[Container], scope: Scope) -> Obstacle:
+    """Healthy ring mates run until the way is free: look whether it is."""
+    look_who_is_there(turn, ring)
+    names = ", ".join(c.name for c in mates)
+    why = ring.spared.why if ring.spared is not None else refuser(turn.node, ring, scope)
+    verb = "runs" if len(mates) == 1 else "run"
+    return Obstacle(f"the reset of {listed(ring.chips)} waits, and {names} {verb} until nothing is in the way: {why}")
+
+
+def look_who_is_there(turn: Turn, ring: Ring) -> None:
+    """Have the ring read, ever more seldom, while it waits for others to go that only a read-out tells of."""
+    if ring.asked is not None:
+        return
+    due = (ring.read or turn.at) + look_again_after(turn.at - (ring.since or turn.at), LOOK_AGAIN, 4)
+    if turn.at < due:
+        turn.put_ring(replace(ring, ask_at=due))
+    else:
+        turn.ask_read(ring, f"is anybody on {listed(ring.chips)} who keeps it from its reset?", not_older=turn.at)
+
+
 def _widens_at(turn: Turn, ring: Ring, users: Sequence[Container]) -> datetime | None:
     """Return when those in the way are stopped too; None where that is not set, or would not end the wait."""
     widen_after = turn.node.policy.reset.widen_after
     if ring.widened or ring.blocked is None or widen_after is None:
         return None
     # To stop some of them for nothing, while others stay, helps nobody.
-    widened, scope = replace(ring, widened=True), scope_of(turn.node, ring, turn.at)
+    widened, scope = replace(ring, widened=True), scope_of(turn.node, ring, turn.at)._replace(mates=True)
     held = held_keys(turn.node)
+    if refuser(turn.node, widened, scope):
+        return None
     if any(c.unclear or c.key in held or not in_scope(turn.node, widened, c, scope) for c in users):
         return None
     return ring.blocked + widen_after
@@ -278,6 +319,21 @@ def require_idle(turn: Turn, ring: Ring, level: Level) -> bool:
     reason = f"nobody is on {listed(ring.chips)}; a reset comes when that has lasted {span(idle)}"
     turn.put_ring(replace(ring, free=free, look=None, ask_at=due, deadline=due, reason=reason))
     return False
+
+
+def lasting_obstacle(turn: Turn, ring: Ring) -> Obstacle | None:
+    """Return what keeps the ring from its reset, or would if all were stopped that can be, as far as the books know."""
+    scope = scope_of(turn.node, ring, turn.at)._replace(mates=True)
+    if who := refuser(turn.node, ring, scope):
+        return Obstacle(f"the reset of {listed(ring.chips)} waits for {who}")
+    if ring.silent is not None and turn.at - ring.silent < turn.node.policy.reset.boot:
+        return Obstacle("a chip of it does not answer")  # After that it is given up, once nobody runs there.
+    if ring.refused_until is not None and turn.at < ring.refused_until:
+        return Obstacle(ring.reason, ring.refused_until)
+    faults = handled_faults(turn.node, ring)
+    for_faults: tuple[Check, ...] = (_too_early, _out_of_window, _backing_off) if faults else ()
+    checks: tuple[Check, ...] = (_observed, _stops, _boots, *for_faults, _shares, _runtimes, _other_rings)
+    return next((found for check in checks if (found := check(turn, ring, faults)) is not None), None)
 
 
 def _on_chips(turn: Turn, ring: Ring) -> str:

@@ -54,6 +54,18 @@ AFTER_RESTART: Mapping[Phase, Phase] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Spared:
+    """Why a ring waits while healthy ring mates run, and until when it does at least.
+
+    `processes`: those that were on it when they were down. Later nobody can tell whether one is theirs.
+    """
+
+    why: str
+    until: datetime
+    processes: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Ring:
     """One ring, and where it is in its episode.
 
@@ -70,8 +82,9 @@ class Ring:
     the read-out under way and when it was asked for; `again`, another is wanted when that is in; `silent`, since when
     not every chip answers; `ask_at`, when to ask again; `refusals`, resets in a row that the driver refused,
     and `refused`, when the first of them was; `refused_until`, no look before the next reset is taken until then;
-    `making`, the order under way to make shares again; `makes`, how many of them there were since the last reset;
-    `make_at`, when the next is due.
+    `spared`, what was in the way when those were given back whose own chips are well, and that they run until it is
+    not; `mercies`, how often that was so in this episode; `making`, the order under way to make shares again; `makes`,
+    how many of them there were since the last reset; `make_at`, when the next is due.
     """
 
     id: RingId
@@ -108,6 +121,8 @@ class Ring:
     makes: ThisLife[int] = 0
     make_at: ThisLife[datetime | None] = None
     refused_until: ThisLife[datetime | None] = None
+    spared: ThisLife[Spared | None] = None
+    mercies: ThisLife[int] = 0
 
     @property
     def in_episode(self) -> bool:
@@ -117,9 +132,8 @@ class Ring:
 def entered(ring: Ring, phase: Phase, at: datetime, reason: str) -> Ring:
     """Return the ring in another phase."""
     assert (ring.phase, phase) in EDGES, f"ring {ring.id}: no edge {ring.phase} -> {phase}"
-    return replace(
-        ring, phase=phase, since=at, reason=reason, deadline=None, ask_at=None, refused_until=None, free=None
-    )
+    ring = replace(ring, phase=phase, since=at, reason=reason, deadline=None, ask_at=None, free=None)
+    return replace(ring, refused_until=None, spared=None)
 
 
 def resets_within(ring: Ring, at: datetime, window: timedelta) -> tuple[datetime, ...]:

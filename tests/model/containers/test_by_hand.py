@@ -267,7 +267,7 @@ def test_one_that_a_stop_would_remove_is_not_stopped_and_the_ring_waits_for_it()
     cmgr = Cmgr(container("once", 0, auto_remove=True), container("b", 1))
     cmgr.fault(0)
     cmgr.wait(600)
-    assert (names(cmgr.log, StopContainer), cmgr.sent(ResetRing), cmgr.phase()) == (["b"], [], Phase.WAITING)
+    assert (names(cmgr.log, StopContainer), cmgr.sent(ResetRing), cmgr.phase()) == ([], [], Phase.WAITING)
     assert cmgr.ring().reason == ("the reset of chips 0-3 waits for once (started with --rm: a stop would remove it)")
     assert str(ring_hint(cmgr.node, cmgr.ring())) == "to have it reset, stop once yourself"
     assert [t.id for t in troubles(cmgr.node) if t.kind is TroubleKind.BLOCKED] == ["blocked-docker-once"]

@@ -167,6 +167,8 @@ def test_a_wait_that_was_interrupted_begins_anew_before_the_ring_is_widened() ->
     cmgr.dies("mate", 0, asked=True)
     cmgr.wait(5)
     cmgr.starts_by_hand("mate")
+    cmgr.processes.clear()
+    cmgr.tell(facts.Resync())
     cmgr.wait(20)
     assert names(cmgr.log) == ["a"]
     cmgr.wait(11)

@@ -234,6 +234,15 @@ class LimitsPolicy:
     episodes_per_hour: Annotated[
         int, Meta("How many episodes that stop containers may begin within an hour.", within=(1, 100000))
     ] = 60
+    mercy: Annotated[
+        timedelta,
+        Meta(
+            "How long a container whose own chips are well may be down for a reset of its ring that does not begin; "
+            "then it is started again, and not stopped for this fault before nothing is in the way. The time in which "
+            "others are being stopped does not count.",
+            within=("1s", "24h"),
+        ),
+    ] = timedelta(minutes=5)
     order_wait: Annotated[
         timedelta,
         Meta(
