@@ -34,7 +34,8 @@ def try_reset(turn: Turn, ring: RingId, why: Why, faults: Sequence[Fault] = ()) 
     if is_spent(turn.node, turn.ring(ring), turn.at):
         return Came.SPENT
     if not require_free(turn, turn.ring(ring), faults):
-        return Came.WAITING
+        spared = turn.ring(ring).spared is not None
+        return Came.SILENT if spared and _is_silent(turn, turn.ring(ring)) else Came.WAITING
     if not require_look(turn, turn.ring(ring)):
         return Came.SILENT if _is_silent(turn, turn.ring(ring)) else Came.WAITING
     if faults and not require_idle(turn, turn.ring(ring), faults[0].level):

@@ -57,7 +57,8 @@ def give_up_refused(turn: Turn, ring: Ring, due: Mapping[ChipId, str]) -> bool:
     comes_back = any(r.in_reset for r in map(turn.node.reports.get, ring.chips) if r is not None)
     if ring.refused is None or comes_back or turn.at < ring.refused + turn.node.policy.reset.boot:
         return False
-    return _give_up(turn, due, f"it cannot be reset again: {ring.reason}")
+    why = ring.spared.why if ring.spared is not None else ring.reason
+    return _give_up(turn, due, f"it cannot be reset again: {why}")
 
 
 def give_up_silent(turn: Turn, ring: Ring, due: Mapping[ChipId, str]) -> bool:

@@ -204,10 +204,10 @@ def look_who_is_there(turn: Turn, ring: Ring) -> None:
     """Have the ring read, ever more seldom, while it waits for others to go that only a read-out tells of."""
     if ring.asked is not None:
         return
-    due = (ring.read or turn.at) + look_again_after(turn.at - (ring.since or turn.at), LOOK_AGAIN, 4)
-    if turn.at < due:
-        turn.put_ring(replace(ring, ask_at=due))
-    else:
+    if ring.ask_at is None:
+        due = (ring.read or turn.at) + look_again_after(turn.at - (ring.since or turn.at), LOOK_AGAIN, 4)
+        ring = turn.put_ring(replace(ring, ask_at=max(turn.at, due)))
+    if ring.ask_at is not None and turn.at >= ring.ask_at:
         turn.ask_read(ring, f"is anybody on {listed(ring.chips)} who keeps it from its reset?", not_older=turn.at)
 
 
@@ -326,8 +326,8 @@ def lasting_obstacle(turn: Turn, ring: Ring) -> Obstacle | None:
     scope = scope_of(turn.node, ring, turn.at)._replace(mates=True)
     if who := refuser(turn.node, ring, scope):
         return Obstacle(f"the reset of {listed(ring.chips)} waits for {who}")
-    if ring.silent is not None and turn.at - ring.silent < turn.node.policy.reset.boot:
-        return Obstacle("a chip of it does not answer")  # After that it is given up, once nobody runs there.
+    if ring.silent is not None:
+        return Obstacle("a chip of it does not answer")  # It is given up in its time.
     if ring.refused_until is not None and turn.at < ring.refused_until:
         return Obstacle(ring.reason, ring.refused_until)
     faults = handled_faults(turn.node, ring)

@@ -169,6 +169,17 @@ def test_where_the_driver_refuses_without_a_visible_reason_its_mates_are_not_sto
     assert (cmgr.phase(), runs(cmgr), names(cmgr.log)) == (Phase.HEALTHY, [True, True], ["llm", "mate", "mate"])
 
 
+def test_a_chip_that_does_not_answer_is_given_up_while_its_mates_run() -> None:
+    cmgr = Cmgr(LLM, MATE, policy=replace(RING, reset=replace(RING.reset, boot_timeout=seconds(3 * MERCY))))
+    cmgr.fault(0)
+    cmgr.silent = {0}
+    cmgr.wait(MERCY + 120)
+    assert (runs(cmgr), list(cmgr.node.isolations)) == ([False, True], [])
+    cmgr.wait(2 * MERCY)
+    assert (runs(cmgr), list(cmgr.node.isolations), names(cmgr.log)) == ([False, True], [0], ["llm", "mate"])
+    assert "does not answer" in cmgr.node.isolations[ChipId(0)].reason
+
+
 def test_a_reset_that_waits_by_its_level_keeps_no_mate_down_for_that() -> None:
     levels = {
         **RING.levels,
