@@ -1,0 +1,1 @@
+"""Stories of ends: whose doing it was that a container ended."""
