@@ -252,17 +252,19 @@ class Runtime(Protocol):
         """
 
     def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
-        """Start the container, put `restart_policy` back, and return the word for its new life.
+        """Put `restart_policy` back, start the container, and return the word for its new life.
 
-        `containers.NO_RESTART` leaves its restart policy as it is: there was none to put back. With `frozen` it is
-        frozen then; without it nothing is thawed.
-        A container that runs already is success. Blocks up to 60 s. Safe to repeat. Raises as `stop`.
+        `containers.NO_RESTART` leaves its restart policy as it is: there was none to put back. After a start that has
+        failed it is off again. With `frozen` the container is frozen then; without it nothing is thawed.
+        A container that runs already is success, but for one that would have to run without its policy. Blocks up to
+        100 s. Safe to repeat. Raises as `stop`.
         """
 
     def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
         """Set the policy; `containers.NO_RESTART` turns it off. Never starts or stops anything.
 
-        The text is what `Container.restart_policy` said. Blocks up to 30 s. Safe to repeat. Raises as `stop`.
+        The text is what `Container.restart_policy` said. Blocks up to 30 s. Safe to repeat. Raises as `stop`, and
+        `ContainerError` where a container that runs would have to be changed for it and could lose its chips by that.
         """
 
     def close(self) -> None:

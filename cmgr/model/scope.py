@@ -342,8 +342,8 @@ def blocks_its_group(container: Container) -> bool:
 
 
 def held_keys(node: Node) -> set[ContainerKey]:
-    """Return the containers that have a hold, but for those that run again and have yet to show that they stay up."""
-    return {key for key, hold in node.holds.items() if hold.state is not HoldState.SETTLING}
+    """Return the containers that have a hold, but for those that run again."""
+    return {key for key, hold in node.holds.items() if not hold.runs}
 
 
 def in_round(node: Node, key: ContainerKey) -> Group | None:

@@ -366,7 +366,8 @@ def _failed(node: Node) -> Iterator[Trouble]:
             )  # fmt: skip
         elif hold.state is HoldState.RETURNING and hold.attempt.error:
             text = f"container {titled(node, key)} runs without its restart policy {hold.restart_policy}"
-            yield Trouble(TroubleKind.POLICY, "/".join(key), text, hold.attempt.error, containers=(hold.name,))
+            how = "it goes back when the container is down: stop it and start it when that suits"
+            yield Trouble(TroubleKind.POLICY, "/".join(key), text, hold.attempt.error, how, containers=(hold.name,))
 
 
 def _ailing(node: Node) -> Iterator[Trouble]:

@@ -80,6 +80,11 @@ def topology(chips: int, ring: int) -> tuple[Chip, ...]:
     return tuple(Chip(ChipId(c), RingId(c // ring * ring), logical=c) for c in range(chips))
 
 
+def refuses(container: Container, policy: str) -> bool:
+    """Return whether its runtime would have to change one that runs for this restart policy, as Docker would."""
+    return container.running and container.key.runtime == "docker" and container.restart_policy != policy
+
+
 def answered(command: Action, **fields: Any) -> facts.Answer:
     """Return the answer to a command; it says nothing but these fields."""
     return replace(_answer(command), **fields)
@@ -297,15 +302,10 @@ class Cmgr:
                 self.truth[command.key] = replace(known, running=False, exit=exit_, frozen=False)
                 return {"run": known.run}
             case StartContainer():
-                known = self.truth[command.key]
-                run = known.run if known.running else f"start {len(self.sent(StartContainer))}"
-                policy = command.restart_policy or known.restart_policy
-                frozen = known.frozen or command.frozen
-                known = known if known.running else placed(known, command)
-                now = replace(known, running=True, run=run, exit=None, restart_policy=policy, frozen=frozen)
-                self.truth[command.key] = now if known.running else replace(now, health="")
-                return {"run": run}
+                return self._start(command)
             case SetRestartPolicy():
+                if refuses(self.truth[command.key], command.restart_policy):
+                    return {"error": "it runs"}
                 self.truth[command.key] = replace(self.truth[command.key], restart_policy=command.restart_policy)
                 return {}
             case ReadOutput():
@@ -318,6 +318,18 @@ class Cmgr:
                 return {}
             case PrepareReset() | WriteGroup() | ReadGroup():
                 raise AssertionError("this machine does nothing for it")
+
+    def _start(self, command: StartContainer) -> dict[str, Any]:
+        known = self.truth[command.key]
+        if command.restart_policy and refuses(known, command.restart_policy):
+            return {"error": "something else has started it", "runtime_ails": True}
+        run = known.run if known.running else f"start {len(self.sent(StartContainer))}"
+        policy = command.restart_policy or known.restart_policy
+        frozen = known.frozen or command.frozen
+        known = known if known.running else placed(known, command)
+        now = replace(known, running=True, run=run, exit=None, restart_policy=policy, frozen=frozen)
+        self.truth[command.key] = now if known.running else replace(now, health="")
+        return {"run": run}
 
     def _reset(self, command: ResetRing) -> dict[str, Any]:
         for chip in command.chips if self.cures else ():

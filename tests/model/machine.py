@@ -325,6 +325,8 @@ class Machine:
             case StartContainer():
                 return self._start(real, command, fails)
             case SetRestartPolicy():
+                if self._refuses(real, command.restart_policy):
+                    return {"error": "it runs"}
                 real.armed = real.armed if fails else command.restart_policy
                 return {"error": "no answer" if fails else ""}
 
@@ -351,9 +353,15 @@ class Machine:
         words = {"words": "ran save", "deaf": self.rng.choice(["", "its first process is a shell"])}
         return {"error": "timeout"} if fails else {"run": f"life {real.life}", **words}
 
+    def _refuses(self, real: Real, policy: str) -> bool:
+        """Return whether its runtime would have to change one that runs for this restart policy, as Docker would."""
+        return real.running and real.key.runtime == "docker" and real.armed != policy
+
     def _start(self, real: Real, command: StartContainer, fails: bool) -> dict[str, Any]:
         if fails and self.rng.random() < 0.5:
             return {"error": "no"}
+        if command.restart_policy and self._refuses(real, command.restart_policy):
+            return {"error": "something else has started it", "runtime_ails": True}
         given = self._placed(real, command) if command.placing else self.given(real)
         if not real.running and given is None:
             assert not real.share, f"seed {self.seed}: {real} was started without its share"
@@ -362,15 +370,15 @@ class Machine:
             assert len(given) >= min(real.min_chips or real.full, real.full), f"seed {self.seed}: {real} gets {given}"
             real.chips = given
             self._has_them_alone(real)
-            if fails and command.placing and self.rng.random() < 0.5:
-                return {"error": "its definition was changed, and it was not started"}
+            real.armed = command.restart_policy or real.armed
+            if fails and self.rng.random() < 0.3:
+                return {"error": "its definition or its policy was changed, and it was not started"}
             assert real.will is not False, f"seed {self.seed}: {real} was started against a person's will"
             assert all(self._booted(c) for c in real.chips), f"seed {self.seed}: {real} was started in a reset"
             self.starts(real, by_others=False)
             real.starts += 1
         if fails:
             return {"error": "timeout"}
-        real.armed = command.restart_policy or real.armed
         if command.frozen and not real.frozen:
             real.frozen = True
             self.hint(facts.ContainerSeen(real.told(self.now)))

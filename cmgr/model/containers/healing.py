@@ -40,7 +40,7 @@ def _tend(turn: Turn, container: Container) -> None:
     hold = turn.node.holds.get(container.key)
     healing = _within(turn, turn.node.healings.get(container.key, Healing(container.key)))
     what = ailment(container, healing, hangs=hang_of(turn.node, container) is not None)
-    if hold is not None:
+    if hold is not None and not (container.running and hold.state is HoldState.RETURNING):
         turn.put_healing(healing)
         return
     if not what:

@@ -63,7 +63,7 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
     scope = scope_of(turn.node, ring, turn.at)
     for container in list(on_ring(turn.node, ring)):
         hold = turn.node.holds.get(container.key)
-        if hold is not None and not (hold.state is HoldState.SETTLING and container.running):
+        if hold is not None and not (container.running and hold.runs):
             continue
         if container.running and in_scope(turn.node, ring, container, scope):
             what = "fault" if handled_faults(turn.node, ring) or scope.isolated else "reset"
@@ -405,20 +405,25 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     ring = turn.ring_for(hold.chips)
     if hold.state is HoldState.FORGOTTEN:
         _started_for_nobody(turn, hold, fact)
-    elif fact.unreachable:
-        turn.put_hold(retried(turn, entered(hold, HoldState.DOWN), fact.error, counts=False))
     elif fact.error:
-        fail = unsure_start if fact.runtime_ails else failed_start
-        look_at_files(turn)  # Somebody may have removed the one that its slot needs.
-        turn.put_hold(replace(fail(turn, hold, fact.error), unsure=turn.at))
-        known = turn.node.containers.get(fact.key)
-        if (known is not None and known.running) or in_round(turn.node, hold.key) is not None:
-            turn.ask_list(fact.key.runtime, f"does {hold.name} run all the same?", not_older=turn.at)
+        _not_started(turn, replace(hold, disarmed=False), fact)  # It may have its policy back, and not run.
     else:
         runs = "is there again, paused as it was" if hold.frozen else "runs again"
         turn.note(NoteKind.RESULT, f"{hold.name} {runs}", ring, container=hold.key)
         started(turn, hold, fact.run)
         let_settle(turn, hold, fact.run)
+
+
+def _not_started(turn: Turn, hold: Hold, fact: ContainerStarted) -> None:
+    if fact.unreachable:
+        turn.put_hold(retried(turn, entered(hold, HoldState.DOWN), fact.error, counts=False))
+        return
+    fail = unsure_start if fact.runtime_ails else failed_start
+    look_at_files(turn)  # Somebody may have removed the one that its slot needs.
+    turn.put_hold(replace(fail(turn, hold, fact.error), unsure=turn.at))
+    known = turn.node.containers.get(fact.key)
+    if (known is not None and known.running) or in_round(turn.node, hold.key) is not None:
+        turn.ask_list(fact.key.runtime, f"does {hold.name} run all the same?", not_older=turn.at)
 
 
 def _started_for_nobody(turn: Turn, hold: Hold, fact: ContainerStarted) -> None:
@@ -451,6 +456,9 @@ def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
 
 
 def _disarmed(turn: Turn, hold: Hold, fact: RestartPolicySet) -> None:
+    if fact.error and hold.is_to_end:
+        turn.put_hold(hold)  # It runs again: first comes the stop, which is due.
+        return
     if fact.error:
         again = retried(turn, hold, fact.error, counts=False)
         turn.put_hold(again)

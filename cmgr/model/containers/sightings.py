@@ -213,6 +213,8 @@ def _seen_held(turn: Turn, hold: Hold, container: Container, sure: bool) -> Cont
     hold = _policy_seen(turn, hold, container)
     if container.running:
         return _seen_running(turn, hold, container, sure)
+    if hold.state is HoldState.RETURNING and hold.attempt.command is None:
+        _ended_without_policy(turn, hold, container)
     if _was_asked_for(hold, container):
         hand_back(turn, hold, "somebody had stopped it")
     elif sure and _has_lived_again(hold, container):
@@ -227,6 +229,19 @@ def _was_asked_for(hold: Hold, container: Container) -> bool:
     waits = hold.died and hold.is_down and hold.attempt.tries == 0
     end = container.exit if container.run == hold.run else None
     return waits and end is not None and end.asked is True
+
+
+def _ended_without_policy(turn: Turn, hold: Hold, container: Container) -> None:
+    """Now that it is down its policy goes back; one that died is started, too, which the policy would have done."""
+    known, end = turn.node.containers.get(hold.key), container.exit
+    if known is None or not known.running:
+        return
+    if hold.disarmed and end is not None and end.by_itself and container.restart_policy == NO_RESTART:
+        text = f"{hold.name} died by itself before its restart policy {hold.restart_policy} was back: it is started"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.put_hold(replace(entered(hold, HoldState.DOWN), run=container.run, died=True, down=turn.at))
+    else:
+        turn.put_hold(replace(hold, attempt=replace(hold.attempt, retry_at=None)))
 
 
 def _agreed(turn: Turn, known: Container | None, container: Container, chips: frozenset[ChipId]) -> frozenset[ChipId]:

@@ -11,6 +11,8 @@ PAUSE_LASTS = timedelta(minutes=1)
 
 def hold_on(node: Node, container: Container, at: datetime, cause: Cause, episode: int = 0) -> Hold:
     """Return the promise for a container as it is: one that runs is to be stopped first."""
+    before = node.holds.get(container.key)
+    due = before is not None and before.state is HoldState.RETURNING  # Then it runs without its policy.
     return Hold(
         container.key,
         container.name,
@@ -21,7 +23,7 @@ def hold_on(node: Node, container: Container, at: datetime, cause: Cause, episod
         container.run,
         order=container.order,
         grace=container.grace,
-        restart_policy=container.restart_policy,
+        restart_policy=before.restart_policy if before is not None and due else container.restart_policy,
         cause=cause,
         frozen=is_to_be_paused(container, at),
         beside=_beside(node, container),

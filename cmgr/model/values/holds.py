@@ -30,7 +30,7 @@ class HoldState(StrEnum):
     be started. `STARTING`: it was told to start; that a try has failed does not say that it is down. `SETTLING`: cmgr
     has started it, and it has yet to show that it stays up. `FAILED`: it is down, and not tried any more. `FORGOTTEN`:
     it is no longer ours, and a start of ours is still under way. `RETURNING`: it is no longer ours, and its restart
-    policy goes back.
+    policy goes back, be it that it has to be down for that.
     """
 
     TO_STOP = "to stop"
@@ -112,7 +112,7 @@ EDGES: Mapping[tuple[HoldState, HoldState], Edge | None] = {
     (HoldState.FORGOTTEN, HoldState.RETURNING): _anew("its start has failed, or nobody will say any more"),
     (HoldState.RETURNING, HoldState.TO_STOP): _anew("it is held anew"),
     (HoldState.RETURNING, HoldState.STOPPING): CANNOT_HAPPEN,
-    (HoldState.RETURNING, HoldState.DOWN): CANNOT_HAPPEN,
+    (HoldState.RETURNING, HoldState.DOWN): _anew("it died before its restart policy was back"),
     (HoldState.RETURNING, HoldState.STARTING): CANNOT_HAPPEN,
     (HoldState.RETURNING, HoldState.SETTLING): CANNOT_HAPPEN,
     (HoldState.RETURNING, HoldState.FAILED): CANNOT_HAPPEN,
@@ -226,6 +226,11 @@ class Hold:
     def stays_down(self) -> bool:
         """Whether no order to start it is under way: at most one that switches its restart policy off."""
         return self.is_down or (self.state is HoldState.STARTING and self.attempt.command is None)
+
+    @property
+    def runs(self) -> bool:
+        """Whether its container, if that runs, is stopped by a fault as one that is not held."""
+        return self.state is HoldState.SETTLING or (self.state is HoldState.RETURNING and self.attempt.command is None)
 
     @property
     def is_theirs(self) -> bool:

@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -148,18 +148,36 @@ class DockerRuntime:
 
     def start(self, key: ContainerKey, restart_policy: str, *, frozen: bool = False) -> str:
         what = f"start container {self._known.name(key.id)}"
+        armed = restart_policy != NO_RESTART and self._arm(key, restart_policy, frozen=frozen)
         failure = self._begin(key, what)
         container = self._look_after(key)
         if failure is not None and not container.running:
+            if armed and not isinstance(failure, RuntimeAils):  # Without an answer it may be on its way up.
+                self._disarm(key)
             raise _of_start(failure)
         if not self._known.flowing:
             self._deaths.started(key.id)
-        if restart_policy not in (NO_RESTART, container.restart_policy):
-            with _reached():
-                self._update(key, restart_policy)
         if frozen and not container.frozen:
             self._freeze(key)
         return container.run
+
+    def _arm(self, key: ContainerKey, policy: str, *, frozen: bool) -> bool:
+        """Put the policy back while the container is down. Return whether it was another."""
+        container = self._look(key.id).container
+        if container.restart_policy == policy:
+            return False
+        if container.running:
+            what = f"start container {container.name}"
+            if frozen and not container.frozen:
+                self._freeze(key)
+            raise RuntimeAils(f"cannot {what}: something else has started it, without its restart policy")
+        self._update(key, policy)
+        return True
+
+    def _disarm(self, key: ContainerKey) -> None:
+        """Take the policy off again: with it a dockerd that is started anew starts the container."""
+        with suppress(ContainerError):  # The model orders it once more, where the next try has to wait.
+            self.set_restart_policy(key, NO_RESTART)
 
     def _begin(self, key: ContainerKey, what: str) -> ContainerError | None:
         """Ask Docker to start it. Return what it said against that; a look has to tell whether the container runs."""
@@ -191,8 +209,13 @@ class DockerRuntime:
                 raise RuntimeAils(exc.message, hint=exc.hint) from exc
 
     def set_restart_policy(self, key: ContainerKey, restart_policy: str) -> None:
-        if self._look(key.id).container.restart_policy != restart_policy:
-            self._update(key, restart_policy)
+        container = self._look(key.id).container
+        if container.restart_policy == restart_policy:
+            return
+        if container.running:
+            what = f"set the restart policy of container {container.name}"
+            raise ContainerError(f"cannot {what}: it runs, and Docker could take its chips away by that")
+        self._update(key, restart_policy)
 
     def document(self, key: ContainerKey) -> Mapping[str, object]:
         with self._clients.use(f"inspect container {self._known.name(key.id)}", self._limits.look) as client:
@@ -205,6 +228,11 @@ class DockerRuntime:
         return ended(bytes(told))
 
     def _update(self, key: ContainerKey, policy: str) -> None:
+        """Change the policy of a container that is down.
+
+        Of one that runs Docker hands each update on to runc, which up to 1.0.0-rc92 writes the rules of the device
+        cgroup anew, without those that a vendor's hook has added: the chips are gone then.
+        """
         wanted = restart_policy(policy)
         what = f"set the restart policy of container {self._known.name(key.id)}"
         self._known.updating(key.id)

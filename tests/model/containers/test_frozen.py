@@ -68,7 +68,8 @@ def test_a_pause_that_was_still_due_when_cmgr_died_is_made_by_the_next_life() ->
     cmgr.fault(0)
     cmgr.run_until(Phase.RESUMING)
     assert cmgr.hold("a").state is HoldState.STARTING
-    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=True, run="started", exit=None)
+    begun = replace(cmgr.truth[key("a")], running=True, run="started", exit=None, restart_policy="always:0")
+    cmgr.truth[key("a")] = begun
     cmgr.begin()
     cmgr.wait(60)
     assert (cmgr.truth[key("a")].frozen, cmgr.truth[key("a")].run) == (True, "started")

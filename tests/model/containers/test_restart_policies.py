@@ -1,6 +1,7 @@
 """A runtime's own restart policy: off while a container is held, back when it runs, and lost by no crash."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import Exit
+from cmgr.model.values.services.containers import UNHEALTHY, Exit, Heal
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.view.troubles import troubles
 from tests.model.builders import REQUEST, SINGLE, T0, Cmgr, container, key, names
@@ -158,13 +159,66 @@ def test_it_is_not_switched_off_while_the_runtime_is_away() -> None:
     assert policies(cmgr) == [""]
 
 
-def test_one_that_a_person_starts_gets_its_policy_back() -> None:
+def started_by_hand() -> Cmgr:
     cmgr = waiting()
     cmgr.starts_by_hand("a")
-    assert (cmgr.hold("a").state, policies(cmgr)) == (HoldState.RETURNING, ["", ALWAYS])
-    cmgr.sees(container("a", 0, run="by hand"))
+    cmgr.wait(3600)
+    assert (cmgr.hold("a").state, cmgr.booked("a").running) == (HoldState.RETURNING, True)
+    return cmgr
+
+
+def test_one_that_a_person_starts_gets_its_policy_back_when_it_is_down() -> None:
+    cmgr = started_by_hand()
+    assert (policies(cmgr)[:2], cmgr.truth[key("a")].restart_policy) == (["", ALWAYS], "")
+    (trouble,) = [each for each in troubles(cmgr.node) if each.kind is TroubleKind.POLICY]
+    assert "it runs" in trouble.why
+    cmgr.dies("a", 143, asked=True)
     cmgr.run()
-    assert (cmgr.held(), cmgr.booked("a").restart_policy, cmgr.truth[key("a")].restart_policy) == ([], ALWAYS, ALWAYS)
+    assert (cmgr.held(), cmgr.truth[key("a")].restart_policy, cmgr.truth[key("a")].running) == ([], ALWAYS, False)
+    assert not cmgr.sent(StartContainer)
+
+
+def test_one_that_a_person_starts_and_that_dies_without_its_policy_is_started_with_it() -> None:
+    cmgr = started_by_hand()
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(60)
+    cmgr.dies("a", 1)
+    assert [c.restart_policy for c in cmgr.sent(StartContainer)] == [ALWAYS]
+    cmgr.run()
+    assert (cmgr.held(), cmgr.truth[key("a")].restart_policy, cmgr.truth[key("a")].running) == ([], ALWAYS, True)
+
+
+def test_one_that_runs_without_its_policy_is_stopped_by_the_next_fault_and_started_with_it() -> None:
+    cmgr = started_by_hand()
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(60)
+    assert cmgr.phase() is Phase.HEALTHY
+    cmgr.fault(0)
+    assert names(cmgr.log) == ["a", "a"]
+    cmgr.wait(60)
+    assert (cmgr.held(), cmgr.truth[key("a")].restart_policy, cmgr.truth[key("a")].running) == ([], ALWAYS, True)
+
+
+def test_one_that_runs_without_its_policy_is_healed_and_gets_it() -> None:
+    cmgr = started_by_hand()
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(60)
+    cmgr.sees(replace(cmgr.truth[key("a")], heal=Heal(), health=UNHEALTHY))
+    cmgr.wait(60)
+    assert names(cmgr.log) == ["a", "a"]
+    assert (cmgr.held(), cmgr.truth[key("a")].restart_policy, cmgr.truth[key("a")].running) == ([], ALWAYS, True)
+
+
+@pytest.mark.parametrize("fields", [{"unreachable": True}, {"runtime_ails": True}, {}])
+def test_a_policy_that_a_start_has_left_behind_is_switched_off_while_the_next_try_waits(fields: Any) -> None:
+    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
+    cmgr.fault(0)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], restart_policy=ALWAYS)
+    cmgr.answer(StartContainer, error="no answer", **fields)
+    cmgr.fault(0, REQUEST)
+    cmgr.wait(5)
+    assert (policies(cmgr), cmgr.truth[key("a")].restart_policy) == (["", ""], "")
 
 
 def test_one_that_a_person_starts_while_its_policy_is_being_switched_off_gets_it_back_after_that() -> None:
@@ -175,21 +229,26 @@ def test_one_that_a_person_starts_while_its_policy_is_being_switched_off_gets_it
     cmgr.wait(1, run=False)
     cmgr.starts_by_hand("a")
     assert (policies(cmgr), cmgr.hold("a").state) == (["", ""], HoldState.RETURNING)
-    cmgr.run()
-    assert policies(cmgr) == ["", "", ALWAYS]
+    cmgr.wait(60)  # It could not be switched off any more.
     assert (cmgr.held(), cmgr.truth[key("a")].restart_policy) == ([], ALWAYS)
 
 
-def test_one_that_the_daemon_starts_and_that_need_not_be_down_any_more_gets_its_policy_back() -> None:
-    cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS), container("mate", 1), policy=SINGLE)
+@pytest.mark.parametrize("runtime", ["docker", "containerd"])
+def test_one_that_the_daemon_starts_and_that_need_not_be_down_any_more_gets_its_policy_back(runtime: str) -> None:
+    a = container("a", 0, restart_policy=ALWAYS, runtime=runtime)
+    cmgr = Cmgr(a, container("mate", 1, runtime=runtime), policy=SINGLE, runtimes=(runtime,))
     cmgr.once(0, REQUEST)
     cmgr.fault(1, REQUEST)
     cmgr.run()
-    assert (cmgr.phase(), cmgr.held(), cmgr.hold("a").disarmed) == (Phase.WAITING, ["a", "mate"], True)
-    cmgr.tell(facts.RuntimeUp("docker", restarted=True))
-    cmgr.starts("a", "by the daemon")
+    assert (cmgr.phase(), cmgr.held(), cmgr.hold("a", runtime).disarmed) == (Phase.WAITING, ["a", "mate"], True)
+    cmgr.tell(facts.RuntimeUp(runtime, restarted=True))
+    cmgr.starts("a", "by the daemon", runtime)
     cmgr.run()
-    assert (cmgr.held(), cmgr.booked("a").running, cmgr.truth[key("a")].restart_policy) == (["mate"], True, ALWAYS)
+    assert (cmgr.booked("a", runtime).running, cmgr.hold("mate", runtime).is_down) == (True, True)
+    if runtime == "docker":  # Of one that runs nothing is changed there.
+        assert (cmgr.hold("a").state, cmgr.hold("a").restart_policy) == (HoldState.RETURNING, ALWAYS)
+    else:
+        assert (cmgr.held(), cmgr.truth[a.key].restart_policy) == (["mate"], ALWAYS)
 
 
 def test_one_that_the_daemon_started_and_a_person_stopped_gets_its_policy_back() -> None:
@@ -213,6 +272,7 @@ def test_a_policy_that_cannot_be_put_back_is_tried_until_it_is() -> None:
         cmgr.wait(3600, run=False)
     told = [note for note in cmgr.notes(NoteKind.WARNING) if "no space left" in note]
     assert told == [f"cannot put the restart policy {ALWAYS} of a back yet: no space left"]
+    cmgr.dies("a", 143, asked=True)
     cmgr.run()
     assert (cmgr.held(), cmgr.truth[key("a")].restart_policy) == ([], ALWAYS)
     assert [each for each in troubles(cmgr.node) if each.kind is TroubleKind.POLICY] == []

@@ -43,6 +43,9 @@ class Followed:
     def becomes(self, status: str, run: str = "2024-05-01T10:00:00.5Z") -> None:
         self.daemon.containers["c1"] = document("c1", status=status, run=run)
 
+    def gets(self, policy: str) -> None:
+        self.daemon.containers["c1"]["HostConfig"]["RestartPolicy"] = {"Name": policy, "MaximumRetryCount": 0}
+
     def ends(self) -> list[bool | None]:
         """Return what was told about whether the container's ends were asked for, once one was."""
         self.told.down(KEY)
@@ -104,7 +107,7 @@ def test_listing_looks_only_at_what_is_new_or_has_changed(world: Followed) -> No
 def test_an_update_is_looked_at(world: Followed) -> None:
     world.follow()
     world.runtime.list()
-    world.daemon.containers["c1"]["HostConfig"]["RestartPolicy"] = {"Name": "always", "MaximumRetryCount": 0}
+    world.gets("always")
     world.happens("update")
     eventually(lambda: (last := world.told.last(KEY)) is not None and last.restart_policy == "always:0")
     assert world.runtime.list()[0].restart_policy == "always:0"
@@ -125,27 +128,29 @@ def test_an_update_that_changes_nothing_else_switches_off_a_restart_policy_that_
 
 
 def test_an_update_of_our_own_is_not_somebody_elses(world: Followed) -> None:
-    world.daemon.containers["c1"]["HostConfig"]["RestartPolicy"] = {"Name": "always", "MaximumRetryCount": 0}
+    world.becomes("exited")
+    world.gets("always")
     world.follow()
     world.runtime.list()
     world.runtime.set_restart_policy(KEY, NO_RESTART)
-    world.daemon.containers["c1"]["HostConfig"]["RestartPolicy"] = {"Name": "no", "MaximumRetryCount": 0}
+    world.gets("no")
     world.happens("update")
-    assert not world.told.running(KEY).switched_off
+    assert not world.told.down(KEY).switched_off
     world.happens("update")
     eventually(lambda: (last := world.told.last(KEY)) is not None and last.switched_off, why="the next one is")
 
 
 def test_an_update_of_ours_that_docker_refuses_hides_none_of_somebody_elses(world: Followed) -> None:
-    world.daemon.containers["c1"]["HostConfig"]["RestartPolicy"] = {"Name": "always", "MaximumRetryCount": 0}
+    world.becomes("exited")
+    world.gets("always")
     world.follow()
     world.runtime.list()
     world.daemon.on("POST /containers/c1/update", lambda request: request.refuse(409, "not now"))
-    with pytest.raises(ContainerError):
+    with pytest.raises(ContainerError, match="not now"):
         world.runtime.set_restart_policy(KEY, NO_RESTART)
-    world.daemon.containers["c1"]["HostConfig"]["RestartPolicy"] = {"Name": "no", "MaximumRetryCount": 0}
+    world.gets("no")
     world.happens("update")
-    assert world.told.running(KEY).switched_off
+    assert world.told.down(KEY).switched_off
 
 
 def test_without_events_everything_of_ours_is_looked_at_each_time(world: Followed) -> None:

@@ -52,7 +52,7 @@ def hurried(daemon: FakeDockerd) -> Iterator[DockerRuntime]:
 def error_of(call: str, daemon: FakeDockerd, runtime: DockerRuntime, answer: Answer) -> ContainerError:
     """Return what the call raises when its request is answered so."""
     request, act = CALLS[call]
-    if call == "start":
+    if call in ("start", "update"):
         daemon.containers["c1"] = document("c1", status="exited")
     daemon.on(request, answer)
     with pytest.raises(ContainerError) as caught:
@@ -233,6 +233,7 @@ def test_not_found_is_gone_only_when_a_look_says_so_too(daemon: FakeDockerd, run
 
 def test_a_request_that_is_not_known_makes_no_container_gone(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
     # Podman 4.3 cannot change a restart policy, and says just this.
+    daemon.containers["c1"] = document("c1", status="exited")
     daemon.on("POST /containers/c1/update", lambda request: request.refuse(404, "Not Found"))
     with pytest.raises(ContainerError, match="Not Found") as error:
         runtime.set_restart_policy(KEY, "always:0")
@@ -311,6 +312,7 @@ def test_a_policy_that_is_right_already_is_not_set(daemon: FakeDockerd, runtime:
 
 
 def test_a_bad_policy_is_refused_before_anything_is_sent(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
+    daemon.containers["c1"] = document("c1", status="exited")
     with pytest.raises(ContainerError, match="none of Docker's"):
         runtime.set_restart_policy(KEY, "nonsense")
     assert daemon.asked("POST") == 0

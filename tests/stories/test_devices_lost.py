@@ -1,0 +1,111 @@
+"""A recovery that took the GPUs away: each `docker update` of a running container has runc write its device rules anew.
+
+NVIDIA/nvidia-docker 515, 966 and 1469: after an update of a running container, by whatever hand, `nvidia-smi` in it
+says "Failed to initialize NVML: Unknown Error", for runc before 1.0.0 leaves the rules out that NVIDIA's hook had
+added. Tried in 2026 on cmgr as it was, which put the restart policy back into what it had just started.
+
+dockerd tells each update of a container in its events, so that they need not be believed but can be counted.
+"""
+
+import io
+import tarfile
+from collections.abc import Mapping
+from contextlib import closing
+
+import pytest
+
+from tests.support.service import LATER, NOW, Service, Setting
+from tests.support.waiting import eventually
+from tests.system.conftest import Install
+from tests.system.containers import Containers, Spec
+
+pytestmark = pytest.mark.docker
+
+KEEN = {"always": "0", "unless-stopped": "1", "on-failure:3": "2"}
+WAITS = {"levels.RestartRequest.reset_after": "1h"}
+
+
+def served(on_docker: Install, containers: Containers, settings: Mapping[str, Setting]) -> Service:
+    service = on_docker(settings)
+    containers.run(*(Spec(policy.partition(":")[0], chips, policy=policy) for policy, chips in KEEN.items()))
+    service.start()
+    return service
+
+
+def updates(containers: Containers) -> dict[str, list[bool]]:
+    """Return of each container, for each time that it was changed, whether it ran."""
+    runs, found = dict.fromkeys(containers.names, True), {name: list[bool]() for name in containers.names}
+    for happening in containers.happenings():
+        if happening.action in ("start", "die"):
+            runs[happening.name] = happening.action == "start"
+        elif happening.action == "update":
+            found[happening.name].append(runs[happening.name])
+    return found
+
+
+def spoil(containers: Containers, name: str) -> None:
+    """Take its command away: what it changes in its own files lasts beyond its life."""
+    with closing(containers.dockerd.client()) as client:
+        made = client.exec_create(name, ["busybox", "rm", "/bin/sh"])
+        client.exec_start(made["Id"])
+
+
+def mend(containers: Containers, name: str) -> None:
+    packed, link = io.BytesIO(), tarfile.TarInfo("sh")
+    link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        tar.addfile(link)
+    with closing(containers.dockerd.client()) as client:
+        client.put_archive(name, "/bin", packed.getvalue())
+
+
+def policies(containers: Containers) -> list[str]:
+    return [containers.policy(name) for name in containers.names]
+
+
+def test_no_container_is_changed_while_it_runs(on_docker: Install, containers: Containers) -> None:
+    service = served(on_docker, containers, {})
+    for time in (1, 2):
+        service.inject(0, NOW)
+        service.until_said("is over: recovered", time)
+    assert policies(containers) == list(KEEN)
+    assert updates(containers) == {name: [False] * 4 for name in containers.names}
+
+
+def test_what_a_person_starts_meanwhile_is_not_changed_and_loses_nothing(
+    on_docker: Install, containers: Containers
+) -> None:
+    service = served(on_docker, containers, WAITS | {"retry.owner_window": "0s"})
+    service.inject(0, LATER)
+    service.until_phase("waiting")
+    eventually(lambda: policies(containers) == ["no"] * 3)
+    containers.start("always")
+    service.until_said("somebody started it by hand")
+    eventually(lambda: "runs without its restart policy" in str(service.status()["troubles"]))
+    service.inject(0, LATER, "cleared")
+    service.until_over()
+    containers.crash("always")
+    eventually(lambda: containers.is_running("always"), why="cmgr has taken its policy, and does what that would have")
+    eventually(lambda: policies(containers) == list(KEEN))
+    assert not any(any(ran) for ran in updates(containers).values())
+
+
+def test_one_that_could_not_be_started_is_not_brought_back_by_the_next_dockerd(
+    on_docker: Install, containers: Containers
+) -> None:
+    service = on_docker({"retry.starts": 1, "retry.backoff_max": "1h"})
+    containers.run(Spec("keen", "0", policy="always"))
+    spoil(containers, "keen")
+    service.start()
+    service.inject(0, NOW)
+    service.until_said("cannot start keen, try 1")
+    assert containers.policy("keen") == "no"
+    mend(containers, "keen")
+    before = containers.started_at("keen")
+    containers.dockerd.kill()
+    containers.dockerd.start()
+    eventually(lambda: service.status()["service"]["state"] == "ready", why="Docker is back")
+    eventually(lambda: containers.started_at("keen") != before, why="a new daemon is a new try")
+    eventually(lambda: containers.policy("keen") == "always")
+    assert containers.count("keen", "start") == 1
+    assert not any(any(ran) for ran in updates(containers).values())
