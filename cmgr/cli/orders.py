@@ -199,7 +199,7 @@ def _confirm(users: list[str], chip: int) -> None:
 
 
 def resume(options: ResumeOptions) -> int:
-    """Start a container again that was given up.
+    """Start a container again that has failed or was given up.
 
     With --all every one of them, and the rings begin that the limits keep back. The same safety rules hold as for
     every start.

@@ -188,9 +188,9 @@ def group_obstacle(node: Node, group: Group, at: datetime | None = None) -> Bloc
 
 
 def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
-    if hold.state is HoldState.FAILED:
-        return Blocker(Block.CHIP, f"{hold.name} was given up: {hold.attempt.error}")
     attempt = hold.attempt
+    if hold.state is HoldState.FAILED and not is_due(hold, at):
+        return Blocker(Block.CHIP, f"{hold.name} has failed: {attempt.error}")
     if hold.is_to_end:
         why = f" cannot be stopped: {attempt.error}" if attempt.error else " is stopping"
         return Blocker(Block.CHIP, hold.name + why)
@@ -205,6 +205,11 @@ def _obstacle(node: Node, hold: Hold, at: datetime | None) -> Blocker | None:
         why = f": {attempt.error}" if attempt.error else ""
         return Blocker(Block.ANSWER, f"{hold.name} is to be tried again{why}")
     return None
+
+
+def is_due(hold: Hold, at: datetime | None) -> bool:
+    """Return whether one that has failed is to be tried now; where `at` is not told it is not."""
+    return at is not None and not hold.is_given_up and (hold.attempt.retry_at is None or at >= hold.attempt.retry_at)
 
 
 def _is_waited_for(node: Node, group: Group, container: Container) -> bool:

@@ -184,7 +184,7 @@ def forget(node: Node, key: ContainerKey) -> Order:
 
 
 def resume_hint(node: Node, key: ContainerKey) -> Hint:
-    """Return what to do about a container that was given up."""
+    """Return what to do about a container that has failed, or was given up."""
     return hint("mend the cause, then type: ", order("resume", container=meant(node, key)))
 
 

@@ -256,9 +256,8 @@ def _held(node: Node, hold: Hold, status: str) -> tuple[str, Hint]:
     verb = "stop" if hold.is_to_end else "start"
     ailing = of_held(node, hold)
     if status == "failed":
-        tail = f": {one_line(attempt.error)}" if attempt.error else ""
-        said = f"start failed {times(attempt.tries)}{tail}" if attempt.tries else ailing or one_line(attempt.error)
-        return said, resume_hint(node, hold.key)
+        said = _tries(attempt, verb) if attempt.tries else ailing or one_line(attempt.error)
+        return joined([hold.reason, said]), resume_hint(node, hold.key)
     parts = [ailing, hold.reason, *(_short(node, hold) if status == "paused" else ())]
     if attempt.tries or attempt.error:
         parts.append(_tries(attempt, verb))

@@ -148,8 +148,8 @@ class Container(TypedDict):
     chips: Annotated[list[int], "the chips that it uses, or will use"]
     status: Annotated[
         ContainerStatus,
-        "`settling`: started, and watched for `retry.settle`; `failed`: given up until `cmgr resume`; "
-        "`down`: it ought to run, and is not held",
+        "`settling`: started, and watched for `retry.settle`; `failed`: its starts have failed, and it is tried on, or "
+        "its healing was given up; `down`: it ought to run, and is not held",
     ]
     since: Annotated[Time | None, "since when it runs, or is held"]
     strategy: Annotated[StrategyName, "whether it is stopped for whom"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cmgr.model.containers.moving.moves import NO_SPARE, users_of, whole_with
 from cmgr.model.containers.moving.placing import whole_for
 from cmgr.model.containers.owners import is_fought_for
+from cmgr.model.holds.tries import has_failed
 from cmgr.model.homes import home_of
 from cmgr.model.scope import (
     grave_faults,
@@ -356,10 +357,10 @@ def _on_all(name: str, chips: Iterable[ChipId]) -> Hint:
 
 def _failed(node: Node) -> Iterator[Trouble]:
     for key, hold in sorted(node.holds.items()):
-        if hold.state is HoldState.FAILED:
+        if has_failed(node, hold):
             text, what = f"container {titled(node, key)} failed", resume_hint(node, key)
             tries, error = hold.attempt.tries, hold.attempt.error
-            why = f"start failed {times(tries)}: {error}" if tries else error
+            why = ": ".join(filter(None, (f"start failed {times(tries)}" if tries else "", error)))
             yield Trouble(
                 TroubleKind.FAILED, "/".join(key), text, why, str(what), chips=tuple(sorted(hold.chips)),
                 containers=(hold.name,), orders=what.orders,

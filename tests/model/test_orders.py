@@ -161,13 +161,13 @@ def test_one_that_is_just_being_started_is_forgotten_and_runs() -> None:
     assert (cmgr.held(), cmgr.truth[key("a")].running, len(cmgr.sent(StartContainer))) == ([], True, 1)
 
 
-def test_one_that_was_given_up_can_be_forgotten() -> None:
+def test_one_that_has_failed_can_be_forgotten() -> None:
     cmgr = Cmgr(container("a", 0))
     cmgr.fault(0)
     cmgr.run_until(Phase.RESUMING)
     for _ in range(5):
-        cmgr.answer(StartContainer, error="no such image")
         cmgr.wait(61, run=False)
+        cmgr.answer(StartContainer, error="no such image")
     assert cmgr.hold("a").state is HoldState.FAILED
     forgets(cmgr)
     assert cmgr.held() == []

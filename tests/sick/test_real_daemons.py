@@ -189,7 +189,7 @@ def test_a_container_that_docker_fails_five_times_to_start_is_started_when_a_per
 
     eventually(failed)
     until_told(service, "cmgr resume needy", "bind source path does not exist")
-    service.until_said("needy is given up after 5 tries")
+    service.until_said("needy has failed, and is tried again every 60 s")
     needed.mkdir()
     assert service.cmgr("resume", "needy").code == 0
     eventually(lambda: containers.is_running("needy"))

@@ -24,7 +24,7 @@ from cmgr.model.containers.together.ordering import starts_before, stops_before
 from cmgr.model.holds.endings import hand_back, rearmed
 from cmgr.model.holds.making import hold_on, is_to_be_paused
 from cmgr.model.holds.settling import UNHEALTHY_AFTER, let_settle, settle
-from cmgr.model.holds.tries import failed_start, retried, unsure_start
+from cmgr.model.holds.tries import failed_start, has_failed, retried, unsure_start
 from cmgr.model.homes import placing
 from cmgr.model.obstacles import Block, Blocker, start_blocker
 from cmgr.model.scope import (
@@ -244,7 +244,7 @@ def _is_in_scope(turn: Turn, hold: Hold, container: Container) -> bool:
 
 
 def _start(turn: Turn, hold: Hold, block: Block) -> None:
-    if hold.state is HoldState.FAILED or block in (Block.ANSWER, Block.CHIP):
+    if hold.is_given_up or block in (Block.ANSWER, Block.CHIP):
         if block is Block.ANSWER:
             _ask_unread(turn, hold)
         if hold.state is HoldState.STARTING:
@@ -266,7 +266,7 @@ def _start(turn: Turn, hold: Hold, block: Block) -> None:
     )
     told = hold.attempt.told if hold.state is HoldState.STARTING or hold.attempt.tries else None
     _order(turn, replace(entered(hold, HoldState.STARTING), reason=""), command, told or turn.at)
-    if not hold.attempt.delays:
+    if not hold.attempt.delays and not has_failed(turn.node, hold):
         turn.note(NoteKind.ACTION, f"start {hold.name}", ring, container=hold.key)
     for each in turn.rings_of(hold.chips):
         if each.in_episode:
@@ -406,15 +406,18 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     if hold.state is HoldState.FORGOTTEN:
         _started_for_nobody(turn, hold, fact)
     elif fact.error:
-        _not_started(turn, replace(hold, disarmed=False), fact)  # It may have its policy back, and not run.
+        _not_started(turn, hold, fact)
     else:
         runs = "is there again, paused as it was" if hold.frozen else "runs again"
-        turn.note(NoteKind.RESULT, f"{hold.name} {runs}", ring, container=hold.key)
+        if not has_failed(turn.node, hold):
+            turn.note(NoteKind.RESULT, f"{hold.name} {runs}", ring, container=hold.key)
         started(turn, hold, fact.run)
         let_settle(turn, hold, fact.run)
 
 
 def _not_started(turn: Turn, hold: Hold, fact: ContainerStarted) -> None:
+    if fact.unreachable or fact.runtime_ails:
+        hold = replace(hold, disarmed=False)  # It may have its policy back by now, and not run.
     if fact.unreachable:
         turn.put_hold(retried(turn, entered(hold, HoldState.DOWN), fact.error, counts=False))
         return

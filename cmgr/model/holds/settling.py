@@ -4,7 +4,7 @@ from datetime import datetime
 
 from cmgr.frozen import replace
 from cmgr.model.holds.endings import hand_back, lose
-from cmgr.model.holds.tries import failed_start, retried
+from cmgr.model.holds.tries import failed_start, has_failed, retried
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, ReadOutput
@@ -63,6 +63,9 @@ def _due(turn: Turn, hold: Hold, container: Container) -> datetime:
 
 def _has_settled(turn: Turn, hold: Hold, container: Container) -> None:
     turn.drop_hold(hold.key)
+    if has_failed(turn.node, hold):
+        text = f"{hold.name} stays up, after {counted(hold.attempt.tries, 'start')} that failed"
+        turn.note(NoteKind.RESULT, text, turn.ring_for(hold.chips), container=hold.key)
     if container.says_within is not None and container.health != HEALTHY and not container.frozen:
         text = f"{hold.name} runs, but its own check has not said in {span(container.says_within)} that it is healthy"
         turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
@@ -84,7 +87,10 @@ def _ails(turn: Turn, hold: Hold) -> None:
 def _died_settling(turn: Turn, hold: Hold, container: Container) -> None:
     end = container.exit
     if end is not None and end.by_itself:
+        told = has_failed(turn.node, hold)
         turn.put_hold(failed_start(turn, hold, f"it exited with code {end.code} soon after"))
+        if told:
+            return
         command = turn.command_id("output")
         turn.commands.append(ReadOutput(command, "it did not stay up", hold.key, hold.name))
         return

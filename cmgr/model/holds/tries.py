@@ -5,6 +5,8 @@ from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.node import Node
+from cmgr.words import span
 
 
 def retried(turn: Turn, hold: Hold, error: str, *, counts: bool) -> Hold:
@@ -18,17 +20,26 @@ def retried(turn: Turn, hold: Hold, error: str, *, counts: bool) -> Hold:
 
 
 def failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
+    """Try again later each time. After `retry.starts` tries a person is told, once, and it is tried on for ever."""
+    retry, ring = turn.node.policy.retry, turn.ring_for(hold.chips)
+    told, before = has_failed(turn.node, hold), hold.attempt.error
     hold = retried(turn, hold, error, counts=True)
-    failed = hold.attempt.tries >= turn.node.policy.retry.starts
-    ring = turn.ring_for(hold.chips)
-    text = f"cannot start {hold.name}, try {hold.attempt.tries}: {error}"
-    turn.note(NoteKind.WARNING, text, ring, container=hold.key)
-    if failed:
-        text = f"{hold.name} is given up after {hold.attempt.tries} tries: cmgr resume {hold.to_type}"
+    if not told or before not in ("", error):
+        text = f"cannot start {hold.name}, try {hold.attempt.tries}: {error}"
         turn.note(NoteKind.WARNING, text, ring, container=hold.key)
-    if not failed:
+    if hold.attempt.tries < retry.starts:
         return entered(hold, HoldState.DOWN)
-    return replace(entered(hold, HoldState.FAILED), attempt=replace(hold.attempt, retry_at=None))
+    if not told:
+        every = span(retry.backoff_max)
+        text = f"{hold.name} has failed, and is tried again every {every}; now: cmgr resume {hold.to_type}"
+        turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+    return replace(entered(hold, HoldState.FAILED), attempt=replace(hold.attempt, retry_at=turn.at + retry.backoff_max))
+
+
+def has_failed(node: Node, hold: Hold) -> bool:
+    """Return whether it is told as failed: no start has worked for so long, be it that one is tried this moment."""
+    spent = hold.attempt.tries >= node.policy.retry.starts and not (hold.is_to_end or hold.is_theirs)
+    return spent or hold.state is HoldState.FAILED
 
 
 def unsure_start(turn: Turn, hold: Hold, error: str) -> Hold:

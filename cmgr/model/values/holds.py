@@ -28,9 +28,9 @@ class HoldState(StrEnum):
 
     `TO_STOP`: it is to be stopped, and nothing of that is under way. `STOPPING`: it was told to stop. `DOWN`: it is to
     be started. `STARTING`: it was told to start; that a try has failed does not say that it is down. `SETTLING`: cmgr
-    has started it, and it has yet to show that it stays up. `FAILED`: it is down, and not tried any more. `FORGOTTEN`:
-    it is no longer ours, and a start of ours is still under way. `RETURNING`: it is no longer ours, and its restart
-    policy goes back, be it that it has to be down for that.
+    has started it, and it has yet to show that it stays up. `FAILED`: it is down, and told as failed; it is tried on,
+    but for one whose healing was given up. `FORGOTTEN`: it is no longer ours, and a start of ours is still under way.
+    `RETURNING`: it is no longer ours, and its restart policy goes back, be it that it has to be down for that.
     """
 
     TO_STOP = "to stop"
@@ -99,7 +99,7 @@ EDGES: Mapping[tuple[HoldState, HoldState], Edge | None] = {
     (HoldState.FAILED, HoldState.TO_STOP): _anew("something has started it, and too early"),
     (HoldState.FAILED, HoldState.STOPPING): CANNOT_HAPPEN,
     (HoldState.FAILED, HoldState.DOWN): _anew("a person, or a new daemon, lets it be tried again"),
-    (HoldState.FAILED, HoldState.STARTING): CANNOT_HAPPEN,
+    (HoldState.FAILED, HoldState.STARTING): _on("it is tried on"),
     (HoldState.FAILED, HoldState.SETTLING): CANNOT_HAPPEN,
     (HoldState.FAILED, HoldState.FORGOTTEN): CANNOT_HAPPEN,
     (HoldState.FAILED, HoldState.RETURNING): _anew("it runs by somebody else's hand, or a person wants it left"),
@@ -221,6 +221,11 @@ class Hold:
     def is_held_down(self) -> bool:
         """Whether cmgr holds it down, or has yet to see that its start has worked."""
         return not self.is_theirs and self.state is not HoldState.SETTLING
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether only a person, or a new daemon, lets it be tried again: it was healed too often."""
+        return self.state is HoldState.FAILED and not self.attempt.tries
 
     @property
     def stays_down(self) -> bool:

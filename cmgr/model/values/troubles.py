@@ -66,7 +66,7 @@ class TroubleKind(StrEnum):
     SOURCE = "source", Severity.WARNING, "deaf", "CmgrMachineSourceDeaf"
     """A source of the machine's faults tells nothing."""
     FAILED = "failed", Severity.CRITICAL, "gave_up", "CmgrContainerFailed"
-    """A container that is down was tried to be started in vain, or its healing was given up."""
+    """A container was tried to be started in vain, and is tried on, or one is down whose healing was given up."""
     GIVEN_UP = "given-up", Severity.WARNING, "gave_up", "CmgrContainerGivenUp"
     """A container runs on, unhealthy: it was restarted as often as it may be."""
     HANGING = "hanging", Severity.WARNING, "trouble", "CmgrContainerHangs"

@@ -42,7 +42,7 @@ const TEXTS = {
   Recoveries: "恢复", Episodes: "事件", "All episodes": "所有事件", episode: ["Episode {n}", "事件 {n}"], showEpisode: ["Watch episode {n}", "观看事件 {n}"],
   noEpisodes: ["No chip has faulted since cmgr keeps history.", "自 cmgr 保存历史以来,没有芯片发生故障。"], "There is no such episode.": "没有这个事件。",
   Number: "编号", When: "时间", Since: "开始于", Began: "开始", Took: "用时", Outcome: "结果", Cause: "原因", Reason: "原因",
-  recovered: "已恢复", cleared: "已消除", failed: ["given up", "已放弃"], observed: "仅观察", "under way": "进行中", tookSoFar: ["{length} so far", "已用 {length}"],
+  recovered: "已恢复", cleared: "已消除", failed: "失败", observed: "仅观察", "under way": "进行中", tookSoFar: ["{length} so far", "已用 {length}"],
   "How long recoveries took": "恢复用时",
   recoveryTimesOf: ["How long the last {n} recoveries took: {median} in the middle, {longest} at most", "最近 {n} 次恢复的用时:中位数 {median},最长 {longest}"],
   "Every line": "所有记录", Category: "类别", After: "经过", Text: ["What happened", "内容"], "There are no such lines.": "没有符合条件的记录。", "Show more": "显示更多",

@@ -51,9 +51,10 @@ def test_each_pair_of_states_is_in_the_table_and_every_state_can_be_left() -> No
     assert {before for (before, _), edge in EDGES.items() if edge is not None} == set(HoldState)
 
 
-def test_what_a_circle_of_tries_has_counted_is_kept_all_along_it() -> None:
-    """Else no container would ever be given up."""
-    circle = (HoldState.DOWN, HoldState.STARTING, HoldState.SETTLING, HoldState.DOWN)
+@pytest.mark.parametrize("first", [HoldState.DOWN, HoldState.FAILED])
+def test_what_a_circle_of_tries_has_counted_is_kept_all_along_it(first: HoldState) -> None:
+    """Else no container would ever be told as failed, or not for long."""
+    circle = (first, HoldState.STARTING, HoldState.SETTLING, first)
     assert not any(edge.anew for pair in pairwise(circle) if (edge := EDGES[pair]) is not None)
 
 
@@ -87,11 +88,11 @@ def resuming(**fields: Any) -> Cmgr:
     return cmgr
 
 
-def given_up(**fields: Any) -> Cmgr:
+def having_failed(**fields: Any) -> Cmgr:
     cmgr = resuming(**fields)
-    for _ in range(5):
+    for time in range(5):
+        cmgr.wait(61 if time else 0, run=False)
         cmgr.answer(StartContainer, error="no such image")
-        cmgr.wait(61, run=False)
     assert cmgr.hold("a").state is HoldState.FAILED
     return cmgr
 
@@ -123,8 +124,8 @@ def test_one_that_was_forgotten_while_cmgr_started_it_and_died_has_its_restart_p
     assert has_its_policy_back(cmgr)
 
 
-def test_one_that_was_given_up_and_is_forgotten_has_its_restart_policy_back() -> None:
-    cmgr = given_up()
+def test_one_that_has_failed_and_is_forgotten_has_its_restart_policy_back() -> None:
+    cmgr = having_failed()
     cmgr.tell(facts.ForgetOrdered(key("a"), "a person"))
     assert has_its_policy_back(cmgr)
 
@@ -141,8 +142,8 @@ def test_one_that_runs_though_its_start_seemed_to_fail_has_its_restart_policy_ba
     assert has_its_policy_back(cmgr)
 
 
-def test_one_that_was_given_up_and_started_by_others_on_a_bad_chip_is_stopped_and_tried_anew() -> None:
-    cmgr = given_up(policy=replace(RING, retry=RetryPolicy(owner_window=timedelta(hours=1))))
+def test_one_that_has_failed_and_started_by_others_on_a_bad_chip_is_stopped_and_tried_anew() -> None:
+    cmgr = having_failed(policy=replace(RING, retry=RetryPolicy(owner_window=timedelta(hours=1))))
     cmgr.fault(0)
     cmgr.run_until(Phase.RESETTING)
     cmgr.starts("a", "by an owner")

@@ -209,7 +209,7 @@ def test_one_that_runs_without_its_policy_is_healed_and_gets_it() -> None:
     assert (cmgr.held(), cmgr.truth[key("a")].restart_policy, cmgr.truth[key("a")].running) == ([], ALWAYS, True)
 
 
-@pytest.mark.parametrize("fields", [{"unreachable": True}, {"runtime_ails": True}, {}])
+@pytest.mark.parametrize("fields", [{"unreachable": True}, {"runtime_ails": True}])
 def test_a_policy_that_a_start_has_left_behind_is_switched_off_while_the_next_try_waits(fields: Any) -> None:
     cmgr = Cmgr(container("a", 0, restart_policy=ALWAYS))
     cmgr.fault(0)

@@ -1,4 +1,4 @@
-"""Starting again: by order, with back-off, given up after five failures, never without a hold."""
+"""Starting again: by order, with back-off, told as failed after five failures and tried on, never without a hold."""
 
 from dataclasses import replace
 
@@ -8,7 +8,9 @@ from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, NoteKind, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
-from tests.model.builders import RESET, Cmgr, container, died, key, names
+from cmgr.model.values.troubles import Trouble, TroubleKind
+from cmgr.view.troubles import troubles
+from tests.model.builders import REQUEST, RESET, Cmgr, container, died, key, names
 
 
 def resuming(cmgr: Cmgr) -> Cmgr:
@@ -18,11 +20,20 @@ def resuming(cmgr: Cmgr) -> Cmgr:
     return cmgr
 
 
+def try_again(cmgr: Cmgr) -> None:
+    cmgr.now = cmgr.hold("a").attempt.retry_at or cmgr.now
+    cmgr.tell(facts.Tick())
+
+
 def fail(cmgr: Cmgr, times: int, error: str = "no such image") -> None:
-    for _ in range(times):
+    for time in range(times):
+        if time:
+            try_again(cmgr)
         cmgr.answer(StartContainer, error=error)
-        cmgr.now = cmgr.hold("a").attempt.retry_at or cmgr.now
-        cmgr.tell(facts.Tick())
+
+
+def failed(cmgr: Cmgr) -> list[Trouble]:
+    return [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.FAILED]
 
 
 def test_containers_are_started_from_low_order_to_high_and_equals_in_parallel() -> None:
@@ -33,28 +44,71 @@ def test_containers_are_started_from_low_order_to_high_and_equals_in_parallel() 
     assert names(cmgr.answer(StartContainer), StartContainer) == ["10", "11"]
 
 
-def test_a_failed_start_is_tried_again_later_each_time_and_given_up_after_five() -> None:
+def test_a_failed_start_is_tried_again_later_each_time_and_told_as_failed_after_five() -> None:
     cmgr = resuming(Cmgr(container("a", 0)))
     waits = []
-    for _ in range(5):
+    for _ in range(8):
         cmgr.answer(StartContainer, error="no such image")
-        retry_at = cmgr.hold("a").attempt.retry_at or cmgr.now
-        waits.append((retry_at - cmgr.now).total_seconds())
-        cmgr.now = retry_at
-        cmgr.tell(facts.Tick())
-    assert waits == [1, 2, 4, 8, 0]
-    assert (cmgr.hold("a").state, cmgr.hold("a").attempt.error, cmgr.phase()) == (
-        HoldState.FAILED,
-        "no such image",
-        Phase.HEALTHY,
-    )
-    assert "a is given up after 5 tries: cmgr resume a" in cmgr.notes(NoteKind.WARNING)
-    assert cmgr.notes(NoteKind.CLOSED)[-1].startswith("episode 1 is over: failed")
-    cmgr.wait(3600)
-    assert len(cmgr.sent(StartContainer)) == 5
+        waits.append(round(((cmgr.hold("a").attempt.retry_at or cmgr.now) - cmgr.now).total_seconds()))
+        assert bool(failed(cmgr)) is (len(waits) >= 5)
+        try_again(cmgr)
+        assert bool(failed(cmgr)) is (len(waits) >= 5), "it is told while the next try is under way, too"
+    assert waits == [1, 2, 4, 8, 60, 60, 60, 60]
+    told = [text for text in cmgr.notes() if "a has failed" in text or "cannot start a" in text or text == "start a"]
+    assert len(told) == 11
+    assert "a has failed, and is tried again every 60 s; now: cmgr resume a" in told
+    (closed,) = cmgr.notes(NoteKind.CLOSED)
+    assert closed.startswith("episode 1 is over: failed")
 
 
-def test_one_that_was_given_up_is_tried_again_when_a_person_says_so() -> None:
+def test_one_that_has_failed_is_started_for_good_when_what_kept_it_is_over() -> None:
+    cmgr = resuming(Cmgr(container("a", 0), settle=30))
+    fail(cmgr, 100)
+    try_again(cmgr)
+    cmgr.answer(StartContainer)
+    assert (cmgr.hold("a").state, len(failed(cmgr))) == (HoldState.SETTLING, 1), "it has yet to stay up"
+    cmgr.wait(60)
+    assert (cmgr.held(), cmgr.booked("a").running, failed(cmgr)) == ([], True, [])
+    assert "a stays up, after 100 starts that failed" in cmgr.notes(NoteKind.RESULT)
+
+
+def test_one_that_has_failed_and_does_not_stay_up_is_told_all_the_time() -> None:
+    cmgr = resuming(Cmgr(container("a", 0), settle=30))
+    fail(cmgr, 5)
+    before = len(cmgr.notes())
+    for _ in range(50):
+        try_again(cmgr)
+        cmgr.answer(StartContainer)
+        cmgr.wait(5)
+        assert len(failed(cmgr)) == 1
+        cmgr.dies("a", 3)
+        assert (cmgr.hold("a").state, len(failed(cmgr))) == (HoldState.FAILED, 1)
+    assert len(cmgr.notes()) - before < 10, "the timeline is not full of it"
+
+
+def test_one_that_has_failed_is_tried_on_by_the_next_life_of_cmgr() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    fail(cmgr, 5)
+    cmgr.begin()
+    assert len(failed(cmgr)) == 1
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
+
+
+def test_one_that_has_failed_waits_for_its_chip_like_any_other() -> None:
+    cmgr = resuming(Cmgr(container("a", 0)))
+    fail(cmgr, 5)
+    cmgr.cures = False
+    cmgr.fault(0, REQUEST)
+    starts = len(cmgr.sent(StartContainer))
+    cmgr.wait(300)
+    assert (len(cmgr.sent(StartContainer)), len(failed(cmgr))) == (starts, 1)
+    cmgr.clears(0, REQUEST)
+    cmgr.wait(300)
+    assert (cmgr.held(), failed(cmgr)) == ([], [])
+
+
+def test_one_that_has_failed_is_tried_at_once_when_a_person_says_so() -> None:
     cmgr = resuming(Cmgr(container("a", 0)))
     fail(cmgr, 5)
     assert names(cmgr.tell(facts.ResumeOrdered(key("a"), "uid 0")), StartContainer) == ["a"]
@@ -63,7 +117,7 @@ def test_one_that_was_given_up_is_tried_again_when_a_person_says_so() -> None:
     assert (cmgr.held(), cmgr.booked("a").running) == ([], True)
 
 
-def test_one_that_was_given_up_is_tried_again_by_a_new_daemon() -> None:
+def test_one_that_has_failed_is_tried_at_once_by_a_new_daemon() -> None:
     cmgr = resuming(Cmgr(container("a", 0)))
     fail(cmgr, 5)
     assert names(cmgr.tell(facts.RuntimeUp("docker")), StartContainer) == []
@@ -86,16 +140,24 @@ def test_an_order_to_resume_is_no_way_around_a_faulty_chip() -> None:
     assert (cmgr.sent(StartContainer), cmgr.held()) == ([], ["a"])
 
 
-def test_one_that_was_given_up_is_left_down_by_the_next_episode() -> None:
+def test_one_that_has_failed_is_tried_in_the_next_episode_which_ends_without_it() -> None:
     cmgr = resuming(Cmgr(container("a", 0), container("b", 1)))
     cmgr.answer(StartContainer, error="x")
     cmgr.answer(StartContainer)
-    cmgr.now = cmgr.hold("a").attempt.retry_at or cmgr.now
-    cmgr.tell(facts.Tick())
+    try_again(cmgr)
     fail(cmgr, 4)
     cmgr.fault(0)
-    cmgr.wait(10)
+    cmgr.run_until(Phase.RESUMING)
+    cmgr.wait(61, run=False)
+    while cmgr.pending:
+        command = cmgr.pending[0]
+        error = {"error": "x"} if isinstance(command, StartContainer) and command.name == "a" else {}
+        cmgr.answer(type(command), **error)
     assert (cmgr.phase(), cmgr.held(), cmgr.hold("a").state) == (Phase.HEALTHY, ["a"], HoldState.FAILED)
+    assert [text.partition(" after")[0] for text in cmgr.notes(NoteKind.CLOSED)] == [
+        "episode 1 is over: failed",
+        "episode 2 is over: failed",
+    ]
 
 
 def test_a_start_that_never_reached_the_runtime_does_not_count() -> None:

@@ -305,21 +305,41 @@ def test_a_start_that_fails_is_tried_again_in_the_round_and_the_others_wait_runn
     assert (running(cmgr), group(cmgr).round) == (["kv", "r0", "r1", "router"], 1)
 
 
-def test_a_member_that_cannot_be_started_at_all_takes_the_others_down_again() -> None:
-    cmgr = halted(tp())
+def until_failed(cmgr: Cmgr) -> None:
+    """Refuse each start of r1 until it has failed, and the others are down with it."""
     for _ in range(400):
+        if not cmgr.pending and running(cmgr) == ["router"] and cmgr.hold("r1").state is HoldState.FAILED:
+            return
         if not cmgr.pending:
             cmgr.wait(5, run=False)
         command = cmgr.pending[0] if cmgr.pending else None
         if isinstance(command, StartContainer) and command.name == "r1":
-            cmgr.answer(StartContainer, error="port in use")
+            cmgr.pending.remove(command)
+            cmgr.tell(facts.ContainerStarted(command.id, command.key, error="port in use"))
         elif command is not None:
             cmgr.answer(type(command))
+    raise AssertionError("it never failed")
+
+
+def test_a_member_that_cannot_be_started_at_all_takes_the_others_down_again() -> None:
+    cmgr = halted(tp())
+    until_failed(cmgr)
     assert (cmgr.hold("r1").state, phase(cmgr), running(cmgr)) == (HoldState.FAILED, GroupPhase.HALTING, ["router"])
-    assert "r1 was given up: port in use" in start_blocker(cmgr.node, cmgr.hold("kv")).why
+    assert "r1 has failed: port in use" in start_blocker(cmgr.node, cmgr.hold("kv")).why
     cmgr.tell(facts.ResumeOrdered(key("r1"), "a"))
     cmgr.run()
     assert running(cmgr) == ["kv", "r0", "r1", "router"]
+
+
+def test_all_are_tried_again_when_one_that_has_failed_is_due() -> None:
+    cmgr = halted(tp())
+    until_failed(cmgr)
+    number = group(cmgr).round
+    cmgr.wait(61, run=False)
+    until_failed(cmgr)
+    assert (group(cmgr).round, phase(cmgr)) == (number + 1, GroupPhase.HALTING)
+    cmgr.wait(61)
+    assert (running(cmgr), phase(cmgr)) == (["kv", "r0", "r1", "router"], GroupPhase.RUNNING)
 
 
 def test_a_member_that_dies_soon_after_the_start_begins_another_round() -> None:

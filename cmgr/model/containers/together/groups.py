@@ -15,7 +15,7 @@ from cmgr.model.containers.healing import begin_anew, confirm
 from cmgr.model.containers.together.spanning import call
 from cmgr.model.holds.making import hold_on
 from cmgr.model.holds.tries import try_anew
-from cmgr.model.obstacles import Block, group_obstacle, own_blocker
+from cmgr.model.obstacles import Block, group_obstacle, is_due, own_blocker
 from cmgr.model.scope import blocks_its_group, handled_faults, is_coupled, members_of, observing, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import FleetGroup, gate, left_out, starts_here
@@ -206,7 +206,7 @@ def _why_not(turn: Turn, group: Group, hold: Hold) -> str:
     """Return why a member that is yet to be started ends this round; nothing while it may be started."""
     if hold.key in group.up:
         return _why_held(turn, hold)
-    if hold.state is HoldState.FAILED:
+    if hold.state is HoldState.FAILED and not is_due(hold, turn.at):
         return f"{hold.name} cannot be started: {hold.attempt.error}"
     blocker = own_blocker(turn.node, hold)
     return f"{hold.name} cannot be started any more: {blocker.why}" if blocker.kind is Block.CHIP else ""

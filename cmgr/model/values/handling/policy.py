@@ -200,7 +200,12 @@ class RetryPolicy:
     """How failed stops and starts are tried again."""
 
     starts: Annotated[
-        int, Meta("How many starts of a container may fail in a row before it is given up.", within=(1, 1000))
+        int,
+        Meta(
+            "How many starts of a container may fail in a row before it is told as failed; it is tried on after that, "
+            "every backoff_max.",
+            within=(1, 1000),
+        ),
     ] = 5
     backoff: Annotated[
         timedelta, Meta("The wait after a stop or start that failed, doubled each time.", within=("100ms", "1h"))
