@@ -165,7 +165,7 @@ def test_a_socket_that_is_not_there_at_the_start_may_appear_later(
 
 
 @pytest.mark.docker
-def test_a_container_that_docker_fails_five_times_to_start_is_started_when_a_person_says_so(
+def test_a_container_for_whose_mount_docker_waits_is_started_when_that_is_there(
     on_docker: Install, containers: Containers, folder: Path, figures: Figures
 ) -> None:
     needed = folder / "needed"
@@ -182,16 +182,9 @@ def test_a_container_that_docker_fails_five_times_to_start_is_started_when_a_per
     eventually(lambda: service.container("needy"))
     shutil.rmtree(needed)
     service.inject(0)
-
-    def failed() -> bool:
-        shown = service.container("needy")
-        return shown is not None and shown["status"] == "failed"
-
-    eventually(failed)
-    until_told(service, "cmgr resume needy", "bind source path does not exist")
-    service.until_said("needy has failed, and is tried again every 60 s")
+    until_told(service, "needy is down", "bind source path does not exist")
+    service.until_said("and it is tried until the runtime is well")
     needed.mkdir()
-    assert service.cmgr("resume", "needy").code == 0
     eventually(lambda: containers.is_running("needy"))
     service.until_over()
     well(service)

@@ -7,13 +7,11 @@ added. Tried in 2026 on cmgr as it was, which put the restart policy back into w
 dockerd tells each update of a container in its events, so that they need not be believed but can be counted.
 """
 
-import io
-import tarfile
 from collections.abc import Mapping
-from contextlib import closing
 
 import pytest
 
+from tests.stories.spoiling import mend, spoil
 from tests.support.service import LATER, NOW, Service, Setting
 from tests.support.waiting import eventually
 from tests.system.conftest import Install
@@ -41,22 +39,6 @@ def updates(containers: Containers) -> dict[str, list[bool]]:
         elif happening.action == "update":
             found[happening.name].append(runs[happening.name])
     return found
-
-
-def spoil(containers: Containers, name: str) -> None:
-    """Take its command away: what it changes in its own files lasts beyond its life."""
-    with closing(containers.dockerd.client()) as client:
-        made = client.exec_create(name, ["busybox", "rm", "/bin/sh"])
-        client.exec_start(made["Id"])
-
-
-def mend(containers: Containers, name: str) -> None:
-    packed, link = io.BytesIO(), tarfile.TarInfo("sh")
-    link.type, link.linkname = tarfile.SYMTYPE, "busybox"
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        tar.addfile(link)
-    with closing(containers.dockerd.client()) as client:
-        client.put_archive(name, "/bin", packed.getvalue())
 
 
 def policies(containers: Containers) -> list[str]:

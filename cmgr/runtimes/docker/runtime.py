@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +15,7 @@ from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes import ears
 from cmgr.runtimes.claims import majors_here, mounted_in
 from cmgr.runtimes.docker import inside
+from cmgr.runtimes.docker.ailments import is_dockers
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Watcher
 from cmgr.runtimes.docker.inspect import NAME, Described, asks_for_image, described, restart_policy, unreadable
@@ -153,7 +154,7 @@ class DockerRuntime:
         container = self._look_after(key)
         if failure is not None and not container.running:
             if armed and not isinstance(failure, RuntimeAils):  # Without an answer it may be on its way up.
-                self._disarm(key)
+                self._disarm(key, failure)
             raise _of_start(failure)
         if not self._known.flowing:
             self._deaths.started(key.id)
@@ -174,10 +175,12 @@ class DockerRuntime:
         self._update(key, policy)
         return True
 
-    def _disarm(self, key: ContainerKey) -> None:
-        """Take the policy off again: with it a dockerd that is started anew starts the container."""
-        with suppress(ContainerError):  # The model orders it once more, where the next try has to wait.
+    def _disarm(self, key: ContainerKey, failure: ContainerError) -> None:
+        """Take the policy off again after a failed start: with it the next dockerd would start the container."""
+        try:
             self.set_restart_policy(key, NO_RESTART)
+        except ContainerError as exc:
+            raise RuntimeAils(failure.message, hint=failure.hint) from exc
 
     def _begin(self, key: ContainerKey, what: str) -> ContainerError | None:
         """Ask Docker to start it. Return what it said against that; a look has to tell whether the container runs."""
@@ -303,5 +306,6 @@ def _of_start(failure: ContainerError) -> ContainerError:
     """Return why a container did not start: not `ContainerGone`, for it is there."""
     if _DEAD_TASK.search(failure.message):
         return RuntimeAils(f"{failure.message} (containerd keeps its dead task: systemctl restart containerd)")
-    kind = RuntimeAils if isinstance(failure, RuntimeAils) else ContainerError
+    ails = isinstance(failure, RuntimeAils) or is_dockers(failure.message)
+    kind = RuntimeAils if ails else ContainerError
     return kind(failure.message, hint=failure.hint)

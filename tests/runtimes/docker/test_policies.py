@@ -85,6 +85,18 @@ def test_a_start_that_fails_takes_it_off_again(daemon: FakeDockerd, runtime: Doc
     assert (asked(daemon), policy(daemon)) == ([LOOK, UPDATE, START, LOOK, LOOK, UPDATE], "no")
 
 
+def test_one_that_keeps_it_though_its_start_has_failed_is_told_so_that_it_is_taken_off_later(
+    daemon: FakeDockerd, runtime: DockerRuntime
+) -> None:
+    def refused(request: Request) -> None:
+        daemon.on(UPDATE, lambda request: request.refuse(500, "busy"))
+        request.refuse(500, "no such image")
+
+    daemon.on(START, refused)
+    with pytest.raises(RuntimeAils, match="no such image"):
+        runtime.start(KEY, ALWAYS)
+
+
 def test_a_start_that_fails_takes_nothing_off_that_it_had_not_put_back(
     daemon: FakeDockerd, runtime: DockerRuntime
 ) -> None:

@@ -224,7 +224,7 @@ def test_many_slow_looks_do_not_add_up(daemon: FakeDockerd) -> None:
 
 def test_not_found_is_gone_only_when_a_look_says_so_too(daemon: FakeDockerd, runtime: DockerRuntime) -> None:
     error = error_of("start", daemon, runtime, lambda request: request.refuse(404, "network web not found"))
-    assert type(error) is ContainerError
+    assert not isinstance(error, ContainerGone)
     assert "network web not found" in str(error)
     del daemon.containers["c1"]
     with pytest.raises(ContainerGone, match="No such container"):
