@@ -14,7 +14,7 @@ alone, because definitions are read before anybody knows whose chips the machine
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -103,7 +103,6 @@ class Vendor:
     `drivers.RealDriver`; it raises `DriverError`. `places` takes the configuration and returns where the library was
     looked for, `stopped` takes it and returns the units of systemd that are stopped for each reset, those of the
     setting stop_units.
-    `boot`: how long its chips may take to boot, where that is not the usual time.
     `told_too` takes the configuration, the node, and what is measured of each chip, and returns what is told by the
     names of the make's own exporter beside cmgr's, if the configuration wishes that. `rank_table` returns the table by
     which the chips of these machines find one another in a collective, ranks going on from one machine to the next, as
@@ -121,7 +120,6 @@ class Vendor:
     sentence: str
     open: Callable[[Any, OpenUnits | None], Any]
     places: Callable[[Any], Iterable[Place]]
-    boot: timedelta | None = None
     stopped: Callable[[Any], tuple[str, ...]] = lambda _: ()
     told_too: Callable[[Any, Any, Mapping[Any, Mapping[str, float | str]]], Iterable[Told]] = lambda *_: ()
     rank_table: Callable[[Sequence[Server]], Mapping[str, object]] | None = None

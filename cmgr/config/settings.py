@@ -10,7 +10,7 @@ from cmgr.config.reporters import Reports
 from cmgr.config.sim import Sim
 from cmgr.config.sources import Machine
 from cmgr.declare import Form, Meta
-from cmgr.frozen import dataclass, replace
+from cmgr.frozen import dataclass
 from cmgr.model.values.faults import Level
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Drill, Exercise, Window
 from cmgr.model.values.handling.catalog import BY_SEVERITY
@@ -349,14 +349,13 @@ class Config:
         ours = self.maintenance.windows
         return {**self.policy().windows(), **({MAINTENANCE_WINDOWS: ours} if ours else {})}
 
-    def policy(self, driver: str = "") -> Policy:
-        """Return the part that decisions depend on. `driver`: the one in use, whose maker says what chips take."""
-        boot = next((vendor.boot for vendor in vendors() if vendor.name == driver), None)
+    def policy(self) -> Policy:
+        """Return the part that decisions depend on."""
         return Policy(
             strategy=self.strategy,
             observe=self.observe,
             levels=self.levels.policies(),
-            reset=replace(self.reset, boot_timeout=self.reset.boot_timeout or boot),
+            reset=self.reset,
             isolation=self.isolation,
             retry=self.retry,
             limits=self.limits,

@@ -63,7 +63,7 @@ from cmgr.model.recovery.drills import begin_drills, fault_pretended
 from cmgr.model.recovery.mercy import mercy_at
 from cmgr.model.recovery.ordered_resets import lapse_orders
 from cmgr.model.recovery.recovery import advance
-from cmgr.model.recovery.resetting import refused, reset_done, reset_prepared, verify
+from cmgr.model.recovery.resetting import await_tardy, refused, reset_done, reset_prepared, verify
 from cmgr.model.recovery.restraint import let_go
 from cmgr.model.recovery.shares import shares_made, shares_read
 from cmgr.model.scope import handled_faults
@@ -254,6 +254,7 @@ def _settle(turn: Turn) -> None:
     lapse_machine(turn)
     escalate(turn)
     release_due(turn)
+    await_tardy(turn)
     lapse_orders(turn)
     lapse_reservations(turn)
     begin_drills(turn)

@@ -167,7 +167,6 @@ class Service:
     def _know_chips(self) -> None:
         """Make what depends on whose chips these are."""
         name = self._driver.name
-        self._loop.node = replace(self._loop.node, policy=self._config.policy(name))
         self._cdi.know(name)
         write = lambda order: self._cdi.files.write(order.specs)  # noqa: E731
         around = replace(self._agreement.around(self._around.around), write_cdi=write, codes=self._drills.codes)
@@ -249,7 +248,7 @@ class Service:
     def _accept(self, config: Config, catalog: Catalog, who: str) -> Config:
         for part in self._parts:
             part.configure(config)  # The timetable alone can refuse, and it is the first.
-        self._inbox.put(Reconfigured(config.policy(self._driver.name), catalog, who))
+        self._inbox.put(Reconfigured(config.policy(), catalog, who))
         self._inbox.put(CalendarRead(self._timetable.read()))
         before, self._config = self._config, config
         return before

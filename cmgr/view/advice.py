@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from cmgr.model.faults.isolation import BOOT
 from cmgr.model.lost_shares import lost_share
 from cmgr.model.obstacles import is_starting
 from cmgr.model.scope import (
@@ -194,6 +195,8 @@ def isolation_hint(node: Node, chips: list[ChipId]) -> Hint:
         return NO_HINT
     if all(node.catalog.reboots(node.isolations[chip].code) for chip in chips):
         return reboot_hint(node)
+    if all(node.isolations[chip].by == BOOT for chip in chips):
+        return hint(f"{listed(chips)} is used as soon as it is up; if it stays down: ", order("reset", chip=chips[0]))
     # As a list in a sentence has it: a comma between each two.
     releases = [part for chip in chips for part in (", ", order("release", chip=chip))][1:]
     if all(node.isolations[chip].by == "operator" for chip in chips):

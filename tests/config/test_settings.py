@@ -1,8 +1,6 @@
 import tomllib
 from datetime import timedelta
 
-import pytest
-
 from cmgr.config.kinds import Rows
 from cmgr.config.schema import sections, settings, values
 from cmgr.config.settings import Config
@@ -96,8 +94,7 @@ def test_the_value_of_every_setting_is_found_by_its_key() -> None:
     assert values(Config()) == {key: setting.default for key, setting in settings().items()}
 
 
-@pytest.mark.parametrize(("driver", "usual"), [("dcmi", 600), ("nvml", 150), ("sim", 150), ("", 150)])
-def test_chips_may_take_as_long_to_boot_as_their_maker_says_where_nobody_has_set_it(driver: str, usual: int) -> None:
-    assert Config().policy(driver).reset.boot == timedelta(seconds=usual)
-    said = Config(reset=ResetPolicy(boot_timeout=timedelta(seconds=20)))
-    assert said.policy(driver).reset.boot == timedelta(seconds=20)
+def test_chips_may_take_10_min_to_boot_where_nobody_has_set_it_and_their_mates_wait_150_s() -> None:
+    for said, boot, late in ((None, 600, 150), (timedelta(seconds=20), 20, 20), (timedelta(seconds=900), 900, 150)):
+        policy = Config(reset=ResetPolicy(boot_timeout=said)).policy().reset
+        assert (policy.boot, policy.late) == (timedelta(seconds=boot), timedelta(seconds=late))

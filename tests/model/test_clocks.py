@@ -16,7 +16,7 @@ def test_a_clock_that_was_set_back_between_two_lives_delays_nothing(phase: Phase
     cmgr = in_phase(phase)
     cmgr.now -= timedelta(days=400)
     cmgr.begin()
-    assert all(r.deadline is None or r.deadline - cmgr.now < seconds(200) for r in cmgr.node.rings.values())
+    assert all(r.deadline is None or r.deadline - cmgr.now <= seconds(600) for r in cmgr.node.rings.values())
     cmgr.wait(300)
     assert (cmgr.phase(), cmgr.held(), cmgr.booked("a").running) == (Phase.HEALTHY, [], True)
 

@@ -229,6 +229,7 @@ def test_one_that_dies_after_its_start_is_held_again_also_after_a_restart() -> N
 def test_a_start_that_had_worked_before_the_restart_is_not_a_persons() -> None:
     cmgr = in_phase(Phase.RESUMING, restart_policy="always")
     cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], running=True, run="life 2", exit=None)
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], restart_policy="always")
     cmgr.begin()
     cmgr.run()
     assert (cmgr.phase(), cmgr.held(), len(cmgr.sent(StartContainer, "a"))) == (Phase.HEALTHY, [], 0)

@@ -1,7 +1,6 @@
 """Ascend NPUs, as the rest of cmgr knows them."""
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,8 +46,6 @@ VENDOR = Vendor(
     sentence="The driver of Ascend chips.",
     open=_open,
     places=_places,
-    # The driver's own limit for the load of a chip's firmware (devdrv_device_load.h, 2026-07); npu-smi tells of 360 s.
-    boot=timedelta(minutes=10),
     told_too=_told_too,
     rank_table=ranktable.table,
     former=("subscribe",),

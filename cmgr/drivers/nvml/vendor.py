@@ -17,7 +17,7 @@ def _open(config: "Config", units: OpenUnits | None) -> "NvmlDriver":
     from cmgr.drivers.nvml import driver
 
     place = driver.Place(Path(config.state_dir), units, host_of(config.systemd.bus))
-    boot = config.policy("nvml").reset.boot
+    boot = config.policy().reset.boot
     return driver.NvmlDriver(config.drivers.nvml, config.sweep, config.resync, place, boot)
 
 

@@ -8,9 +8,13 @@ from cmgr.model.scope import active_faults, blocking_faults
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.faults import FaultClass, FaultCode, Isolation, Level
+from cmgr.model.values.handling.policy import NO_TIME
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.words import span
+
+BOOT = "boot"
+"""A chip that has not come up since its reset is isolated by this, and used as soon as it has."""
 
 
 def isolate(turn: Turn, chip: ChipId, *, by: str, reason: str, code: FaultCode | None) -> None:
@@ -30,7 +34,7 @@ def separate(turn: Turn, chip: ChipId) -> None:
     if turn.node.policy.levels[Level.SeparateNPU].observe:
         standing = None
     if standing is not None:
-        if isolation is None or isolation.by in ("level", "budget"):
+        if isolation is None or isolation.by in ("level", "budget", BOOT):
             code, raised = standing
             ends = "only a person ends that" if raised.manual else "it ends when the fault has stayed away"
             isolate(turn, chip, by="escalation", reason=f"{code} {raised.reason}, {ends}", code=code)
@@ -57,7 +61,8 @@ def track_clean(turn: Turn, chip: ChipId) -> None:
     if isolation is None:
         return
     report = turn.node.reports.get(chip)
-    clean = not blocking_faults(turn.node, chip) and (report is None or report.is_up)
+    free = isolation.by == BOOT or not blocking_faults(turn.node, chip)  # A fault of one that is up is handled.
+    clean = free and (report is None or report.is_up)
     if clean is not (isolation.clean_since is not None):
         turn.put_isolation(replace(isolation, clean_since=turn.at if clean else None))
 
@@ -66,7 +71,7 @@ def release_at(node: Node, isolation: Isolation) -> datetime | None:
     """Return when a clean period ends the isolation; None when something else does."""
     if isolation.by in ("operator", "escalation") or isolation.clean_since is None:
         return None
-    return isolation.clean_since + node.policy.isolation.release_after
+    return isolation.clean_since + (NO_TIME if isolation.by == BOOT else node.policy.isolation.release_after)
 
 
 def release_due(turn: Turn) -> None:
@@ -79,7 +84,8 @@ def release_due(turn: Turn) -> None:
             if ring.ask_at is None or turn.at >= ring.ask_at:
                 turn.ask_read(ring, f"is chip {isolation.chip} clean?", not_older=due)
             continue
-        _release(turn, isolation, f"no fault for {span(turn.node.policy.isolation.release_after)}")
+        after = f"no fault for {span(turn.node.policy.isolation.release_after)}"
+        _release(turn, isolation, "it has booted" if isolation.by == BOOT else after)
 
 
 def _release(turn: Turn, isolation: Isolation, why: str) -> None:

@@ -1,12 +1,12 @@
 """Ordering a reset, and looking what became of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 from cmgr.frozen import replace
 from cmgr.model.faults.books import end_momentary
-from cmgr.model.faults.isolation import isolate
+from cmgr.model.faults.isolation import BOOT, isolate
 from cmgr.model.faults.reports import ended_by_reset
 from cmgr.model.recovery.shares import promise_shares
 from cmgr.model.scope import handled_faults, on_ring, spent_words, used_chips, why_idle
@@ -158,24 +158,58 @@ def _ordered_is_done(turn: Turn, ring: Ring) -> None:
 def verifying(turn: Turn, ring: Ring) -> None:
     """Look whether the chips have booted and are well, until they are or the time for it is over."""
     assert ring.deadline is not None
+    boot = turn.node.policy.reset.boot
     if is_in_reset(turn.node, ring):
         # The time for the boot begins when the call comes back. Until then nothing has failed.
-        ring = turn.put_ring(replace(ring, deadline=turn.at + turn.node.policy.reset.boot))
+        ring = turn.put_ring(replace(ring, deadline=turn.at + boot))
     late, used = ring.deadline is not None and turn.at >= ring.deadline, used_chips(turn.node, ring)
     # An isolated chip is given its time, and then not waited for: its mates are used all the same.
-    why = unready(turn, ring, used if late else ring.chips)
-    if why and late:
-        reset_failed(turn, ring, f"{why} {span(turn.node.policy.reset.boot)} after the reset")
+    given_up = {chip for chip, isolation in turn.node.isolations.items() if isolation.by == BOOT}
+    why = unready(turn, ring, used if late else [chip for chip in ring.chips if chip not in given_up])
+    if why and (tardy := _tardy(turn, ring, used)):
+        for chip in tardy:
+            isolate(turn, chip, by=BOOT, reason="it has not come up since its reset", code=None)
+        verifying(turn, turn.ring(ring.id))
+    elif why and late:
+        reset_failed(turn, ring, f"{why} {span(boot)} after the reset")
     elif why:
         look_again(turn, turn.put_ring(replace(ring, reason=why)))
-    if why:
-        return
+    else:
+        _verified(turn, ring)
+
+
+def _tardy(turn: Turn, ring: Ring, used: Sequence[ChipId]) -> list[ChipId]:
+    """Return the chips that boot still, and that the others of the ring are not to wait for any longer.
+
+    None while anything else is wrong. A chip that boots is not reset again: that would have it begin anew.
+    """
+    policy = turn.node.policy.reset
+    assert ring.deadline is not None
+    tardy = [chip for chip in used if (r := turn.node.reports.get(chip)) is not None and not (r.error or r.booted)]
+    others = [chip for chip in used if chip not in tardy]
+    due = ring.deadline - policy.boot + (policy.late if others else policy.boot)
+    return tardy if turn.at >= due and not is_in_reset(turn.node, ring) and not unready(turn, ring, others) else []
+
+
+def await_tardy(turn: Turn) -> None:
+    """Look again at the chips that boot still, though nobody waits for them: they are used as soon as they are up."""
+    for isolation in turn.node.isolations.values():
+        ring = turn.ring_of(isolation.chip)
+        if isolation.by != BOOT or isolation.clean_since is not None or ring is None or ring.since is None:
+            continue
+        if ring.phase in (Phase.HEALTHY, Phase.RESUMING):
+            look_again(turn, ring)
+
+
+def _verified(turn: Turn, ring: Ring) -> None:
     end_momentary(turn, ring)
     faults = handled_faults(turn.node, ring)
     if faults:
         reset_failed(turn, ring, f"{cause_of(faults)} is still there")
-    else:
-        turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, "every chip has booted and is well")
+        return
+    tardy = [c for c in ring.chips if (i := turn.node.isolations.get(c)) is not None and i.by == BOOT]
+    why = f"{listed(tardy)} boots still, and every other chip is well" if tardy else "every chip has booted and is well"
+    turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, why)
 
 
 def is_in_reset(node: Node, ring: Ring) -> bool:

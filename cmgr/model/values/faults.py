@@ -156,8 +156,9 @@ class Fault:
 class Isolation:
     """Why a chip is not used by cmgr, and what ends it.
 
-    `by` is `level`, `escalation`, `budget`, or `operator`. `clean_since` is since when the chip reports no fault that
-    would keep it isolated. An operator's isolation ends only by an operator, that of a rule with what the rule raised.
+    `by` is `level`, `escalation`, `budget`, `boot` (it has not come up since its reset, and nobody else waits for it),
+    or `operator`. `clean_since` is since when the chip reports no fault that would keep it isolated. An operator's
+    isolation ends only by an operator, that of a rule with what the rule raised.
     """
 
     chip: ChipId

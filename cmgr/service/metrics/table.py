@@ -31,7 +31,7 @@ from cmgr.view.troubles import troubles as all_troubles
 from cmgr.words import one_line
 
 STATES = ("starting", "ready", "degraded", "hangs", "stopping")
-CAUSES = ("level", "escalation", "budget", "operator")
+CAUSES = ("level", "escalation", "budget", "boot", "operator")
 STATUSES = ("running", "pausing", "paused", "resuming", "settling", "failed", "down")
 OUTCOMES = ("recovered", "cleared", "isolated", "failed", "observed")
 RESULTS = ("cured", "failed", "refused")

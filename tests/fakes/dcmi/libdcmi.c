@@ -1254,10 +1254,10 @@ int standin_reset_by_other(int i, int under_way) {
     return 0;
 }
 
-int standin_finish_boots(void) {
+int standin_finish_boots(int but) {
     lock();
     for (int i = 0; i < W->chips; i++)
-        if (W->chip[i].boot_at)
+        if (W->chip[i].boot_at && i != but)
             W->chip[i].boot_at = 1;
     settle();
     ring_the_bell();

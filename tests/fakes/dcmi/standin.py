@@ -204,8 +204,9 @@ class Standin:
         """Let another program be resetting the chip, and what goes with it."""
         self._do("reset_by_other", chip, int(under_way))
 
-    def finish_boots(self) -> None:
-        self._do("finish_boots")
+    def finish_boots(self, *, but: int = -1) -> None:
+        """Let all chips have booted, but for one."""
+        self._do("finish_boots", but)
 
     def storm(self, chip: int, events: int, per_second: int, distinct: int) -> None:
         """Tell so many events of so many distinct faults, from the library's own thread."""

@@ -19,8 +19,12 @@ NO_TIME = timedelta()
 OF_IMAGE = "image:"
 """So begins a pattern of images."""
 
-BOOT = timedelta(seconds=150)
-"""How long chips may take to boot where neither the configuration nor their maker says that."""
+BOOT = timedelta(minutes=10)
+"""How long chips may take to boot where the configuration does not say that: one driver's own limit for the load of a
+chip's firmware (devdrv_device_load.h, 2026-07), and more than any maker's tool waits."""
+
+LATE = timedelta(seconds=150)
+"""How long the others of its ring wait for a chip that boots: most have by then."""
 
 
 class Strategy(StrEnum):
@@ -120,8 +124,8 @@ class ResetPolicy:
     boot_timeout: Annotated[
         timedelta | None,
         Meta(
-            "How long chips may take to boot before the reset counts as failed; empty: as long as their make may: "
-            "150 s, or 10 min.",
+            "How long chips may take to boot before they count as chips that do not come up, which are kept out until "
+            "they do; empty: 10 min. Chips of their ring that are up are used after 150 s at the latest.",
             within=("1s", "1h"),
         ),
     ] = None
@@ -159,6 +163,11 @@ class ResetPolicy:
     def boot(self) -> timedelta:
         """How long chips may take to boot."""
         return BOOT if self.boot_timeout is None else self.boot_timeout
+
+    @property
+    def late(self) -> timedelta:
+        """How long the others of its ring wait for a chip that boots."""
+        return min(self.boot, LATE)
 
 
 @dataclass(frozen=True, slots=True)
