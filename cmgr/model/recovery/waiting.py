@@ -7,6 +7,7 @@ from typing import NamedTuple
 from cmgr.frozen import replace
 from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.containers.owners import is_fought_for
+from cmgr.model.faults.isolation import BOOT
 from cmgr.model.recovery.resetting import look_again
 from cmgr.model.scope import (
     Scope,
@@ -116,7 +117,9 @@ def _booting(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None
 
 def _boots(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     """Chips that boot after the last reset, failed or not, are given their time: another would have them begin anew."""
-    reports = filter(None, map(turn.node.reports.get, used_chips(turn.node, ring)))
+    isolations = turn.node.isolations
+    late = [c for c in ring.chips if faults and c in isolations and isolations[c].by == BOOT]
+    reports = filter(None, map(turn.node.reports.get, sorted({*late, *used_chips(turn.node, ring)})))
     down = [report.chip for report in reports if not report.error and not report.booted]
     due = ring.resets[-1] + turn.node.policy.reset.boot if ring.resets else turn.at
     return None if not down or turn.at >= due else Obstacle(f"{listed(down)} not booted yet", due)

@@ -76,6 +76,31 @@ def test_one_that_comes_up_late_and_is_still_faulty_is_reset_then() -> None:
     assert (len(cmgr.sent(ResetRing)), cmgr.held(), reasons(cmgr)) == (2, [], {})
 
 
+@pytest.mark.parametrize("boots", [True, False])
+def test_a_fault_of_its_mate_does_not_reset_a_chip_in_mid_boot_though_nobody_waits_for_it(boots: bool) -> None:
+    cmgr = not_up(0)
+    cmgr.wait(170)
+    cmgr.fault(1)
+    cmgr.wait(400)
+    assert (len(cmgr.sent(ResetRing)), cmgr.phase(), cmgr.ring().reason[:22]) == (
+        1,
+        Phase.WAITING,
+        "chip 0 not booted yet",
+    )
+    cmgr.unbooted = set() if boots else {0}
+    cmgr.wait(20 if boots else 60)
+    assert len(cmgr.sent(ResetRing)) == 2
+
+
+@pytest.mark.parametrize("after", [170, 1000])
+def test_a_chip_that_boots_late_is_reset_again_by_order_however_late_it_is(after: int) -> None:
+    cmgr = not_up(0)
+    cmgr.wait(after)
+    cmgr.tell(facts.ResetOrdered(ChipId(0), "uid 0", stop=True))
+    cmgr.run_until(Phase.VERIFYING)
+    assert len(cmgr.sent(ResetRing)) == 2
+
+
 def test_a_chip_that_boots_late_is_reset_again_by_order() -> None:
     cmgr = not_up(0)
     cmgr.wait(1000)
