@@ -16,6 +16,7 @@ from cmgr.model.scope import (
     is_coupled,
     isolated_words,
     members_of,
+    over_for,
     strategy_of,
     why_idle,
 )
@@ -97,8 +98,11 @@ def _network(node: Node, hold: Hold) -> Blocker | None:
     if container is None or not container.needs_network:
         return None
     dead = [(chip, code) for chip in sorted(hold.chips) if (code := dead_link(node, chip)) is not None]
-    text = "it needs the network (cmgr.needs-network), and chip {} has {}"
-    return Blocker(Block.CHIP, text.format(*dead[0])) if dead else None
+    if not dead:
+        return None
+    over = over_for(node, *dead[0])
+    has = "chip {} had {}: " + over if over else "chip {} has {}"
+    return Blocker(Block.CHIP, f"it needs the network (cmgr.needs-network), and {has.format(*dead[0])}")
 
 
 def _numbers(node: Node, hold: Hold) -> Blocker | None:

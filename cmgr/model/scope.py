@@ -17,7 +17,7 @@ from cmgr.model.values.services.containers import HEALTHY, Container, ContainerK
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.healing import Hang
 from cmgr.model.values.standing import ResetOrder
-from cmgr.words import counted, span
+from cmgr.words import counted, span, stamp
 
 
 def active_faults(node: Node, chip: ChipId) -> list[Fault]:
@@ -50,6 +50,15 @@ def dead_link(node: Node, chip: ChipId) -> FaultCode | None:
     down = {f.code for f in active_faults(node, chip) if f.handling is not Handling.SubHealthFault}
     down |= {code for code in pre_isolating(node, chip) if (chip, code) in node.tallies}
     return min((code for code in down if node.catalog.class_of(code) is FaultClass.NETWORK), default=None)
+
+
+def over_for(node: Node, chip: ChipId, code: FaultCode) -> str:
+    """Return in words that the chip is without a fault which a rule holds against it still; nothing while it has it."""
+    tally = node.tallies.get((chip, code))
+    if tally is None or tally.recovered is None:
+        return ""
+    believed = f", believed from {stamp(tally.due)} on" if tally.due is not None else ""
+    return f"over since {stamp(tally.recovered)}{believed}"
 
 
 def handles(node: Node, fault: Fault) -> bool:

@@ -18,6 +18,7 @@ from cmgr.model.scope import (
     holds_on,
     is_spared,
     on_ring,
+    over_for,
     pre_isolating,
     unclear_users,
     users_listed,
@@ -303,14 +304,15 @@ def _pre_isolated(node: Node) -> Iterator[Trouble]:
             chips.setdefault(code, []).append(chip)
             since[code] = min(since.get(code, began), began)
     for code, found in sorted(chips.items()):
-        kind, text, what = (
-            TroubleKind.PRE_ISOLATED,
-            f"{code} keeps new work from {listed(found)}",
-            f"cmgr explain {code}",
-        )
+        over = {chip: words for chip in found if (words := over_for(node, chip, code))}
+        still, why = [chip for chip in found if chip not in over], pre_isolated_words(node, code)
+        if over:
+            why = f"{why}; on {listed([*over])} it is {next(iter(over.values()))}"
+        kind, text = TroubleKind.PRE_ISOLATED, f"{code} keeps new work from {listed(found)}"
+        what = f"cmgr explain {code}" if still else "wait: new work goes there by itself again"
         if node.catalog.class_of(code) is FaultClass.NETWORK:
-            kind, text, what = TroubleKind.NETWORK, f"network fault {code} on {listed(found)}", _link_hint(found)
-        why = pre_isolated_words(node, code)
+            kind, text = TroubleKind.NETWORK, f"network fault {code} on {listed(still)}"
+            text, what = (text, _link_hint(still)) if still else (f"link of {listed(found)} is up again", what)
         yield Trouble(kind, code, text, why, what, since[code], chips=tuple(found), codes=(code,))
 
 

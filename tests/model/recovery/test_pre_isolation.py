@@ -94,6 +94,53 @@ def test_what_needs_the_network_waits_for_the_link_and_the_rest_does_not() -> No
     assert cmgr.booked("elsewhere").run == "life 1"
 
 
+def test_a_link_that_is_up_again_is_told_as_that_until_it_is_believed() -> None:
+    cmgr = Cmgr(container("needs", 0, needs_network=True), catalog=SHIPPED)
+    for chip in (0, 1):
+        cmgr.fault(chip, LINK)
+    cmgr.wait(25)
+    cmgr.clears(0, LINK)
+    (told,) = troubles(cmgr.node)
+    assert (told.text, told.chips) == (f"network fault {LINK} on chip 1", (0, 1))
+    assert "on chip 0 it is over since 2026-01-01T00:00:25." in told.why
+    assert "chip 1" in told.hint
+    assert "chip 0" not in told.hint, "nobody looks at a cable that is well"
+    cmgr.clears(1, LINK)
+    cmgr.wait(5)
+    (told,) = troubles(cmgr.node)
+    assert (told.id, told.text) == (f"network-{LINK}", "link of chips 0-1 is up again")
+    assert "believed from 2026-01-01T00:01:25." in told.why
+    assert "cable" not in told.hint
+    cmgr.wait(60)
+    assert not list(troubles(cmgr.node))
+
+
+def test_what_waits_for_a_link_that_is_up_again_says_until_when() -> None:
+    cmgr = Cmgr(container("needs", 0, needs_network=True), catalog=SHIPPED)
+    cmgr.cures = False
+    cmgr.fault(0, LINK)
+    cmgr.fault(0, RESET)
+    cmgr.wait(30)
+    cmgr.clears(0, RESET)
+    cmgr.clears(0, LINK)
+    cmgr.wait(5)
+    assert "chip 0 had 81078603: over since 2026-01-01T00:00:30." in cmgr.hold("needs").reason
+
+
+def test_another_fault_that_a_rule_holds_against_a_chip_is_told_as_over_too() -> None:
+    rules = Rules(duration={FaultCode(EARLY): DurationRule(seconds(20), seconds(60), Handling.PreSeparateNPU)})
+    cmgr = Cmgr(catalog=Catalog(ENTRIES, rules=rules))
+    cmgr.fault(0, EARLY)
+    cmgr.wait(25)
+    (told,) = troubles(cmgr.node)
+    assert (told.text, "it is over" in told.why) == (f"{EARLY} keeps new work from chip 0", False)
+    cmgr.clears(0, EARLY)
+    cmgr.wait(5)
+    (told,) = troubles(cmgr.node)
+    assert "on chip 0 it is over since 2026-01-01T00:00:25." in told.why
+    assert told.hint == "wait: new work goes there by itself again"
+
+
 def test_a_link_that_flaps_counts_as_down_until_it_has_been_up_for_long_enough() -> None:
     cmgr = Cmgr(catalog=SHIPPED)
     cmgr.fault(0, LINK)
