@@ -122,10 +122,12 @@ def _unread(node: Node, container: Container) -> "shapes.Late | None":
     if not container.unread:
         return None
     name = called(node, container.key)
-    known = f"it uses {listed(container.chips)}" if container.chips else "its chips are not known"
+    chips = listed(container.chips) if container.chips else "chips that nobody knows"
+    counts = f"as running on {chips}" if container.running else "as down, for its runtime lists it so"
+    free = "" if container.running and container.chips else ", and no reset waits for it"
     return {
         "subject": f"container {one_line(container.name)}",
-        "text": f"cannot be read: {one_line(container.unread)}; it counts as running, and {known}",
+        "text": f"cannot be read: {one_line(container.unread)}; it counts {counts}{free}",
         "hint": f"look what it hangs in, and end it by hand: {container.key.runtime} inspect {name}",
         "orders": [],
     }

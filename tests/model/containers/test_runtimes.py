@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import (
     CommandId,
@@ -17,6 +18,7 @@ from cmgr.model.values.messages.commands import (
 )
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Container
+from cmgr.view.advice import overdue
 from tests.model.builders import REQUEST, SINGLE, Cmgr, container, died, key, names, seconds
 
 DOWN = facts.RuntimeDown("docker", "connection refused")
@@ -315,3 +317,26 @@ def test_what_a_list_leaves_out_is_lost_in_the_same_order_each_time() -> None:
     lost = [text for text in cmgr.notes() if "is lost" in text and not text.startswith("container")]
     # A walk is known by its seed only if the same facts lead to the same decisions, whatever a set's order is.
     assert lost == [f"c{n} is lost: somebody removed it; cmgr cannot start it again" for n in range(8)]
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_what_is_said_of_one_that_cannot_be_read_is_what_counts(running: bool) -> None:
+    cmgr = Cmgr(container("a", 0, running=False, strategy=Strategy.NEVER))
+    cmgr.truth[key("a")] = unread("a", running=running)
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    (told,) = overdue(cmgr.node, cmgr.now)
+    counts = "as running on chip 0" if running else "as down, for its runtime lists it so, and no reset waits for it"
+    assert told["text"] == f"cannot be read: it hangs; it counts {counts}"
+    cmgr.fault(0)
+    cmgr.wait(30)
+    assert bool(cmgr.sent(ResetRing)) is not running
+
+
+def test_no_reset_waits_for_one_that_was_never_read_and_that_is_said() -> None:
+    cmgr = Cmgr(unread("a"), container("b", 0))
+    (told,) = overdue(cmgr.node, cmgr.now)
+    assert told["text"].endswith("as running on chips that nobody knows, and no reset waits for it")
+    cmgr.fault(0)
+    cmgr.wait(30)
+    assert len(cmgr.sent(ResetRing)) == 1
