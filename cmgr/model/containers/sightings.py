@@ -235,7 +235,7 @@ def _ended_without_policy(turn: Turn, hold: Hold, container: Container) -> None:
     """Now that it is down its policy goes back; one that died is started, too, which the policy would have done."""
     known, end = turn.node.containers.get(hold.key), container.exit
     if known is None or not known.running:
-        return
+        return  # It had ended before.
     if hold.disarmed and end is not None and end.by_itself and container.restart_policy == NO_RESTART:
         text = f"{hold.name} died by itself before its restart policy {hold.restart_policy} was back: it is started"
         turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)

@@ -43,6 +43,8 @@ class DockerRuntime:
         self._clients = Clients(socket)
         self._known = Known()
         self._deaths = Deaths()
+        # They have an order under way, or did not answer to the last look: no list waits long for them.
+        self._locked: set[str] = set()
         self._watcher: Watcher | None = None
 
     @property
@@ -56,13 +58,14 @@ class DockerRuntime:
         with self._clients.use("list containers", self._limits.list) as client:
             rows = {str(row["Id"]): {**row, "State": str(row["State"])} for row in client.api.containers(all=True)}
         self._deaths.keep(self._known.keep(rows, ticket))
+        self._locked.intersection_update(rows)
         found, patience = list[Container](), self._limits.look
         for row in rows.values():
             described = self._listed(row, min(patience, until - time.monotonic()))
             if described is not None and described.concerns:
                 found.append(self._deaths.completed(described.container))
             if described is not None and described.container.unread:
-                patience = self._limits.look / 10  # Of many that hang none may use up the others' time.
+                patience = min(patience, self._limits.locked)  # Of many that hang none may use up the others' time.
         return tuple(found)
 
     def _listed(self, row: Json, seconds: float) -> Described | None:
@@ -75,7 +78,7 @@ class DockerRuntime:
         try:
             if seconds <= 0:
                 raise ContainerError(f"cannot list containers: Docker did not answer within {self._limits.list:g} s")
-            return self._look(id_, seconds)
+            return self._look(id_, min(seconds, self._limits.locked) if id_ in self._locked else seconds)
         except ContainerGone:
             return None  # Since the list was made.
         except RuntimeDown:
@@ -111,6 +114,7 @@ class DockerRuntime:
             deaf = ears.deaf(last.pid, key.id, signal) if last is not None else ""
 
         began = self._deaths.stopping(key.id)
+        self._locked.add(key.id)
         try:
             with self._clients.use(what, seconds + self._limits.after_grace) as client:
                 client.line.after_sending = look_at_ears
@@ -185,6 +189,7 @@ class DockerRuntime:
     def _begin(self, key: ContainerKey, what: str) -> ContainerError | None:
         """Ask Docker to start it. Return what it said against that; a look has to tell whether the container runs."""
         until, freed = time.monotonic() + self._limits.start, False
+        self._locked.add(key.id)
         while True:
             try:
                 with self._clients.use(what, max(0.05, until - time.monotonic())) as client:
@@ -252,7 +257,9 @@ class DockerRuntime:
         """Return the container as it is now."""
         ticket = self._known.ticket()
         with self._clients.use(f"inspect container {self._known.name(id_)}", seconds or self._limits.look) as client:
+            self._locked.add(id_)
             document = client.api.inspect_container(id_)
+            self._locked.discard(id_)
         image = self._image_labels(document, seconds or self._limits.look) if asks_for_image(document) else None
         found = described(document, majors_here(), image)
         if found.concerns and found.container.running and (given := mounted_in(found.pid)):

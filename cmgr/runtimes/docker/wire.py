@@ -27,11 +27,12 @@ _OLDEST = "1.24"
 class Limits(following.Limits):
     """How many seconds each thing may take.
 
-    `leftover`: for containerd to clear away a task that was in the way of a start. `after_grace`: Docker's own kill may
-    take 20 s after the grace, and a `look` follows. `silence`: an event stream that says nothing for so long is opened
-    anew, for a daemon that hangs is silent, too.
+    `locked`: a look, for a list, at a container whose lock Docker may hold. `leftover`: for containerd to clear away a
+    task that was in the way of a start. `after_grace`: Docker's own kill may take 20 s after the grace, and a `look`
+    follows. `silence`: an event stream that says nothing for so long is opened anew, for a daemon that hangs is silent.
     """
 
+    locked: float = 0.5
     update: float = 15.0
     start: float = 40.0
     leftover: float = 5.0
@@ -41,7 +42,17 @@ class Limits(following.Limits):
     first_delay: float = 0.2
     longest_delay: float = 5.0
 
-    IN_PROPORTION: ClassVar = ("look", "list", "update", "start", "leftover", "after_grace", "opens", "silence")
+    IN_PROPORTION: ClassVar = (
+        "look",
+        "list",
+        "locked",
+        "update",
+        "start",
+        "leftover",
+        "after_grace",
+        "opens",
+        "silence",
+    )
 
 
 class Clients:
