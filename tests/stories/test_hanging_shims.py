@@ -6,8 +6,9 @@ return. Tried in 2026 on cmgr as it was: another ring waited 13 s for two lists.
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,19 @@ def test_another_ring_is_recovered_while_a_stop_hangs(on_docker: Install, contai
         assert all(map(containers.was_restarted, ("well", "also")))
     service.until_said("is over: recovered", 2)
     eventually(containers.all_running)
+
+
+def test_one_that_cannot_be_read_is_told_as_what_it_counts(on_docker: Install, containers: Containers) -> None:
+    service = on_docker({"resync": "1s"})
+    containers.run(Spec("hangs", "0"), Spec("well", "4"))
+    with closing(containers.dockerd.client()) as client:
+        killing = threading.Thread(target=client.kill, args=("hangs",))
+        with hanging(containers, "hangs"):
+            killing.start()  # Docker holds the lock until the shim has answered.
+            service.start()
+            counts = "it counts as running on chips that nobody knows, and no reset waits for it"
+            eventually(lambda: counts in str(service.status()["warnings"]))
+            service.inject(4, NOW)
+            service.until_said("is over: recovered")
+        killing.join()
+    eventually(lambda: not service.status()["warnings"])

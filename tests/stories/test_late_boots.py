@@ -36,7 +36,7 @@ def test_a_chip_that_boots_long_keeps_no_other_waiting_and_is_used_when_it_is_up
     eventually(lambda: all(map(containers.is_running, others)), why="they do not wait for chip 2")
     eventually(lambda: "it has not come up since its reset" in str(service.status()["troubles"]))
     assert not containers.is_running("c2")
-    service.until_over()
+    service.until_phase("healthy")
     machine.finish_boots()
     eventually(lambda: containers.is_running("c2"), why="nobody has typed anything")
     eventually(lambda: not service.status()["troubles"])

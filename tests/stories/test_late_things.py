@@ -119,7 +119,7 @@ def test_one_whose_own_command_is_gone_is_started_when_a_person_has_mended_that(
     service.inject(0, NOW)
     service.until_said("is over: failed")
     eventually(lambda: "container llm failed" in str(service.status()["troubles"]))
-    service.until_over()
+    service.until_phase("healthy")
     mend(containers, "llm")
     eventually(lambda: containers.is_running("llm"), why="nobody has typed anything")
     assert containers.policy("llm") == "always"
