@@ -16,6 +16,7 @@ from cmgr.model.containers.steadiness import found_again, paused_since, tell_end
 from cmgr.model.containers.together.heirs import heir_started, passed_on
 from cmgr.model.containers.users import as_ignored
 from cmgr.model.holds.endings import hand_back, lose, rearmed
+from cmgr.model.holds.policies import ended_without_policy, policy_seen
 from cmgr.model.holds.tries import try_anew
 from cmgr.model.numbers import misplaced
 from cmgr.model.obstacles import Block, start_blocker
@@ -210,11 +211,11 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
 
 def _seen_held(turn: Turn, hold: Hold, container: Container, sure: bool) -> Container:
     """Say what it means how a held container is now; return it as it is to be booked."""
-    hold = _policy_seen(turn, hold, container)
+    hold = policy_seen(turn, hold, container)
     if container.running:
         return _seen_running(turn, hold, container, sure)
     if hold.state is HoldState.RETURNING and hold.attempt.command is None:
-        _ended_without_policy(turn, hold, container)
+        ended_without_policy(turn, hold, container)
     if _was_asked_for(hold, container):
         hand_back(turn, hold, "somebody had stopped it")
     elif sure and _has_lived_again(hold, container):
@@ -231,19 +232,6 @@ def _was_asked_for(hold: Hold, container: Container) -> bool:
     return waits and end is not None and end.asked is True
 
 
-def _ended_without_policy(turn: Turn, hold: Hold, container: Container) -> None:
-    """Now that it is down its policy goes back; one that died is started, too, which the policy would have done."""
-    known, end = turn.node.containers.get(hold.key), container.exit
-    if known is None or not known.running:
-        return  # It had ended before.
-    if hold.disarmed and end is not None and end.by_itself and container.restart_policy == NO_RESTART:
-        text = f"{hold.name} died by itself before its restart policy {hold.restart_policy} was back: it is started"
-        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-        turn.put_hold(replace(entered(hold, HoldState.DOWN), run=container.run, died=True, down=turn.at))
-    else:
-        turn.put_hold(replace(hold, attempt=replace(hold.attempt, retry_at=None)))
-
-
 def _agreed(turn: Turn, known: Container | None, container: Container, chips: frozenset[ChipId]) -> frozenset[ChipId]:
     """Make its hold and the books agree about its chips: `chips` are those that its definition gives now."""
     held = turn.node.holds.get(container.key)
@@ -258,32 +246,6 @@ def _agreed(turn: Turn, known: Container | None, container: Container, chips: fr
 def _is_made_anew(known: Container, container: Container) -> bool:
     """Return whether it asks for other chips than before, or cannot be given those any more that it was to get."""
     return known.claims != container.claims or (can_be_placed(known) and not can_be_placed(container))
-
-
-def _policy_seen(turn: Turn, hold: Hold, container: Container) -> Hold:
-    if container.restart_policy not in (NO_RESTART, hold.restart_policy):
-        return _policy_changed(turn, hold, container.restart_policy)
-    # An order of an earlier life of cmgr to switch it off may be told as somebody else's: then it is not known yet.
-    known = hold.disarmed or hold.is_to_end or hold.state is HoldState.SETTLING
-    if not (container.switched_off and known and hold.restart_policy != NO_RESTART):
-        return hold
-    text = f"somebody has switched the restart policy of {hold.name} off: it stays off"
-    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-    hold = replace(hold, restart_policy=NO_RESTART)
-    turn.put_hold(hold)
-    return hold
-
-
-def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
-    """Take note of a restart policy that is not the one which is to go back."""
-    if hold.disarmed:
-        # It was off: somebody has set this on purpose. Until the start it is switched off once more.
-        text = f"{hold.name} was given another restart policy meanwhile, which it gets with its start"
-        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-    # Else the books were behind when the hold was made: right after a start, before the policy was back.
-    hold = replace(hold, restart_policy=policy, disarmed=hold.disarmed and hold.is_theirs)
-    turn.put_hold(hold)
-    return hold
 
 
 def _is_of_an_earlier_life(known: Container | None, container: Container) -> bool:

@@ -1,0 +1,47 @@
+"""The restart policy of a held container: what is seen of it, and what follows where it is not back yet."""
+
+from cmgr.frozen import replace
+from cmgr.model.turn import Turn
+from cmgr.model.values.holds import Hold, HoldState, entered
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.services.containers import NO_RESTART, Container
+
+
+def policy_seen(turn: Turn, hold: Hold, container: Container) -> Hold:
+    """Take in the policy that a held container has now; return its hold."""
+    if container.restart_policy not in (NO_RESTART, hold.restart_policy):
+        return _policy_changed(turn, hold, container.restart_policy)
+    # An order of an earlier life of cmgr to switch it off may be told as somebody else's: then it is not known yet.
+    known = hold.disarmed or hold.is_to_end or hold.state is HoldState.SETTLING
+    if not (container.switched_off and known and hold.restart_policy != NO_RESTART):
+        return hold
+    text = f"somebody has switched the restart policy of {hold.name} off: it stays off"
+    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    hold = replace(hold, restart_policy=NO_RESTART)
+    turn.put_hold(hold)
+    return hold
+
+
+def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
+    """Take note of a restart policy that is not the one which is to go back."""
+    if hold.disarmed:
+        # It was off: somebody has set this on purpose. Until the start it is switched off once more.
+        text = f"{hold.name} was given another restart policy meanwhile, which it gets with its start"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    # Else the books were behind when the hold was made: right after a start, before the policy was back.
+    hold = replace(hold, restart_policy=policy, disarmed=hold.disarmed and hold.is_theirs)
+    turn.put_hold(hold)
+    return hold
+
+
+def ended_without_policy(turn: Turn, hold: Hold, container: Container) -> None:
+    """Now that it is down its policy goes back; one that died is started, too, which the policy would have done."""
+    known, end = turn.node.containers.get(hold.key), container.exit
+    if known is None or not known.running:
+        return  # It had ended before.
+    if hold.disarmed and end is not None and end.by_itself and container.restart_policy == NO_RESTART:
+        text = f"{hold.name} died by itself before its restart policy {hold.restart_policy} was back: it is started"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.put_hold(replace(entered(hold, HoldState.DOWN), run=container.run, died=True, down=turn.at))
+    else:
+        turn.put_hold(replace(hold, attempt=replace(hold.attempt, retry_at=None)))
