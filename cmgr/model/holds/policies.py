@@ -9,6 +9,14 @@ from cmgr.model.values.services.containers import NO_RESTART, Container
 
 def policy_seen(turn: Turn, hold: Hold, container: Container) -> Hold:
     """Take in the policy that a held container has now; return its hold."""
+    hold = _with_policy(turn, hold, container)
+    if hold.state is HoldState.RETURNING and hold.attempt.retry_at and container.restart_policy == hold.restart_policy:
+        hold = replace(hold, attempt=replace(hold.attempt, retry_at=None))  # Somebody else has done it.
+        turn.put_hold(hold)
+    return hold
+
+
+def _with_policy(turn: Turn, hold: Hold, container: Container) -> Hold:
     if container.restart_policy not in (NO_RESTART, hold.restart_policy):
         return _policy_changed(turn, hold, container.restart_policy)
     # An order of an earlier life of cmgr to switch it off may be told as somebody else's: then it is not known yet.
@@ -39,7 +47,8 @@ def ended_without_policy(turn: Turn, hold: Hold, container: Container) -> None:
     known, end = turn.node.containers.get(hold.key), container.exit
     if known is None or not known.running:
         return  # It had ended before.
-    if hold.disarmed and end is not None and end.by_itself and container.restart_policy == NO_RESTART:
+    off = hold.disarmed and container.restart_policy == NO_RESTART != hold.restart_policy
+    if off and end is not None and end.by_itself:
         text = f"{hold.name} died by itself before its restart policy {hold.restart_policy} was back: it is started"
         turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
         turn.put_hold(replace(entered(hold, HoldState.DOWN), run=container.run, died=True, down=turn.at))

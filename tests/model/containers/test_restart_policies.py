@@ -10,7 +10,7 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import UNHEALTHY, Exit, Heal
-from cmgr.model.values.troubles import TroubleKind
+from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view.troubles import troubles
 from tests.model.builders import REQUEST, SINGLE, T0, Cmgr, container, key, names
 
@@ -159,6 +159,10 @@ def test_it_is_not_switched_off_while_the_runtime_is_away() -> None:
     assert policies(cmgr) == [""]
 
 
+def troubles_of_policies(cmgr: Cmgr) -> list[Trouble]:
+    return [each for each in troubles(cmgr.node) if each.kind is TroubleKind.POLICY]
+
+
 def started_by_hand() -> Cmgr:
     cmgr = waiting()
     cmgr.starts_by_hand("a")
@@ -170,7 +174,7 @@ def started_by_hand() -> Cmgr:
 def test_one_that_a_person_starts_gets_its_policy_back_when_it_is_down() -> None:
     cmgr = started_by_hand()
     assert (policies(cmgr)[:2], cmgr.truth[key("a")].restart_policy) == (["", ALWAYS], "")
-    (trouble,) = [each for each in troubles(cmgr.node) if each.kind is TroubleKind.POLICY]
+    (trouble,) = troubles_of_policies(cmgr)
     assert "it runs" in trouble.why
     cmgr.dies("a", 143, asked=True)
     cmgr.run()
@@ -186,6 +190,29 @@ def test_one_that_a_person_starts_and_that_dies_without_its_policy_is_started_wi
     assert [c.restart_policy for c in cmgr.sent(StartContainer)] == [ALWAYS]
     cmgr.run()
     assert (cmgr.held(), cmgr.truth[key("a")].restart_policy, cmgr.truth[key("a")].running) == ([], ALWAYS, True)
+
+
+def gets(cmgr: Cmgr, policy: str) -> None:
+    """Have somebody give a container that runs a restart policy."""
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], restart_policy=policy)
+    cmgr.sees(cmgr.truth[key("a")])
+
+
+@pytest.mark.parametrize("policy", [ALWAYS, "unless-stopped:0"])
+def test_one_that_runs_and_is_given_its_policy_by_a_person_is_held_no_more(policy: str) -> None:
+    cmgr = started_by_hand()
+    gets(cmgr, policy)
+    cmgr.answer(SetRestartPolicy)
+    assert (cmgr.held(), troubles_of_policies(cmgr), cmgr.booked("a").restart_policy) == ([], [], policy)
+
+
+def test_one_that_runs_and_whose_policy_a_person_switches_off_is_held_no_more_and_not_started() -> None:
+    cmgr = started_by_hand()
+    cmgr.clears(0, REQUEST)
+    switches_off(cmgr)
+    cmgr.dies("a", 1)
+    cmgr.run()
+    assert (cmgr.held(), cmgr.sent(StartContainer), cmgr.truth[key("a")].restart_policy) == ([], [], "")
 
 
 def test_one_that_runs_without_its_policy_is_stopped_by_the_next_fault_and_started_with_it() -> None:
