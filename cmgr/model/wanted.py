@@ -47,10 +47,10 @@ def was_meant(end: Exit | None) -> bool:
 
 def serves(container: Container) -> bool:
     """Return whether it works, as far as anybody can tell."""
-    return container.running and not why_idle(container)
+    return container.running and not why_not_serving(container)
 
 
-def why_idle(container: Container) -> str:
+def why_not_serving(container: Container) -> str:
     """Return in words why a container that runs does not serve, or nothing."""
     if container.frozen:
         return "it is paused"
@@ -63,7 +63,7 @@ def idle(node: Node) -> tuple[ContainerKey, ...]:
     """Return the wanted containers that run, or are about to, and do not serve; what is held is told as that."""
     ours = {key for key, hold in node.holds.items() if not hold.is_theirs}
     found = (c for c in node.containers.values() if c.wanted and c.key not in ours)
-    return tuple(sorted(c.key for c in found if (c.running or c.unsteady is not None) and why_idle(c)))
+    return tuple(sorted(c.key for c in found if (c.running or c.unsteady is not None) and why_not_serving(c)))
 
 
 def missing(node: Node) -> tuple[ContainerKey, ...]:

@@ -17,7 +17,7 @@ from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Spare
 from cmgr.model.values.services.slots import can_be_placed, slots_of
-from cmgr.model.wanted import missing, why_idle
+from cmgr.model.wanted import missing, why_not_serving
 from cmgr.view.advice import (
     called,
     clearing,
@@ -227,7 +227,7 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     troubles = _of_chips(node, container.chips)
     ailing, what = of_running(node, container)
     waited_for, how = _waited_for(node, container)
-    frozen = FROZEN if container.frozen else why_idle(container) if container.unsteady is not None else ""
+    frozen = FROZEN if container.frozen else why_not_serving(container) if container.unsteady is not None else ""
     elsewhere = [words(slot) for slot in of_container(node, container) for words in (moved, fewer)]
     elsewhere.append(away(node, container))
     by = f"{unit} is stopped and started in its place" if (unit := _unit(node, container)) else ""

@@ -33,7 +33,7 @@ from cmgr.model.values.rings import REBOOTING, Phase, Ring
 from cmgr.model.values.services.containers import full_name
 from cmgr.model.values.services.healing import HANGS
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
-from cmgr.model.wanted import idle, why_idle
+from cmgr.model.wanted import idle, why_not_serving
 from cmgr.view.advice import (
     clearing,
     isolation_hint,
@@ -424,7 +424,7 @@ def _idle(node: Node) -> Iterator[Trouble]:
             text, what = f"container {titled(node, key)} does not serve", GO_ON if container.frozen else LOOK_AT_IT
             since = container.unsteady or container.paused
             yield Trouble(
-                TroubleKind.IDLE, "/".join(key), text, why_idle(container), what, since,
+                TroubleKind.IDLE, "/".join(key), text, why_not_serving(container), what, since,
                 chips=tuple(sorted(container.chips)), containers=(container.name,),
             )  # fmt: skip
 
