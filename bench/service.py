@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
@@ -183,8 +183,8 @@ class Service:
         return [self.process.pid, *drivers_of(self.process.pid)]
 
     def cpu_seconds(self) -> float:
-        """Return the processor time that its processes have used since they began, all threads."""
-        return sum(map(cpu_seconds, self.pids))
+        """Return the processor time that its processes have used since they began, those of single GPUs, too."""
+        return sum(map(cpu_seconds, below(self.pids)))
 
     def memory(self, what: str = "VmRSS") -> float:
         """Return a line of the status of its processes, added up, in MB (10^6 bytes)."""
@@ -213,6 +213,18 @@ def end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait(10)
+
+
+def below(pids: Sequence[int]) -> list[int]:
+    """Return these processes and all that they have begun, directly or not."""
+    children = [
+        int(child)
+        for pid in pids
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+        if int(child) not in pids
+    ]
+    return [*pids, *(below(children) if children else ())]
 
 
 def cpu_seconds(pid: int) -> float:
