@@ -31,7 +31,7 @@ from cmgr.model.containers.holding import (
     restart_policy_set,
 )
 from cmgr.model.containers.moving.cdi import cdi_written, look_at_files, write_files
-from cmgr.model.containers.moving.moves import lapse_reservations, move
+from cmgr.model.containers.moving.moves import lapse, move
 from cmgr.model.containers.moving.placing import place
 from cmgr.model.containers.sightings import (
     container_removed,
@@ -256,7 +256,7 @@ def _settle(turn: Turn) -> None:
     release_due(turn)
     await_tardy(turn)
     lapse_orders(turn)
-    lapse_reservations(turn)
+    lapse(turn)
     begin_drills(turn)
     rounds = 0
     while _moves(turn) and rounds < MOST_ROUNDS:
@@ -444,7 +444,7 @@ def next_deadline(node: Node, after: datetime) -> datetime | None:
     times += [o.lapses for o in node.reset_orders.values() if not o.done]
     times.append(node.cdi.retry_at)
     times += [g.retry_at for g in node.fleet_groups.values() if g.asked is None]
-    times += [kept.until for kept in node.reservations.values()]
+    times += [*(kept.until for kept in node.reservations.values()), *node.left.values()]
     times.append(node.maintenance.until if node.maintenance is not None else None)
     # A deadline that is past and still there waits for something other than time.
     return min((t for t in times if t is not None and t > after), default=None)

@@ -37,6 +37,9 @@ _Book = dict[FaultKey, Fault]
 LIST_BACKOFF = timedelta(seconds=1)
 LIST_BACKOFF_MAX = timedelta(seconds=10)
 
+REDEPLOY = timedelta(minutes=2)
+"""So long nothing is moved to the chips of who was stopped or removed."""
+
 
 class Turn:
     """The node and the commands so far. `at` is the time of the event that is taken in, and the only time there is.
@@ -105,11 +108,21 @@ class Turn:
         if before is not None:
             former = before.former if before.run == container.run else before.run
             container = replace(container, former=former) if former != container.former else container
+            if before.running and not container.running and not container.wanted:
+                self._keep_for_successor(before)
         self.node = replace(self.node, containers={**self.node.containers, container.key: container})
 
     def drop_container(self, key: ContainerKey) -> None:
+        known = self.node.containers.get(key)
+        if known is not None and (known.running or known.wanted):
+            self._keep_for_successor(known)
         kept = {k: c for k, c in self.node.containers.items() if k != key}
         self.node = replace(self.node, containers=kept)
+
+    def _keep_for_successor(self, container: Container) -> None:
+        """Move nothing to its chips for a while: who redeploys stops or removes the old one before he makes the new."""
+        left = dict.fromkeys(container.chips, self.at + REDEPLOY)
+        self.node = replace(self.node, left={**self.node.left, **left})
 
     def put_fault(self, fault: Fault) -> None:
         """Book the fault among the active ones, or as the latest of those that are over."""

@@ -95,6 +95,7 @@ class Node:
     `faults`: those that are active. `past_faults`: those that were over a short while ago, the latest last. They are
     kept apart, for a storm leaves hundreds of them, and everything asks for the active ones.
     `watched`: the sources of the machine's faults that have told something in this life.
+    `left`: chips whose user was stopped or removed a short while ago, and until when they are kept for its successor.
     `down`: chips that have not come up since their ring was reset. `strangers`: chips that events named and that are
     not there.
     """
@@ -121,6 +122,7 @@ class Node:
     gone: Mapping[str, Gone] = field(default_factory=dict)
     slots: Mapping[str, Slot] = field(default_factory=dict)
     reservations: Mapping[ChipId, Reservation] = field(default_factory=dict)
+    left: ThisLife[Mapping[ChipId, datetime]] = field(default_factory=dict)
     maintenance: Maintenance | None = None
     troubles: Mapping[TroubleKey, Trouble] = field(default_factory=dict)
     occasions: Mapping[str, Occasion] = field(default_factory=dict)

@@ -7,6 +7,7 @@ import pytest
 
 from cmgr.model.containers.moving.moves import NO_SPARE, whole_with
 from cmgr.model.invariants import doubled, unsafe
+from cmgr.model.turn import REDEPLOY
 from cmgr.model.values.chips import SLOT, Chip, ChipId
 from cmgr.model.values.handling.policy import IsolationPolicy, OnIsolate, Packing, Policy, SparePolicy
 from cmgr.model.values.holds import HoldState
@@ -132,6 +133,7 @@ def test_no_spare_is_said_and_the_first_that_comes_is_taken() -> None:
     assert (of(cmgr), cmgr.hold("chat").state, cmgr.node.slots["chat"].short) == ({3}, HoldState.DOWN, NO_SPARE)
     assert cmgr.notes(NoteKind.WARNING) == [f"slot chat stays on chip 3: {NO_SPARE}"]
     cmgr.dies("c5", code=0, asked=True)
+    cmgr.wait(REDEPLOY.total_seconds())
     cmgr.tell(facts.Resync())
     cmgr.run()
     assert (of(cmgr), cmgr.booked("chat").running, cmgr.node.slots["chat"].short) == ({5}, True, "")
@@ -462,6 +464,7 @@ def test_a_spare_that_has_come_meanwhile_makes_it_whole_with_the_next_start() ->
     cmgr.run()
     for name in ("c4", "c5"):
         cmgr.dies(name, code=0, asked=True)
+    cmgr.wait(REDEPLOY.total_seconds())
     cmgr.tell(facts.Resync())
     cmgr.run()
     assert written(cmgr) == {"chat": [2]}

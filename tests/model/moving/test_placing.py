@@ -17,7 +17,6 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import Action, ListContainers, NoteKind, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import TIED, Container, Spare
-from cmgr.view import status as view
 from tests.model.builders import REQUEST, RESET, SEPARATE, Cmgr, container, died, key
 from tests.model.moving.test_moves import STOPPING, chips, isolate, on_slot, order
 
@@ -236,55 +235,12 @@ def test_one_that_is_forgotten_where_it_was_to_go_is_left_alone_where_it_was() -
     assert (cmgr.booked("chat").chips, cmgr.held(), cmgr.sent(StartContainer)) == (chips(3), [], [])
 
 
-def gives_away(**fields: Any) -> Cmgr:
-    """Return a machine on which `chat` was moved to chip 4, while `web` of that chip was down and not held."""
-    cmgr = machine(*others(3, 4), container("web", 4, **fields))
-    cmgr.sees(died("web", 4, at=cmgr.now, **fields))
-    cmgr.tell(facts.Resync())
-    cmgr.run()
+def test_those_that_a_person_has_put_on_one_chip_are_started_there_again() -> None:
+    cmgr = machine(*others(3, 4))
     isolate(cmgr, 3)
     cmgr.run()
     assert cmgr.booked("chat").chips == chips(4)
-    return cmgr
-
-
-def test_one_whose_chip_was_given_away_while_it_was_nobodys_moves_when_it_is_held_once_more() -> None:
-    cmgr = gives_away(**AUTO)
-    cmgr.fault(4)
-    cmgr.run()
-    cmgr.clears(4)
-    cmgr.run()
-    assert (cmgr.booked("chat").running, cmgr.booked("chat").chips) == (True, chips(4))
-    shown = next(row for row in view.containers(cmgr.node) if row["name"] == "web")
-    assert (shown["status"], shown["reason"]) == ("paused", f"chat has chip 4 now; {NO_SPARE}")
-    assert shown["hint"] == "give it others (cmgr slot assign web CHIPS), or stop what is on its own"
-    cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
-    cmgr.tell(facts.Resync())
-    cmgr.run()
-    assert (cmgr.booked("web").running, cmgr.booked("web").chips) == (True, chips(3))
-    assert "web moves from chip 4 (chat has chip 4 now) to chip 3" in cmgr.notes(NoteKind.HOLD)
-
-
-def test_one_that_may_not_be_moved_waits_until_its_chip_is_its_own_again() -> None:
-    cmgr = gives_away()
-    cmgr.fault(4)
-    cmgr.run()
-    cmgr.clears(4)
-    cmgr.run()
-    assert (cmgr.phase(4), cmgr.held()) == (Phase.HEALTHY, ["web"])
-    shown = next(row for row in view.containers(cmgr.node) if row["name"] == "web")
-    assert (shown["status"], shown["reason"]) == ("paused", "chat has chip 4 now")
-    assert shown["hint"] == "move or stop what is on its chips"
-    cmgr.tell(facts.ReleaseOrdered(ChipId(3), "a"))
-    cmgr.tell(facts.MoveOrdered(key("chat"), chips(3), "uid 0", stop=True))
-    cmgr.run()
-    assert (cmgr.booked("web").running, cmgr.booked("web").chips, cmgr.held()) == (True, chips(4), [])
-
-
-def test_those_that_a_person_has_put_on_one_chip_are_started_there_again() -> None:
-    cmgr = gives_away()
-    cmgr.wait(61)
-    cmgr.starts_by_hand("web")
+    cmgr.sees(container("web", 4))
     cmgr.fault(4)
     cmgr.run()
     cmgr.clears(4)

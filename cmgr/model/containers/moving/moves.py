@@ -8,7 +8,7 @@ Rules:
 """
 
 from cmgr.frozen import replace
-from cmgr.model.containers.moving.spares import in_place_of, to_hand_out
+from cmgr.model.containers.moving.spares import how_given, in_place_of, to_hand_out
 from cmgr.model.holds.making import hold_on
 from cmgr.model.homes import slots_asked_for
 from cmgr.model.scope import chip_blocker, isolated_words, observing
@@ -49,8 +49,8 @@ def why_not(node: Node, name: str, chips: Chips, key: ContainerKey | None = None
         return isolated_words(node, bad[0])
     for container in node.containers.values():
         on = container.chips & chips
-        if container.running and on and container.key != key and name not in slots_of(container):
-            return f"{container.name} runs on {listed(on)}"
+        if on and container.key != key and name not in slots_of(container) and (how := how_given(node, container)):
+            return f"{container.name} {how} {listed(on)}"
     for hold in node.holds.values():
         on = (hold.chips | hold.wish) & chips
         if on and hold.keeps_chips and hold.key != key and name not in slots_asked_for(node, hold.key):
@@ -99,11 +99,14 @@ def reserve_ordered(turn: Turn, fact: ReserveOrdered) -> None:
     turn.note(NoteKind.ACTION, f"{fact.who} reserved {listed(chips)} for {span(fact.until - turn.at)}")
 
 
-def lapse_reservations(turn: Turn) -> None:
-    """End the reservations whose time is over."""
-    left = {chip: kept for chip, kept in turn.node.reservations.items() if turn.at < kept.until}
-    if len(left) < len(turn.node.reservations):
-        turn.node = replace(turn.node, reservations=left)
+def lapse(turn: Turn) -> None:
+    """End the reservations whose time is over, and wait no longer for who has left a chip."""
+    kept = {chip: kept for chip, kept in turn.node.reservations.items() if turn.at < kept.until}
+    if len(kept) < len(turn.node.reservations):
+        turn.node = replace(turn.node, reservations=kept)
+    left = {chip: until for chip, until in turn.node.left.items() if turn.at < until}
+    if len(left) < len(turn.node.left):
+        turn.node = replace(turn.node, left=left)
 
 
 def whole_with(node: Node, slot: Slot) -> Chips:

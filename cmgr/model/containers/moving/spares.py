@@ -7,12 +7,13 @@ from cmgr.model.values.chips import ChipId, RingId
 from cmgr.model.values.handling.policy import Packing
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase
+from cmgr.model.values.services.containers import NO_RESTART, Container
 
 Chips = frozenset[ChipId]
 
 
 def free_chips(node: Node, mover: str | None = None, also: frozenset[ChipId] = frozenset()) -> tuple[ChipId, ...]:
-    """Return the chips that are healthy and that nobody uses, is about to use, or has been given; by id.
+    """Return the chips that are healthy and that nobody uses, is to use again, or has been given; by id.
 
     Only a chip that answered in this life counts: who is on it is not known otherwise. A chip whose ring is in an
     episode may be reset at any time. `mover`: a slot that is to be moved now, or "" for a container on none: its own
@@ -20,14 +21,34 @@ def free_chips(node: Node, mover: str | None = None, also: frozenset[ChipId] = f
     pre-isolated.
     """
     taken: set[ChipId] = set(node.reservations)
+    # A person who asks for chips knows whether that which he has just removed comes back. A move does not.
+    taken |= node.left.keys() if mover is not None else set()
     for slot in node.slots.values():
         taken |= slot.wish if slot.name == mover else slot.chips | slot.wish
     for container in node.containers.values():
-        taken |= container.chips if container.running else frozenset()
+        taken |= container.chips if how_given(node, container) else frozenset()
     for hold in node.holds.values():
         taken |= hold.chips | hold.wish if hold.keeps_chips else frozenset()
     fit = (chip for chip in sorted(node.chips) if chip not in taken and _is_fit(node, chip, now=mover is not None))
     return tuple(chip for chip in fit if chip in also or not pre_isolating(node, chip))
+
+
+def how_given(node: Node, container: Container) -> str:
+    """Return in words that follow its name why the container's chips are nobody else's; nothing where they are free.
+
+    That it is held is not asked here.
+    """
+    if container.running:
+        return "runs on"
+    if container.wanted:
+        return "is down, and is to run again on"
+    runtime = node.runtimes.get(container.key.runtime)
+    if runtime is None or container.restart_policy == NO_RESTART:
+        return ""
+    # Its daemon starts some again when it comes up, of which the books do not tell before a list.
+    since = runtime.restarted
+    silent = runtime.why_down or runtime.listed is None or (since is not None and runtime.listed < since)
+    return f"may come back with {runtime.name} on" if silent else ""
 
 
 def _is_fit(node: Node, chip: ChipId, *, now: bool) -> bool:
