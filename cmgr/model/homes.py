@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, resolve
 from cmgr.model.values.holds import Hold
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.slots import can_be_placed, slots_of
 
@@ -44,11 +44,11 @@ def slots_asked_for(node: Node, key: ContainerKey) -> tuple[str, ...]:
 
 
 def given_away(node: Node, hold: Hold) -> Mapping[ChipId, str]:
-    """Return the chips of the hold that somebody else has by now, and who, where one of the two has been moved there.
+    """Return the chips of the hold that somebody else has by now, and who.
 
-    No chip is given away while a container of it runs or is held, but one that was neither may be held once more.
-    Those that have run there together do so again: people had wanted that. A container that asks for
-    every chip shares them all.
+    No chip is given away while a container of it ought to run or is held, but one that was neither may be held once
+    more, and people start another in the place of one that died. Those that have run there together do so again:
+    people had wanted that. A container that asks for every chip shares them all.
     """
     container = node.containers.get(hold.key)
     if container is None or ALL_CHIPS in container.claims:
@@ -61,9 +61,44 @@ def given_away(node: Node, hold: Hold) -> Mapping[ChipId, str]:
     for other in others:
         theirs = node.holds.get(other.key)
         if other.key not in hold.beside and (theirs is None or hold.key not in theirs.beside):
-            met = hold.chips & (_moved(node, other) | (given & _has(node, other)))
-            found |= {chip: f"{other.name} has chip {chip} now" for chip in met}
+            met = _moved(node, other) | (given & _has(node, other))
+            met |= _taken_over(node, container, other) if hold.died else frozenset()
+            found |= {chip: f"{other.name} has chip {chip} now" for chip in hold.chips & met}
     return {**found, **_given_to_slots(node, hold, given)}
+
+
+def replaced(node: Node, container: Container) -> Mapping[ChipId, str]:
+    """Return the chips of a container that is down which another has by now that was started since, and which."""
+    others = (other for other in node.containers.values() if other.key != container.key)
+    return {chip: other.name for other in others for chip in sorted(_taken_over(node, container, other))}
+
+
+def _taken_over(node: Node, down: Container, other: Container) -> Chips:
+    """Return the chips that `other`, which is to run, has begun to use since the end of one with which it never ran."""
+    hold = node.holds.get(other.key)
+    to_run = other.running or other.wanted or (hold is not None and hold.keeps_chips)
+    beside = have_met(down, other) or (hold is not None and down.key in hold.beside)
+    later = down.since is None or other.since is None or other.since > down.since
+    if down.running or not to_run or not later or beside or ALL_CHIPS in down.claims | other.claims:
+        return frozenset()
+    if _unit(down) and _unit(down) == _unit(other):
+        return frozenset()  # A unit begins when its container does, which is another one each time.
+    shared = (chip for chip in down.chips & other.chips if chip in node.chips)
+    return frozenset(chip for chip in shared if not node.chips[chip].shares)
+
+
+def _unit(container: Container) -> str:
+    return container.name if container.key.runtime == SYSTEMD else container.unit
+
+
+def have_met(one: Container, other: Container) -> bool:
+    """Return whether the two have run at one time, as far as the books can tell."""
+    if other.key in one.met or one.key in other.met:
+        return True
+    runs, down = (one, other) if one.running else (other, one)
+    # Of a life that goes on the books know when it began, and of one that is over when it ended.
+    met = down.running or (runs.since is not None and down.since is not None and runs.since < down.since)
+    return runs.running and met
 
 
 def _given_to_slots(node: Node, hold: Hold, given: Chips) -> Mapping[ChipId, str]:

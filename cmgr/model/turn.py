@@ -105,6 +105,12 @@ class Turn:
 
     def put_container(self, container: Container) -> None:
         before = self.node.containers.get(container.key)
+        if container.running and (before is None or before.seen is None or before.run != container.run):
+            met = {other.key for other in self.node.containers.values() if _meet(container, other)}
+            met |= before.met & self.node.containers.keys() if before is not None else set()
+            container = replace(container, met=frozenset(met))
+        elif before is not None and before.met != container.met:
+            container = replace(container, met=before.met)
         if before is not None:
             former = before.former if before.run == container.run else before.run
             container = replace(container, former=former) if former != container.former else container
@@ -320,3 +326,7 @@ class Turn:
         """Return the ring whose timeline tells of a container on these chips: one in an episode, if any is."""
         rings = self.rings_of(chips)
         return next((r for r in rings if r.in_episode), rings[0] if rings else None)
+
+
+def _meet(one: Container, other: Container) -> bool:
+    return other.key != one.key and other.running and not other.chips.isdisjoint(one.chips)

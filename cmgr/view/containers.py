@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from cmgr.frozen import dataclass
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.containers.together.projects import circle
-from cmgr.model.homes import given_away
+from cmgr.model.homes import given_away, replaced
 from cmgr.model.scope import chip_words, grave_faults, is_spared
 from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
@@ -199,9 +199,11 @@ def _ended(node: Node, container: Container) -> tuple[str, Hint]:
     elif end is not None:
         how = f"it ended with code {end.code}, and it is not known who ended it"
     start = STARTS.get(container.key.runtime, "with your client").format(name)
-    what = hint(f"start it ({start}); or, if it is not to run, type: ", forget(node, container.key))
+    others = [f"{other} has chip {chip} now" for chip, other in sorted(replaced(node, container).items())]
+    to_do = f"stop {one_line(others[0].partition(' has ')[0])} if it is to run" if others else f"start it ({start})"
+    what = hint(f"{to_do}; or, if it is not to run, type: ", forget(node, container.key))
     troubles = _of_chips(node, container.chips)
-    return joined([how, *troubles[:1], "cmgr does not hold it"]), what
+    return joined([how, *troubles[:1], *others[:1], "cmgr does not hold it"]), what
 
 
 def _running(node: Node, container: Container | None) -> tuple[str, Hint]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+from cmgr.model.homes import given_away
 from cmgr.model.lost_shares import lost_share
 from cmgr.model.scope import pre_isolating
 from cmgr.model.values.chips import ChipId
@@ -15,7 +16,7 @@ from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import StopContainer
 from cmgr.model.values.node import SYSTEMD
 from cmgr.model.values.rings import Phase
-from cmgr.model.values.services.containers import Exit
+from cmgr.model.values.services.containers import ContainerKey, Exit
 from tests.model.world import CODES, LINK_DOWN, OF_MACHINE, REPORTED, World
 
 RULES = Rules(
@@ -154,16 +155,19 @@ def _a_person_moves_a_container(world: World) -> None:
 
 def _a_person_forgets(world: World) -> None:
     if world.node.holds:
-        key = world.rng.choice(sorted(world.node.holds))
-        if key in world.machine.truth:
-            real = world.machine.truth[key]
-            real.will, real.wanted, real.spared = None, False, real.life
-        # A stop under way takes its course, and in the world that is now: not in a life that begins a minute later.
-        stops = [c for c in world.under_way if isinstance(c, StopContainer) and c.key == key]
-        world.step(facts.ForgetOrdered(key, "a"))
-        for stop in [c for c in stops if c in world.under_way]:
-            world.under_way.remove(stop)
-            world.step(world.machine.carry_out(stop))
+        _forget(world, world.rng.choice(sorted(world.node.holds)))
+
+
+def _forget(world: World, key: ContainerKey) -> None:
+    if key in world.machine.truth:
+        real = world.machine.truth[key]
+        real.will, real.wanted, real.spared = None, False, real.life
+    # A stop under way takes its course, and in the world that is now: not in a life that begins a minute later.
+    stops = [c for c in world.under_way if isinstance(c, StopContainer) and c.key == key]
+    world.step(facts.ForgetOrdered(key, "a"))
+    for stop in [c for c in stops if c in world.under_way]:
+        world.under_way.remove(stop)
+        world.step(world.machine.carry_out(stop))
 
 
 def _maintenance(world: World) -> None:
@@ -296,6 +300,8 @@ def _resume(world: World) -> None:
     for hold in list(world.node.holds.values()):
         if hold.state is HoldState.FAILED or lost_share(world.node, world.node.containers.get(hold.key)) is not None:
             world.step(facts.ResumeOrdered(hold.key, "a test"))
+        elif hold.died and hold.is_held_down and given_away(world.node, hold):
+            _forget(world, hold.key)  # Somebody has started another in its place.
     for chip in [c for c, i in world.node.isolations.items() if i.by == "escalation"]:
         world.step(facts.ReleaseOrdered(chip, "a test"))
     world.step(facts.ResumeAllOrdered("a test"))

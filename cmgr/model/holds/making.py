@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from cmgr.model.homes import have_met
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -41,11 +42,4 @@ def is_to_be_paused(container: Container, at: datetime) -> bool:
 def _beside(node: Node, container: Container) -> frozenset[ContainerKey]:
     """Return those on its chips whose last life and its own have met, as far as the books can tell."""
     others = (other for other in node.containers.values() if other.key != container.key)
-    return frozenset(o.key for o in others if not o.chips.isdisjoint(container.chips) and _have_met(container, o))
-
-
-def _have_met(one: Container, other: Container) -> bool:
-    runs, down = (one, other) if one.running else (other, one)
-    # Of a life that goes on the books know when it began, and of one that is over when it ended.
-    met = down.running or (runs.since is not None and down.since is not None and runs.since < down.since)
-    return runs.running and met
+    return frozenset(o.key for o in others if not o.chips.isdisjoint(container.chips) and have_met(container, o))

@@ -1,15 +1,22 @@
 """A chip that is given to somebody is nobody else's: he runs on it, ought to, may come back, or is made anew."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from cmgr.model.containers.moving.moves import why_not
+from cmgr.model.containers.moving.moves import NO_SPARE, why_not
 from cmgr.model.containers.moving.spares import free_chips, to_hand_out
 from cmgr.model.turn import REDEPLOY
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
+from cmgr.model.values.messages.commands import StartContainer
 from cmgr.model.values.services.containers import Container, Exit, Spare
-from tests.model.builders import Cmgr, container, key
+from cmgr.model.values.troubles import TroubleKind
+from cmgr.view import troubles as view
+from cmgr.view.containers import containers
+from tests.model.builders import RESET, SEPARATE, SINGLE, Cmgr, container, key
 from tests.model.moving.test_moves import STOPPING, chips, isolate
 
 AUTO: dict[str, Any] = {"spare": Spare.AUTO, "tied": ""}
@@ -104,3 +111,89 @@ def test_a_service_that_ends_with_its_daemon_keeps_its_chip() -> None:
     cmgr.truth[key("dd")] = container("dd", 1, run="life 2", restart_policy=ALWAYS)
     cmgr.tell(facts.RuntimeUp("docker", restarted=True))
     assert stays(cmgr)
+
+
+# One that was replaced.
+
+
+def crashed_and_replaced(*more: Container) -> Cmgr:
+    cmgr = Cmgr(container("blue", 0), *more, policy=SINGLE, chips=2, ring=1)
+    cmgr.dies("blue")
+    cmgr.now += timedelta(seconds=5)
+    cmgr.sees(container("green", 0, run="life of green"))
+    return cmgr
+
+
+def test_one_that_crashed_is_not_started_beside_its_replacement() -> None:
+    cmgr = crashed_and_replaced()
+    cmgr.fault(0, RESET)
+    cmgr.run()
+    assert [start.name for start in cmgr.sent(StartContainer)] == ["green"]
+    (trouble,) = [t for t in view.troubles(cmgr.node) if t.kind is TroubleKind.DOWN]
+    assert "green has chip 0 now" in trouble.words
+    assert "docker start blue" not in trouble.hint
+    assert "cmgr forget blue" in trouble.hint
+
+
+def test_of_two_that_died_of_a_fault_the_one_that_had_replaced_the_other_is_started() -> None:
+    cmgr = crashed_and_replaced()
+    cmgr.dies("green")
+    cmgr.fault(0, RESET)
+    cmgr.run()
+    assert [start.name for start in cmgr.sent(StartContainer)] == ["green"]
+
+
+def replaced_while_it_is_held(**fields: Any) -> Cmgr:
+    cmgr = Cmgr(container("blue", 0, **fields), container("mate", 1), policy=STOPPING, chips=2, ring=1)
+    cmgr.dies("blue")
+    cmgr.fault(0, SEPARATE)
+    cmgr.run()
+    assert cmgr.held() == ["blue"]
+    cmgr.sees(container("green", 0, run="life of green", strategy=Strategy.NEVER))
+    cmgr.clears(0, SEPARATE)
+    cmgr.tell(facts.ReleaseOrdered(ChipId(0), "a"))
+    cmgr.run()
+    return cmgr
+
+
+def test_one_that_was_stopped_is_started_beside_what_a_person_has_started_there_meanwhile() -> None:
+    cmgr = Cmgr(container("blue", 0), policy=STOPPING, chips=2, ring=1)
+    isolate(cmgr, 0)
+    cmgr.run()
+    cmgr.sees(container("by hand", 0, strategy=Strategy.NEVER))
+    cmgr.tell(facts.ReleaseOrdered(ChipId(0), "a"))
+    cmgr.run()
+    assert (cmgr.held(), cmgr.booked("blue").running) == ([], True)
+
+
+def test_one_that_died_and_is_held_waits_for_what_was_started_in_its_place_meanwhile() -> None:
+    cmgr = replaced_while_it_is_held()
+    (shown,) = [row for row in containers(cmgr.node) if row["name"] == "blue"]
+    assert (shown["status"], shown["reason"]) == ("paused", "green has chip 0 now")
+    assert shown["hint"] == "move or stop what is on its chips"
+    cmgr.removes("green")
+    cmgr.run()
+    assert cmgr.booked("blue").running
+
+
+def test_one_that_may_be_moved_leaves_its_chip_to_what_was_started_in_its_place() -> None:
+    cmgr = replaced_while_it_is_held(**AUTO)
+    (shown,) = [row for row in containers(cmgr.node) if row["name"] == "blue"]
+    assert shown["reason"] == f"green has chip 0 now; {NO_SPARE}"
+    assert shown["hint"] == "give it others (cmgr slot assign blue CHIPS), or stop what is on its own"
+    cmgr.removes("mate")
+    cmgr.wait(REDEPLOY.total_seconds())
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert (cmgr.booked("blue").running, cmgr.booked("blue").chips) == (True, chips(1))
+
+
+def test_two_that_have_shared_a_chip_are_both_started_though_one_came_back_before_the_fault_was_told() -> None:
+    cmgr = Cmgr(container("a", 0), container("b", 0, restart_policy=ALWAYS), policy=SINGLE, chips=2, ring=1)
+    cmgr.dies("a")
+    cmgr.dies("b")
+    cmgr.now += timedelta(seconds=1)
+    cmgr.starts("b", "life 2")
+    cmgr.fault(0, RESET)
+    cmgr.run()
+    assert sorted(start.name for start in cmgr.sent(StartContainer)) == ["a", "b"]
