@@ -91,6 +91,32 @@ def _unit(container: Container) -> str:
     return container.name if container.key.runtime == SYSTEMD else container.unit
 
 
+def crowded(node: Node) -> Mapping[ChipId, tuple[Container, ...]]:
+    """Return the chips that several run on, one of which cmgr has moved there, and these: that one first."""
+    using: dict[ChipId, list[Container]] = {}
+    for _, container in sorted(node.containers.items()):
+        if container.running and ALL_CHIPS not in container.claims:
+            for chip in container.chips:
+                using.setdefault(chip, []).append(container)
+    found = dict[ChipId, tuple[Container, ...]]()
+    for chip, users in sorted(using.items()):
+        moved = [container for container in users if chip in _moved(node, container) | _moved_by_slot(node, container)]
+        if others := [other for other in users if moved and not _same_use(moved[0], other)]:
+            found[chip] = (moved[0], *others)
+    return found
+
+
+def _moved_by_slot(node: Node, container: Container) -> Chips:
+    slots = (node.slots[name] for name in slots_of(container) if name in node.slots)
+    return frozenset(chip for slot in slots for chip in slot.given - slot.home)
+
+
+def _same_use(one: Container, other: Container) -> bool:
+    """Return whether the two are one to people: itself, of one slot, or a unit and what it runs."""
+    of_one = _unit(one) and _unit(one) == _unit(other)
+    return one.key == other.key or bool(of_one) or not set(slots_of(one)).isdisjoint(slots_of(other))
+
+
 def have_met(one: Container, other: Container) -> bool:
     """Return whether the two have run at one time, as far as the books can tell."""
     if other.key in one.met or one.key in other.met:

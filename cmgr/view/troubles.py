@@ -10,7 +10,7 @@ from cmgr.model.containers.moving.moves import NO_SPARE, users_of, whole_with
 from cmgr.model.containers.moving.placing import whole_for
 from cmgr.model.containers.owners import is_fought_for
 from cmgr.model.holds.tries import has_failed
-from cmgr.model.homes import home_of
+from cmgr.model.homes import crowded, home_of
 from cmgr.model.scope import (
     grave_faults,
     handled_faults,
@@ -35,6 +35,7 @@ from cmgr.model.values.services.healing import HANGS
 from cmgr.model.values.troubles import OF_SERVICE, Trouble, TroubleKind
 from cmgr.model.wanted import idle, why_not_serving
 from cmgr.view.advice import (
+    called,
     clearing,
     isolation_hint,
     meant,
@@ -76,6 +77,7 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *of_machine(node),
         *of_groups(node),
         *_short(node),
+        *_crowded(node),
         *_failed(node),
         *_ailing(node),
         *_hanging(node),
@@ -348,6 +350,16 @@ def _short(node: Node) -> Iterator[Trouble]:
                 TroubleKind.FEWER_CHIPS, "/".join(key), text, NO_SPARE, str(what), container.since,
                 chips=tuple(sorted(container.chips)), containers=(container.name,), orders=what.orders,
             )  # fmt: skip
+
+
+def _crowded(node: Node) -> Iterator[Trouble]:
+    """Yield each chip that two have of which cmgr has moved one there: people never wanted that."""
+    for chip, (moved, *others) in crowded(node).items():
+        names = tuple(container.name for container in (moved, *others))
+        what = f"stop one of them; or, to give {called(node, moved.key)} other chips: cmgr slot assign"
+        text = f"chip {chip} is used by {' and '.join(titled(node, c.key) for c in (moved, *others))}"
+        why = f"cmgr has moved {one_line(moved.name)} there"
+        yield Trouble(TroubleKind.CROWDED, f"chip {chip}", text, why, what, chips=(chip,), containers=names)
 
 
 def _on_all(name: str, chips: Iterable[ChipId]) -> Hint:

@@ -107,3 +107,20 @@ def test_the_chip_of_a_service_that_is_told_as_down_is_handed_out_to_nobody(
     assert [chip["available"] for chip in service.status()["chips"]] == [True, False]
     assert service.cmgr("forget", "dd").code == 0
     assert service.cmgr("slot", "create", "new", "--chips", "1").code == 0
+
+
+def test_whoever_is_started_on_the_chip_that_cmgr_has_moved_one_to_is_told_with_it(
+    service: Service, containers: Containers
+) -> None:
+    containers.arm("dd", "no")
+    containers.crash("dd")
+    eventually(lambda: not service.runs("dd"), why="cmgr knows that it is down")
+    assert service.cmgr("forget", "dd").code == 0
+    eventually(lambda: service.runs("chat"), why="it has moved to what nobody wants any more")
+    containers.run(Spec("late", "1"))
+    eventually(lambda: service.runs("late"), why="cmgr knows it")
+    told = service.cmgr("status", "--check")
+    assert told.code == 4
+    assert "chip 1 is used by chat and late: cmgr has moved chat there" in " ".join(told.out.split())
+    containers.remove("late")
+    eventually(lambda: "chip 1 is used by" not in " ".join(service.cmgr("status").out.split()), why="it is over")

@@ -61,6 +61,8 @@ class TroubleKind(StrEnum):
     """Nothing new is to be started on chips that are used on."""
     FEWER_CHIPS = "fewer-chips", Severity.WARNING, "trouble", "CmgrFewerChips"
     """A container runs on fewer chips than it is to have."""
+    CROWDED = "crowded", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """A chip is used by two, one of which cmgr has moved there."""
     MACHINE = "machine", Severity.WARNING, "trouble", "CmgrMachineFault"
     """The machine around the chips ails."""
     SOURCE = "source", Severity.WARNING, "deaf", "CmgrMachineSourceDeaf"

@@ -7,17 +7,19 @@ import pytest
 
 from cmgr.model.containers.moving.moves import NO_SPARE, why_not
 from cmgr.model.containers.moving.spares import free_chips, to_hand_out
+from cmgr.model.homes import crowded
 from cmgr.model.turn import REDEPLOY
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Strategy
+from cmgr.model.values.holds import HoldState
 from cmgr.model.values.messages import facts
-from cmgr.model.values.messages.commands import StartContainer
+from cmgr.model.values.messages.commands import NoteKind, StartContainer
 from cmgr.model.values.services.containers import Container, Exit, Spare
 from cmgr.model.values.troubles import TroubleKind
 from cmgr.view import troubles as view
 from cmgr.view.containers import containers
 from tests.model.builders import RESET, SEPARATE, SINGLE, Cmgr, container, key
-from tests.model.moving.test_moves import STOPPING, chips, isolate
+from tests.model.moving.test_moves import STOPPING, chips, isolate, of, on_slot, order
 
 AUTO: dict[str, Any] = {"spare": Spare.AUTO, "tied": ""}
 ALWAYS = "always:0"
@@ -72,6 +74,22 @@ def test_what_is_stopped_and_started_again_by_a_person_keeps_its_chip_meanwhile(
     assert stays(cmgr)
 
 
+def test_no_spare_is_said_and_the_first_that_comes_is_taken() -> None:
+    others = [container(f"c{n}", n) for n in range(8) if n != 3]
+    cmgr = Cmgr(on_slot("chat"), *others, policy=STOPPING)
+    order(cmgr, "chat", 3)
+    cmgr.run()
+    isolate(cmgr, 3)
+    cmgr.run()
+    assert (of(cmgr), cmgr.hold("chat").state, cmgr.node.slots["chat"].short) == ({3}, HoldState.DOWN, NO_SPARE)
+    assert cmgr.notes(NoteKind.WARNING) == [f"slot chat stays on chip 3: {NO_SPARE}"]
+    cmgr.dies("c5", code=0, asked=True)
+    cmgr.wait(REDEPLOY.total_seconds())
+    cmgr.tell(facts.Resync())
+    cmgr.run()
+    assert (of(cmgr), cmgr.booked("chat").running, cmgr.node.slots["chat"].short) == ({5}, True, "")
+
+
 def test_what_is_removed_while_it_runs_keeps_its_chip_for_another_only_for_a_while() -> None:
     cmgr = waiting(container("dd", 1))
     cmgr.removes("dd")
@@ -113,7 +131,7 @@ def test_a_service_that_ends_with_its_daemon_keeps_its_chip() -> None:
     assert stays(cmgr)
 
 
-# One that was replaced.
+# The replaced.
 
 
 def crashed_and_replaced(*more: Container) -> Cmgr:
@@ -197,3 +215,24 @@ def test_two_that_have_shared_a_chip_are_both_started_though_one_came_back_befor
     cmgr.fault(0, RESET)
     cmgr.run()
     assert sorted(start.name for start in cmgr.sent(StartContainer)) == ["a", "b"]
+
+
+# Two on one chip.
+
+
+def test_somebody_else_on_the_chip_that_cmgr_has_moved_one_to_is_a_trouble() -> None:
+    cmgr = Cmgr(container("chat", 0, **AUTO), policy=STOPPING, chips=2, ring=1)
+    isolate(cmgr, 0)
+    cmgr.run()
+    assert cmgr.booked("chat").chips == chips(1)
+    assert crowded(cmgr.node) == {}
+    cmgr.sees(container("late", 1))
+    (trouble,) = [t for t in view.troubles(cmgr.node) if t.kind is TroubleKind.CROWDED]
+    assert trouble.words == "chip 1 is used by chat and late: cmgr has moved chat there"
+    cmgr.removes("late")
+    assert crowded(cmgr.node) == {}
+
+
+def test_two_that_persons_put_on_one_chip_are_no_trouble() -> None:
+    cmgr = Cmgr(container("a", 0), container("b", 0), chips=2, ring=1)
+    assert crowded(cmgr.node) == {}

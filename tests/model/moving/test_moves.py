@@ -123,22 +123,6 @@ def test_a_fault_that_isolates_and_kills_moves_it() -> None:
     assert (of(cmgr), cmgr.booked("chat").running) == ({0}, True)
 
 
-def test_no_spare_is_said_and_the_first_that_comes_is_taken() -> None:
-    others = [container(f"c{n}", n) for n in range(8) if n != 3]
-    cmgr = Cmgr(on_slot("chat"), *others, policy=STOPPING)
-    order(cmgr, "chat", 3)
-    cmgr.run()
-    isolate(cmgr, 3)
-    cmgr.run()
-    assert (of(cmgr), cmgr.hold("chat").state, cmgr.node.slots["chat"].short) == ({3}, HoldState.DOWN, NO_SPARE)
-    assert cmgr.notes(NoteKind.WARNING) == [f"slot chat stays on chip 3: {NO_SPARE}"]
-    cmgr.dies("c5", code=0, asked=True)
-    cmgr.wait(REDEPLOY.total_seconds())
-    cmgr.tell(facts.Resync())
-    cmgr.run()
-    assert (of(cmgr), cmgr.booked("chat").running, cmgr.node.slots["chat"].short) == ({5}, True, "")
-
-
 def test_two_faults_and_one_spare_give_it_to_one() -> None:
     others = [container(f"c{n}", n) for n in range(2, 7)]
     cmgr = Cmgr(on_slot("a"), on_slot("b"), *others, policy=STOPPING)
