@@ -286,8 +286,8 @@ def died_of_it(node: Node, ring: Ring, container: Container, since: datetime | N
         return False
     if container.seen is None:
         return False  # The last life's knowledge is perhaps long out of date.
-    if replaced(node, container):
-        return False  # Somebody has started another in its place.
+    if container.owner or replaced(node, container):
+        return False  # Somebody has started another in its place, or will.
     if container.forgotten and is_same_life(container.run, container.forgotten):
         return False  # Whatever faults follow, a person wants it left as it is.
     if ring.id in node.reset_orders and not handled_faults(node, ring):

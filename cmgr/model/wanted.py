@@ -5,7 +5,7 @@ until somebody means it to end: a person who stops, removes or forgets it, or th
 where nothing says that it is a service.
 Where it is not known who ended it, it stays wanted: to tell of one too many is better than to call a machine well on
 which a service is down. So it does where its daemon may have ended it, which is no person's wish: then a service that
-ends well says 0, too.
+ends well says 0, too. Of an orchestrator's none is wanted that is down: it makes another.
 
 Running says that a container has its chips, and nothing more: whoever says that all is well asks whether it serves.
 """
@@ -21,6 +21,8 @@ def is_wanted(known: Container | None, now: Container) -> bool:
     before = known is not None and known.wanted
     if not now.enabled:
         return False
+    if now.owner and not now.running:
+        return False  # Its owner starts another in its place.
     if now.running:
         # A container that a person has forgotten is wanted again in its next life.
         begun = known is None or (known.running, known.run) != (True, now.run)

@@ -33,6 +33,16 @@ HANG = "cmgr.hang"
 IGNORE = "ignore"
 """The value of `ENABLE` for a container that can reach chips and uses none."""
 
+OWNERS: Mapping[str, str] = {
+    "com.docker.swarm.task.id": "swarm",
+    "io.kubernetes.pod.uid": "kubelet",
+    "io.cri-containerd.kind": "kubelet",
+    "com.hashicorp.nomad.alloc_id": "nomad",
+    "io.balena.service-id": "balena",
+    "runtime.gpustack.ai/": "gpustack",
+}
+"""The orchestrators that make another container in the place of one that ends, by a label, or the beginning of one."""
+
 LONGEST_GRACE = timedelta(days=7)
 """The longest grace. Docker counts nanoseconds and overflows near 292 years."""
 
@@ -43,7 +53,7 @@ class Wishes:
 
     `ignored`: the container uses no chip, whatever it could reach. `before_stop`: a command with its arguments.
     `group`: the group that it is a member of, or nothing; `group_size`: how many members that has in all, 0 where
-    nobody says. `unit`: the unit of systemd that runs it.
+    nobody says. `unit`: the unit of systemd that runs it. `owner`: see `OWNERS`.
     """
 
     strategy: Strategy | None = None
@@ -60,6 +70,7 @@ class Wishes:
     min_chips: int = 0
     unit: str = ""
     hang: timedelta | None = None
+    owner: str = ""
     warnings: tuple[str, ...] = ()
 
     def of(self, container: Container) -> Container:
@@ -79,6 +90,7 @@ class Wishes:
             min_chips=self.min_chips,
             unit=self.unit,
             hang=self.hang,
+            owner=self.owner,
             warnings=container.warnings + self.warnings,
         )
 
@@ -96,12 +108,16 @@ def wishes(labels: Mapping[str, str], *, auto_remove: bool = False, image: Mappi
     """
     warnings: list[str] = []
     said = _said(labels, warnings)
+    if owner := _owner(labels):
+        for label in sorted(said.keys() & _OF_HOLDS):
+            warnings.append(f"label {label} has no use: {owner} starts its own containers, and cmgr never does")
+            del said[label]
     unit = _unit(said, image, warnings)
     heals = said.get(HEAL, "false").casefold() == "true"
     auto_remove = auto_remove and not unit  # Its unit makes it anew.
     if heals and auto_remove:
         warnings.append(f"label {HEAL} has no use: the container is removed when it ends")
-    group, size = _group(said, warnings)
+    group, size = _group(said, warnings) if not owner else ("", 0)
     return Wishes(
         strategy=Strategy(said[STRATEGY]) if STRATEGY in said else None,
         grace=min(timedelta(seconds=int(said[STOP_TIMEOUT])), LONGEST_GRACE) if STOP_TIMEOUT in said else None,
@@ -117,8 +133,14 @@ def wishes(labels: Mapping[str, str], *, auto_remove: bool = False, image: Mappi
         group=group,
         group_size=size,
         unit=unit,
+        owner=owner,
         warnings=tuple(warnings[:8]),
     )
+
+
+def _owner(labels: Mapping[str, str]) -> str:
+    marks = [(mark, owner) for mark, owner in OWNERS.items() if mark in labels or mark.endswith("/")]
+    return next((owner for mark, owner in marks if any(label.startswith(mark) for label in labels)), "")
 
 
 def _said(labels: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
@@ -220,6 +242,9 @@ def _heal(said: Mapping[str, str]) -> Heal:
 
 MAKERS_ONLY = frozenset({BEFORE_STOP, UNIT})
 """The labels that count only where the container's maker, and not its image, has given them."""
+
+_OF_HOLDS = frozenset({HEAL, GROUP, SPARE, HANG, UNIT})
+"""The labels that only have a use where cmgr starts the container itself."""
 
 _NOT_ITS_OWN = (
     r"(cmgr(-.*)?|docker|dockerd|containerd|podman|crio|kubelet|dbus|dbus-broker|user@.*|systemd-.*)\.service"

@@ -53,6 +53,13 @@ NO_REASON = {"pausing": "is to be stopped", "paused": "waits to be started", "re
 STARTED_AGAIN = "something starts it again each time that cmgr stops it"
 STOP_THE_OWNER = "stop what starts it (a systemd unit, docker compose, a script)"
 
+OWNED = "{} starts its own containers: cmgr stops them where a reset needs that, and starts none again"
+_DRAINS = {
+    "swarm": "on a manager: docker node update --availability drain {0}; afterwards: --availability active",
+    "kubelet": "kubectl drain {0} --ignore-daemonsets; afterwards: kubectl uncordon {0}",
+    "nomad": "nomad node drain -enable -self; afterwards: nomad node drain -disable -self",
+}
+
 UNCLEAR_USER = "it can reach every chip, and nobody knows which it uses"
 
 UNCLEAR = f"{UNCLEAR_USER}: a reset waits for it where the driver lists a process of it, or cannot list any"
@@ -65,6 +72,19 @@ STARTS = {"docker": "docker start {}", SYSTEMD: "systemctl start {}"}
 
 DOWN: Final = "down"
 """The status of a container that ought to run, does not, and is not held."""
+
+
+def started_again(container: Container) -> str:
+    """Return why cmgr stops it no more."""
+    anew = f"{container.owner} starts another in its place each time that cmgr stops one"
+    return anew if container.owner else STARTED_AGAIN
+
+
+def stop_the_owner(container: Container) -> str:
+    """Return what to type, or to do, so that nothing starts the container again while its chips are reset."""
+    if container.owner in _DRAINS:
+        return f"have {container.owner} leave this machine alone: {_DRAINS[container.owner].format('$(hostname)')}"
+    return f"stop its service in {container.owner}" if container.owner else STOP_THE_OWNER
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +161,7 @@ def _row(node: Node, key: ContainerKey) -> "shapes.Container":
         "reason": one_line(reason),
         "hint": str(what),
         "orders": rows(what.orders),
+        "owner": container.owner if container is not None else "",
         "project": container.composed.project if container is not None and container.composed is not None else "",
         "service": container.composed.service if container is not None and container.composed is not None else "",
         "unit": _unit(node, container),
@@ -217,9 +238,10 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     rings = _rings(node, container.chips)
     theirs = next((r for r in rings if r.in_episode and container.key in r.theirs), None)
     if theirs is not None and is_fought_for(theirs, container):
+        end = "" if container.owner else f" to let ring {theirs.id} be reset"
         return (
-            f"{STARTED_AGAIN}, and ring {theirs.id} waits for it",
-            hint(f"{STOP_THE_OWNER} to let ring {theirs.id} be reset"),
+            f"{started_again(container)}, and ring {theirs.id} waits for it",
+            hint(f"{stop_the_owner(container)}{end}"),
         )
     if theirs is not None:
         return (
@@ -233,7 +255,8 @@ def _running(node: Node, container: Container | None) -> tuple[str, Hint]:
     elsewhere = [words(slot) for slot in of_container(node, container) for words in (moved, fewer)]
     elsewhere.append(away(node, container))
     by = f"{unit} is stopped and started in its place" if (unit := _unit(node, container)) else ""
-    told = [f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, *elsewhere, by]
+    owned = OWNED.format(container.owner) if container.owner else ""
+    told = [f"runs, but {troubles[0]}" if troubles else "", ailing, waited_for, frozen, *elsewhere, by, owned]
     return joined(told), what or how
 
 

@@ -162,6 +162,7 @@ class Container(TypedDict):
     reason: Annotated[str, "what it waits for"]
     hint: Annotated[str, "what to type"]
     orders: Orders
+    owner: Annotated[str, "who starts its own containers, and this one is one of them: swarm, kubelet, …; or nothing"]
     project: Annotated[str, "the project of docker compose that it is of, or nothing"]
     service: Annotated[str, "which service of that"]
     unit: Annotated[str, "the unit of systemd that is stopped and started in its place, or nothing"]

@@ -46,7 +46,7 @@ from cmgr.view.advice import (
     runtime_hint,
     titled,
 )
-from cmgr.view.containers import SPARED, STARTED_AGAIN, STOP_THE_OWNER, UNCLEAR_USER, down
+from cmgr.view.containers import SPARED, UNCLEAR_USER, down, started_again, stop_the_owner
 from cmgr.view.groups import troubles as of_groups
 from cmgr.view.machine import troubles as of_machine
 from cmgr.view.presence import engine_troubles
@@ -211,7 +211,7 @@ def _in_the_way(node: Node, ring: Ring) -> Iterator[Trouble]:
     for container in [*on_ring(node, ring), *unclear_users(node, ring.chips)] if ring.in_episode else ():
         kind, why, what = blocked, SPARED, ring_hint(node, ring)
         if container.running and container.key in ring.theirs and is_fought_for(ring, container):
-            kind, why, what = TroubleKind.OWNER, STARTED_AGAIN, hint(STOP_THE_OWNER)
+            kind, why, what = TroubleKind.OWNER, started_again(container), hint(stop_the_owner(container))
         elif container.unclear:
             why = UNCLEAR_USER
         elif not container.running or not is_spared(node, container):

@@ -208,3 +208,32 @@ def test_what_is_no_name_of_a_service_is_a_warning(value: str) -> None:
 def test_a_unit_that_runs_more_than_a_container_is_not_touched(name: str) -> None:
     wished = wishes({"cmgr.unit": f"{name}.service"}, image={})
     assert (wished.unit, len(wished.warnings)) == ("", 1)
+
+
+OWNERS = {
+    "com.docker.swarm.task.id": "swarm",
+    "io.kubernetes.pod.uid": "kubelet",
+    "io.cri-containerd.kind": "kubelet",
+    "com.hashicorp.nomad.alloc_id": "nomad",
+    "io.balena.service-id": "balena",
+    "runtime.gpustack.ai/workload": "gpustack",
+}
+
+
+@pytest.mark.parametrize("label", sorted(OWNERS))
+def test_what_an_orchestrator_has_made_wishes_nothing_for_which_cmgr_would_have_to_start_it(label: str) -> None:
+    ours = {"cmgr.heal": "true", "cmgr.group": "tp4", "cmgr.spare": "auto", "cmgr.hang": "5m", "cmgr.strategy": "never"}
+    wished = wishes({label: "x", "huawei.com/job.id": "job", **ours})
+    assert wished.owner == OWNERS[label]
+    assert (wished.heal, wished.group, wished.spare, wished.hang) == (None, "", None, None)
+    assert wished.strategy is Strategy.NEVER
+    assert (
+        f"label cmgr.heal has no use: {OWNERS[label]} starts its own containers, and cmgr never does" in wished.warnings
+    )
+
+
+@pytest.mark.parametrize(
+    "label", ["com.docker.swarm.task", "com.docker.compose.project", "nerdctl/name", "io.balena.features.dbus"]
+)
+def test_others_have_no_owner(label: str) -> None:
+    assert wishes({label: "x"}).owner == ""

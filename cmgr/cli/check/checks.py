@@ -27,7 +27,7 @@ from cmgr.ports import Ailing, Describing, Dividing
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
 from cmgr.view.advice import clearing
-from cmgr.view.containers import SPARED, SPARED_HINT, UNCLEAR
+from cmgr.view.containers import OWNED, SPARED, SPARED_HINT, UNCLEAR
 from cmgr.words import counted
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def findings(config: Config) -> Iterator[Finding]:
     yield _database(database_of(config))
     yield _socket(Path(config.socket), told)
     yield from _in_the_way(rows, config.containers.ignore)
+    yield from _owned(rows)
     yield around.metrics(config.metrics.listen)
     yield _group(config)
 
@@ -295,6 +296,16 @@ def _in_the_way(rows: "Collection[shapes.Container]", known: Iterable[str]) -> I
             yield Finding("container", WARNING, f"{row['called']} {SPARED}", SPARED_HINT)
         elif row["unclear"]:
             yield Finding("container", WARNING, f"{row['called']}: {UNCLEAR}", clear)
+
+
+def _owned(rows: "Iterable[shapes.Container]") -> Iterator[Finding]:
+    """Yield who starts containers of his own on chips."""
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        if row["owner"] and row["status"] == "running":
+            names.setdefault(row["owner"], []).append(row["called"])
+    for owner, called in sorted(names.items()):
+        yield Finding("container", OK, f"{', '.join(called)}: {OWNED.format(owner)}")
 
 
 def _group(config: Config) -> Finding:

@@ -167,11 +167,16 @@ def _ask_whether_ended(turn: Turn, unit: Container, containers: Iterable[Contain
 
 
 def left_to_its_unit(turn: Turn, hold: Hold) -> bool:
-    """End the hold on a container, which is down, if its unit is held: that one starts it again, or another like it.
+    """End the hold on a container, which is down, if its unit is held, or it has an owner.
 
-    Return whether it did.
+    That one starts it again, or another like it. Return whether it did.
     """
     container = turn.node.containers.get(hold.key)
+    if container is not None and container.owner:
+        text = f"{hold.name} is no longer held: {container.owner} starts another in its place"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.drop_hold(hold.key)
+        return True
     unit = unit_of(turn.node, container) if container is not None else None
     of_unit = turn.node.holds.get(unit.key) if unit is not None else None
     if of_unit is None or not of_unit.is_held_down:

@@ -71,7 +71,9 @@ def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None
             text = f"{container.name} will be stopped, and {again} when the {what} is over"
             if container.frozen and not is_to_be_paused(container, turn.at):
                 text += "; its pause, which had only begun, is not made again"
-            if container.auto_remove:
+            if container.owner:
+                text = f"{container.name} will be stopped, and is not held: {container.owner} starts its own again"
+            elif container.auto_remove:
                 text = f"{container.name} will be stopped, which removes it (--rm): its label agrees to that"
             _make(turn, ring, container, text)
         elif not container.running and died_of_it(turn.node, ring, container, since or ring.began):

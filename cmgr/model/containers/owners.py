@@ -3,6 +3,9 @@
 A systemd unit, docker compose and scripts start again what ends, a person does not: the first start that comes long
 after the stop is a person's, and the container theirs. Any other is an owner's: the container is stopped again, a few
 times, for its chip is broken. Then the ring waits, and a person has to stop the owner.
+
+An orchestrator (`Container.owner`) makes another one on the same chips instead, a successor, again and again: cmgr
+stops the first one, holds nothing, and waits from the second one on.
 """
 
 from collections.abc import Iterable
@@ -22,14 +25,24 @@ MOST_STOPS = 3
 """How often a container that something starts again is stopped again in an episode."""
 
 
+MOST_SUCCESSORS = 1
+"""How many of those that an orchestrator makes on the same chips are stopped in an episode."""
+
+
+def _counted_as(container: Container) -> str:
+    """Return what stays the same when something starts the container again, or another in its place."""
+    chips = ",".join(map(str, sorted(container.chips)))
+    return full_name(container.key, f"{container.owner} on {chips}" if container.owner else container.name)
+
+
 def restarted(ring: Ring, container: Container) -> int:
-    """Return how often something else has started the container, or one of its name, in this episode."""
-    return ring.restarts.get(full_name(container.key, container.name), 0)
+    """Return how often something else has started the container, or one in its place, in this episode."""
+    return ring.restarts.get(_counted_as(container), 0)
 
 
 def is_fought_for(ring: Ring, container: Container) -> bool:
     """Return whether cmgr has given in to what starts the container again and again."""
-    return restarted(ring, container) > MOST_STOPS
+    return restarted(ring, container) > (MOST_SUCCESSORS if container.owner else MOST_STOPS)
 
 
 def times_started_again(node: Node, rings: Iterable[Ring], hold: Hold) -> int:
@@ -77,7 +90,7 @@ def look_who_started(turn: Turn, known: Container | None, container: Container) 
         return
     name = full_name(container.key, container.name)
     for ring in turn.rings_of(container.chips):
-        anew = name in ring.lost
+        anew = name in ring.lost or bool(container.owner)
         # A container that a person has taken back and that is started once more; its own restart policy is no owner.
         taken = container.key in ring.theirs and name in ring.restarts and container.restart_policy == NO_RESTART
         if not ring.in_episode or not (anew or taken):
@@ -89,5 +102,5 @@ def look_who_started(turn: Turn, known: Container | None, container: Container) 
 
 
 def _count(turn: Turn, ring: Ring, container: Container) -> Ring:
-    name = full_name(container.key, container.name)
+    name = _counted_as(container)
     return turn.put_ring(replace(ring, restarts={**ring.restarts, name: ring.restarts.get(name, 0) + 1}))

@@ -132,6 +132,8 @@ def _unstoppable(node: Node, container: Container) -> str:
         return ""  # Its unit is asked instead.
     if container.wanted and not container.running:
         return f"container {container.name} is down"
+    if container.running and container.owner:
+        return f"{container.owner} starts its own in the place of container {container.name}"
     spared = container.unclear or not container.enabled or (container.auto_remove and container.strategy is None)
     if container.running and (spared or strategy_of(node, container) is Strategy.NEVER):
         return f"cmgr does not stop container {container.name}"

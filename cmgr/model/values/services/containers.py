@@ -111,6 +111,7 @@ class Container:
     `made_for`: what its definition said about chips before cmgr gave it others; nothing where it never did. `tied`: why
     its runtime cannot do that, in words that follow its name; nothing where it can.
     `met`: those that ran on a chip of its own when one of its lives began.
+    `owner`: who starts its own containers and takes this one for its own (see `runtimes/labels`), if somebody does.
     `min_chips`: with so many chips it may be started where no spare is there; 0: only with all.
     `unit`: the unit of systemd that runs it, if one does. Of such a unit, which is a container of the runtime systemd,
     `covers` are the claims of the containers that it runs, part of its own, and `runs` their names where it was found
@@ -165,6 +166,7 @@ class Container:
     hang: ThisLife[timedelta | None] = None
     former: ThisLife[str] = ""
     met: ThisLife[frozenset[ContainerKey]] = frozenset()
+    owner: ThisLife[str] = ""
 
     @property
     def unclear(self) -> bool:
