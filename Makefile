@@ -21,7 +21,7 @@ BY_FILE := -n $(shell expr 1 + $$(nproc)) --dist loadfile --no-loadscope-reorder
 # What passed only at its second try: again.sh notes it there, and without a command says it.
 SECOND_TRIES := build/second-tries
 
-.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest
+.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest test-machine
 
 # Each part of what CI runs says how long it took.
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
@@ -45,6 +45,7 @@ help:
 	@echo "make test-packages  both packages for both architectures, built and tried on machines made for it"
 	@echo "make test-shipped  the core suites on the interpreter of the package in dist/"
 	@echo "make test-newest  the newest Docker, containerd and etcd of Debian's suites, instead of this machine's"
+	@echo "make test-machine  the packaged units on an emulated machine with a kernel of its own (x86_64), in minutes"
 	@echo "make fmt     format the code; make generated, make golden: rewrite generated and expected texts"
 
 demo: $(STAMP)
@@ -105,6 +106,13 @@ test-newest: $(STAMP)
 		tests/system/episodes/test_containerd_episodes.py tests/system/slots/test_slots.py
 	@sh tests/support/again.sh
 
+# It takes minutes, and is no part of any other target. Its figures go into docs/reliability.md.
+test-machine: $(STAMP)
+	@sh tests/support/install.sh machine
+	@ARCH=x86_64 sh packaging/build.sh deb
+	CMGR_MACHINE=1 CMGR_PATIENCE=$${CMGR_PATIENCE:-600} CMGR_FIGURES=build/machine.json $(BIN)/pytest tests/packages/whole/test_whole_machine.py
+	$(BIN)/python -m tests.support.figures build/machine.json machine
+
 bench: $(STAMP)
 	@sh tests/support/install.sh
 	$(BIN)/python -m bench $(if $(REFERENCE),--reference $(REFERENCE))
@@ -122,7 +130,8 @@ reliability: $(STAMP)
 	$(BIN)/pytest $(SIDE_BY_SIDE)
 	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} $(BIN)/pytest tests/running
 	CMGR_CRASH_EVERY=$${CMGR_CRASH_EVERY:-1} CMGR_SOAK=$${CMGR_SOAK:-1000} CMGR_CUTS=$${CMGR_CUTS:-20} CMGR_REBOOTS=$${CMGR_REBOOTS:-10} \
-		CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof --ignore=tests/fleet/proofs
+		CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof --ignore=tests/fleet/proofs \
+		--ignore=tests/packages/whole/test_whole_machine.py
 	$(BIN)/python -m tests.support.figures build/reliability.json
 	$(MAKE) reliability-fleet
 

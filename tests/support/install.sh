@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the tests need beside Python, where that is possible: on Debian and its kin, as root.
 # Elsewhere the tests that need it are skipped, and say so. With "power": also the machine whose power can be cut, with
-# "packages": that, and what builds and tests the packages.
+# "packages": that, and what builds and tests the packages, with "machine": the same, and what emulates a whole machine.
 set -eu
 
 venv=$(dirname "$0")/../../.venv
@@ -36,7 +36,12 @@ if [ -n "${1:-}" ] && [ "$(uname -m)" = x86_64 ]; then
     command -v mke2fs >/dev/null 2>&1 || packages="$packages e2fsprogs"
 fi
 
-if [ "${1:-}" = packages ]; then
+if [ "${1:-}" = machine ]; then
+    command -v qemu-system-x86_64 >/dev/null 2>&1 || packages="$packages qemu-system-x86"
+    command -v depmod >/dev/null 2>&1 || packages="$packages kmod"
+fi
+
+if [ "${1:-}" = packages ] || [ "${1:-}" = machine ]; then
     while read -r program package; do
         command -v "$program" >/dev/null 2>&1 || packages="$packages $package"
     done <<END

@@ -40,11 +40,12 @@ def test_the_reliability_page_has_a_place_for_them() -> None:
     assert "| Deaths | points killed at | 7 |" in page(RELIABILITY.read_text(), run)
 
 
-def test_a_part_that_runs_on_its_own_has_its_own_place_there() -> None:
-    text, run = RELIABILITY.read_text(), Run({"cmgr": "1"}, 1, 0, 0, {"Fleet": {"rounds": 7}})
-    shown = page(text, run, "fleet")
-    assert "| Fleet | rounds | 7 |" in shown.partition("<!-- proof: fleet -->")[2]
-    assert shown.partition("<!-- proof: fleet -->")[0] == text.partition("<!-- proof: fleet -->")[0]
+@pytest.mark.parametrize("part", ["fleet", "machine"])
+def test_a_part_that_runs_on_its_own_has_its_own_place_there(part: str) -> None:
+    text, run = RELIABILITY.read_text(), Run({"cmgr": "1"}, 1, 0, 0, {"Deaths": {"rounds": 7}})
+    shown, began = page(text, run, part), f"<!-- proof: {part} -->"
+    assert "| Deaths | rounds | 7 |" in shown.partition(began)[2]
+    assert shown.partition(began)[0] == text.partition(began)[0]
 
 
 def test_a_test_that_takes_figures_is_a_proof(figures: Figures, request: pytest.FixtureRequest) -> None:

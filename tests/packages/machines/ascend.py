@@ -1,6 +1,6 @@
 """Ascend chips of an emulated program: `python -m tests.packages.machines.ascend LIBRARY …`.
 
-After the library stands `create`, `fault CHIP CODE` or `resets`.
+After the library stands `create KIND`, `set SETTING VALUE …`, `process CHIP PID …`, `fault CHIP CODE` or `resets`.
 No process of this machine can load the other architecture's stand-in for libdcmi.so. So this is emulated, too.
 """
 
@@ -21,8 +21,12 @@ def main(library: str, order: str, *words: str) -> None:
         machine.set("boot_ms", 100)
         # A container's process is on the chip for as long as it lives.
         machine.set("mortal", 1)
+    elif order == "set":
+        for setting, value in zip(words[::2], words[1::2], strict=True):
+            machine.set(setting, int(value))
     elif order == "process":
-        machine.process(int(words[0]), int(words[1]))
+        for chip, pid in zip(words[::2], words[1::2], strict=True):
+            machine.process(int(chip), int(pid))
     elif order == "fault":
         machine.fault(int(words[0]), words[1])
     else:
