@@ -1,7 +1,7 @@
 """Ordering a reset, and looking what became of it."""
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cmgr.frozen import replace
@@ -167,9 +167,7 @@ def verifying(turn: Turn, ring: Ring) -> None:
     given_up = {chip for chip, isolation in turn.node.isolations.items() if isolation.by == BOOT}
     why = unready(turn, ring, used if late else [chip for chip in ring.chips if chip not in given_up])
     if why and (tardy := _tardy(turn, ring, used)):
-        for chip in tardy:
-            isolate(turn, chip, by=BOOT, reason="it has not come up since its reset", code=None)
-        verifying(turn, turn.ring(ring.id))
+        _keep_out(turn, ring, tardy)
     elif why and late:
         reset_failed(turn, ring, f"{why} {span(boot)} after the reset")
     elif why:
@@ -178,8 +176,15 @@ def verifying(turn: Turn, ring: Ring) -> None:
         _verified(turn, ring)
 
 
-def _tardy(turn: Turn, ring: Ring, used: Sequence[ChipId]) -> list[ChipId]:
-    """Return the chips that boot still, and that the others of the ring are not to wait for any longer.
+class Tardy(NamedTuple):
+    """The chips that boot still, and since when the others of the ring are not to wait for them any longer."""
+
+    chips: Sequence[ChipId]
+    since: datetime
+
+
+def _tardy(turn: Turn, ring: Ring, used: Sequence[ChipId]) -> Tardy | None:
+    """Return the chips that boot for too long.
 
     None while anything else is wrong. A chip that boots is not reset again: that would have it begin anew.
     """
@@ -188,7 +193,19 @@ def _tardy(turn: Turn, ring: Ring, used: Sequence[ChipId]) -> list[ChipId]:
     tardy = [chip for chip in used if (r := turn.node.reports.get(chip)) is not None and not (r.error or r.booted)]
     others = [chip for chip in used if chip not in tardy]
     due = ring.deadline - policy.boot + (policy.late if others else policy.boot)
-    return tardy if turn.at >= due and not is_in_reset(turn.node, ring) and not unready(turn, ring, others) else []
+    is_due = turn.at >= due and not is_in_reset(turn.node, ring) and not unready(turn, ring, others)
+    return Tardy(tardy, due) if tardy and is_due else None
+
+
+def _keep_out(turn: Turn, ring: Ring, tardy: Tardy) -> None:
+    if ring.read is None or ring.read < tardy.since:
+        # A driver may take "not ready" for a boot until this moment, and say from now on what the chip really has.
+        if ring.asked is None:
+            turn.ask_read(ring, f"do {listed(tardy.chips)} boot still?", not_older=turn.at)
+        return
+    for chip in tardy.chips:
+        isolate(turn, chip, by=BOOT, reason="it has not come up since its reset", code=None)
+    verifying(turn, turn.ring(ring.id))
 
 
 def await_tardy(turn: Turn) -> None:

@@ -1,0 +1,1 @@
+"""Stories of chips that are given away, and to whom."""
