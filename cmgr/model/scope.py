@@ -143,12 +143,18 @@ class Scope(NamedTuple):
     mates: bool = True
 
 
-def scope_of(node: Node, ring: Ring, at: datetime) -> Scope:
+def widest_scope(node: Node, ring: Ring, at: datetime) -> Scope:
+    """Return who is to be down if nobody refuses to go."""
     due = [f for f in handled_faults(node, ring) if (time := stop_due(node, f)) is not None and time <= at]
     faulty = {f.chip for f in due} if shut(node, ring, due) is None else set()
     stop = node.policy.isolation.on_isolate is OnIsolate.STOP
-    scope = Scope(frozenset(faulty), frozenset(c for c in ring.chips if stop and c in node.isolations))
-    shuts = bool(faulty) and (ring.spared is not None or bool(refuser(node, ring, scope)))
+    return Scope(frozenset(faulty), frozenset(c for c in ring.chips if stop and c in node.isolations))
+
+
+def scope_of(node: Node, ring: Ring, at: datetime) -> Scope:
+    """Return who is to be down now: healthy ring mates only where the books know of nobody who refuses."""
+    scope = widest_scope(node, ring, at)
+    shuts = bool(scope.faulty) and (ring.spared is not None or bool(refuser(node, ring, scope)))
     return scope._replace(mates=not shuts)
 
 

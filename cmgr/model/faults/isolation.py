@@ -11,10 +11,16 @@ from cmgr.model.values.faults import FaultClass, FaultCode, Isolation, Level
 from cmgr.model.values.handling.policy import NO_TIME
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
 from cmgr.words import span
 
 BOOT = "boot"
 """A chip that has not come up since its reset is isolated by this, and used as soon as it has."""
+
+
+def booting_apart(node: Node, ring: Ring) -> list[ChipId]:
+    """Return the ring's chips that are kept out because they have not come up since its reset."""
+    return [c for c in ring.chips if (found := node.isolations.get(c)) is not None and found.by == BOOT]
 
 
 def isolate(turn: Turn, chip: ChipId, *, by: str, reason: str, code: FaultCode | None) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cmgr.frozen import replace
 from cmgr.model.faults.books import end_momentary
-from cmgr.model.faults.isolation import BOOT, isolate
+from cmgr.model.faults.isolation import BOOT, booting_apart, isolate
 from cmgr.model.faults.reports import ended_by_reset
 from cmgr.model.recovery.shares import promise_shares
 from cmgr.model.scope import handled_faults, on_ring, spent_words, used_chips, why_idle
@@ -164,8 +164,8 @@ def verifying(turn: Turn, ring: Ring) -> None:
         ring = turn.put_ring(replace(ring, deadline=turn.at + boot))
     late, used = ring.deadline is not None and turn.at >= ring.deadline, used_chips(turn.node, ring)
     # An isolated chip is given its time, and then not waited for: its mates are used all the same.
-    given_up = {chip for chip, isolation in turn.node.isolations.items() if isolation.by == BOOT}
-    why = unready(turn, ring, used if late else [chip for chip in ring.chips if chip not in given_up])
+    apart = booting_apart(turn.node, ring)
+    why = unready(turn, ring, used if late else [chip for chip in ring.chips if chip not in apart])
     if why and (tardy := _tardy(turn, ring, used)):
         _keep_out(turn, ring, tardy)
     elif why and late:
@@ -224,8 +224,8 @@ def _verified(turn: Turn, ring: Ring) -> None:
     if faults:
         reset_failed(turn, ring, f"{cause_of(faults)} is still there")
         return
-    tardy = [c for c in ring.chips if (i := turn.node.isolations.get(c)) is not None and i.by == BOOT]
-    why = f"{listed(tardy)} boots still, and every other chip is well" if tardy else "every chip has booted and is well"
+    apart = booting_apart(turn.node, ring)
+    why = f"{listed(apart)} boots still, and every other chip is well" if apart else "every chip has booted and is well"
     turn.enter(turn.put_ring(replace(ring, failures=0)), Phase.RESUMING, why)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cmgr.frozen import replace
 from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.containers.owners import is_fought_for
-from cmgr.model.faults.isolation import BOOT
+from cmgr.model.faults.isolation import booting_apart
 from cmgr.model.recovery.resetting import look_again
 from cmgr.model.scope import (
     Scope,
@@ -26,6 +26,7 @@ from cmgr.model.scope import (
     used_chips,
     users_listed,
     why_idle,
+    widest_scope,
 )
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_asked_for, tells_of_users
@@ -117,9 +118,8 @@ def _booting(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None
 
 def _boots(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     """Chips that boot after the last reset, failed or not, are given their time: another would have them begin anew."""
-    isolations = turn.node.isolations
-    late = [c for c in ring.chips if faults and c in isolations and isolations[c].by == BOOT]
-    reports = filter(None, map(turn.node.reports.get, sorted({*late, *used_chips(turn.node, ring)})))
+    apart = booting_apart(turn.node, ring) if faults else ()
+    reports = filter(None, map(turn.node.reports.get, sorted({*apart, *used_chips(turn.node, ring)})))
     down = [report.chip for report in reports if not report.error and not report.booted]
     due = ring.resets[-1] + turn.node.policy.reset.boot if ring.resets else turn.at
     return None if not down or turn.at >= due else Obstacle(f"{listed(down)} not booted yet", due)
@@ -166,7 +166,7 @@ def _users(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
         return None
     scope = scope_of(turn.node, ring, turn.at)
     if not scope.mates:
-        mates, users = users, [c for c in users if _stays(turn, ring, c, scope)]
+        mates, users = users, [c for c in users if _is_in_the_way(turn, ring, c, scope)]
         if not users:
             return _mates_run(turn, ring, mates, scope)
     ring = turn.put_ring(replace(ring, blocked=ring.blocked or turn.at))
@@ -186,7 +186,7 @@ def _users(turn: Turn, ring: Ring, faults: Sequence[Fault]) -> Obstacle | None:
     return Obstacle(text, turn.at)
 
 
-def _stays(turn: Turn, ring: Ring, container: Container, scope: Scope) -> bool:
+def _is_in_the_way(turn: Turn, ring: Ring, container: Container, scope: Scope) -> bool:
     """Return whether it would not be stopped either if nobody else were in the way."""
     hold = turn.node.holds.get(container.key)
     if container.unclear or (hold is not None and hold.is_held_down):
@@ -220,7 +220,7 @@ def _widens_at(turn: Turn, ring: Ring, users: Sequence[Container]) -> datetime |
     if ring.widened or ring.blocked is None or widen_after is None:
         return None
     # To stop some of them for nothing, while others stay, helps nobody.
-    widened, scope = replace(ring, widened=True), scope_of(turn.node, ring, turn.at)._replace(mates=True)
+    widened, scope = replace(ring, widened=True), widest_scope(turn.node, ring, turn.at)
     held = held_keys(turn.node)
     if refuser(turn.node, widened, scope):
         return None
@@ -326,7 +326,7 @@ def require_idle(turn: Turn, ring: Ring, level: Level) -> bool:
 
 def lasting_obstacle(turn: Turn, ring: Ring) -> Obstacle | None:
     """Return what keeps the ring from its reset, or would if all were stopped that can be, as far as the books know."""
-    scope = scope_of(turn.node, ring, turn.at)._replace(mates=True)
+    scope = widest_scope(turn.node, ring, turn.at)
     if who := refuser(turn.node, ring, scope):
         return Obstacle(f"the reset of {listed(ring.chips)} waits for {who}")
     if ring.silent is not None:

@@ -157,13 +157,19 @@ def test_one_that_was_left_unhealthy_is_told_until_its_own_check_says_that_it_is
     assert not lost(cmgr)
 
 
-def test_one_that_did_not_stay_up_is_told_until_it_does() -> None:
+def not_up() -> Cmgr:
+    """Return one whose container did not stay up after its recovery, and is left to its restart policy."""
     cmgr = given_up(restart_policy=ALWAYS)
     cmgr.fault(0)
     cmgr.run()
     for number in range(2):
         cmgr.sees(replace(cmgr.truth[key("a")], run=f"crash {number}"))
         cmgr.run()
+    return cmgr
+
+
+def test_one_that_did_not_stay_up_is_told_until_it_does() -> None:
+    cmgr = not_up()
     assert cmgr.held() == []
     cmgr.sees(cmgr.truth[key("a")])
     assert lost(cmgr), "it runs, as it did each time"
@@ -172,12 +178,7 @@ def test_one_that_did_not_stay_up_is_told_until_it_does() -> None:
 
 
 def test_one_that_was_left_as_it_is_and_that_somebody_stops_is_told_no_longer() -> None:
-    cmgr = given_up(restart_policy=ALWAYS)
-    cmgr.fault(0)
-    cmgr.run()
-    for number in range(2):
-        cmgr.sees(replace(cmgr.truth[key("a")], run=f"crash {number}"))
-        cmgr.run()
+    cmgr = not_up()
     assert lost(cmgr)
     cmgr.dies("a", 137, asked=True)
     assert (lost(cmgr), told(cmgr)) == (False, [])
