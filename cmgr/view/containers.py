@@ -220,11 +220,12 @@ def _ended(node: Node, container: Container) -> tuple[str, Hint]:
     elif end is not None:
         how = f"it ended with code {end.code}, and it is not known who ended it"
     start = STARTS.get(container.key.runtime, "with your client").format(name)
-    others = [f"{other} has chip {chip} now" for chip, other in sorted(replaced(node, container).items())]
-    to_do = f"stop {one_line(others[0].partition(' has ')[0])} if it is to run" if others else f"start it ({start})"
+    others = sorted(replaced(node, container).items())
+    has = [f"{other} has chip {chip} now" for chip, other in others[:1]]
+    to_do = f"stop {one_line(others[0][1])} if it is to run" if others else f"start it ({start})"
     what = hint(f"{to_do}; or, if it is not to run, type: ", forget(node, container.key))
     troubles = _of_chips(node, container.chips)
-    return joined([how, *troubles[:1], *others[:1], "cmgr does not hold it"]), what
+    return joined([how, *troubles[:1], *has, "cmgr does not hold it"]), what
 
 
 def _running(node: Node, container: Container | None) -> tuple[str, Hint]:

@@ -54,10 +54,8 @@ class Stopper:
             if seen.running:
                 ended = self._end(seen, seconds, what)
                 if ended is not None:
-                    halt, seconds = (
-                        replace(ended, ordered=ordered),
-                        0.0,
-                    )  # A task that comes back now is used by nobody yet.
+                    # A task that comes back now is used by nobody yet.
+                    halt, seconds = replace(ended, ordered=ordered), 0.0
             elif halt is None:
                 return _down(seen)
             elif not self._disarm(seen, what):
