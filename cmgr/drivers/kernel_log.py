@@ -1,6 +1,10 @@
 """The kernel's log (/dev/kmsg): one reader for all who hear of faults there, each of its own opening of it.
 
-Source of its form: the kernel's documentation, ABI/testing/dev-kmsg.
+Much of it are strangers' words: any program can have the kernel print its name, its file's name or its control group's.
+So a line counts by its beginning, as the kernel words it, and a record is one line: a line end within it is escaped,
+and stays so. Whatever a program has written there itself is nothing, and so is all that has not the form of a record.
+
+Source of its form: the kernel's documentation, ABI/testing/dev-kmsg, and its kernel/printk/printk.c.
 """
 
 import os
@@ -15,10 +19,11 @@ from typing import Generic, TypeVar
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 
-_RECORD = re.compile(r"\d+,(\d+),(\d+),[^;]*;(.*)", re.ASCII)
+_RECORD = re.compile(r"[0-7],(\d{1,18}),(\d{1,18}),([-c+])(?:,[^;]*)?;(.*)", re.ASCII)
+"""A record that the kernel wrote: whoever may write there has facility 1 or a higher one, and so 8 or more in front."""
 
-_WRITTEN = re.compile(r"(?:[89]|\d\d+),\d+,", re.ASCII)
-"""The beginning of a record that the kernel did not write: whoever may write there has facility 1 or a higher one."""
+_NAME_FOLLOWS, _NAME_ENDS = ",cpuset=", ",mems_allowed="
+"""Pieces of an oom-kill line around the name of a control group, which may be a piece of its own (mm/oom_kill.c)."""
 
 _ROOM = 8192
 """A record of /dev/kmsg is shorter, and a read has one whole record."""
@@ -28,11 +33,15 @@ Said = TypeVar("Said")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A line of the log. `number`: of all since the boot; `seconds`: since the boot, both 0 where it has none."""
+    """A line of the log. `number`: of all since the boot; `seconds`: since the boot.
+
+    `whole`: it was not printed to go on with another one, so that it is no piece of a line, perhaps from its middle.
+    """
 
     text: str
     number: int = 0
     seconds: float = 0.0
+    whole: bool = True
 
 
 def boot_id() -> str:
@@ -42,12 +51,10 @@ def boot_id() -> str:
     return ""
 
 
-def record(line: str) -> Record:
-    """Return the record that is this line of /dev/kmsg."""
+def record(line: str) -> Record | None:
+    """Return the kernel's record that is this line of /dev/kmsg; None for anything else."""
     found = _RECORD.fullmatch(line[:_ROOM])
-    if found is None or len(found[1]) > 18 or len(found[2]) > 18:
-        return Record(line)
-    return Record(found[3], int(found[1]), int(found[2]) / 1e6)
+    return None if found is None else Record(found[4], int(found[1]), int(found[2]) / 1e6, found[3] == "-")
 
 
 class KernelLog(Generic[Said]):
@@ -68,6 +75,7 @@ class KernelLog(Generic[Said]):
         self._poll.register(self._file, select.POLLIN)
         self._poll.register(self._wake, select.POLLIN)
         self._rest = ""
+        self._is_named = False
         self._closed = False
         self._lock = threading.Lock()
         self._files: tuple[int, ...] = (self._file, self._wake, self._woken)
@@ -97,9 +105,13 @@ class KernelLog(Generic[Said]):
 
     def _said(self, text: str) -> Iterator[Said]:
         *whole, self._rest = (self._rest + text).split("\n")
-        # A line with a space in front belongs to the record before it.
-        lines = (line for line in whole if line and not line.startswith(" ") and not _WRITTEN.match(line))
-        return (said for line in lines if (said := self._parse(record(line))) is not None)
+        for each in filter(None, map(record, whole)):
+            if (each.whole or not self._is_named) and (said := self._parse(each)) is not None:
+                yield said
+            if each.text.endswith(_NAME_FOLLOWS):
+                self._is_named = True
+            elif each.text.startswith(_NAME_ENDS):
+                self._is_named = False
 
     def _read(self) -> str | None:
         """Return what there is; None for nothing yet, and nothing at the end, which /dev/kmsg does not have."""

@@ -44,6 +44,17 @@ def _named(cgroups: str) -> str:
     return ""
 
 
+def outermost(path: str) -> str:
+    """Return the id of the container whose control group this path is, or is within; nothing outside of any.
+
+    Whoever is given a control group names those in it as he likes, as users do in the slices that are theirs.
+    """
+    if path.startswith("/user.slice/"):
+        return ""
+    found = _ID.search(path)
+    return found[1] if found else _named(f"0::{path}")
+
+
 _UNIT = re.compile(r"^[^:]*:[^:]*:/system\.slice/(?:[^/]+\.slice/)*([^/]+\.service)(?:/|$)", re.MULTILINE)
 """A service of systemd in a line of /proc/PID/cgroup, and so not one of a user's session."""
 

@@ -32,7 +32,7 @@ _STATES = (
     ("redundancy-lost", ("Redundancy Lost", "Non-Redundant", "Redundancy Degraded")),
     ("disk-failing", ("Drive Fault", "Predictive Failure", "In Failed Array", "In Critical Array")),
 )
-"""The meaning of a sensor's states, as ipmitool words them."""
+"""The meaning of a sensor's states, by how ipmitool's words for them begin."""
 
 _UNITS = (("RPM", "fan-failed"), ("degrees", "temperature-critical"))
 
@@ -40,11 +40,12 @@ _EVENTS = (
     ("Memory", "memory-uncorrected", ("Uncorrectable ECC",)),
     ("Memory", "memory-corrected", ("Correctable ECC",)),
     ("Processor", "processor-corrected", ("Correctable machine check",)),
-    ("Processor", "processor-failed", ("IERR", "Thermal Trip", "FRB", "Machine Check", "machine check")),
+    ("Processor", "processor-failed", ("IERR", "Thermal Trip", "FRB", "Uncorrectable machine check")),
     ("Critical Interrupt", "pci-corrected", ("Bus Correctable",)),
     ("Critical Interrupt", "pci-fatal", ("Bus Fatal",)),
     ("Critical Interrupt", "pci-uncorrected", ("Bus Uncorrectable", "PCI SERR", "PCI PERR")),
 )
+"""The meaning of an entry of the log by the kind of its sensor, and by how ipmitool's words for it begin."""
 
 
 class Ipmi:
@@ -101,13 +102,14 @@ def _sensor(name: str, _number: str, status: str, entity: str, reading: str) -> 
     is_power = _POWER.fullmatch(entity) is not None
     part = f"BMC {name} {entity}" if is_power else f"BMC {name}"
     if status in ("cr", "nr", "lcr", "ucr", "lnr", "unr"):
-        code = next((code for unit, code in _UNITS if unit in reading), "sensor-critical")
+        code = next((code for unit, code in _UNITS if unit in reading.split(" ")), "sensor-critical")
         yield named(code, part, reading)
         return
+    told = [state.strip() for state in reading.split(",")]
     for code, states in _STATES:
         if code == "psu-failed" and not is_power:
             continue
-        if any(state in reading for state in states) and "Fully Redundant" not in reading:
+        if any(state.startswith(states) for state in told) and "Fully Redundant" not in told:
             yield named(code, part, reading)
             return
 
@@ -134,7 +136,7 @@ def entries(text: str) -> list[tuple[Symptom, datetime | None]]:
 
 def _meaning(sensor: str, event: str) -> str:
     for kind, code, events in _EVENTS:
-        if sensor.startswith(kind) and any(words in event for words in events):
+        if re.fullmatch(rf"{kind}(?: #0x[0-9a-f]{{2}})?", sensor) and event.startswith(events):
             return code
     return ""
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cmgr.drivers.kernel_log import KernelLog, Record
 from cmgr.drivers.machine.source import Off, word
-from cmgr.drivers.processes import container_of
+from cmgr.drivers.processes import outermost
 from cmgr.errors import DriverError
 from cmgr.frozen import dataclass
 from cmgr.model.values.faults import FaultCode
@@ -27,28 +27,44 @@ _ROOM = 2048
 
 _HINT = "run as root; /usr/lib/cmgr/machine.conf shows it to the service"
 
+_XFS = ("Corruption", "Metadata", "Log I/O", "User initiated shut", "xfs_do_force_shut", "Filesystem has been shut")
+_DISK = r"(?:(?:blk_update_request|print_req_error): )?(?:I/O|critical (?:medium|target)) "
+_PCI = r"(?:\S{1,32} )?([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]): (?:AER: )?PCIe Bus Error: severity="
+
 _LINES = tuple(
     (code, re.compile(pattern, re.ASCII))
     for code, pattern in (
-        ("processor-corrected", r"\[Hardware Error\]: event severity: corrected()"),
-        ("machine-check", r"\[Hardware Error\]: event severity: (?:recoverable|fatal)()"),
-        ("machine-check", r"mce: \[Hardware Error\]: Machine check events logged()"),
-        ("machine-check", r"\[Hardware Error\]: CPU \d+: Machine Check()"),
-        ("memory-uncorrected", r"Memory failure: 0x[0-9a-f]+: recovery action for .*: (?:Recovered|Failed|Ignored)()"),
-        ("pci-corrected", r"(\S{1,64}): PCIe Bus Error: severity=Correct"),
-        ("pci-fatal", r"(\S{1,64}): PCIe Bus Error: severity=Uncorrect\w+ \(Fatal\)"),
-        ("pci-uncorrected", r"(\S{1,64}): PCIe Bus Error: severity=Uncorrect"),
-        ("task-hung", r"INFO: task (\S{1,64}):\d+ blocked for more than \d+ seconds"),
-        ("processor-stuck", r"BUG: (?:soft lockup|workqueue lockup).* - (CPU#\d+) stuck"),
-        ("disk-error", r"(?:I/O|critical (?:medium|target)) error, dev (\S{1,64}),"),
-        ("file-system-error", r"(?:EXT4-fs|BTRFS) error \(device ([^):]{1,64})"),
-        ("file-system-error", r"XFS \(([^)]{1,64})\): (?:Corruption|Metadata|.*shut)"),
-        ("memory-exhausted", r"oom-kill:constraint=CONSTRAINT_(?:NONE|CPUSET|MEMORY_POLICY)(),"),
+        ("processor-corrected", r"(?:\{\d+\})?\[Hardware Error\]: event severity: corrected()$"),
+        ("machine-check", r"(?:\{\d+\})?\[Hardware Error\]: event severity: (?:recoverable|fatal)()$"),
+        ("machine-check", r"(?:mce: )?\[Hardware Error\]: Machine check events logged()$"),
+        (
+            "machine-check",
+            r"(?:mce: )?\[Hardware Error\]: CPU \d+: Machine Check(?: Exception)?: [0-9a-f]+ Bank \d+:()",
+        ),
+        (
+            "memory-uncorrected",
+            r"Memory failure: 0x[0-9a-f]+: recovery action for [\w -]+: (?:Recovered|Failed|Ignored)()$",
+        ),
+        ("pci-corrected", _PCI + "Correct"),
+        ("pci-fatal", _PCI + r"Uncorrect\w+ \(Fatal\)"),
+        ("pci-uncorrected", _PCI + "Uncorrect"),
+        ("task-hung", r"INFO: task (.{0,64}):\d+ blocked (?:in I/O wait )?for more than \d+ seconds\.$"),
+        ("processor-stuck", r"(?:(?:NMI )?watchdog: )?BUG: soft lockup - (CPU#\d+) stuck for \d+s! \["),
+        ("processor-stuck", r"BUG: workqueue lockup - pool (cpus=[0-9,-]{1,64}) "),
+        ("disk-error", _DISK + r"error, dev ([\w!.-]{1,64}), sector \d"),
+        ("file-system-error", r"(?:EXT4-fs|BTRFS) error \(device ([^): ]{1,64})"),
+        ("file-system-error", rf"XFS \(([^)]{{1,64}})\): (?:{'|'.join(_XFS)})"),
+        ("memory-exhausted", r"oom-kill:constraint=CONSTRAINT_(?:NONE|CPUSET|MEMORY_POLICY)(),nodemask="),
     )
 )
+"""The meaning of a line by its beginning: in its middle may be a program's name, or a stranger's word."""
+
 _KILLED = re.compile(
-    r"oom-kill:constraint=CONSTRAINT_MEMCG,.*task_memcg=([^,]{1,512}),task=(.{1,64}),pid=\d+", re.ASCII
+    r"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(?:\(null\)|[0-9,-]+),cpuset=[^,]*,mems_allowed=[0-9,-]*,"
+    r"oom_memcg=[^,]*,task_memcg=(/[^,]{1,512}),task=(.{0,64}),pid=\d+,uid=\d+",
+    re.ASCII,
 )
+"""Without a comma in the names of control groups: who may make one could have it name another's container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +85,6 @@ class Kernel:
         self._log: KernelLog[_Heard] | None = None
         self._heard: dict[tuple[FaultCode, str, str], _Heard] = {}
         self._id = ""
-        self._lines = 0
 
     def look(self) -> Sequence[Symptom]:
         if self._log is None:
@@ -89,23 +104,20 @@ class Kernel:
         return [replace(h.symptom, age=timedelta(seconds=max(0.0, now - h.seconds))) for h in self._heard.values()]
 
     def _parse(self, record: Record) -> _Heard | None:
-        self._lines += 1
-        found = said(record.text)
-        if found is None:
-            return None
-        mark = f"{self._id}:{record.number or self._lines}"
-        seconds = record.seconds or time.clock_gettime(time.CLOCK_MONOTONIC)
-        return _Heard(replace(found, mark=mark), seconds)
+        found = said(record)
+        return None if found is None else _Heard(replace(found, mark=f"{self._id}:{record.number}"), record.seconds)
 
 
-def said(line: str) -> Symptom | None:
+def said(record: Record) -> Symptom | None:
     """Return what this line of the log means, without when it was; None for nothing that matters here."""
-    line = line[:_ROOM]
-    if killed := _KILLED.search(line):
-        container = container_of(f"0::{killed[1]}")
+    if not record.whole:
+        return None
+    line = record.text[:_ROOM]
+    if killed := _KILLED.fullmatch(line):
+        container = outermost(killed[1])
         text = f"the kernel killed {killed[2]}, for its memory is limited"
         return Symptom(FaultCode("container-out-of-memory"), text=text, container=container) if container else None
     for code, pattern in _LINES:
-        if match := pattern.search(line):
+        if match := pattern.match(line):
             return Symptom(FaultCode(code), match[1], line.strip())
     return None

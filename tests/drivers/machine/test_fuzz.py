@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.sources import SOURCES, Machine
+from cmgr.drivers.kernel_log import Record
 from cmgr.drivers.machine.file_systems import FileSystems
 from cmgr.drivers.machine.ipmi import Ipmi, entries, sensed
 from cmgr.drivers.machine.kernel import Kernel, said
@@ -105,7 +106,7 @@ def test_lines(seed: int, tree: Tree) -> None:
         line = mangled(
             dice.choice([OOM, "INFO: task a:1 blocked for more than 120 seconds.", "I/O error, dev sda,"]), dice
         )
-        said(line)
+        said(Record(line))
         tree.log(line.replace("\n", " "), number=number, seconds=dice.choice([0, 1, 1e9]))
     booked("kernel", log.look())
     booked("ipmi", sensed(mangled(SENSORS, dice)))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cmgr.drivers.kernel_log import Record
 from cmgr.drivers.machine.kernel import MOST, Kernel, said
 from cmgr.drivers.machine.source import Off
 from tests.fakes.machine.tree import BOOT, Tree
@@ -51,6 +52,13 @@ OOM = (
         ("EXT4-fs error (device sda1): ext4_find_entry:1682: inode #2: reading", "file-system-error", "sda1"),
         ("XFS (nvme0n1p1): Metadata I/O Error (0x4) detected at", "file-system-error", "nvme0n1p1"),
         (
+            "pcieport 0000:00:1c.0: AER: PCIe Bus Error: severity=Correctable, type=Data Link Layer",
+            "pci-corrected",
+            "0000:00:1c.0",
+        ),
+        ("BUG: workqueue lockup - pool cpus=2 node=0 flags=0x0 nice=0 stuck for 33s!", "processor-stuck", "cpus=2"),
+        ("INFO: task a b:7 blocked in I/O wait for more than 122 seconds.", "task-hung", "a b"),
+        (
             "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,task=a,pid=1,uid=0",
             "memory-exhausted",
             "",
@@ -58,21 +66,28 @@ OOM = (
     ],
 )
 def test_a_line_means(line: str, code: str, part: str) -> None:
-    found = said(line)
+    found = said(Record(line))
     assert found is not None
     assert (found.code, found.part, found.text) == (code, part, line)
 
 
 @pytest.mark.parametrize(
     "line",
-    ["usb 1-1: new device", "", "NVRM: Xid (PCI:0000:3b:00): 79, x", OOM.replace(f"docker-{ID}", "sshd")],
+    [
+        "usb 1-1: new device",
+        "",
+        f"a: {OOM}",
+        OOM.replace("/system.slice", "/user.slice/user-7.slice"),
+        "NVRM: Xid (PCI:0000:3b:00): 79, x",
+        OOM.replace(f"docker-{ID}", "sshd"),
+    ],
 )
 def test_the_rest_means_nothing(line: str) -> None:
-    assert said(line) is None
+    assert said(Record(line)) is None
 
 
 def test_memory_that_a_container_used_up_names_the_container() -> None:
-    found = said(OOM)
+    found = said(Record(OOM))
     assert found is not None
     assert (found.code, found.container, found.text) == (
         "container-out-of-memory",

@@ -12,6 +12,7 @@ from cmgr.drivers.nvml.hearing.kernel_log import (
     Loaded,
     MemoryFailed,
     NotBegun,
+    NotProbed,
     SwitchXid,
     TakenOut,
     Xid,
@@ -80,8 +81,19 @@ SWITCH = f"{NAME}: SXid (PCI:0000:c1:00.0): "
         (
             r"NVRM: The NVIDIA GPU 0000:3b:00.0\x0aNVRM: (PCI ID: 10de:2330) installed in this system has\x0a"
             r"NVRM: fallen off the bus and is not responding to commands.",
-            Xid(BUS, 79),
+            NotProbed(BUS),
         ),
+        # As an older driver words it: without the name in the middle.
+        (
+            r"NVRM: The NVIDIA GPU 0000:3b:00.0 (PCI ID: 10de:2330)\x0aNVRM: installed in this system has "
+            "fallen off the bus and is not responding to commands.",
+            NotProbed(BUS),
+        ),
+        # drivers/base/dd.c of the kernel, before 6.10 and since.
+        ("nvidia: probe of 0000:3b:00.0 failed with error -1", NotProbed(BUS)),
+        ("nvidia 0000:3b:00.0: probe with driver nvidia failed with error -1", NotProbed(BUS)),
+        ("nouveau 0000:3b:00.0: probe with driver nouveau failed with error -12", None),
+        ("NVRM: The NVIDIA probe routine was not called for 1 device(s).", None),
         ("NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x62:0x65:2084)", NotBegun(BUS)),
         ("NVRM: Attempting to remove device 0000:3b:00.0 with non-zero usage count!", TakenOut(BUS)),
         ("NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build", Loaded()),
@@ -106,12 +118,16 @@ def test_a_line_says(text: str, said: Line | None) -> None:
     [
         ("6,339,5140900,-;NET: up", Record("NET: up", 339, 5.1409)),
         ("6,339,5140900,-,caller=T1;a;b", Record("a;b", 339, 5.1409)),
-        ("no record at all", Record("no record at all")),
-        (f"6,{'9' * 5000},1,-;x", Record(f"6,{'9' * 5000},1,-;x")),
-        ("6,\u0663,1,-;x", Record("6,\u0663,1,-;x")),
+        ("3,340,5140901,c;NVRM: x", Record("NVRM: x", 340, 5.140901, whole=False)),
+        (r"3,340,5140901,-;a\x0aNVRM: b", Record(r"a\x0aNVRM: b", 340, 5.140901)),
+        ("no record at all", None),
+        (" SUBSYSTEM=pci", None),
+        ("", None),
+        (f"6,{'9' * 5000},1,-;x", None),
+        ("6,\u0663,1,-;x", None),
     ],
 )
-def test_a_record_says_when_it_was_written(line: str, read: Record) -> None:
+def test_a_record_says_when_it_was_written(line: str, read: Record | None) -> None:
     assert record(line) == read
 
 

@@ -267,6 +267,22 @@ def test_a_restart_that_all_gpus_ask_for_is_the_machines_and_no_gpus(machine: St
     eventually(lambda: codes(driver, 0) == codes(driver, 1) == codes(driver, 2) == of_machine(told) == [])
 
 
+def test_a_gpu_that_the_driver_did_not_take_is_told_of_until_it_is_listed(machine: Standin, opened: Open) -> None:
+    # osapi.c:3658, nv-pci.c:2048, and the kernel's own word of it (drivers/base/dd.c): such a GPU is in no list.
+    machine.log("NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build")
+    machine.log(
+        r"NVRM: The NVIDIA GPU 0000:99:00.0\x0aNVRM: (PCI ID: 10de:2330) installed in this system has\x0a"
+        "NVRM: fallen off the bus and is not responding to commands."
+    )
+    machine.log(f"nvidia: probe of {machine.gpus[1].address} failed with error -1")  # It came later.
+    driver, told = opened(machine), Told()
+    driver.watch(told)
+    eventually(lambda: of_machine(told) == ["gpu-not-probed"])
+    machine.log("nvidia 0000:98:00.0: probe with driver nvidia failed with error -1")
+    eventually(lambda: of_machine(told) == ["gpu-not-probed"] * 2)
+    assert codes(driver, 1) == []
+
+
 def test_a_restart_that_is_asked_for_beside_a_lost_gpu_is_the_machines(nvidia: Make, opened: Open) -> None:
     machine = nvidia(hosts.host_l40(2))
     driver, told = opened(machine), Told()

@@ -127,11 +127,14 @@ class Standin:
         return path
 
     def log(self, text: str, *, at: int = 0) -> None:
-        """Write a line into the kernel log; `at`: its number and time, by default those after the last one's."""
+        """Write a line into the kernel log; `at`: its number and time, by default those after the last one's.
+
+        All of the module's begin as if they went on with another one: kernel-open/nvidia/os-interface.c, nv_printf.
+        """
         assert self.kernel_log.exists()
         assert self._log is not None
         self._line = at or self._line + 1
-        os.write(self._log, f"4,{self._line},{self._line},-;{text}\n SUBSYSTEM=pci\n".encode())
+        os.write(self._log, f"4,{self._line},{self._line},c;{text}\n SUBSYSTEM=pci\n".encode())
 
     def logged(self) -> str:
         """Return what the kernel log has that nobody has read yet."""

@@ -1,4 +1,4 @@
-"""Faults that only a restart of the machine cures: a driver that wants it, and one whose files were replaced.
+"""Faults of the machine: a driver that wants a restart, one whose files were replaced, GPUs that it did not take.
 
 That the driver wants it for one GPU, or for all, is both recovery action 2 of every GPU.
 
@@ -10,7 +10,7 @@ core/system.c has every GPU say so. Programs that run may go on; new ones cannot
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from cmgr.drivers.nvml import codes
 from cmgr.model.values.chips import ChipId
@@ -23,11 +23,14 @@ SETTLE = 2.0
 SOURCE = "nvidia-driver"
 """Of such faults, beside those of the machine's other ones."""
 
+NOT_PROBED = FaultCode("gpu-not-probed")
+"""A GPU that was dead when the driver began with it: it is in no list, so that no chip has the fault."""
+
 _WANTED = Symptom(FaultCode("restart-wanted"), text="the driver wants it for all GPUs together", grave=True)
 
 
 class Reboots:
-    """Any thread. `tell` hears of the machine's faults when they are others than before; `gpus` counts all GPUs.
+    """Any thread. `tell` hears of the machine's faults when they are others than before; `gpus` has the bus ids of all.
 
     `mismatch` says in words that the driver's files are not those of its module.
     """
@@ -35,7 +38,7 @@ class Reboots:
     def __init__(
         self,
         tell: Callable[[MachineTold], None],
-        gpus: Callable[[], int],
+        gpus: Callable[[], Collection[str]],
         mismatch: Callable[[], str],
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -47,6 +50,7 @@ class Reboots:
         self._since: dict[ChipId, float] = {}
         self._lost: set[ChipId] = set()
         self._failed = False
+        self._not_probed: set[str] = set()
         self._told: tuple[Symptom, ...] | None = None
 
     def memory(self, *, failed: bool) -> None:
@@ -55,12 +59,20 @@ class Reboots:
             self._failed = failed
         self.tell_changed()
 
+    def not_probed(self, bus: str) -> None:
+        """Note that the driver did not take the GPU at this bus id. Once it is listed that is over."""
+        with self._lock:
+            self._not_probed.add(bus)
+        self.tell_changed()
+
     def tell_changed(self, *, anyway: bool = False) -> None:
         """Tell, if need be; `anyway`: for the first time, too, when nothing is wrong."""
         mismatch = self._mismatch()
         replaced = (Symptom(DRIVER_REPLACED, text=mismatch),) if mismatch else ()
         with self._lock:
-            found = (*((_WANTED,) if self._of_machine() else ()), *replaced)
+            self._not_probed.difference_update(self._gpus())
+            dead = (Symptom(NOT_PROBED, bus, "the driver did not take it") for bus in sorted(self._not_probed))
+            found = (*((_WANTED,) if self._of_machine() else ()), *replaced, *dead)
             if found == self._told or (not found and self._told is None and not anyway):
                 return
             self._told = found
@@ -76,7 +88,7 @@ class Reboots:
             (self._lost.add if codes.LOST in conditions else self._lost.discard)(chip)
             if codes.REBOOT in conditions:
                 since = self._since.setdefault(chip, self._now())
-                waits = self._gpus() > 1 and self._now() < since + SETTLE and not self._of_machine()
+                waits = len(self._gpus()) > 1 and self._now() < since + SETTLE and not self._of_machine()
                 if waits or self._of_machine():
                     conditions = tuple(code for code in conditions if code != codes.REBOOT)
             else:

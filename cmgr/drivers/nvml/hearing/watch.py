@@ -125,7 +125,7 @@ class Watch:
         self._asked: set[ChipId] = set()
         self._later: list[tuple[float, ChipId]] = []
         self._heard: dict[tuple[ChipId, int], float] = {}
-        self._reboots = Reboots(self.say, lambda: len(ears.machine.chips()), ears.mismatch)
+        self._reboots = Reboots(self.say, ears.machine.buses, ears.mismatch)
         self.look_at_machine = self._reboots.tell_changed
         self._swept: dict[ChipId, frozenset[str] | Silence] = {}
         self._switches: dict[tuple[str, int], kernel_log.SwitchXid] = {}
@@ -279,6 +279,8 @@ class Watch:
                 self._reboots.memory(failed=True)
             case _ if (chip := self._ears.machine.at(line.bus)) is not None:
                 self._take_line_of(chip, number, line, fresh=fresh)
+            case kernel_log.NotProbed():
+                self._reboots.not_probed(line.bus)
 
     def _take_line_of(self, chip: ChipId, number: int, line: kernel_log.OfGpu, *, fresh: bool) -> None:
         match line:
@@ -288,6 +290,8 @@ class Watch:
                         self._hear(chip, xid, MODULE)
                     elif self._ears.xids.lasts(xid):
                         self._ears.xids.recall(line.bus, xid, number)
+            case kernel_log.NotProbed() if fresh:
+                self._hear(chip, kernel_log.LOST, MODULE)
             case kernel_log.NotBegun() if fresh and chip not in self._asleep() and self._is_news(chip, NOT_BEGUN):
                 # The driver says so each time that anybody opens it, whoever reads it here as well.
                 self.say(FaultReported(chip, codes.NOT_BEGUN, Assertion.OCCURRED, MODULE, Severity.major))
@@ -307,11 +311,9 @@ class Watch:
 
     def _symptom(self, line: kernel_log.SwitchXid) -> Symptom:
         code, text = FaultCode(f"SXid {line.number}"), "fatal" if line.fatal else "not fatal"
-        ago = time.clock_gettime(time.CLOCK_MONOTONIC) - line.seconds if line.seconds else 0.0
-        mark, age = f"{self._boot}:{line.record}", timedelta(seconds=max(0.0, ago))
+        age = timedelta(seconds=max(0.0, time.clock_gettime(time.CLOCK_MONOTONIC) - line.seconds))
+        mark = f"{self._boot}:{line.record}"
         return Symptom(code, line.switch, text, mark, age, grave=line.fatal)
-
-    # Both.
 
     def cured(self, chips: Iterable[ChipId]) -> None:
         """These were reset: what was heard of them is over, and the same Xid is another one."""
