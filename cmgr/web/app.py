@@ -25,7 +25,7 @@ KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg":
 READINGS = re.compile(
     rb"chips|slots|groups|fleet|faults|containers|history|episodes(/\d{1,18})?|explain/[0-9A-Za-z%]{1,80}"
 )
-ORDERS = re.compile(r"[a-z]{1,20}")
+ORDERS = re.compile(r"[a-z]{1,20}(-[a-z]{1,20})?")
 
 BODY_SECONDS = 5.0
 AGAIN_SECONDS = 30.0

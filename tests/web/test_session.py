@@ -111,6 +111,13 @@ def test_an_order_is_in_force_and_history_says_who_gave_it_where(running: Site) 
     assert not isolated(running)
 
 
+def test_orders_whose_names_have_a_dash_are_given_on_the_page(running: Site) -> None:
+    secret = running.enter()
+    for do, args in (("slot-create", {"slot": "a", "count": 1}), ("slot-remove", {"slot": "a"})):
+        assert running.order(secret, do, **args).status == 200
+    assert "there is no such group" in running.order(secret, "group-restart", group="tp").value["error"]
+
+
 def test_a_refusal_says_why_and_what_to_do(running: Site) -> None:
     said = running.order(running.enter(), "reset", chip=0)
     assert said.status == 409
