@@ -59,8 +59,8 @@ class TimedDriver:
             self.telling = time.thread_time()
             self.told += self.telling - used
             # After the call, so that the noting delays nothing that is measured.
-            if isinstance(fact, FaultReported) and fact.code == weather.REAL and fact.assertion is Assertion.OCCURRED:
-                self._note(Call("fault", str(fact.chip), at, at))
+            if isinstance(fact, FaultReported) and fact.assertion is Assertion.OCCURRED and fact.code in weather.RECORDED:
+                self._note(Call(weather.RECORDED[fact.code], str(fact.chip), at, at))
 
         self._inner.watch(told)
         at = time.monotonic()

@@ -13,8 +13,14 @@ SECONDS = 10.0
 REAL = "80E24E00"
 """A fault of level RestartNPU."""
 
+NOTED = "80818200"
+"""A fault of level NotHandleFault."""
+
 REAL_FAULTS = {1: 3.0, 2: 8.0, 3: 9.5, 4: 15.0}
 """When, in seconds from the storm's beginning, each of these chips has it."""
+
+RECORDED = {REAL: "fault", NOTED: "note"}
+"""As which kind of call the hearing of a fault is recorded."""
 
 _LASTING = 64
 """So many of the storm's own faults are active at a time."""

@@ -108,6 +108,7 @@ struct world {
     int32_t keep_vdevices, vdevices_block, made_vdevices; /* A reset leaves them; is refused while there are any. */
     int32_t os_loaded; /* Chips that boot have come so far that they are in the driver's tables again. */
     int32_t amp; /* The work mode is AMP, else SMP. */
+    int32_t told_s, told_us; /* When the subscriber was called last, on the monotonic clock. */
     int32_t by_board; /* A guess: older drivers of 910As in SMP reset the board with any chip of it, as MindCluster does. */
     int32_t rescans; /* How many there were. */
     int32_t late_process; /* The process that is on the chip when the next reset is ordered, and not before. */
@@ -315,6 +316,9 @@ static struct event event_of(const struct told *told) {
 static void callback(const struct told *told) {
     struct event event = event_of(told);
     event.u.dms.notify_serial_num = told->serial;
+    int64_t at = now();
+    W->told_s = (int32_t)(at / 1000000000);
+    W->told_us = (int32_t)(at % 1000000000 / 1000);
     Callback(&event);
     memset(&event, 0xa5, sizeof event); /* It is valid during the call only. */
 }
@@ -1309,7 +1313,7 @@ static int32_t *setting(const char *name) {
         {"keep_vdevices", &W->keep_vdevices}, {"vdevices_block", &W->vdevices_block}, {"addresses", &W->addresses},
         {"old_counters", &W->old_counters}, {"unsupported", &W->unsupported},
         {"no_pcie", &W->no_pcie}, {"either_family", &W->either_family}, {"in_no_pod", &W->in_no_pod}, {"read_ms", &W->read_ms},
-        {"made_vdevices", &W->made_vdevices}, {"mortal", &W->mortal},
+        {"made_vdevices", &W->made_vdevices}, {"mortal", &W->mortal}, {"told_s", &W->told_s}, {"told_us", &W->told_us},
         {"sensors_leave", &W->sensors_leave}, {"resumed", &W->resumed},
         {"refuse_updates", &W->refuse_updates}, {"most_inside", (int32_t *)&W->most_inside},
     };

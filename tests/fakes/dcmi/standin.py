@@ -227,6 +227,11 @@ class Standin:
         return self._do("get", name.encode())
 
     @property
+    def told_at(self) -> float:
+        """When the subscriber was last called, on the monotonic clock. For one subscriber."""
+        return self.get("told_s") + self.get("told_us") / 1e6
+
+    @property
     def resets(self) -> tuple[FakeReset, ...]:
         """Every reset that the library was asked for."""
         found = []
