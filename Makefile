@@ -82,11 +82,12 @@ test-packages: $(STAMP)
 	@sh tests/support/again.sh $(BIN)/pytest $(BY_FILE) tests/packages tests/power
 	@sh tests/support/again.sh
 
-# The core once more, on the interpreter and the libraries that the packages in dist/ bring along.
+# What meets files, sockets, libraries and threads once more, on the interpreter and the libraries that the packages in
+# dist/ bring along; of the model, which meets nothing, the walks.
 test-shipped: $(STAMP)
 	@rm -f $(SECOND_TRIES)
 	@sh tests/support/shipped.sh build/shipped $(SIDE_BY_SIDE) \
-		$(addprefix tests/,model store config view service drivers runtimes metrics)
+		$(addprefix tests/,model/walks store config service drivers runtimes metrics)
 	@sh tests/support/again.sh
 
 # What cmgr asks of a daemon, and whole episodes. They are unpacked, not installed.

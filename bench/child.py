@@ -59,7 +59,11 @@ class TimedDriver:
             self.telling = time.thread_time()
             self.told += self.telling - used
             # After the call, so that the noting delays nothing that is measured.
-            if isinstance(fact, FaultReported) and fact.assertion is Assertion.OCCURRED and fact.code in weather.RECORDED:
+            if (
+                isinstance(fact, FaultReported)
+                and fact.assertion is Assertion.OCCURRED
+                and fact.code in weather.RECORDED
+            ):
                 self._note(Call(weather.RECORDED[fact.code], str(fact.chip), at, at))
 
         self._inner.watch(told)
