@@ -25,23 +25,9 @@ def container_of(cgroups: str) -> str:
 
     The innermost counts: a runtime may itself run in a container.
     """
-    found = ""
-    for line in cgroups.splitlines():
-        path = line.split(":", 2)[-1]
-        named = _ID.findall(path)
-        if named:
-            found = str(named[-1])
-            break
-    return found or _named(cgroups)
-
-
-def _named(cgroups: str) -> str:
-    """Return the id that a person gave a container of containerd, whose cgroup is /NAMESPACE/ID below the root."""
-    for line in cgroups.splitlines():
-        parts = line.split(":", 2)[-1].strip("/").split("/")
-        if len(parts) == 2 and not any("." in part for part in parts) and parts[0] not in ("docker", "user", "init"):
-            return parts[1]
-    return ""
+    paths = [line.split(":", 2)[-1] for line in cgroups.splitlines()]
+    found = next(filter(None, map(_ID.findall, paths)), None)
+    return str(found[-1]) if found else next(filter(None, map(_named, paths)), "")
 
 
 def outermost(path: str) -> str:
@@ -52,7 +38,15 @@ def outermost(path: str) -> str:
     if path.startswith("/user.slice/"):
         return ""
     found = _ID.search(path)
-    return found[1] if found else _named(f"0::{path}")
+    return found[1] if found else _named(path)
+
+
+def _named(path: str) -> str:
+    """Return the id that a person gave a container of containerd, whose cgroup is /NAMESPACE/ID below the root."""
+    parts = path.strip("/").split("/")
+    if len(parts) == 2 and not any("." in part for part in parts) and parts[0] not in ("docker", "user", "init"):
+        return parts[1]
+    return ""
 
 
 _UNIT = re.compile(r"^[^:]*:[^:]*:/system\.slice/(?:[^/]+\.slice/)*([^/]+\.service)(?:/|$)", re.MULTILINE)
