@@ -5,7 +5,6 @@ Source of the lines: the kernel of 6.18 where nothing else is said.
 
 import json
 import os
-import shutil
 import subprocess
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +21,7 @@ from cmgr.drivers.nvml.hearing.kernel_log import XidLog
 from tests.fakes.machine.tree import Tree
 from tests.security.fuzz import SECTION, tries
 from tests.support.figures import Figures
+from tests.support.programs import program
 from tests.support.waiting import PATIENCE
 
 OWN, OTHER = "0a" * 32, "1b" * 32
@@ -178,13 +178,9 @@ def test_a_piece_of_a_line_is_no_line(readers: Readers, word: str) -> None:
 
 @pytest.fixture(scope="module")
 def crashing(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which("gcc") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("there is no gcc")
-        pytest.skip("there is no gcc")
     target = tmp_path_factory.mktemp("crashing") / "crashing"
     source = Path(__file__).with_name("crashing.c")
-    subprocess.run(["gcc", "-O0", "-w", "-o", str(target), str(source)], check=True, timeout=PATIENCE)
+    subprocess.run([program("gcc"), "-O0", "-w", "-o", str(target), str(source)], check=True, timeout=PATIENCE)
     return target
 
 
@@ -224,7 +220,7 @@ def test_names_of_sensors_and_disks_say_nothing(tmp_path: Path, word: str) -> No
     assert entries(f"1,11/24/26,05:00:00,OEM #0x53,{word},Asserted\n") == []
     assert entries(f"1,11/24/26,05:00:00,Memory #0x53,OEM {word.partition(',')[0]},Asserted\n") == []
     tree = Tree(tmp_path)
-    program = tree.program("smartctl")
+    smartctl = tree.program("smartctl")
     told = {"smartctl": {"exit_status": 0}, "model_name": f'{word}"}}, "smart_status": {{"passed": false}}'}
-    program.answers("", json.dumps(told))
-    assert list(Smart(tree.root, str(program.path), PATIENCE).look()) == []
+    smartctl.answers("", json.dumps(told))
+    assert list(Smart(tree.root, str(smartctl.path), PATIENCE).look()) == []
