@@ -22,8 +22,11 @@ from cmgr.frozen import dataclass
 _RECORD = re.compile(r"[0-7],(\d{1,18}),(\d{1,18}),([-c+])(?:,[^;]*)?;(.*)", re.ASCII)
 """A record that the kernel wrote: whoever may write there has facility 1 or a higher one, and so 8 or more in front."""
 
-_NAME_FOLLOWS, _NAME_ENDS = ",cpuset=", ",mems_allowed="
-"""Pieces of an oom-kill line around the name of a control group, which may be a piece of its own (mm/oom_kill.c)."""
+_NAME_FOLLOWS, _NAME_ENDS = re.compile(r"(?:oom-kill:constraint=.*)?,cpuset="), ",mems_allowed="
+"""The words around the name of a control group, which may be a piece of its own (mm/oom_kill.c).
+
+Lines of others can end so, with a name that a user has chosen; and the name and its end may be one piece.
+"""
 
 _ROOM = 8192
 """A record of /dev/kmsg is shorter, and a read has one whole record."""
@@ -75,7 +78,7 @@ class KernelLog(Generic[Said]):
         self._poll.register(self._file, select.POLLIN)
         self._poll.register(self._wake, select.POLLIN)
         self._rest = ""
-        self._is_named = False
+        self._in_name = False
         self._closed = False
         self._lock = threading.Lock()
         self._files: tuple[int, ...] = (self._file, self._wake, self._woken)
@@ -106,12 +109,12 @@ class KernelLog(Generic[Said]):
     def _said(self, text: str) -> Iterator[Said]:
         *whole, self._rest = (self._rest + text).split("\n")
         for each in filter(None, map(record, whole)):
-            if (each.whole or not self._is_named) and (said := self._parse(each)) is not None:
+            if (each.whole or not self._in_name) and (said := self._parse(each)) is not None:
                 yield said
-            if each.text.endswith(_NAME_FOLLOWS):
-                self._is_named = True
-            elif each.text.startswith(_NAME_ENDS):
-                self._is_named = False
+            if _NAME_FOLLOWS.fullmatch(each.text):
+                self._in_name = True
+            elif not each.whole and _NAME_ENDS in each.text:
+                self._in_name = False
 
     def _read(self) -> str | None:
         """Return what there is; None for nothing yet, and nothing at the end, which /dev/kmsg does not have."""
@@ -120,6 +123,7 @@ class KernelLog(Generic[Said]):
         except BlockingIOError:
             return None
         except BrokenPipeError:
+            self._in_name = False  # Its end may be among what is lost: nobody is to be deaf for ever.
             return "\n"  # Records were overwritten before they were read; the next read has the oldest that is left.
         return read.decode(errors="replace")
 

@@ -176,6 +176,24 @@ def test_a_piece_of_a_line_is_no_line(readers: Readers, word: str) -> None:
     assert readers.say(*pieces, ("c", BELIEVED[0]))[0], "the driver is heard after it"
 
 
+@pytest.mark.parametrize(
+    "records",
+    [
+        # kernel/cgroup/pids.c: any user with a control group of his own can have its whole path printed.
+        [("-", "cgroup: fork rejected by pids controller in /user.slice/user-7.slice/x,cpuset=")],
+        # The name and what follows it in one piece: nothing came between those two.
+        [("-", f"{_OOM},cpuset="), ("c", "a,mems_allowed=0,oom_memcg=/,task_memcg=/,task=a,pid=1,uid=0")],
+        [("-", _OOM), ("c", ",cpuset="), ("-", "usb 1-1: new device"), ("c", "a,mems_allowed=0,oom_memcg=/")],
+        [("-", _OOM), ("c", ",cpuset=a,mems_allowed=0,oom_memcg=/,task_memcg=/,task=a,pid=1,uid=0")],
+    ],
+)
+def test_the_driver_is_heard_after_what_ends_as_names_begin_or_goes_on_with_one(
+    readers: Readers, records: list[tuple[str, str]]
+) -> None:
+    assert readers.say(*records) == ([], set())
+    assert readers.say(*records, ("c", BELIEVED[0]))[0]
+
+
 @pytest.fixture(scope="module")
 def crashing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("crashing") / "crashing"
