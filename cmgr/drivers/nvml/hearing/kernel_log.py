@@ -123,7 +123,8 @@ def parse(line: Record) -> Line | None:
     """Return what this line of the log says, if it is one of these."""
     text = line.text
     if found := _XID.match(text):
-        return Xid(_bus(found), number := int(found[4]), _asks(text) if number in _CONTAINED else 0)
+        number = int(found[4])
+        return Xid(_bus(found), number, _asks(text) if number in _CONTAINED else 0)
     if found := _SXID.match(text):
         fatal = found[3].startswith("Fatal") or int(found[2]) in _FATAL or "Shutting Down" in found[3]
         return SwitchXid(found[1], int(found[2]), fatal, line.number, line.seconds)
