@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from cmgr.model.containers.together.projects import unready_until
-from cmgr.model.obstacles import Block, slot_blocker, start_blocker
+from cmgr.model.holds.obstacles import Block, slot_blocker, start_blocker
 from cmgr.model.recovery.resetting import unsafe_reset
 from cmgr.model.scope import halting
 from cmgr.model.values.chips import ChipId, listed

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cmgr.model.faults.isolation import BOOT
+from cmgr.model.holds.obstacles import is_starting
 from cmgr.model.lost_shares import lost_share
-from cmgr.model.obstacles import is_starting
 from cmgr.model.scope import (
     handled_faults,
     holds_on,

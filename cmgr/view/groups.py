@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cmgr.model.obstacles import Block, group_obstacle
+from cmgr.model.holds.obstacles import Block, group_obstacle
 from cmgr.model.scope import blocks_its_group, members_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.fleet import FleetGroup, gate, is_out, unheard, waited_for, why_waited_for

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from cmgr.model.obstacles import start_blocker
+from cmgr.model.holds.obstacles import start_blocker
 from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.messages.commands import Action, ReadGroup, WriteGroup
 from cmgr.model.values.messages.documents import Document, Outcome, Seen

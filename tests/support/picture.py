@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from cmgr.model.obstacles import start_blocker
+from cmgr.model.holds.obstacles import start_blocker
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId
 from cmgr.model.values.faults import Fault, FaultCode, Isolation, Level, Severity
 from cmgr.model.values.holds import Hold, HoldState

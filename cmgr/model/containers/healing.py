@@ -13,7 +13,7 @@ from datetime import datetime
 
 from cmgr.frozen import replace
 from cmgr.model.holds.making import hold_on
-from cmgr.model.obstacles import Block, start_blocker
+from cmgr.model.holds.obstacles import Block, start_blocker
 from cmgr.model.scope import hang_of, holds_on, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of

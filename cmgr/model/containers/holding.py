@@ -23,10 +23,10 @@ from cmgr.model.containers.together.groups import why_coupled
 from cmgr.model.containers.together.ordering import starts_before, stops_before
 from cmgr.model.holds.endings import hand_back, rearmed
 from cmgr.model.holds.making import hold_on, is_to_be_paused
+from cmgr.model.holds.obstacles import Block, Blocker, start_blocker
 from cmgr.model.holds.settling import UNHEALTHY_AFTER, let_settle, settle
 from cmgr.model.holds.tries import failed_start, has_failed, retried, unsure_start
 from cmgr.model.homes import placing
-from cmgr.model.obstacles import Block, Blocker, start_blocker
 from cmgr.model.scope import (
     died_of_it,
     ended_with_daemon,

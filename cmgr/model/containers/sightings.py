@@ -16,10 +16,10 @@ from cmgr.model.containers.steadiness import found_again, paused_since, tell_end
 from cmgr.model.containers.together.heirs import heir_started, passed_on
 from cmgr.model.containers.users import as_ignored
 from cmgr.model.holds.endings import hand_back, lose, rearmed
+from cmgr.model.holds.obstacles import Block, start_blocker
 from cmgr.model.holds.policies import ended_without_policy, policy_seen
 from cmgr.model.holds.tries import try_anew
 from cmgr.model.numbers import misplaced
-from cmgr.model.obstacles import Block, start_blocker
 from cmgr.model.scope import halting, in_scope, observing, scope_of
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId, resolve

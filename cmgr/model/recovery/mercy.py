@@ -13,7 +13,7 @@ Rules:
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.obstacles import Block, start_blocker
+from cmgr.model.holds.obstacles import Block, start_blocker
 from cmgr.model.recovery.waiting import lasting_obstacle
 from cmgr.model.scope import (
     blocking_faults,

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from cmgr.frozen import replace
 from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.faults.books import end_momentary
-from cmgr.model.obstacles import is_starting, start_blocker
+from cmgr.model.holds.obstacles import is_starting, start_blocker
 from cmgr.model.recovery.attempt import Came, try_reset
 from cmgr.model.recovery.drills import report_drills
 from cmgr.model.recovery.mercy import have_mercy

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model.obstacles import start_blocker
+from cmgr.model.holds.obstacles import start_blocker
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import ListContainers, ReadRing, ResetRing, StartContainer, StopContainer
 from cmgr.model.values.rings import Phase

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from cmgr.model.obstacles import start_blocker
+from cmgr.model.holds.obstacles import start_blocker
 from cmgr.model.values.faults import Handling
 from cmgr.model.values.handling.catalog import Catalog, Entry
 from cmgr.model.values.handling.policy import OnIsolate

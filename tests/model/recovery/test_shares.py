@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from cmgr.model.containers.moving.spares import free_chips
-from cmgr.model.obstacles import start_blocker
+from cmgr.model.holds.obstacles import start_blocker
 from cmgr.model.values.chips import Chip, ChipId, RingId, Share, lost_names, lost_shares, resolve, with_shares
 from cmgr.model.values.handling.policy import Policy, Strategy
 from cmgr.model.values.holds import HoldState

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from cmgr.model.holds.obstacles import start_blocker
 from cmgr.model.invariants import unsafe
-from cmgr.model.obstacles import start_blocker
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.holds import Attempt, Cause, HoldState

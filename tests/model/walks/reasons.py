@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from cmgr.model.obstacles import Block, start_blocker
+from cmgr.model.holds.obstacles import Block, start_blocker
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.view.containers import containers

@@ -14,8 +14,8 @@ from cmgr.frozen import replace
 from cmgr.model.containers.healing import begin_anew, confirm
 from cmgr.model.containers.together.spanning import call
 from cmgr.model.holds.making import hold_on
+from cmgr.model.holds.obstacles import Block, group_obstacle, is_due, own_blocker
 from cmgr.model.holds.tries import try_anew
-from cmgr.model.obstacles import Block, group_obstacle, is_due, own_blocker
 from cmgr.model.scope import blocks_its_group, handled_faults, is_coupled, members_of, observing, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import FleetGroup, gate, left_out, starts_here

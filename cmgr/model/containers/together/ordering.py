@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from cmgr.model.containers.together.projects import is_coming, needed_holds, needing_holds, unready_until
-from cmgr.model.obstacles import is_starting
+from cmgr.model.holds.obstacles import is_starting
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import Node

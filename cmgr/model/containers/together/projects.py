@@ -8,7 +8,7 @@ two together make no circle either.
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from cmgr.model.obstacles import Block, is_starting, start_blocker
+from cmgr.model.holds.obstacles import Block, is_starting, start_blocker
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.compose import Condition, Need

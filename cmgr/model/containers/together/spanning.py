@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from cmgr.frozen import replace
-from cmgr.model.obstacles import group_obstacle
+from cmgr.model.holds.obstacles import group_obstacle
 from cmgr.model.scope import members_of, observing, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import NEVER, FleetGroup, is_behind, is_out, is_over, starts_here, unheard
