@@ -5,7 +5,6 @@ from typing import assert_never
 
 from cmgr.frozen import replace
 from cmgr.model.containers import healing as heals
-from cmgr.model.containers.leaving import taken
 from cmgr.model.containers.moving.moves import reserve_ordered, slot_ordered, slot_remove_ordered
 from cmgr.model.containers.moving.placing import move_ordered
 from cmgr.model.containers.sightings import runtime_forgotten
@@ -16,6 +15,7 @@ from cmgr.model.faults.isolation import isolate, separate
 from cmgr.model.faults.machine import seen_to
 from cmgr.model.faults.reports import reported
 from cmgr.model.holds.endings import hand_back
+from cmgr.model.holds.leaving import taken
 from cmgr.model.holds.tries import try_anew
 from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint

@@ -399,3 +399,15 @@ def chip_words(node: Node, chip: ChipId, faults: Sequence[Fault]) -> str:
     if chip in node.down and chip in node.chips:
         return f"chip {chip} has not come up since its last reset"
     return f"chip {chip} has fault {faults[0].code} ({faults[0].level.name})" if faults else ""
+
+
+def project_mates(node: Node, container: Container) -> list[Container]:
+    """Return the containers in the books of the same project, by name."""
+    mine = _project(container)
+    found = [c for c in node.containers.values() if mine is not None and _project(c) == mine]
+    return sorted(found, key=lambda c: (c.name, c.key))
+
+
+def _project(container: Container) -> tuple[str, str, str] | None:
+    composed = container.composed
+    return None if composed is None else (container.key.runtime, container.key.namespace, composed.project)

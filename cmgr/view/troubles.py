@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cmgr.model.containers.moving.moves import NO_SPARE, users_of, whole_with
 from cmgr.model.containers.moving.placing import whole_for
-from cmgr.model.containers.owners import is_fought_for
+from cmgr.model.holds.restarters import is_fought_for
 from cmgr.model.holds.tries import has_failed
 from cmgr.model.homes import crowded, home_of
 from cmgr.model.scope import (

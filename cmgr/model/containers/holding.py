@@ -11,7 +11,6 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, unconfirmed, why_restarted
 from cmgr.model.containers.moving.cdi import look_at_files
-from cmgr.model.containers.owners import count_stop, restarted, wait_before_stop
 from cmgr.model.containers.sightings import (
     container_removed,
     had_ended,
@@ -24,6 +23,7 @@ from cmgr.model.containers.together.ordering import starts_before, stops_before
 from cmgr.model.holds.endings import hand_back, rearmed
 from cmgr.model.holds.making import hold_on, is_to_be_paused
 from cmgr.model.holds.obstacles import Block, Blocker, start_blocker
+from cmgr.model.holds.restarters import count_stop, restarted, wait_before_stop
 from cmgr.model.holds.settling import UNHEALTHY_AFTER, let_settle, settle
 from cmgr.model.holds.tries import failed_start, has_failed, retried, unsure_start
 from cmgr.model.homes import placing

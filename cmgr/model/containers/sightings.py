@@ -3,21 +3,21 @@
 from cmgr.frozen import replace
 from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit, left_to_its_unit
 from cmgr.model.containers.healing import notice_death
-from cmgr.model.containers.leaving import wait_for_another
 from cmgr.model.containers.moving.placing import as_placed
-from cmgr.model.containers.owners import (
+from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since
+from cmgr.model.containers.users import as_ignored
+from cmgr.model.holds.endings import hand_back, lose, rearmed
+from cmgr.model.holds.leaving import wait_for_another
+from cmgr.model.holds.obstacles import Block, start_blocker
+from cmgr.model.holds.policies import ended_without_policy, policy_seen
+from cmgr.model.holds.recreated import heir_started, passed_on
+from cmgr.model.holds.restarters import (
     is_fought_for,
     look_who_started,
     started_again,
     times_started_again,
     wait_before_stop,
 )
-from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since
-from cmgr.model.containers.together.heirs import heir_started, passed_on
-from cmgr.model.containers.users import as_ignored
-from cmgr.model.holds.endings import hand_back, lose, rearmed
-from cmgr.model.holds.obstacles import Block, start_blocker
-from cmgr.model.holds.policies import ended_without_policy, policy_seen
 from cmgr.model.holds.tries import try_anew
 from cmgr.model.numbers import misplaced
 from cmgr.model.scope import halting, in_scope, observing, scope_of

@@ -9,22 +9,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from cmgr.model.holds.obstacles import Block, is_starting, start_blocker
+from cmgr.model.scope import project_mates
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.compose import Condition, Need
 from cmgr.model.values.services.containers import HEALTHY, Container
-
-
-def mates(node: Node, container: Container) -> list[Container]:
-    """Return the containers in the books of the same project, by name."""
-    mine = _project(container)
-    found = [c for c in node.containers.values() if mine is not None and _project(c) == mine]
-    return sorted(found, key=lambda c: (c.name, c.key))
-
-
-def _project(container: Container) -> tuple[str, str, str] | None:
-    composed = container.composed
-    return None if composed is None else (container.key.runtime, container.key.namespace, composed.project)
 
 
 def circle(node: Node, container: Container) -> tuple[str, ...]:
@@ -37,7 +26,7 @@ def circle(node: Node, container: Container) -> tuple[str, ...]:
 
 def _needs_by_service(node: Node, container: Container) -> Mapping[str, frozenset[str]]:
     needs: dict[str, frozenset[str]] = {}
-    for mate in mates(node, container):
+    for mate in project_mates(node, container):
         if mate.composed is not None:
             named = frozenset(need.service for need in mate.composed.needs)
             needs[mate.composed.service] = needs.get(mate.composed.service, frozenset()) | named
@@ -67,7 +56,7 @@ def _needed(node: Node, container: Container) -> Iterator[tuple[Need, Container]
     for need in composed.needs:
         if need.service == composed.service or _way(needs, need.service, composed.service):
             continue
-        for mate in mates(node, container):
+        for mate in project_mates(node, container):
             of_it = mate.composed is not None and mate.composed.service == need.service
             if of_it and mate.order <= container.order:
                 yield need, mate
@@ -87,7 +76,7 @@ def needing_holds(node: Node, hold: Hold) -> list[Hold]:
         return []
     return [
         node.holds[mate.key]
-        for mate in mates(node, container)
+        for mate in project_mates(node, container)
         if mate.key in node.holds and any(key == hold.key for key in (n.key for _, n in _needed(node, mate)))
     ]
 

@@ -1,11 +1,11 @@
-"""Heirs: the containers that docker compose makes in the place of others (`up` with a new image, `--force-recreate`).
+"""Recreated: what docker compose makes in the place of a held container (`up` with a new image, `--force-recreate`).
 
 Compose makes the new one, removes the old one, and starts what it has made. The promise to a held container is one to
 its heir from the moment in which the old one is gone.
 """
 
 from cmgr.frozen import replace
-from cmgr.model.containers.together.projects import mates
+from cmgr.model.scope import project_mates
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState, entered
@@ -46,7 +46,7 @@ def _heir(node: Node, key: ContainerKey) -> Container | None:
         return None
     heirs = [
         (new.made, mate)
-        for mate in mates(node, container)
+        for mate in project_mates(node, container)
         if mate.key != key and (new := mate.composed) is not None
         if (new.service, new.number) == (old.service, old.number) and new.made is not None and new.made > old.made
     ]

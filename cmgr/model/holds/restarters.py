@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.containers.leaving import counted_start, taken
+from cmgr.model.holds.leaving import counted_start, taken
 from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import backed_off
