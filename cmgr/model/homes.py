@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from itertools import zip_longest
 
-from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, resolve
+from cmgr.frozen import replace
+from cmgr.model.values.chips import ALL_CHIPS, BY_ID, Chip, ChipId, resolve
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -155,3 +156,11 @@ def _moved(node: Node, container: Container) -> Chips:
     if hold is not None and hold.is_being_started:
         return _given(node, hold)
     return _has(node, container) - home_of(node, container) if container.made_for else frozenset()
+
+
+def as_placed(node: Node, container: Container, chips: Chips) -> Container:
+    """Return the container as its runtime will tell of it, once its definition gives these chips."""
+    home, made_for = home_of(node, container), container.made_for or container.claims
+    if chips == home:
+        return replace(container, claims=made_for, made_for=frozenset(), chips=chips)
+    return replace(container, claims=frozenset(f"{BY_ID}{chip}" for chip in chips), made_for=made_for, chips=chips)

@@ -23,22 +23,11 @@ from cmgr.frozen import replace
 from cmgr.model.containers.agreements import fleet_told, look_at_agreements
 from cmgr.model.containers.covering import cover
 from cmgr.model.containers.healing import hangs_seen, tend
-from cmgr.model.containers.holding import (
-    container_started,
-    container_stopped,
-    keep,
-    look_after,
-    restart_policy_set,
-)
-from cmgr.model.containers.moving.cdi import cdi_written, look_at_files, write_files
+from cmgr.model.containers.holding import keep, look_after
+from cmgr.model.containers.moving.cdi import cdi_written, write_files
 from cmgr.model.containers.moving.moves import lapse, move
 from cmgr.model.containers.moving.placing import place
-from cmgr.model.containers.sightings import (
-    container_removed,
-    container_seen,
-    containers_listed,
-    runtime_told,
-)
+from cmgr.model.containers.sightings import container_seen, containers_listed, runtime_told
 from cmgr.model.containers.steadiness import calm, steady_at
 from cmgr.model.containers.together.groups import couple, forget_groups
 from cmgr.model.containers.together.ordering import order_times
@@ -56,6 +45,8 @@ from cmgr.model.faults.machine import (
 )
 from cmgr.model.faults.readings import read_needed, ring_read
 from cmgr.model.faults.reports import lapse_reports, lapses
+from cmgr.model.holds.answers import container_started, container_stopped, restart_policy_set
+from cmgr.model.holds.endings import container_removed
 from cmgr.model.holds.settling import output_read
 from cmgr.model.maintenance import calendar_read, maintenance_due
 from cmgr.model.orders import after_restart, ordered
@@ -417,7 +408,7 @@ def _resync(turn: Turn) -> None:
     forget_old(turn)
     forget_groups(turn)
     look_at_agreements(turn)
-    look_at_files(turn)
+    turn.look_at_files()
     for name in sorted(turn.node.runtimes):
         turn.ask_list(name, "resync", not_older=turn.at)
     for ring in list(turn.node.rings.values()):

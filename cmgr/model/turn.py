@@ -198,6 +198,11 @@ class Turn:
     def drop_slot(self, name: str) -> None:
         self.node = replace(self.node, slots={n: s for n, s in self.node.slots.items() if n != name})
 
+    def look_at_files(self) -> None:
+        """Have the CDI files looked at again: somebody may have changed or removed one."""
+        state = self.node.cdi
+        self.node = replace(self.node, cdi=replace(state, again=bool(state.written or state.asked)))
+
     def put_runtime(self, runtime: RuntimeState) -> None:
         self.node = replace(self.node, runtimes={**self.node.runtimes, runtime.name: runtime})
 

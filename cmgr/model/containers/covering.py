@@ -11,7 +11,6 @@ from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_asked_for, unit_key, unit_of
 from cmgr.model.values.chips import resolve
-from cmgr.model.values.holds import Hold
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node, chips_of_slots
 from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container, ContainerKey, Exit
@@ -164,24 +163,3 @@ def _ask_whether_ended(turn: Turn, unit: Container, containers: Iterable[Contain
         listed = turn.node.runtimes[name].listed
         if listed is None or listed < unit.since:
             turn.ask_list(name, f"did what {unit.name} ran end with it?", not_older=unit.since)
-
-
-def left_to_its_unit(turn: Turn, hold: Hold) -> bool:
-    """End the hold on a container, which is down, if its unit is held, or it has an owner.
-
-    That one starts it again, or another like it. Return whether it did.
-    """
-    container = turn.node.containers.get(hold.key)
-    if container is not None and container.owner:
-        text = f"{hold.name} is no longer held: {container.owner} starts another in its place"
-        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-        turn.drop_hold(hold.key)
-        return True
-    unit = unit_of(turn.node, container) if container is not None else None
-    of_unit = turn.node.holds.get(unit.key) if unit is not None else None
-    if of_unit is None or not of_unit.is_held_down:
-        return False
-    text = f"{hold.name} is no longer held: it is down like its unit, which starts it again"
-    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-    turn.drop_hold(hold.key)
-    return True

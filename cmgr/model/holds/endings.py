@@ -1,10 +1,17 @@
 """The ends of a hold: it is given back, it is lost, or its promise is kept."""
 
 from cmgr.frozen import replace
+from cmgr.model.holds.leaving import wait_for_another
+from cmgr.model.holds.recreated import passed_on
 from cmgr.model.turn import Turn
+from cmgr.model.units import unit_of
 from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
-from cmgr.model.values.services.containers import NO_RESTART, full_name
+from cmgr.model.values.services.containers import (
+    NO_RESTART,
+    ContainerKey,
+    full_name,
+)
 from cmgr.model.values.troubles import Trouble, TroubleKind
 
 
@@ -47,3 +54,42 @@ def rearmed(turn: Turn, hold: Hold) -> None:
     container = turn.node.containers.get(hold.key)
     if container is not None and container.restart_policy != hold.restart_policy:
         turn.put_container(replace(container, restart_policy=hold.restart_policy))
+
+
+def left_to_its_unit(turn: Turn, hold: Hold) -> bool:
+    """End the hold on a container, which is down, if its unit is held, or it has an owner.
+
+    That one starts it again, or another like it. Return whether it did.
+    """
+    container = turn.node.containers.get(hold.key)
+    if container is not None and container.owner:
+        text = f"{hold.name} is no longer held: {container.owner} starts another in its place"
+        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.drop_hold(hold.key)
+        return True
+    unit = unit_of(turn.node, container) if container is not None else None
+    of_unit = turn.node.holds.get(unit.key) if unit is not None else None
+    if of_unit is None or not of_unit.is_held_down:
+        return False
+    text = f"{hold.name} is no longer held: it is down like its unit, which starts it again"
+    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    turn.drop_hold(hold.key)
+    return True
+
+
+def container_removed(turn: Turn, key: ContainerKey) -> None:
+    """The container exists no more: what was promised cannot be kept."""
+    hold = turn.node.holds.get(key)
+    if hold is not None and not hold.is_held_down:
+        text = f"{hold.name} is forgotten: somebody removed it"  # It ran, and was theirs already but for a formality.
+        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=key)
+    elif hold is not None and left_to_its_unit(turn, hold):
+        pass
+    elif hold is not None and not passed_on(turn, hold):
+        wait_for_another(turn, hold)
+        container = turn.node.containers.get(key)
+        removed = container is not None and container.auto_remove
+        why = "it was started with --rm, and its end removed it" if removed else "somebody removed it"
+        lose(turn, hold, f"{why}; cmgr cannot start it again")
+    turn.drop_hold(key)
+    turn.drop_container(key)

@@ -59,3 +59,21 @@ def try_anew(turn: Turn, hold: Hold) -> None:
     attempt = replace(hold.attempt, tries=tries, delays=0, retry_at=None, error="")
     failed = hold.state is HoldState.FAILED
     turn.put_hold(entered(hold, HoldState.DOWN) if failed else replace(hold, attempt=attempt))
+
+
+def wait_no_longer(turn: Turn, runtime: str) -> None:
+    """Try at once what only the runtime's absence had put off."""
+    for hold in list(turn.node.holds.values()):
+        if hold.attempt.delays and hold.key.runtime == runtime:
+            turn.put_hold(replace(hold, attempt=replace(hold.attempt, delays=0, retry_at=None)))
+
+
+def try_with_new_daemon(turn: Turn, runtime: str) -> None:
+    """Try again what the last daemon could not start: the new one perhaps can."""
+    for hold in list(turn.node.holds.values()):
+        # Of one that is healed the limit counts, and not the daemon.
+        given_up = (h := turn.node.healings.get(hold.key)) is not None and h.given_up is not None
+        if hold.state is HoldState.FAILED and hold.key.runtime == runtime and not given_up:
+            try_anew(turn, hold)
+            text = f"{hold.name} is tried again: {runtime} is a new daemon"
+            turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)

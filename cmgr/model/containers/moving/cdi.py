@@ -47,12 +47,6 @@ def _refusal(node: Node, chip: ChipId) -> str:
     return isolated_words(node, chip) if chip in node.isolations else ""
 
 
-def look_at_files(turn: Turn) -> None:
-    """Have the files looked at again: somebody may have changed or removed one."""
-    state = turn.node.cdi
-    turn.node = replace(turn.node, cdi=replace(state, again=bool(state.written or state.asked)))
-
-
 def write_files(turn: Turn) -> None:
     """Have the files written if they are not what they ought to be."""
     state, specs = turn.node.cdi, specs_of(turn.node)

@@ -13,7 +13,7 @@ from cmgr.model.containers.moving.spares import free_chips, in_place_of
 from cmgr.model.homes import given_away, home_of
 from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import BY_ID, ChipId, listed
+from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.holds import Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import MoveOrdered
@@ -22,14 +22,6 @@ from cmgr.model.values.services.containers import Container, Spare
 from cmgr.model.values.services.slots import can_be_placed
 
 Chips = frozenset[ChipId]
-
-
-def as_placed(node: Node, container: Container, chips: Chips) -> Container:
-    """Return the container as its runtime will tell of it, once its definition gives these chips."""
-    home, made_for = home_of(node, container), container.made_for or container.claims
-    if chips == home:
-        return replace(container, claims=made_for, made_for=frozenset(), chips=chips)
-    return replace(container, claims=frozenset(f"{BY_ID}{chip}" for chip in chips), made_for=made_for, chips=chips)
 
 
 def move_ordered(turn: Turn, fact: MoveOrdered) -> None:

@@ -1,0 +1,228 @@
+"""The answers to the orders that holds have given."""
+
+from cmgr.frozen import replace
+from cmgr.model.holds.endings import container_removed, hand_back, left_to_its_unit, rearmed
+from cmgr.model.holds.seen import started_in_stop
+from cmgr.model.holds.settling import let_settle
+from cmgr.model.holds.tries import failed_start, has_failed, retried, unsure_start
+from cmgr.model.homes import as_placed
+from cmgr.model.scope import (
+    ended_with_daemon,
+    in_round,
+)
+from cmgr.model.turn import Turn
+from cmgr.model.values.handling.policy import backed_off
+from cmgr.model.values.holds import Hold, HoldState, entered
+from cmgr.model.values.messages.commands import NoteKind
+from cmgr.model.values.messages.facts import ContainerStarted, ContainerStopped, RestartPolicySet
+from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, Exit
+from cmgr.model.values.services.slots import can_be_placed
+from cmgr.model.wanted import was_meant
+from cmgr.words import span
+
+
+def _take_answer(turn: Turn, fact: ContainerStopped | ContainerStarted | RestartPolicySet) -> Hold | None:
+    """Return the hold that waits for this answer, and does so no more.
+
+    A container that is gone is taken out of the books: none is left.
+    """
+    hold = turn.node.holds.get(fact.key)
+    if hold is None or hold.attempt.command != fact.command:
+        return None
+    if fact.gone:
+        _is_gone(turn, hold)
+        return None
+    return replace(hold, attempt=replace(hold.attempt, command=None))
+
+
+def _is_gone(turn: Turn, hold: Hold) -> None:
+    container = turn.node.containers.get(hold.key)
+    if container is None or container.composed is None:
+        container_removed(turn, hold.key)
+        return
+    # Compose may have made it anew while cmgr was not there, or did not hear: the list has its heir, and then it goes.
+    hold = entered(hold, HoldState.RETURNING) if hold.is_theirs else hold
+    turn.put_hold(retried(turn, hold, hold.attempt.error, counts=False))
+    turn.ask_list(hold.key.runtime, f"{hold.name} is gone: has compose made it anew?", not_older=turn.at)
+
+
+def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
+    """Take in the answer to our stop."""
+    hold = _take_answer(turn, fact)
+    if hold is None:
+        return
+    ring = turn.ring_for(hold.chips)
+    _tell_stop(turn, hold, fact)
+    if fact.again and hold.key in turn.node.containers:
+        started_in_stop(turn, hold, fact.again)
+    elif fact.error:
+        turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable))
+        if fact.error != hold.attempt.error:
+            turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
+    elif (end := _persons_end(turn, hold, fact)) is not None:
+        # Nothing of ours was under way in an earlier life either, so somebody else had stopped it.
+        _had_ended(turn, hold.key, end)
+        had = "was being stopped by somebody else" if fact.ordered else "had been stopped before"
+        if hold.disarmed:
+            hand_back(turn, hold, f"it {had}")
+        else:
+            turn.note(NoteKind.HOLD, f"{hold.name} {had}: not held", ring, container=hold.key)
+            turn.drop_hold(hold.key)
+    else:
+        before = fact.before if hold.attempt.tries == 0 else None
+        how = (
+            f"had died by itself (exit code {before.code})" if before is not None and before.by_itself else "is stopped"
+        )
+        turn.note(NoteKind.RESULT, f"{hold.name} {how}", ring, container=hold.key)
+        _stopped(turn, hold, fact.run)
+
+
+def _persons_end(turn: Turn, hold: Hold, fact: ContainerStopped) -> Exit | None:
+    """Return the end that was a person's doing: it came before our stop, or by an order that was under way then."""
+    if hold.attempt.tries:
+        return None
+    if fact.ordered:
+        return Exit(0, turn.at, asked=True)
+    before = fact.before
+    return before if before is not None and _was_a_persons(turn.node, hold, before) else None
+
+
+def _was_a_persons(node: Node, hold: Hold, end: Exit) -> bool:
+    """Return whether a person had stopped what our stop found down.
+
+    A container that runs again after it was held down does so mostly by its daemon, which may have ended it, too.
+    """
+    if hold.down is None:
+        return not end.by_itself and not ended_with_daemon(node, hold.key, end)
+    return end.asked is True and not end.missed
+
+
+def _tell_stop(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:
+    """Tell what the container's own command came to, and once of one that does not hear its stop signal."""
+    ring, container = turn.ring_for(hold.chips), turn.node.containers.get(hold.key)
+    if fact.words and fact.before is None:
+        turn.note(NoteKind.RESULT, f"before its stop {hold.name} {fact.words}", ring, container=hold.key)
+    if fact.deaf and container is not None and not container.deaf:
+        turn.put_container(replace(container, deaf=True))
+        text = (
+            f"{hold.name} was killed after its whole grace of {span(hold.grace)}: {fact.deaf} (hint: give its command "
+            'in exec form, CMD ["program", …]; or run it with --init; or name a signal that it takes, STOPSIGNAL)'
+        )
+        turn.note(NoteKind.RESULT, text, ring, container=hold.key)
+
+
+def container_started(turn: Turn, fact: ContainerStarted) -> None:
+    """Take in the answer to our start."""
+    hold = _take_answer(turn, fact)
+    if hold is None:
+        return
+    ring = turn.ring_for(hold.chips)
+    if hold.state is HoldState.FORGOTTEN:
+        _started_for_nobody(turn, hold, fact)
+    elif fact.error:
+        _not_started(turn, hold, fact)
+    else:
+        runs = "is there again, paused as it was" if hold.frozen else "runs again"
+        if not has_failed(turn.node, hold):
+            turn.note(NoteKind.RESULT, f"{hold.name} {runs}", ring, container=hold.key)
+        _started(turn, hold, fact.run)
+        let_settle(turn, hold, fact.run)
+
+
+def _not_started(turn: Turn, hold: Hold, fact: ContainerStarted) -> None:
+    if fact.unreachable or fact.runtime_ails:
+        hold = replace(hold, disarmed=False)  # It may have its policy back by now, and not run.
+    if fact.unreachable:
+        turn.put_hold(retried(turn, entered(hold, HoldState.DOWN), fact.error, counts=False))
+        return
+    fail = unsure_start if fact.runtime_ails else failed_start
+    turn.look_at_files()  # Somebody may have removed the one that its slot needs.
+    turn.put_hold(replace(fail(turn, hold, fact.error), unsure=turn.at))
+    known = turn.node.containers.get(fact.key)
+    if (known is not None and known.running) or in_round(turn.node, hold.key) is not None:
+        turn.ask_list(fact.key.runtime, f"does {hold.name} run all the same?", not_older=turn.at)
+
+
+def _started_for_nobody(turn: Turn, hold: Hold, fact: ContainerStarted) -> None:
+    """Let go of a container that was forgotten while it was started."""
+    if not fact.error:
+        _started(turn, hold, fact.run)
+        return
+    turn.ask_list(fact.key.runtime, f"does {hold.name} run all the same?", not_older=turn.at)
+    if hold.restart_policy == NO_RESTART:
+        turn.drop_hold(hold.key)
+    else:
+        turn.put_hold(entered(hold, HoldState.RETURNING))
+
+
+def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
+    """Take in the answer to a change of a restart policy."""
+    hold = _take_answer(turn, fact)
+    if hold is None:
+        return
+    if not hold.disarmed:
+        _disarmed(turn, hold, fact)
+    elif not fact.error:
+        rearmed(turn, hold)
+        turn.drop_hold(hold.key)
+    else:
+        if fact.error != hold.attempt.error:
+            text = f"cannot put the restart policy {hold.restart_policy} of {hold.name} back yet: {fact.error}"
+            turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.put_hold(retried(turn, hold, fact.error, counts=False))
+
+
+def _disarmed(turn: Turn, hold: Hold, fact: RestartPolicySet) -> None:
+    if fact.error and hold.is_to_end:
+        turn.put_hold(hold)  # It runs again: first comes the stop, which is due.
+        return
+    if fact.error:
+        again = retried(turn, hold, fact.error, counts=False)
+        turn.put_hold(again)
+        if fact.error != hold.attempt.error:
+            text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
+            turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+        return
+    turn.put_hold(replace(hold, disarmed=True, attempt=replace(hold.attempt, delays=0, error="")))
+
+
+def _started(turn: Turn, hold: Hold, run: str) -> None:
+    """Our start has worked: the promise is kept."""
+    turn.drop_hold(hold.key)
+    container = turn.node.containers.get(hold.key)
+    if container is not None and not (container.running and container.run == run):
+        # It may have ended again by now: then its event is still to come, or came, and the next list tells.
+        ended = container.run == run and container.exit is not None
+        exit_ = container.exit if ended else None
+        now = replace(container, running=not ended, run=run, exit=exit_, since=turn.at, seen=turn.at, health="")
+        now = replace(now, frozen=hold.frozen and not ended)
+        turn.put_container(replace(now, wanted=not was_meant(exit_)))
+        if can_be_placed(container) and not ended:
+            turn.put_container(as_placed(turn.node, turn.node.containers[hold.key], hold.chips))
+    rearmed(turn, hold)
+
+
+def _had_ended(turn: Turn, key: ContainerKey, exit_: Exit) -> None:
+    """Its life was over before our stop."""
+    container = turn.node.containers[key]  # A hold that was made in this life has its container in the books.
+    wanted = container.wanted and not was_meant(exit_)
+    turn.put_container(replace(container, running=False, exit=exit_, since=turn.at, wanted=wanted))
+
+
+def _stopped(turn: Turn, hold: Hold, run: str) -> None:
+    """Our stop has worked, and ended the life `run`: what is still said of that life is old news.
+
+    Where the runtime does not know the life any more, the next list says which it was.
+    """
+    container = turn.node.containers.get(hold.key)
+    if container is not None:
+        run_booked = run or container.run
+        turn.put_container(replace(container, running=False, run=run_booked, since=turn.at, seen=turn.at))
+    down = replace(entered(hold, HoldState.DOWN), run=run, down=turn.at, died=False)
+    if hold.sick:
+        retry = turn.node.policy.retry
+        due = turn.at + backed_off(retry.backoff, retry.backoff_max, hold.sick)
+        down = replace(down, attempt=replace(down.attempt, retry_at=due))
+    turn.put_hold(down)
+    left_to_its_unit(turn, down)
