@@ -14,7 +14,14 @@ from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.machine import DRIVER_REPLACED
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, resets_within
-from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Exit, is_same_life
+from cmgr.model.values.services.containers import (
+    HEALTHY,
+    UNHEALTHY,
+    Container,
+    ContainerKey,
+    Exit,
+    is_same_life,
+)
 from cmgr.model.values.services.groups import Group, GroupPhase
 from cmgr.model.values.services.healing import Hang
 from cmgr.model.values.standing import ResetOrder
@@ -411,3 +418,8 @@ def project_mates(node: Node, container: Container) -> list[Container]:
 def _project(container: Container) -> tuple[str, str, str] | None:
     composed = container.composed
     return None if composed is None else (container.key.runtime, container.key.namespace, composed.project)
+
+
+def is_ill(node: Node, container: Container) -> bool:
+    """Return whether a running container that is held to be healed still needs that."""
+    return container.health == UNHEALTHY or hang_of(node, container) is not None

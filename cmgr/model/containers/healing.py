@@ -14,13 +14,12 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.holds.making import hold_on
 from cmgr.model.holds.obstacles import Block, start_blocker
-from cmgr.model.scope import hang_of, holds_on, why_idle
+from cmgr.model.scope import hang_of, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of
 from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
-from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
 from cmgr.model.values.services.healing import HANGS, Hang, Healing, ailment, limit_of, not_ahead, wait_of
 from cmgr.words import counted, span
@@ -152,11 +151,6 @@ def unconfirmed(node: Node, hold: Hold) -> datetime | None:
     return healing.due if state.listed is None or state.listed < healing.due else None
 
 
-def is_still_ill(node: Node, container: Container) -> bool:
-    """Return whether a running container that is held to be healed still needs that."""
-    return container.health == UNHEALTHY or hang_of(node, container) is not None
-
-
 def count(turn: Turn, hold: Hold) -> None:
     """Book that the start of a container is ordered."""
     healing = turn.node.healings.get(hold.key, Healing(hold.key))
@@ -174,23 +168,6 @@ def why_restarted(turn: Turn, hold: Hold) -> str:
     before = spent - (healing is not None and healing.counted)
     ill = HANGS if container is not None and hang_of(turn.node, container) is not None else "is unhealthy"
     return f"it {'exited by itself' if hold.died else ill}: restart {before + 1} of {limit}"
-
-
-def adopt(turn: Turn, ring: Ring) -> None:
-    """Make what is held to be healed part of the ring's episode, which is the more likely reason."""
-    for hold in holds_on(turn.node, ring):
-        if hold.cause is not Cause.HEAL or hold.is_theirs or hold.state is HoldState.FAILED:
-            continue
-        attempt = hold.attempt if hold.attempt.tries else replace(hold.attempt, retry_at=None)
-        turn.put_hold(replace(hold, cause=Cause.EPISODE, episode=ring.episode, attempt=attempt))
-        _end(turn, hold.key, hold.run)
-        turn.note(NoteKind.HOLD, f"{hold.name}, which was to be healed, is recovered", ring, container=hold.key)
-
-
-def _end(turn: Turn, key: ContainerKey, life: str) -> None:
-    healing = turn.node.healings.get(key)
-    if healing is not None:
-        turn.put_healing(healing.over(life))
 
 
 def begin_anew(turn: Turn, key: ContainerKey) -> None:

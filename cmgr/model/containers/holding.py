@@ -1,4 +1,4 @@
-"""Holds: making them, and carrying out what they promise.
+"""Holds: carrying out what they promise.
 
 Rules:
 1. A hold is written before its container is stopped, and ends only by a start that worked, by the container's
@@ -9,120 +9,37 @@ Rules:
 from datetime import datetime
 
 from cmgr.frozen import replace
-from cmgr.model.containers.healing import adopt, confirm, count, is_still_ill, unconfirmed, why_restarted
+from cmgr.model.containers.healing import confirm, count, unconfirmed, why_restarted
 from cmgr.model.containers.together.groups import why_coupled
 from cmgr.model.containers.together.ordering import starts_before, stops_before
 from cmgr.model.holds.endings import hand_back
-from cmgr.model.holds.making import hold_on, is_to_be_paused
+from cmgr.model.holds.making import hold_killed_by_isolated, hold_left_behind
 from cmgr.model.holds.obstacles import Block, Blocker, start_blocker
-from cmgr.model.holds.restarters import count_stop, restarted, wait_before_stop
 from cmgr.model.holds.settling import UNHEALTHY_AFTER, settle
-from cmgr.model.holds.tries import failed_start, has_failed
+from cmgr.model.holds.tries import has_failed
 from cmgr.model.homes import placing
 from cmgr.model.scope import (
-    died_of_it,
     halting,
-    handled_faults,
     in_scope,
+    is_ill,
     observing,
-    on_ring,
     scope_of,
     why_idle,
 )
 from cmgr.model.turn import Turn
-from cmgr.model.units import is_covered, is_left_behind, outlives, unit_of
+from cmgr.model.units import is_covered, is_left_behind, unit_of
 from cmgr.model.values.chips import listed
-from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState, entered
+from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
-from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import NO_RESTART, Container
 from cmgr.model.values.services.slots import slots_of
 from cmgr.words import span
 
 
-def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None:
-    """Hold every running container that this ring's faults want down, and every one that died of them.
-
-    `since`: when the faults were there already, if that is long before the episode began.
-    """
-    if observing(turn.node):
-        return
-    adopt(turn, ring)
-    scope = scope_of(turn.node, ring, turn.at)
-    for container in list(on_ring(turn.node, ring)):
-        hold = turn.node.holds.get(container.key)
-        if hold is not None and not (container.running and hold.runs):
-            continue
-        if container.running and in_scope(turn.node, ring, container, scope):
-            what = "fault" if handled_faults(turn.node, ring) or scope.isolated else "reset"
-            again = "started and paused again" if is_to_be_paused(container, turn.at) else "started again"
-            text = f"{container.name} will be stopped, and {again} when the {what} is over"
-            if container.frozen and not is_to_be_paused(container, turn.at):
-                text += "; its pause, which had only begun, is not made again"
-            if container.owner:
-                text = f"{container.name} will be stopped, and is not held: {container.owner} starts its own again"
-            elif container.auto_remove:
-                text = f"{container.name} will be stopped, which removes it (--rm): its label agrees to that"
-            _make(turn, ring, container, text)
-        elif not container.running and died_of_it(turn.node, ring, container, since or ring.began):
-            assert container.exit is not None
-            how = "died by itself" if container.exit.by_itself else f"ended with {container.key.runtime}"
-            text = f"{container.name} {how} (exit code {container.exit.code}) and will be started again"
-            _make(turn, ring, container, text)
-
-
-def _make(turn: Turn, ring: Ring, container: Container, text: str) -> None:
-    died = not container.running
-    again = restarted(ring, container)
-    hold = replace(
-        hold_on(turn.node, container, turn.at, Cause.EPISODE, ring.episode),
-        died=died,
-        attempt=Attempt(retry_at=turn.at + wait_before_stop(turn.node, again) if again and not died else None),
-        down=turn.at if died else None,
-    )
-    if died and (starts := ring.starts.get(container.key, 0)):
-        # It died of what cmgr started it into: that start did not work after all.
-        code = container.exit.code if container.exit else 0
-        hold = failed_start(turn, replace(hold, attempt=Attempt(tries=starts - 1)), f"exited with code {code}")
-    turn.put_hold(hold)
-    turn.note(NoteKind.HOLD, text, ring, container=container.key)
-
-
-def _hold_killed_by_isolated(turn: Turn) -> None:
-    """Hold what died of a fault that isolates its chip at once, which opens no episode."""
-    if observing(turn.node):
-        return
-    for isolation in turn.node.isolations.values():
-        ring = turn.ring_of(isolation.chip)
-        if ring is None or ring.in_episode or isolation.by == "operator":
-            continue
-        for container in list(on_ring(turn.node, ring)):
-            down = container.wanted and not container.running and container.key not in turn.node.holds
-            on_it = isolation.chip in container.chips
-            if down and on_it and died_of_it(turn.node, ring, container, isolation.since):
-                text = f"{container.name} died by itself: it is started when chip {isolation.chip} is in use again"
-                _make(turn, ring, container, text)
-
-
-def _hold_left_behind(turn: Turn) -> None:
-    """Hold, to stop it, what runs on though its unit was stopped: its client may have been killed."""
-    if observing(turn.node):
-        return
-    for container in list(turn.node.containers.values()):
-        unit = unit_of(turn.node, container)
-        if unit is None or container.key in turn.node.holds or not container.enabled:
-            continue
-        if is_left_behind(turn.node, container) and outlives(turn.node, container) and count_stop(turn, container):
-            of = turn.node.holds[unit.key]
-            turn.put_hold(hold_on(turn.node, container, turn.at, of.cause, of.episode))
-            text = f"{container.name} runs on though its unit {unit.name} is down: it is stopped, too"
-            turn.note(NoteKind.WARNING, text, turn.ring_for(container.chips), container=container.key)
-
-
 def look_after(turn: Turn) -> None:
     """Hold what died of an isolated chip or outlived its unit, and look whether what was started stays up."""
-    _hold_killed_by_isolated(turn)
-    _hold_left_behind(turn)
+    hold_killed_by_isolated(turn)
+    hold_left_behind(turn)
     for hold in list(turn.node.holds.values()):
         if hold.attempt.command is None and hold.state is HoldState.SETTLING:
             settle(turn, hold)
@@ -213,14 +130,14 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
     if is_covered(turn.node, container):
         return False  # Its unit, which was not known when the hold was made, is stopped in its place.
     if hold.cause is Cause.HEAL:
-        return is_still_ill(turn.node, container)
+        return is_ill(turn.node, container)
     if halting(turn.node, hold.key) is not None:
         return True
     if hold.cause is Cause.MOVE:
         return bool(hold.wish) or any(
             slot.wish for name in slots_of(container) if (slot := turn.node.slots.get(name)) is not None
         )
-    if hold.sick and is_still_ill(turn.node, container):
+    if hold.sick and is_ill(turn.node, container):
         return True
     return _is_in_scope(turn, hold, container)
 

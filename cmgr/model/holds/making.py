@@ -1,10 +1,26 @@
-"""The making of a hold: the promise for a container as it is."""
+"""The making of holds: the promise for a container as it is."""
 
 from datetime import datetime, timedelta
 
+from cmgr.frozen import replace
+from cmgr.model.holds.restarters import count_stop, restarted, wait_before_stop
+from cmgr.model.holds.tries import failed_start
 from cmgr.model.homes import have_met
-from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.scope import (
+    died_of_it,
+    handled_faults,
+    holds_on,
+    in_scope,
+    observing,
+    on_ring,
+    scope_of,
+)
+from cmgr.model.turn import Turn
+from cmgr.model.units import is_left_behind, outlives, unit_of
+from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState
+from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
+from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 
 PAUSE_LASTS = timedelta(minutes=1)
@@ -43,3 +59,99 @@ def _beside(node: Node, container: Container) -> frozenset[ContainerKey]:
     """Return those on its chips whose last life and its own have met, as far as the books can tell."""
     others = (other for other in node.containers.values() if other.key != container.key)
     return frozenset(o.key for o in others if not o.chips.isdisjoint(container.chips) and have_met(container, o))
+
+
+def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None:
+    """Hold every running container that this ring's faults want down, and every one that died of them.
+
+    `since`: when the faults were there already, if that is long before the episode began.
+    """
+    if observing(turn.node):
+        return
+    _adopt(turn, ring)
+    scope = scope_of(turn.node, ring, turn.at)
+    for container in list(on_ring(turn.node, ring)):
+        hold = turn.node.holds.get(container.key)
+        if hold is not None and not (container.running and hold.runs):
+            continue
+        if container.running and in_scope(turn.node, ring, container, scope):
+            what = "fault" if handled_faults(turn.node, ring) or scope.isolated else "reset"
+            again = "started and paused again" if is_to_be_paused(container, turn.at) else "started again"
+            text = f"{container.name} will be stopped, and {again} when the {what} is over"
+            if container.frozen and not is_to_be_paused(container, turn.at):
+                text += "; its pause, which had only begun, is not made again"
+            if container.owner:
+                text = f"{container.name} will be stopped, and is not held: {container.owner} starts its own again"
+            elif container.auto_remove:
+                text = f"{container.name} will be stopped, which removes it (--rm): its label agrees to that"
+            hold_for(turn, ring, container, text)
+        elif not container.running and died_of_it(turn.node, ring, container, since or ring.began):
+            assert container.exit is not None
+            how = "died by itself" if container.exit.by_itself else f"ended with {container.key.runtime}"
+            text = f"{container.name} {how} (exit code {container.exit.code}) and will be started again"
+            hold_for(turn, ring, container, text)
+
+
+def hold_for(turn: Turn, ring: Ring, container: Container, text: str) -> None:
+    died = not container.running
+    again = restarted(ring, container)
+    hold = replace(
+        hold_on(turn.node, container, turn.at, Cause.EPISODE, ring.episode),
+        died=died,
+        attempt=Attempt(retry_at=turn.at + wait_before_stop(turn.node, again) if again and not died else None),
+        down=turn.at if died else None,
+    )
+    if died and (starts := ring.starts.get(container.key, 0)):
+        # It died of what cmgr started it into: that start did not work after all.
+        code = container.exit.code if container.exit else 0
+        hold = failed_start(turn, replace(hold, attempt=Attempt(tries=starts - 1)), f"exited with code {code}")
+    turn.put_hold(hold)
+    turn.note(NoteKind.HOLD, text, ring, container=container.key)
+
+
+def hold_killed_by_isolated(turn: Turn) -> None:
+    """Hold what died of a fault that isolates its chip at once, which opens no episode."""
+    if observing(turn.node):
+        return
+    for isolation in turn.node.isolations.values():
+        ring = turn.ring_of(isolation.chip)
+        if ring is None or ring.in_episode or isolation.by == "operator":
+            continue
+        for container in list(on_ring(turn.node, ring)):
+            down = container.wanted and not container.running and container.key not in turn.node.holds
+            on_it = isolation.chip in container.chips
+            if down and on_it and died_of_it(turn.node, ring, container, isolation.since):
+                text = f"{container.name} died by itself: it is started when chip {isolation.chip} is in use again"
+                hold_for(turn, ring, container, text)
+
+
+def hold_left_behind(turn: Turn) -> None:
+    """Hold, to stop it, what runs on though its unit was stopped: its client may have been killed."""
+    if observing(turn.node):
+        return
+    for container in list(turn.node.containers.values()):
+        unit = unit_of(turn.node, container)
+        if unit is None or container.key in turn.node.holds or not container.enabled:
+            continue
+        if is_left_behind(turn.node, container) and outlives(turn.node, container) and count_stop(turn, container):
+            of = turn.node.holds[unit.key]
+            turn.put_hold(hold_on(turn.node, container, turn.at, of.cause, of.episode))
+            text = f"{container.name} runs on though its unit {unit.name} is down: it is stopped, too"
+            turn.note(NoteKind.WARNING, text, turn.ring_for(container.chips), container=container.key)
+
+
+def _adopt(turn: Turn, ring: Ring) -> None:
+    """Make what is held to be healed part of the ring's episode, which is the more likely reason."""
+    for hold in holds_on(turn.node, ring):
+        if hold.cause is not Cause.HEAL or hold.is_theirs or hold.state is HoldState.FAILED:
+            continue
+        attempt = hold.attempt if hold.attempt.tries else replace(hold.attempt, retry_at=None)
+        turn.put_hold(replace(hold, cause=Cause.EPISODE, episode=ring.episode, attempt=attempt))
+        _end_healing(turn, hold.key, hold.run)
+        turn.note(NoteKind.HOLD, f"{hold.name}, which was to be healed, is recovered", ring, container=hold.key)
+
+
+def _end_healing(turn: Turn, key: ContainerKey, life: str) -> None:
+    healing = turn.node.healings.get(key)
+    if healing is not None:
+        turn.put_healing(healing.over(life))

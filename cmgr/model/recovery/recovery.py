@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.faults.books import end_momentary
+from cmgr.model.holds.making import hold_in_scope
 from cmgr.model.holds.obstacles import is_starting, start_blocker
 from cmgr.model.recovery.attempt import Came, try_reset
 from cmgr.model.recovery.drills import report_drills

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cmgr.frozen import replace
-from cmgr.model.containers.holding import hold_in_scope
 from cmgr.model.faults.isolation import booting_apart
+from cmgr.model.holds.making import hold_in_scope
 from cmgr.model.holds.restarters import is_fought_for
 from cmgr.model.recovery.resetting import look_again
 from cmgr.model.scope import (
