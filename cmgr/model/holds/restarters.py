@@ -42,14 +42,18 @@ def restarted(ring: Ring, container: Container) -> int:
 
 def is_fought_for(ring: Ring, container: Container) -> bool:
     """Return whether cmgr has given in to what starts the container again and again."""
-    return restarted(ring, container) > (MOST_SUCCESSORS if container.owner else MOST_STOPS)
+    return restarted(ring, container) > _most_stops(container)
 
 
-def times_started_again(node: Node, rings: Iterable[Ring], hold: Hold) -> int:
+def _most_stops(container: Container) -> int:
+    return MOST_SUCCESSORS if container.owner else MOST_STOPS
+
+
+def times_started_again(node: Node, rings: Iterable[Ring], hold: Hold, container: Container) -> int:
     """Return how often something else has started the held container in these rings' episodes, or in its round."""
-    name, group = full_name(hold.key, hold.name), halting(node, hold.key)
-    in_round = group.restarts.get(name, 0) if group is not None else 0
-    return max([in_round, *(ring.restarts.get(name, 0) for ring in rings)])
+    group = halting(node, hold.key)
+    in_round = group.restarts.get(full_name(hold.key, hold.name), 0) if group is not None else 0
+    return max([in_round, *(restarted(ring, container) for ring in rings)])
 
 
 def wait_before_stop(node: Node, times: int) -> timedelta:
@@ -64,8 +68,8 @@ def started_again(turn: Turn, hold: Hold, container: Container) -> bool:
     owned = soon or any(restarted(ring, container) for ring in rings)
     counted = [_count(turn, ring, container) for ring in rings]
     group = counted_start(turn, hold)
-    times = times_started_again(turn.node, counted, hold)
-    if times and (owned or (group is not None and times > 1)) and times <= MOST_STOPS:
+    times = times_started_again(turn.node, counted, hold, container)
+    if times and (owned or (group is not None and times > 1)) and times <= _most_stops(container):
         return True
     taken(turn, hold.key)
     for ring in counted:

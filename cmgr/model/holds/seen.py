@@ -177,7 +177,7 @@ def _started_by_policy(turn: Turn, hold: Hold, container: Container) -> None:
 
 
 def _stopped_again(turn: Turn, hold: Hold, container: Container) -> None:
-    times = times_started_again(turn.node, turn.rings_of(hold.chips), hold)
+    times = times_started_again(turn.node, turn.rings_of(hold.chips), hold, container)
     wait = wait_before_stop(turn.node, times)
     text = f"something has started {hold.name} again: it is stopped again in {span(wait)}"
     turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)

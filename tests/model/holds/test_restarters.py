@@ -54,6 +54,17 @@ def test_it_is_stopped_three_times_with_growing_waits_and_then_the_ring_waits() 
     assert [t.id for t in troubles(cmgr.node) if t.kind is TroubleKind.OWNER] == ["owner-docker-a"]
 
 
+def test_one_that_was_renamed_while_it_was_held_is_stopped_again_as_often_as_others() -> None:
+    cmgr = waiting()
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], name="b")
+    for life in range(3):
+        cmgr.starts("a", f"by its unit {life}")
+        assert cmgr.held() == ["a"]
+        cmgr.wait(10)
+    cmgr.starts("a", "by its unit again")
+    assert (cmgr.held(), len(cmgr.sent(StopContainer))) == ([], 4)
+
+
 def test_one_that_is_up_again_before_its_stop_is_answered_is_counted_like_the_others() -> None:
     cmgr = Cmgr(container("a", 0))
     cmgr.fault(0, REQUEST)
