@@ -12,7 +12,7 @@ from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.machine import DRIVER_REPLACED
-from cmgr.model.values.node import SYSTEMD, Node
+from cmgr.model.values.node import SYSTEMD, Node, rings_with
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, resets_within
 from cmgr.model.values.services.containers import (
     HEALTHY,
@@ -281,6 +281,12 @@ def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool
     # Isolation is of one chip: it never reaches the ring mates, whatever the strategy.
     whole_ring = scope.mates and (strategy is Strategy.RING or ring.widened)
     return bool(scope.faulty) and (whole_ring or not scope.faulty.isdisjoint(container.chips))
+
+
+def is_to_be_down(node: Node, chips: frozenset[ChipId], container: Container, at: datetime) -> bool:
+    """Return whether the container is in the scope of an episode of any of these chips."""
+    rings = (ring for ring in rings_with(node, chips) if ring.in_episode)
+    return any(in_scope(node, ring, container, scope_of(node, ring, at)) for ring in rings)
 
 
 def died_of_it(node: Node, ring: Ring, container: Container, since: datetime | None) -> bool:

@@ -23,7 +23,7 @@ from cmgr.model.values.messages.commands import (
     NoteKind,
     ReadRing,
 )
-from cmgr.model.values.node import Node, RuntimeState
+from cmgr.model.values.node import Node, RuntimeState, rings_with
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, entered
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.groups import Group
@@ -324,8 +324,7 @@ class Turn:
         return self.node.rings[known.ring] if known else None
 
     def rings_of(self, chips: frozenset[ChipId]) -> list[Ring]:
-        ids: set[RingId] = {self.node.chips[c].ring for c in chips if c in self.node.chips}
-        return [self.node.rings[i] for i in sorted(ids)]
+        return rings_with(self.node, chips)
 
     def ring_for(self, chips: frozenset[ChipId]) -> Ring | None:
         """Return the ring whose timeline tells of a container on these chips: one in an episode, if any is."""

@@ -20,10 +20,9 @@ from cmgr.model.holds.tries import has_failed
 from cmgr.model.homes import placing
 from cmgr.model.scope import (
     halting,
-    in_scope,
     is_ill,
+    is_to_be_down,
     observing,
-    scope_of,
     why_idle,
 )
 from cmgr.model.turn import Turn
@@ -31,7 +30,7 @@ from cmgr.model.units import is_covered, is_left_behind, unit_of
 from cmgr.model.values.chips import listed
 from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
-from cmgr.model.values.services.containers import NO_RESTART, Container
+from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.model.values.services.slots import slots_of
 from cmgr.words import span
 
@@ -139,15 +138,7 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
         )
     if hold.sick and is_ill(turn.node, container):
         return True
-    return _is_in_scope(turn, hold, container)
-
-
-def _is_in_scope(turn: Turn, hold: Hold, container: Container) -> bool:
-    return any(
-        in_scope(turn.node, ring, container, scope_of(turn.node, ring, turn.at))
-        for ring in turn.rings_of(hold.chips)
-        if ring.in_episode
-    )
+    return is_to_be_down(turn.node, hold.chips, container, turn.at)
 
 
 def _start(turn: Turn, hold: Hold, block: Block) -> None:

@@ -6,6 +6,7 @@ from cmgr.model.containers.healing import notice_death
 from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since
 from cmgr.model.containers.users import as_ignored
 from cmgr.model.holds.endings import container_removed
+from cmgr.model.holds.news import How
 from cmgr.model.holds.restarters import (
     look_who_started,
 )
@@ -149,7 +150,7 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
         return
     container = adopted(turn, as_remembered(turn.node, container))
     hold = turn.node.holds.get(container.key)
-    container = seen_held(turn, hold, container, sure) if hold is not None else container
+    container = seen_held(turn, hold, container, How.LISTED if sure else How.HEARD) if hold is not None else container
     known = turn.node.containers.get(container.key)
     notice_death(turn, known, container)
     asked, warnings = resolve(container.claims, turn.node.chips, chips_of_slots(turn.node))

@@ -2,12 +2,12 @@
 
 from cmgr.frozen import replace
 from cmgr.model.holds.endings import container_removed, hand_back, left_to_its_unit, rearmed
+from cmgr.model.holds.news import How, News, classify
 from cmgr.model.holds.seen import started_in_stop
 from cmgr.model.holds.settling import let_settle
 from cmgr.model.holds.tries import failed_start, has_failed, retried, unsure_start
 from cmgr.model.homes import as_placed
 from cmgr.model.scope import (
-    ended_with_daemon,
     in_round,
 )
 from cmgr.model.turn import Turn
@@ -15,8 +15,7 @@ from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ContainerStarted, ContainerStopped, RestartPolicySet
-from cmgr.model.values.node import Node
-from cmgr.model.values.services.containers import NO_RESTART, ContainerKey, Exit
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit
 from cmgr.model.values.services.slots import can_be_placed
 from cmgr.model.wanted import was_meant
 from cmgr.words import span
@@ -60,42 +59,27 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
         turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable))
         if fact.error != hold.attempt.error:
             turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
-    elif (end := _persons_end(turn, hold, fact)) is not None:
-        # Nothing of ours was under way in an earlier life either, so somebody else had stopped it.
-        _had_ended(turn, hold.key, end)
-        had = "was being stopped by somebody else" if fact.ordered else "had been stopped before"
-        if hold.disarmed:
-            hand_back(turn, hold, f"it {had}")
-        else:
-            turn.note(NoteKind.HOLD, f"{hold.name} {had}: not held", ring, container=hold.key)
-            turn.drop_hold(hold.key)
     else:
-        before = fact.before if hold.attempt.tries == 0 else None
-        how = (
-            f"had died by itself (exit code {before.code})" if before is not None and before.by_itself else "is stopped"
-        )
-        turn.note(NoteKind.RESULT, f"{hold.name} {how}", ring, container=hold.key)
+        _is_down(turn, hold, fact)
+
+
+def _is_down(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:
+    end = Exit(0, turn.at, asked=True) if fact.ordered else fact.before
+    seen = Container(hold.key, hold.name, run=fact.run, exit=end)
+    news, ring = classify(turn.node, hold, seen, How.ANSWERED, turn.at), turn.ring_for(hold.chips)
+    if news is not News.ENDED_BY_PERSON:
+        died = f"had died by itself (exit code {end.code})" if end is not None and news is News.DIED else "is stopped"
+        turn.note(NoteKind.RESULT, f"{hold.name} {died}", ring, container=hold.key)
         _stopped(turn, hold, fact.run)
-
-
-def _persons_end(turn: Turn, hold: Hold, fact: ContainerStopped) -> Exit | None:
-    """Return the end that was a person's doing: it came before our stop, or by an order that was under way then."""
-    if hold.attempt.tries:
-        return None
-    if fact.ordered:
-        return Exit(0, turn.at, asked=True)
-    before = fact.before
-    return before if before is not None and _was_a_persons(turn.node, hold, before) else None
-
-
-def _was_a_persons(node: Node, hold: Hold, end: Exit) -> bool:
-    """Return whether a person had stopped what our stop found down.
-
-    A container that runs again after it was held down does so mostly by its daemon, which may have ended it, too.
-    """
-    if hold.down is None:
-        return not end.by_itself and not ended_with_daemon(node, hold.key, end)
-    return end.asked is True and not end.missed
+        return
+    assert end is not None
+    _had_ended(turn, hold.key, end)
+    had = "was being stopped by somebody else" if fact.ordered else "had been stopped before"
+    if hold.disarmed:
+        hand_back(turn, hold, f"it {had}")
+    else:
+        turn.note(NoteKind.HOLD, f"{hold.name} {had}: not held", ring, container=hold.key)
+        turn.drop_hold(hold.key)
 
 
 def _tell_stop(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:

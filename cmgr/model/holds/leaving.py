@@ -5,7 +5,6 @@ from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.services.containers import ContainerKey, full_name
-from cmgr.model.values.services.groups import Group
 
 
 def taken(turn: Turn, key: ContainerKey) -> None:
@@ -26,10 +25,9 @@ def wait_for_another(turn: Turn, hold: Hold) -> None:
         turn.put_group(replace(group, missing=group.missing | {full_name(hold.key, hold.name)}))
 
 
-def counted_start(turn: Turn, hold: Hold) -> Group | None:
-    """Count that something has started a member that its round keeps down. Return its group; None where none is."""
+def count_in_round(turn: Turn, hold: Hold) -> None:
+    """Count that something has started a member that its round keeps down."""
     group = halting(turn.node, hold.key)
-    if group is None:
-        return None
-    name = full_name(hold.key, hold.name)
-    return turn.put_group(replace(group, restarts={**group.restarts, name: group.restarts.get(name, 0) + 1}))
+    if group is not None:
+        name = full_name(hold.key, hold.name)
+        turn.put_group(replace(group, restarts={**group.restarts, name: group.restarts.get(name, 0) + 1}))

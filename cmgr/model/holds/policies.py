@@ -42,15 +42,8 @@ def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
     return hold
 
 
-def ended_without_policy(turn: Turn, hold: Hold, container: Container) -> None:
-    """Now that it is down its policy goes back; one that died is started, too, which the policy would have done."""
-    known, end = turn.node.containers.get(hold.key), container.exit
-    if known is None or not known.running:
-        return  # It had ended before.
-    off = hold.disarmed and container.restart_policy == NO_RESTART != hold.restart_policy
-    if off and end is not None and end.by_itself:
-        text = f"{hold.name} died by itself before its restart policy {hold.restart_policy} was back: it is started"
-        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-        turn.put_hold(replace(entered(hold, HoldState.DOWN), run=container.run, died=True, down=turn.at))
-    else:
-        turn.put_hold(replace(hold, attempt=replace(hold.attempt, retry_at=None)))
+def died_without_policy(turn: Turn, hold: Hold, container: Container) -> None:
+    """It is started, which its policy would have done."""
+    text = f"{hold.name} died by itself before its restart policy {hold.restart_policy} was back: it is started"
+    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    turn.put_hold(replace(entered(hold, HoldState.DOWN), run=container.run, died=True, down=turn.at))

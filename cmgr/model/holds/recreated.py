@@ -8,7 +8,7 @@ from cmgr.frozen import replace
 from cmgr.model.scope import project_mates
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import Strategy
-from cmgr.model.values.holds import Cause, Hold, HoldState, entered
+from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -73,10 +73,3 @@ def _replace_member(turn: Turn, key: ContainerKey, heir: Container) -> None:
     group = turn.node.groups.get(heir.group)
     if group is not None and key in group.members:
         turn.put_group(replace(group, members=group.members - {key} | {heir.key}, up=group.up - {key}))
-
-
-def heir_started(turn: Turn, hold: Hold, container: Container) -> None:
-    """Compose has started what it made, and knows nothing of chips: nobody wishes it to run on bad ones by that."""
-    text = f"compose has started {hold.name}, whose chips are not well: it is stopped until they are"
-    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-    turn.put_hold(replace(entered(hold, HoldState.TO_STOP), run=container.run, inherited=False))

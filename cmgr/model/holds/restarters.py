@@ -9,15 +9,15 @@ stops the first one, holds nothing, and waits from the second one on.
 """
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.holds.leaving import counted_start, taken
+from cmgr.model.holds.leaving import count_in_round, taken
 from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, rings_with
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import NO_RESTART, Container, full_name
 
@@ -61,20 +61,26 @@ def wait_before_stop(node: Node, times: int) -> timedelta:
     return backed_off(node.policy.retry.backoff, node.policy.retry.backoff_max, times)
 
 
-def started_again(turn: Turn, hold: Hold, container: Container) -> bool:
-    """Count a start of the held container that is not cmgr's. Return whether it is to be stopped again."""
-    soon = hold.down is not None and turn.at - hold.down < turn.node.policy.retry.owner_window
-    rings = [ring for ring in turn.rings_of(hold.chips) if ring.in_episode]
-    owned = soon or any(restarted(ring, container) for ring in rings)
-    counted = [_count(turn, ring, container) for ring in rings]
-    group = counted_start(turn, hold)
-    times = times_started_again(turn.node, counted, hold, container)
-    if times and (owned or (group is not None and times > 1)) and times <= _most_stops(container):
-        return True
-    taken(turn, hold.key)
-    for ring in counted:
-        turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
-    return False
+def keeps_starting(node: Node, hold: Hold, container: Container, at: datetime) -> bool:
+    """Return whether this start of the held container, which is not counted yet, is that of what keeps it running.
+
+    After too many of them in an episode it is taken for a person's.
+    """
+    rings, group = [ring for ring in rings_with(node, hold.chips) if ring.in_episode], halting(node, hold.key)
+    times = times_started_again(node, rings, hold, container) + 1
+    soon = hold.down is not None and at - hold.down < node.policy.retry.owner_window
+    again = any(restarted(ring, container) for ring in rings) or (group is not None and times > 1)
+    return bool(rings or group) and (soon or again) and times <= _most_stops(container)
+
+
+def count_start(turn: Turn, hold: Hold, container: Container, *, theirs: bool) -> None:
+    """Count a start of the held container that is not cmgr's. `theirs`: a person has taken it with that."""
+    rings = [_count(turn, ring, container) for ring in turn.rings_of(hold.chips) if ring.in_episode]
+    count_in_round(turn, hold)
+    if theirs:
+        taken(turn, hold.key)
+        for ring in rings:
+            turn.put_ring(replace(ring, theirs=ring.theirs | {hold.key}))
 
 
 def count_stop(turn: Turn, container: Container) -> bool:

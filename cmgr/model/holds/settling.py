@@ -4,13 +4,13 @@ from datetime import datetime
 
 from cmgr.frozen import replace
 from cmgr.model.holds.endings import hand_back, lose
+from cmgr.model.holds.news import How, News, classify
 from cmgr.model.holds.tries import failed_start, has_failed, retried
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, ReadOutput
 from cmgr.model.values.messages.facts import OutputRead
-from cmgr.model.values.services.containers import HEALTHY, NO_RESTART, UNHEALTHY, Container
-from cmgr.model.wanted import was_meant
+from cmgr.model.values.services.containers import HEALTHY, UNHEALTHY, Container
 from cmgr.words import counted, one_line, span
 
 UNHEALTHY_AFTER = "its own check says that it is unhealthy after its start"
@@ -33,9 +33,13 @@ def settle(turn: Turn, hold: Hold) -> None:
     container, state = turn.node.containers.get(hold.key), turn.node.runtimes.get(hold.key.runtime)
     if container is None or state is None:
         turn.drop_hold(hold.key)  # Its runtime is not managed any more: nobody will ever say.
-    elif not container.running:
-        _died_settling(turn, hold, container)
-    elif hold.run and container.run != hold.run:
+        return
+    news = classify(turn.node, hold, container, How.LISTED, turn.at)
+    if not container.running:
+        _ended_settling(turn, hold, container, news)
+    elif news is News.BY_PERSON:
+        hand_back(turn, hold, "somebody has started it anew")
+    elif news is News.BY_POLICY:
         _lives_again(turn, hold, container)
     elif turn.at >= (due := _due(turn, hold, container)):
         # An event can be lost, or late: only a list made after that time says that it stayed up, or is unhealthy.
@@ -84,9 +88,9 @@ def _ails(turn: Turn, hold: Hold) -> None:
     turn.put_hold(replace(entered(hold, HoldState.TO_STOP), sick=sick))
 
 
-def _died_settling(turn: Turn, hold: Hold, container: Container) -> None:
+def _ended_settling(turn: Turn, hold: Hold, container: Container, news: News) -> None:
     end = container.exit
-    if end is not None and end.by_itself:
+    if news is News.DIED and end is not None:
         told = has_failed(turn.node, hold)
         turn.put_hold(failed_start(turn, hold, f"it exited with code {end.code} soon after"))
         if told:
@@ -95,7 +99,7 @@ def _died_settling(turn: Turn, hold: Hold, container: Container) -> None:
         turn.commands.append(ReadOutput(command, "it did not stay up", hold.key, hold.name))
         return
     turn.drop_hold(hold.key)
-    if was_meant(end):
+    if news is News.ENDED_BY_PERSON:
         why = "it has ended with code 0" if end is not None and end.code == 0 else "somebody has stopped it"
         text = f"{hold.name} is no longer held: {why}"
         turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
@@ -104,10 +108,7 @@ def _died_settling(turn: Turn, hold: Hold, container: Container) -> None:
 
 
 def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
-    """Its restart policy, or somebody, has begun another life: that one is to settle."""
-    if hold.restart_policy == NO_RESTART:
-        hand_back(turn, hold, "somebody has started it anew")
-        return
+    """Its restart policy has begun another life: that one is to settle."""
     again = retried(
         turn, hold, "it ended soon after its start, and its restart policy has started it anew", counts=True
     )

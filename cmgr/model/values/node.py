@@ -141,6 +141,12 @@ def chips_of_slots(node: Node) -> SlotChips:
     return {name: slot.given for name, slot in node.slots.items()}
 
 
+def rings_with(node: Node, chips: frozenset[ChipId]) -> list[Ring]:
+    """Return the rings that have any of these chips."""
+    ids = {node.chips[c].ring for c in chips if c in node.chips}
+    return [node.rings[i] for i in sorted(ids)]
+
+
 def known_faults(node: Node, chip: ChipId) -> Iterator[Fault]:
     """Yield the chip's faults: the active ones, and those that were over a short while ago."""
     yield from node.faults.get(chip, {}).values()
