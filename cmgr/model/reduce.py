@@ -22,6 +22,7 @@ from typing import assert_never
 from cmgr.frozen import replace
 from cmgr.model.containers.agreements import fleet_told, look_at_agreements
 from cmgr.model.containers.covering import cover
+from cmgr.model.containers.forms import FORMS
 from cmgr.model.containers.healing import hangs_seen, tend
 from cmgr.model.containers.holding import keep, look_after
 from cmgr.model.containers.moving.cdi import cdi_written, write_files
@@ -269,7 +270,7 @@ def _moves(turn: Turn) -> bool:
     tend(turn)
     look_after(turn)
     couple(turn)  # Once all holds are made that this turn makes: a start that it decides on then is of this round.
-    keep(turn)
+    keep(turn, FORMS)
     return turn.node.rings is not rings or turn.node.holds is not holds or turn.node.groups is not groups
 
 

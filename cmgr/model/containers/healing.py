@@ -14,7 +14,7 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.holds.making import hold_on
 from cmgr.model.holds.obstacles import Block, start_blocker
-from cmgr.model.scope import hang_of, why_idle
+from cmgr.model.scope import hang_of, is_ill, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of
 from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState, entered
@@ -133,7 +133,7 @@ def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: st
 
 def confirm(turn: Turn, hold: Hold) -> bool:
     """Return whether a list made after the wait bears out that the container is to be healed; ask for one if not."""
-    due = unconfirmed(turn.node, hold)
+    due = _unconfirmed(turn.node, hold)
     if due is None:
         return True
     if turn.at < due:  # The clock was set back between two lives.
@@ -143,12 +143,26 @@ def confirm(turn: Turn, hold: Hold) -> bool:
     return False
 
 
-def unconfirmed(node: Node, hold: Hold) -> datetime | None:
+def _unconfirmed(node: Node, hold: Hold) -> datetime | None:
     """Return after when a list has to bear out that the container is to be healed; None: one has, or need not."""
     healing, state = node.healings.get(hold.key), node.runtimes[hold.key.runtime]
     if hold.cause is not Cause.HEAL or healing is None or healing.due is None or healing.counted:
         return None
     return healing.due if state.listed is None or state.listed < healing.due else None
+
+
+def why_unconfirmed(turn: Turn, hold: Hold) -> str | None:
+    """Return in words why a start that heals waits for a list: none while it waits for its time. None: it does not."""
+    due = _unconfirmed(turn.node, hold)
+    if due is None:
+        return None
+    return "a list has to confirm that it is down" if turn.at >= due else ""
+
+
+def needs_restart(turn: Turn, hold: Hold) -> bool | None:
+    """Return whether one that is to be stopped to be healed still needs that; None for any other."""
+    container = turn.node.containers.get(hold.key)
+    return None if hold.cause is not Cause.HEAL or container is None else is_ill(turn.node, container)
 
 
 def count(turn: Turn, hold: Hold) -> None:

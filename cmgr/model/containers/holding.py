@@ -6,12 +6,11 @@ Rules:
 2. `keep` looks at what is, not at what happened: it may be called after any event, any number of times.
 """
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import NamedTuple
 
 from cmgr.frozen import replace
-from cmgr.model.containers.healing import confirm, count, unconfirmed, why_restarted
-from cmgr.model.containers.together.groups import why_coupled
-from cmgr.model.containers.together.ordering import starts_before, stops_before
 from cmgr.model.holds.endings import hand_back
 from cmgr.model.holds.making import hold_killed_by_isolated, hold_left_behind
 from cmgr.model.holds.obstacles import Block, Blocker, start_blocker
@@ -19,7 +18,6 @@ from cmgr.model.holds.settling import UNHEALTHY_AFTER, settle
 from cmgr.model.holds.tries import has_failed
 from cmgr.model.homes import placing
 from cmgr.model.scope import (
-    halting,
     is_ill,
     is_to_be_down,
     observing,
@@ -28,11 +26,34 @@ from cmgr.model.scope import (
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, is_left_behind, unit_of
 from cmgr.model.values.chips import listed
-from cmgr.model.values.holds import Cause, Hold, HoldState, entered
+from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, SetRestartPolicy, StartContainer, StopContainer
 from cmgr.model.values.services.containers import NO_RESTART
-from cmgr.model.values.services.slots import slots_of
 from cmgr.words import span
+
+
+def _says_nothing(_turn: Turn, _hold: Hold) -> None:
+    """The answer of a form to what it does not care for."""
+
+
+class Form(NamedTuple):
+    """A form in which people run containers, and its answers about a hold; with None it leaves them to the others.
+
+    `why`: the reason of a stop or start. `stops_after`, `starts_after`: who or what comes before that, in words.
+    `stops_still`: whether one that is to be stopped still is. `ask`: have asked what the start waits for. `starts`: the
+    start is ordered.
+    """
+
+    why: Callable[[Turn, Hold], str | None] = _says_nothing
+    stops_after: Callable[[Turn, Hold], str | None] = _says_nothing
+    starts_after: Callable[[Turn, Hold], str | None] = _says_nothing
+    stops_still: Callable[[Turn, Hold], bool | None] = _says_nothing
+    ask: Callable[[Turn, Hold], object] = _says_nothing
+    starts: Callable[[Turn, Hold], None] = _says_nothing
+
+
+Forms = tuple[Form, ...]
+"""The first of them that says something counts."""
 
 
 def look_after(turn: Turn) -> None:
@@ -44,10 +65,10 @@ def look_after(turn: Turn) -> None:
             settle(turn, hold)
 
 
-def keep(turn: Turn) -> None:
+def keep(turn: Turn, forms: Forms) -> None:
     """Send the commands that holds ask for now."""
     for hold in sorted(turn.node.holds.values(), key=lambda h: (h.order, h.name, h.key)):
-        obstacle = _obstacle(turn, hold) if hold.stays_down else None
+        obstacle = _obstacle(turn, hold, forms) if hold.stays_down else None
         if obstacle is not None:
             hold = _reasoned(turn, hold, obstacle.why)
         if hold.attempt.command is not None or hold.state is HoldState.SETTLING:
@@ -55,11 +76,11 @@ def keep(turn: Turn) -> None:
         if hold.attempt.retry_at is not None and turn.at < hold.attempt.retry_at:
             continue
         if hold.is_to_end:
-            _stop(turn, hold)
+            _stop(turn, hold, forms)
         elif hold.state is HoldState.RETURNING:
             _set_policy(turn, hold, hold.restart_policy, "its restart policy goes back")
         elif obstacle is not None:
-            _start(turn, hold, obstacle.kind)
+            _start(turn, hold, obstacle.kind, forms)
 
 
 def _reasoned(turn: Turn, hold: Hold, reason: str) -> Hold:
@@ -70,28 +91,24 @@ def _reasoned(turn: Turn, hold: Hold, reason: str) -> Hold:
     return hold
 
 
-def _obstacle(turn: Turn, hold: Hold) -> Blocker:
+def _obstacle(turn: Turn, hold: Hold, forms: Forms) -> Blocker:
     """Return what keeps a container that is down from being started now, failures of its own apart."""
     blocker = start_blocker(turn.node, hold)
     if blocker.kind is not Block.NOTHING:
         return blocker
-    if first := starts_before(turn, hold):
-        return Blocker(Block.TURN, first)
-    due = unconfirmed(turn.node, hold)
-    if due is None:
-        return blocker
-    return Blocker(Block.TURN, "a list has to confirm that it is down" if turn.at >= due else "")
+    first = next((why for form in forms if (why := form.starts_after(turn, hold)) is not None), None)
+    return blocker if first is None else Blocker(Block.TURN, first)
 
 
-def _stop(turn: Turn, hold: Hold) -> None:
+def _stop(turn: Turn, hold: Hold, forms: Forms) -> None:
     mute = why_idle(turn.node, chips=bool(hold.chips))
     if hold.key.runtime not in turn.node.runtimes:
         mute = "its runtime is not managed"
-    if not mute and (first := stops_before(turn, hold)):
+    if not mute and (first := next(filter(None, (form.stops_after(turn, hold) for form in forms)), "")):
         _reasoned(turn, hold, first)
         return
     made_now = hold.since == turn.at
-    if hold.state is HoldState.TO_STOP and not made_now and not _still_wanted(turn, hold):
+    if hold.state is HoldState.TO_STOP and not made_now and not _still_wanted(turn, hold, forms):
         # Its policy may be off all the same: it may have been stopped before, and be back by somebody's hand.
         hand_back(turn, hold, "it need not be stopped any more")
         return
@@ -103,14 +120,17 @@ def _stop(turn: Turn, hold: Hold) -> None:
     what = "an ordered reset" if ring is not None and ring.id in turn.node.reset_orders else "a fault"
     of = listed(ring.chips) if ring else "a chip that is gone"
     sick = f"episode {hold.episode}: {UNHEALTHY_AFTER}" if hold.sick else ""
-    reason = why_restarted(turn, hold) or why_coupled(turn, hold) or sick or f"episode {hold.episode}: {what} of {of}"
-    reason = "it gets other chips" if hold.cause is Cause.MOVE else reason
+    reason = _why(turn, hold, forms) or sick or f"episode {hold.episode}: {what} of {of}"
     before = _last_words(turn, hold)
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)
     _order(turn, replace(entered(hold, HoldState.STOPPING), reason=reason), command, hold.attempt.told or turn.at)
     if not hold.attempt.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
         text = f"stop {hold.name} (grace {span(hold.grace)})"
         turn.note(NoteKind.ACTION, text, ring, container=hold.key)
+
+
+def _why(turn: Turn, hold: Hold, forms: Forms) -> str:
+    return next(filter(None, (form.why(turn, hold) for form in forms)), "")
 
 
 def _last_words(turn: Turn, hold: Hold) -> tuple[str, ...]:
@@ -120,7 +140,7 @@ def _last_words(turn: Turn, hold: Hold) -> tuple[str, ...]:
     return container.before_stop if container is not None and first and not container.frozen else ()
 
 
-def _still_wanted(turn: Turn, hold: Hold) -> bool:
+def _still_wanted(turn: Turn, hold: Hold, forms: Forms) -> bool:
     container = turn.node.containers.get(hold.key)
     if container is None or is_left_behind(turn.node, container):
         return True
@@ -128,20 +148,15 @@ def _still_wanted(turn: Turn, hold: Hold) -> bool:
         return True
     if is_covered(turn.node, container):
         return False  # Its unit, which was not known when the hold was made, is stopped in its place.
-    if hold.cause is Cause.HEAL:
-        return is_ill(turn.node, container)
-    if halting(turn.node, hold.key) is not None:
-        return True
-    if hold.cause is Cause.MOVE:
-        return bool(hold.wish) or any(
-            slot.wish for name in slots_of(container) if (slot := turn.node.slots.get(name)) is not None
-        )
+    said = next((still for form in forms if (still := form.stops_still(turn, hold)) is not None), None)
+    if said is not None:
+        return said
     if hold.sick and is_ill(turn.node, container):
         return True
     return is_to_be_down(turn.node, hold.chips, container, turn.at)
 
 
-def _start(turn: Turn, hold: Hold, block: Block) -> None:
+def _start(turn: Turn, hold: Hold, block: Block, forms: Forms) -> None:
     if hold.is_given_up or block in (Block.ANSWER, Block.CHIP):
         if block is Block.ANSWER:
             _ask_unread(turn, hold)
@@ -153,11 +168,14 @@ def _start(turn: Turn, hold: Hold, block: Block) -> None:
         _disarm(turn, hold)
         return
     if block is Block.TURN:
-        confirm(turn, hold)
+        for form in forms:
+            form.ask(turn, hold)
         return
     ring = turn.ring_for(hold.chips)
-    count(turn, hold)
-    reason = why_restarted(turn, hold) or why_coupled(turn, hold) or _why_started(hold)
+    for form in forms:
+        form.starts(turn, hold)
+    over = f"episode {hold.episode} is over" if hold.episode else "its chips are in use again"
+    reason = _why(turn, hold, forms) or over
     given = placing(turn.node, hold)
     command = StartContainer(
         turn.command_id("start"), reason, hold.key, hold.name, hold.restart_policy, hold.frozen, given
@@ -169,12 +187,6 @@ def _start(turn: Turn, hold: Hold, block: Block) -> None:
     for each in turn.rings_of(hold.chips):
         if each.in_episode:
             turn.put_ring(replace(each, starts={**each.starts, hold.key: each.starts.get(hold.key, 0) + 1}))
-
-
-def _why_started(hold: Hold) -> str:
-    if hold.cause is Cause.MOVE:
-        return "it has other chips"
-    return f"episode {hold.episode} is over" if hold.episode else "its chips are in use again"
 
 
 def _ask_unread(turn: Turn, hold: Hold) -> None:

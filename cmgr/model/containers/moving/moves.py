@@ -161,6 +161,21 @@ def _under_way(node: Node, container: Container) -> bool:
     return hold is not None and not hold.is_down
 
 
+def why_moved(_turn: Turn, hold: Hold) -> str | None:
+    """Return the reason of a stop or start that gives it other chips; None for any other."""
+    if hold.cause is not Cause.MOVE:
+        return None
+    return "it gets other chips" if hold.is_to_end else "it has other chips"
+
+
+def moves_still(turn: Turn, hold: Hold) -> bool | None:
+    """Return whether one that is to be stopped for other chips is still to get some; None for any other."""
+    if hold.cause is not Cause.MOVE:
+        return None
+    asked_for = slots_asked_for(turn.node, hold.key)
+    return bool(hold.wish) or any(turn.node.slots[name].wish for name in asked_for if name in turn.node.slots)
+
+
 def _obey(turn: Turn, slot: Slot) -> None:
     why = why_not(turn.node, slot.name, slot.wish)
     if why:

@@ -16,7 +16,7 @@ from cmgr.model.containers.together.spanning import call
 from cmgr.model.holds.making import hold_on
 from cmgr.model.holds.obstacles import Block, group_obstacle, is_due, own_blocker
 from cmgr.model.holds.tries import try_anew
-from cmgr.model.scope import blocks_its_group, handled_faults, is_coupled, members_of, observing, why_idle
+from cmgr.model.scope import blocks_its_group, halting, handled_faults, is_coupled, members_of, observing, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.values.fleet import FleetGroup, gate, left_out, starts_here
 from cmgr.model.values.holds import Cause, Hold, HoldState
@@ -217,6 +217,11 @@ def why_coupled(turn: Turn, hold: Hold) -> str:
     container = turn.node.containers.get(hold.key)
     group = turn.node.groups.get(container.group) if container is not None else None
     return f"round {group.round} of group {group.name}" if group is not None and hold.cause is Cause.GROUP else ""
+
+
+def stops_with_group(turn: Turn, hold: Hold) -> bool | None:
+    """Return that a member whose round keeps it down is still to be stopped; None for any other container."""
+    return True if halting(turn.node, hold.key) is not None else None
 
 
 def group_restart_ordered(turn: Turn, fact: GroupRestartOrdered) -> None:

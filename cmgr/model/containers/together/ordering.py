@@ -27,7 +27,7 @@ def _is_being_stopped(turn: Turn, other: Hold) -> bool:
     return asked and not _had_its_time(turn, other)
 
 
-def starts_before(turn: Turn, hold: Hold) -> str:
+def starts_before(turn: Turn, hold: Hold) -> str | None:
     """Say who comes first: one with a lower order that is still on its way up and has time left for that."""
     before = [
         other for other in turn.node.holds.values() if other.order < hold.order and not _had_its_time(turn, other)
@@ -39,7 +39,7 @@ def starts_before(turn: Turn, hold: Hold) -> str:
     if first:
         return f"{min(first)} is started first"
     until = unready_until(turn.node, hold)
-    return "what it needs runs and is not ready yet" if until is not None and turn.at < until else ""
+    return "what it needs runs and is not ready yet" if until is not None and turn.at < until else None
 
 
 def order_times(node: Node) -> Iterator[datetime]:
