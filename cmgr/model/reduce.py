@@ -24,7 +24,6 @@ from cmgr.model.containers.agreements import fleet_told, look_at_agreements
 from cmgr.model.containers.covering import cover
 from cmgr.model.containers.forms import FORMS
 from cmgr.model.containers.healing import hangs_seen, tend
-from cmgr.model.containers.holding import keep, look_after
 from cmgr.model.containers.moving.cdi import cdi_written, write_files
 from cmgr.model.containers.moving.moves import lapse, move
 from cmgr.model.containers.moving.placing import place
@@ -48,6 +47,7 @@ from cmgr.model.faults.readings import read_needed, ring_read
 from cmgr.model.faults.reports import lapse_reports, lapses
 from cmgr.model.holds.answers import container_started, container_stopped, restart_policy_set
 from cmgr.model.holds.endings import container_removed
+from cmgr.model.holds.keeping import keep, look_after
 from cmgr.model.holds.settling import output_read
 from cmgr.model.maintenance import calendar_read, maintenance_due
 from cmgr.model.orders import after_restart, ordered

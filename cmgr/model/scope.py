@@ -268,7 +268,7 @@ def in_scope(node: Node, ring: Ring, container: Container, scope: Scope) -> bool
     if not container.enabled or container.key in ring.theirs or is_covered(node, container):
         return False
     if is_left_behind(node, container):
-        return False  # It is stopped whatever the scope (`holding`), once it is sure that it has not ended.
+        return False  # It is stopped whatever the scope (`holds.keeping`), once it is sure that it has not ended.
     if container.auto_remove and container.strategy is None:
         return False  # Its runtime would remove it when it is stopped.
     if is_cleared_by_order(node, ring):

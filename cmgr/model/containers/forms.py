@@ -4,10 +4,10 @@ Another form is its own module and a row here. There is no registration: this tu
 """
 
 from cmgr.model.containers.healing import confirm, count, needs_restart, why_restarted, why_unconfirmed
-from cmgr.model.containers.holding import Form
 from cmgr.model.containers.moving.moves import moves_still, why_moved
 from cmgr.model.containers.together.groups import stops_with_group, why_coupled
 from cmgr.model.containers.together.ordering import starts_before, stops_before
+from cmgr.model.holds.keeping import Form
 
 FORMS = (
     Form(stops_after=stops_before, starts_after=starts_before),
