@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from cmgr.frozen import replace
-from cmgr.model.holds.making import hold_on
+from cmgr.model.holds.making import hold_on, hold_to_heal
 from cmgr.model.holds.obstacles import Block, start_blocker
+from cmgr.model.holds.tries import put_off
 from cmgr.model.scope import hang_of, is_ill, why_idle
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered, unit_of
-from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState, entered
+from cmgr.model.values.holds import Cause, Hold, HoldState
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import NO_RESTART, UNHEALTHY, Container, ContainerKey
@@ -106,7 +107,7 @@ def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> Non
     if idle:
         return
     if not container.running:
-        _hold(turn, container, healing, what)
+        hold_to_heal(turn, container, healing, what)
     elif healing.given_up is None and healing.due is not None and turn.at >= healing.due:
         _stop_when_sure(turn, container, healing, what)
 
@@ -115,20 +116,11 @@ def _is(what: str) -> str:
     return f"is {what}" if what == UNHEALTHY else what
 
 
-def _hold(turn: Turn, container: Container, healing: Healing, what: str) -> None:
-    hold = replace(hold_on(turn.node, container, turn.at, Cause.HEAL), died=not container.running)
-    if healing.given_up is not None:
-        hold = replace(entered(hold, HoldState.FAILED), attempt=Attempt(error=what))
-    elif not container.running:
-        hold = replace(hold, attempt=Attempt(retry_at=healing.due))
-    turn.put_hold(hold)
-
-
 def _stop_when_sure(turn: Turn, container: Container, healing: Healing, what: str) -> None:
     probe = hold_on(turn.node, container, turn.at, Cause.HEAL)
     # An unhealthy container is better than one that cannot be started again.
     if start_blocker(turn.node, probe).kind is Block.NOTHING and confirm(turn, probe):
-        _hold(turn, container, healing, what)
+        hold_to_heal(turn, container, healing, what)
 
 
 def confirm(turn: Turn, hold: Hold) -> bool:
@@ -137,7 +129,7 @@ def confirm(turn: Turn, hold: Hold) -> bool:
     if due is None:
         return True
     if turn.at < due:  # The clock was set back between two lives.
-        turn.put_hold(replace(hold, attempt=replace(hold.attempt, retry_at=due)))
+        put_off(turn, hold, due)
     else:
         turn.ask_list(hold.key.runtime, f"does {hold.name} still ail?", not_older=due)
     return False

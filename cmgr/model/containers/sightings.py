@@ -5,7 +5,7 @@ from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit
 from cmgr.model.containers.healing import notice_death
 from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since
 from cmgr.model.containers.users import as_ignored
-from cmgr.model.holds.endings import container_removed
+from cmgr.model.holds.endings import container_removed, end_hold
 from cmgr.model.holds.news import How
 from cmgr.model.holds.restarters import (
     look_who_started,
@@ -63,9 +63,7 @@ def runtime_forgotten(turn: Turn, fact: RuntimeForgetOrdered) -> None:
     for key in sorted(key for key in {*node.containers, *node.holds, *node.healings} if key.runtime == runtime):
         hold = turn.node.holds.get(key)
         if hold is not None:
-            text = f"{hold.name} is no longer held: {runtime} is gone for good"
-            turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=key)
-        turn.drop_hold(key)
+            end_hold(turn, hold, f"{runtime} is gone for good")
         turn.put_healing(Healing(key))
         turn.drop_container(key)
     left = {name: state for name, state in node.runtimes.items() if name != runtime}

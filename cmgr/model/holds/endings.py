@@ -15,9 +15,19 @@ from cmgr.model.values.services.containers import (
 from cmgr.model.values.troubles import Trouble, TroubleKind
 
 
+def end_hold(turn: Turn, hold: Hold, why: str) -> None:
+    """End the hold at once: there is nothing to put right."""
+    _tell_end(turn, hold, why)
+    turn.drop_hold(hold.key)
+
+
+def _tell_end(turn: Turn, hold: Hold, why: str) -> None:
+    turn.note(NoteKind.HOLD, f"{hold.name} is no longer held: {why}", turn.ring_for(hold.chips), container=hold.key)
+
+
 def hand_back(turn: Turn, hold: Hold, why: str) -> None:
     """End the hold; an order to start it is answered first, and a restart policy that was switched off goes back."""
-    turn.note(NoteKind.HOLD, f"{hold.name} is no longer held: {why}", turn.ring_for(hold.chips), container=hold.key)
+    _tell_end(turn, hold, why)
     if hold.is_being_started:
         turn.put_hold(replace(entered(hold, HoldState.FORGOTTEN), disarmed=True))
     elif hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING:
@@ -63,17 +73,13 @@ def left_to_its_unit(turn: Turn, hold: Hold) -> bool:
     """
     container = turn.node.containers.get(hold.key)
     if container is not None and container.owner:
-        text = f"{hold.name} is no longer held: {container.owner} starts another in its place"
-        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-        turn.drop_hold(hold.key)
+        end_hold(turn, hold, f"{container.owner} starts another in its place")
         return True
     unit = unit_of(turn.node, container) if container is not None else None
     of_unit = turn.node.holds.get(unit.key) if unit is not None else None
     if of_unit is None or not of_unit.is_held_down:
         return False
-    text = f"{hold.name} is no longer held: it is down like its unit, which starts it again"
-    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
-    turn.drop_hold(hold.key)
+    end_hold(turn, hold, "it is down like its unit, which starts it again")
     return True
 
 

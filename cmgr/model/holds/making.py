@@ -17,11 +17,13 @@ from cmgr.model.scope import (
 )
 from cmgr.model.turn import Turn
 from cmgr.model.units import is_left_behind, outlives, unit_of
-from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.holds import Attempt, Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
+from cmgr.model.values.services.healing import Healing
 
 PAUSE_LASTS = timedelta(minutes=1)
 
@@ -138,6 +140,45 @@ def hold_left_behind(turn: Turn) -> None:
             turn.put_hold(hold_on(turn.node, container, turn.at, of.cause, of.episode))
             text = f"{container.name} runs on though its unit {unit.name} is down: it is stopped, too"
             turn.note(NoteKind.WARNING, text, turn.ring_for(container.chips), container=container.key)
+
+
+def hold_to_heal(turn: Turn, container: Container, healing: Healing, what: str) -> None:
+    """Hold the container that ails, to start it when its wait is over; where it is given up, to tell of it."""
+    hold = replace(hold_on(turn.node, container, turn.at, Cause.HEAL), died=not container.running)
+    if healing.given_up is not None:
+        hold = replace(entered(hold, HoldState.FAILED), attempt=Attempt(error=what))
+    elif not container.running:
+        hold = replace(hold, attempt=Attempt(retry_at=healing.due))
+    turn.put_hold(hold)
+
+
+def hold_with_group(turn: Turn, container: Container, *, unsure: datetime | None = None) -> None:
+    """Hold the container for the round of its group. `unsure`: since when a list has to bear out that it is down."""
+    known = turn.node.holds.get(container.key)
+    hold = replace(
+        hold_on(turn.node, container, turn.at, Cause.GROUP),
+        died=not container.running and container.exit is not None and container.exit.by_itself,
+        restart_policy=known.restart_policy if known is not None else container.restart_policy,
+        down=None if container.running else turn.at,
+        unsure=unsure,
+    )
+    turn.put_hold(hold)
+
+
+def hold_to_move(turn: Turn, container: Container, where: str, wish: frozenset[ChipId] = frozenset()) -> None:
+    """Promise to start it there: with the hold that holds it down, or with a new one for which it is stopped first.
+
+    `wish`: on these chips, which a person has ordered.
+    """
+    known = turn.node.holds.get(container.key)
+    if known is not None and known.is_held_down:
+        turn.put_hold(replace(known, wish=wish or known.wish))
+        return
+    text = f"{container.name} will be stopped, and started again on {where}"
+    turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
+    hold = replace(hold_on(turn.node, container, turn.at, Cause.MOVE), wish=wish)
+    # While that goes back to it, the container has not got its own restart policy yet.
+    turn.put_hold(replace(hold, restart_policy=known.restart_policy) if known is not None else hold)
 
 
 def _adopt(turn: Turn, ring: Ring) -> None:

@@ -11,6 +11,7 @@ from cmgr.model.holds.restarters import (
     times_started_again,
     wait_before_stop,
 )
+from cmgr.model.holds.tries import put_off
 from cmgr.model.scope import halting, is_to_be_down, observing
 from cmgr.model.turn import Turn
 from cmgr.model.values.chips import ChipId
@@ -55,7 +56,7 @@ def _goes_on(turn: Turn, hold: Hold, container: Container) -> None:
         # Whichever life it is in, that one is to end. A stop thaws: that it is not frozen any more says nothing.
         turn.put_hold(replace(hold, run=container.run))
     elif hold.runs and not container.running and known is not None and known.running:
-        turn.put_hold(replace(hold, attempt=replace(hold.attempt, retry_at=None)))  # Now its policy can go back.
+        put_off(turn, hold, None)  # Now its policy can go back.
 
 
 def _hears_of_another_life(turn: Turn, hold: Hold, container: Container) -> None:

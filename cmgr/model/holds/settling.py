@@ -3,9 +3,9 @@
 from datetime import datetime
 
 from cmgr.frozen import replace
-from cmgr.model.holds.endings import hand_back, lose
+from cmgr.model.holds.endings import end_hold, hand_back, lose
 from cmgr.model.holds.news import How, News, classify
-from cmgr.model.holds.tries import failed_start, has_failed, retried
+from cmgr.model.holds.tries import failed_start, has_failed, put_off, retried
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Cause, Hold, HoldState, entered
 from cmgr.model.values.messages.commands import NoteKind, ReadOutput
@@ -61,7 +61,7 @@ def _due(turn: Turn, hold: Hold, container: Container) -> datetime:
         said = container.health == HEALTHY
         due = min(due, max(settled, turn.at)) if said else max(due, settled + container.says_within)
     if due != before:
-        turn.put_hold(replace(hold, attempt=replace(hold.attempt, retry_at=due)))
+        put_off(turn, hold, due)
     return due
 
 
@@ -98,12 +98,11 @@ def _ended_settling(turn: Turn, hold: Hold, container: Container, news: News) ->
         command = turn.command_id("output")
         turn.commands.append(ReadOutput(command, "it did not stay up", hold.key, hold.name))
         return
-    turn.drop_hold(hold.key)
     if news is News.ENDED_BY_PERSON:
         why = "it has ended with code 0" if end is not None and end.code == 0 else "somebody has stopped it"
-        text = f"{hold.name} is no longer held: {why}"
-        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+        end_hold(turn, hold, why)
     else:
+        turn.drop_hold(hold.key)
         lose(turn, hold, "it ended soon after its start, and it is not known who ended it")
 
 

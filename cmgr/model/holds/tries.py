@@ -1,5 +1,7 @@
 """Tries at a hold's start or stop that did not work: what follows, and when the next one is due."""
 
+from datetime import datetime
+
 from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import backed_off
@@ -59,6 +61,11 @@ def try_anew(turn: Turn, hold: Hold) -> None:
     attempt = replace(hold.attempt, tries=tries, delays=0, retry_at=None, error="")
     failed = hold.state is HoldState.FAILED
     turn.put_hold(entered(hold, HoldState.DOWN) if failed else replace(hold, attempt=attempt))
+
+
+def put_off(turn: Turn, hold: Hold, until: datetime | None) -> None:
+    """Do nothing about the hold before that time; None: it is due."""
+    turn.put_hold(replace(hold, attempt=replace(hold.attempt, retry_at=until)))
 
 
 def wait_no_longer(turn: Turn, runtime: str) -> None:

@@ -9,7 +9,7 @@ Rules:
 
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.spares import how_given, in_place_of, to_hand_out
-from cmgr.model.holds.making import hold_on
+from cmgr.model.holds.making import hold_to_move
 from cmgr.model.homes import slots_asked_for
 from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.turn import Turn
@@ -120,19 +120,7 @@ def _hold_users(turn: Turn, slot: str) -> None:
     for container in users_of(turn.node, slot):
         # Its unit, which covers a container, asks for the slot, too.
         if container.running and container.enabled and not is_covered(turn.node, container):
-            turn.put_hold(hold_to_move(turn, container, f"the other chips of slot {slot}"))
-
-
-def hold_to_move(turn: Turn, container: Container, where: str) -> Hold:
-    """Return the promise to start it there: the one that holds it down, or a new one for which it is stopped first."""
-    known = turn.node.holds.get(container.key)
-    if known is not None and known.is_held_down:
-        return known
-    text = f"{container.name} will be stopped, and started again on {where}"
-    turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
-    hold = hold_on(turn.node, container, turn.at, Cause.MOVE)
-    # While that goes back to it, the container has not got its own restart policy yet.
-    return replace(hold, restart_policy=known.restart_policy) if known is not None else hold
+            hold_to_move(turn, container, f"the other chips of slot {slot}")
 
 
 def move(turn: Turn, *, only_short: bool = False) -> None:

@@ -8,8 +8,9 @@ made to be moved, and of any other nobody can know.
 from collections.abc import Mapping
 
 from cmgr.frozen import replace
-from cmgr.model.containers.moving.moves import NO_SPARE, hold_to_move, why_not
+from cmgr.model.containers.moving.moves import NO_SPARE, why_not
 from cmgr.model.containers.moving.spares import free_chips, in_place_of
+from cmgr.model.holds.making import hold_to_move
 from cmgr.model.homes import given_away, home_of
 from cmgr.model.scope import chip_blocker, isolated_words, observing
 from cmgr.model.turn import Turn
@@ -33,7 +34,7 @@ def move_ordered(turn: Turn, fact: MoveOrdered) -> None:
     if not held and not (container.running and fact.stop):
         return
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that {container.name} has {listed(fact.chips)}", container=fact.key)
-    turn.put_hold(replace(hold_to_move(turn, container, listed(fact.chips)), wish=fact.chips))
+    hold_to_move(turn, container, listed(fact.chips), fact.chips)
 
 
 def why_not_placed(node: Node, container: Container, chips: Chips) -> str:

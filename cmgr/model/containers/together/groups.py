@@ -13,7 +13,7 @@ from datetime import datetime
 from cmgr.frozen import replace
 from cmgr.model.containers.healing import begin_anew, confirm
 from cmgr.model.containers.together.spanning import call
-from cmgr.model.holds.making import hold_on
+from cmgr.model.holds.making import hold_with_group
 from cmgr.model.holds.obstacles import Block, group_obstacle, is_due, own_blocker
 from cmgr.model.holds.tries import try_anew
 from cmgr.model.scope import blocks_its_group, halting, handled_faults, is_coupled, members_of, observing, why_idle
@@ -161,8 +161,7 @@ def _hold_member(turn: Turn, group: Group, container: Container) -> None:
         return
     if not container.running and (hold is not None or not _died_with_it(turn, group, container)):
         return
-    policy = hold.restart_policy if hold is not None else container.restart_policy
-    turn.put_hold(_made(turn, container, policy))
+    hold_with_group(turn, container)
     text = f"{container.name} will be stopped, and started again with its group {group.name}"
     if not container.running:
         text = f"{container.name} died by itself and will be started again with its group {group.name}"
@@ -175,15 +174,6 @@ def _died_with_it(turn: Turn, group: Group, container: Container) -> bool:
         return False
     began, since = group.began or turn.at, container.since or turn.at
     return since >= began - turn.node.policy.death_window
-
-
-def _made(turn: Turn, container: Container, restart_policy: str) -> Hold:
-    return replace(
-        hold_on(turn.node, container, turn.at, Cause.GROUP),
-        died=not container.running and container.exit is not None and container.exit.by_itself,
-        restart_policy=restart_policy,
-        down=None if container.running else turn.at,
-    )
 
 
 def _starting(turn: Turn, group: Group) -> Group:
@@ -251,7 +241,7 @@ def _take_in(turn: Turn, group: Group) -> Group:
             try_anew(turn, hold)
         elif not container.running and hold is None:
             # Late news may have it as down: all the others are started by its word that it is.
-            turn.put_hold(replace(_made(turn, container, container.restart_policy), unsure=turn.at))
+            hold_with_group(turn, container, unsure=turn.at)
             turn.ask_list(container.key.runtime, f"is {container.name} down?", not_older=turn.at)
     return replace(group, out=frozenset())
 
