@@ -109,13 +109,11 @@ def _resume(turn: Turn, fact: ResumeOrdered) -> None:
     if hold is None:
         container = turn.node.containers.get(fact.key)
         if healing is not None and container is not None:
-            text = f"{fact.who} ordered that {container.name} is restarted"
-            turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
+            turn.tell(container, f"{fact.who} ordered that {container.name} is restarted", NoteKind.ACTION)
         return
     try_shares_again(turn, turn.node.containers.get(fact.key))
     try_anew(turn, hold)
-    text = f"{fact.who} ordered that {hold.name} is started again"
-    turn.note(NoteKind.ACTION, text, turn.ring_for(hold.chips), container=hold.key)
+    turn.tell(hold, f"{fact.who} ordered that {hold.name} is started again", NoteKind.ACTION)
 
 
 def _resume_all(turn: Turn, fact: ResumeAllOrdered) -> None:
@@ -172,8 +170,7 @@ def _forget(turn: Turn, fact: ForgetOrdered) -> None:
     hold, container = turn.node.holds.get(fact.key), turn.node.containers.get(fact.key)
     missed = container is not None and container.wanted and not container.running
     if hold is None and container is not None and (missed or fact.key in turn.node.healings):
-        text = f"{fact.who} ordered that {container.name} is left as it is"
-        turn.note(NoteKind.ACTION, text, turn.ring_for(container.chips), container=fact.key)
+        turn.tell(container, f"{fact.who} ordered that {container.name} is left as it is", NoteKind.ACTION)
     held = hold is not None and not hold.is_theirs
     if container is not None and not container.running and (missed or held):
         turn.put_container(replace(container, wanted=False, forgotten=container.run))

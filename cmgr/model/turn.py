@@ -259,6 +259,10 @@ class Turn:
         card, device = self._place(chip)
         self.commands.append(Note(self.at, kind, text, ring_id, episode, chip, container, card=card, device=device))
 
+    def tell(self, about: Hold | Container, text: str, kind: NoteKind = NoteKind.HOLD) -> None:
+        """Say something of a container in the timeline of its chips' episode, or outside of any."""
+        self.note(kind, text, self.ring_for(about.chips), container=about.key)
+
     def note_fault(self, fault: Fault, text: str, assertion: Assertion | None = None) -> None:
         """Say something of a fault: in words, and for programs."""
         self.note_code(fault.chip, FaultSaid(fault.code, fault.level.name, fault.handling.name, assertion), text)

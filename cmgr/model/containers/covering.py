@@ -131,7 +131,7 @@ def _adopt_those_of(turn: Turn, unit: Container) -> None:
         if found.unit and container.key not in turn.node.holds:
             turn.put_container(found)
             text = f"{found.name} is run by {found.unit}: that is stopped and started in its place"
-            turn.note(NoteKind.RESULT, text, turn.ring_for(found.chips), container=found.key)
+            turn.tell(found, text, NoteKind.RESULT)
 
 
 def _told_of_end(turn: Turn, container: Container) -> None:

@@ -61,8 +61,7 @@ def hangs_seen(turn: Turn, hangs: Sequence[Hang]) -> None:
         container, known = turn.node.containers.get(hang.key), before.get(hang.key)
         is_new = known is None or known.run != hang.run
         if container is not None and is_new and hang_of(turn.node, container) is not None:
-            text = f"{container.name} hangs: {hang.words}"
-            turn.note(NoteKind.WARNING, text, turn.ring_for(container.chips), container=hang.key)
+            turn.tell(container, f"{container.name} hangs: {hang.words}", NoteKind.WARNING)
 
 
 def _within(turn: Turn, healing: Healing) -> Healing:
@@ -88,7 +87,7 @@ def _is_ours(node: Node, container: Container) -> bool:
 
 
 def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> None:
-    policy, ring = turn.node.policy.heal, turn.ring_for(container.chips)
+    policy = turn.node.policy.heal
     limit, spent = limit_of(policy, container.heal), len(healing.times)
     idle = why_idle(turn.node, chips=bool(container.chips))
     if healing.due is None and healing.given_up is None:
@@ -97,13 +96,12 @@ def _go_on(turn: Turn, container: Container, healing: Healing, what: str) -> Non
             wait = wait_of(policy, container.heal, spent)
             healing = turn.put_healing(replace(healing, due=turn.at + wait))
             will = f"it would be restarted in {span(wait)} ({idle})" if idle else f"it is restarted in {span(wait)}"
-            text = f"{name} {_is(what)}: {will}, restart {spent + 1} of {limit} within {within}"
-            turn.note(NoteKind.HOLD, text, ring, container=container.key)
+            turn.tell(container, f"{name} {_is(what)}: {will}, restart {spent + 1} of {limit} within {within}")
         else:
             healing = turn.put_healing(replace(healing, given_up=turn.at))
             spent_all = f"{counted(spent, 'restart')} within {within}"
             text = f"{name} {_is(what)} and is given up after {spent_all}: cmgr resume {name}"
-            turn.note(NoteKind.WARNING, text, ring, container=container.key)
+            turn.tell(container, text, NoteKind.WARNING)
     if idle:
         return
     if not container.running:

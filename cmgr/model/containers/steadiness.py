@@ -15,8 +15,7 @@ def tell_end(turn: Turn, known: Container | None, now: Container) -> None:
     """Leave a word of one that has ended well, though nobody had asked for that: perhaps it was to run on."""
     news = known is not None and known.running and known.run == now.run and now.chips
     if news and now.exit is not None and now.exit.code == 0 and now.exit.asked is False and not now.exit.amiss:
-        text = f"{now.name} has ended with code 0, which nobody had asked for"
-        turn.note(NoteKind.RESULT, text, turn.ring_for(now.chips), container=now.key)
+        turn.tell(now, f"{now.name} has ended with code 0, which nobody had asked for", NoteKind.RESULT)
 
 
 def paused_since(turn: Turn, known: Container | None, container: Container) -> datetime | None:

@@ -51,14 +51,11 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
     hold = _take_answer(turn, fact)
     if hold is None:
         return
-    ring = turn.ring_for(hold.chips)
     _tell_stop(turn, hold, fact)
     if fact.again and hold.key in turn.node.containers:
         started_in_stop(turn, hold, fact.again)
     elif fact.error:
-        turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable))
-        if fact.error != hold.attempt.error:
-            turn.note(NoteKind.WARNING, f"cannot stop {hold.name}: {fact.error}", ring, container=hold.key)
+        turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable, cannot=f"stop {hold.name}"))
     else:
         _is_down(turn, hold, fact)
 
@@ -66,10 +63,10 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
 def _is_down(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:
     end = Exit(0, turn.at, asked=True) if fact.ordered else fact.before
     seen = Container(hold.key, hold.name, run=fact.run, exit=end)
-    news, ring = classify(turn.node, hold, seen, How.ANSWERED, turn.at), turn.ring_for(hold.chips)
+    news = classify(turn.node, hold, seen, How.ANSWERED, turn.at)
     if news is not News.ENDED_BY_PERSON:
         died = f"had died by itself (exit code {end.code})" if end is not None and news is News.DIED else "is stopped"
-        turn.note(NoteKind.RESULT, f"{hold.name} {died}", ring, container=hold.key)
+        turn.tell(hold, f"{hold.name} {died}", NoteKind.RESULT)
         _stopped(turn, hold, fact.run)
         return
     assert end is not None
@@ -78,22 +75,22 @@ def _is_down(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:
     if hold.disarmed:
         hand_back(turn, hold, f"it {had}")
     else:
-        turn.note(NoteKind.HOLD, f"{hold.name} {had}: not held", ring, container=hold.key)
+        turn.tell(hold, f"{hold.name} {had}: not held")
         turn.drop_hold(hold.key)
 
 
 def _tell_stop(turn: Turn, hold: Hold, fact: ContainerStopped) -> None:
     """Tell what the container's own command came to, and once of one that does not hear its stop signal."""
-    ring, container = turn.ring_for(hold.chips), turn.node.containers.get(hold.key)
+    container = turn.node.containers.get(hold.key)
     if fact.words and fact.before is None:
-        turn.note(NoteKind.RESULT, f"before its stop {hold.name} {fact.words}", ring, container=hold.key)
+        turn.tell(hold, f"before its stop {hold.name} {fact.words}", NoteKind.RESULT)
     if fact.deaf and container is not None and not container.deaf:
         turn.put_container(replace(container, deaf=True))
         text = (
             f"{hold.name} was killed after its whole grace of {span(hold.grace)}: {fact.deaf} (hint: give its command "
             'in exec form, CMD ["program", …]; or run it with --init; or name a signal that it takes, STOPSIGNAL)'
         )
-        turn.note(NoteKind.RESULT, text, ring, container=hold.key)
+        turn.tell(hold, text, NoteKind.RESULT)
 
 
 def container_started(turn: Turn, fact: ContainerStarted) -> None:
@@ -101,7 +98,6 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     hold = _take_answer(turn, fact)
     if hold is None:
         return
-    ring = turn.ring_for(hold.chips)
     if hold.state is HoldState.FORGOTTEN:
         _started_for_nobody(turn, hold, fact)
     elif fact.error:
@@ -109,7 +105,7 @@ def container_started(turn: Turn, fact: ContainerStarted) -> None:
     else:
         runs = "is there again, paused as it was" if hold.frozen else "runs again"
         if not has_failed(turn.node, hold):
-            turn.note(NoteKind.RESULT, f"{hold.name} {runs}", ring, container=hold.key)
+            turn.tell(hold, f"{hold.name} {runs}", NoteKind.RESULT)
         _started(turn, hold, fact.run)
         let_settle(turn, hold, fact.run)
 
@@ -145,30 +141,17 @@ def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
     hold = _take_answer(turn, fact)
     if hold is None:
         return
-    if not hold.disarmed:
-        _disarmed(turn, hold, fact)
-    elif not fact.error:
+    if fact.error and not hold.disarmed and hold.is_to_end:
+        turn.put_hold(hold)  # It runs again: first comes the stop, which is due.
+    elif fact.error:
+        back = f"put the restart policy {hold.restart_policy} of {hold.name} back yet"
+        cannot = back if hold.disarmed else f"switch off the restart policy of {hold.name}"
+        turn.put_hold(retried(turn, hold, fact.error, counts=False, cannot=cannot))
+    elif hold.disarmed:
         rearmed(turn, hold)
         turn.drop_hold(hold.key)
     else:
-        if fact.error != hold.attempt.error:
-            text = f"cannot put the restart policy {hold.restart_policy} of {hold.name} back yet: {fact.error}"
-            turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
-        turn.put_hold(retried(turn, hold, fact.error, counts=False))
-
-
-def _disarmed(turn: Turn, hold: Hold, fact: RestartPolicySet) -> None:
-    if fact.error and hold.is_to_end:
-        turn.put_hold(hold)  # It runs again: first comes the stop, which is due.
-        return
-    if fact.error:
-        again = retried(turn, hold, fact.error, counts=False)
-        turn.put_hold(again)
-        if fact.error != hold.attempt.error:
-            text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
-            turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
-        return
-    turn.put_hold(replace(hold, disarmed=True, attempt=replace(hold.attempt, delays=0, error="")))
+        turn.put_hold(replace(hold, disarmed=True, attempt=replace(hold.attempt, delays=0, error="")))
 
 
 def _started(turn: Turn, hold: Hold, run: str) -> None:

@@ -6,7 +6,6 @@ from cmgr.model.holds.recreated import passed_on
 from cmgr.model.turn import Turn
 from cmgr.model.units import unit_of
 from cmgr.model.values.holds import Hold, HoldState, entered
-from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.services.containers import (
     NO_RESTART,
     ContainerKey,
@@ -17,17 +16,13 @@ from cmgr.model.values.troubles import Trouble, TroubleKind
 
 def end_hold(turn: Turn, hold: Hold, why: str) -> None:
     """End the hold at once: there is nothing to put right."""
-    _tell_end(turn, hold, why)
+    turn.tell(hold, f"{hold.name} is no longer held: {why}")
     turn.drop_hold(hold.key)
-
-
-def _tell_end(turn: Turn, hold: Hold, why: str) -> None:
-    turn.note(NoteKind.HOLD, f"{hold.name} is no longer held: {why}", turn.ring_for(hold.chips), container=hold.key)
 
 
 def hand_back(turn: Turn, hold: Hold, why: str) -> None:
     """End the hold; an order to start it is answered first, and a restart policy that was switched off goes back."""
-    _tell_end(turn, hold, why)
+    turn.tell(hold, f"{hold.name} is no longer held: {why}")
     if hold.is_being_started:
         turn.put_hold(replace(entered(hold, HoldState.FORGOTTEN), disarmed=True))
     elif hold.restart_policy != NO_RESTART and hold.state is not HoldState.SETTLING:
@@ -87,8 +82,8 @@ def container_removed(turn: Turn, key: ContainerKey) -> None:
     """The container exists no more: what was promised cannot be kept."""
     hold = turn.node.holds.get(key)
     if hold is not None and not hold.is_held_down:
-        text = f"{hold.name} is forgotten: somebody removed it"  # It ran, and was theirs already but for a formality.
-        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=key)
+        # It ran, and was theirs already but for a formality.
+        turn.tell(hold, f"{hold.name} is forgotten: somebody removed it")
     elif hold is not None and left_to_its_unit(turn, hold):
         pass
     elif hold is not None and not passed_on(turn, hold):

@@ -125,8 +125,7 @@ def _stop(turn: Turn, hold: Hold, forms: Forms) -> None:
     command = StopContainer(turn.command_id("stop"), reason, hold.key, hold.name, hold.grace, before)
     _order(turn, replace(entered(hold, HoldState.STOPPING), reason=reason), command, hold.attempt.told or turn.at)
     if not hold.attempt.error:  # Of one that cannot be stopped the timeline tells once, not every minute for days.
-        text = f"stop {hold.name} (grace {span(hold.grace)})"
-        turn.note(NoteKind.ACTION, text, ring, container=hold.key)
+        turn.tell(hold, f"stop {hold.name} (grace {span(hold.grace)})", NoteKind.ACTION)
 
 
 def _why(turn: Turn, hold: Hold, forms: Forms) -> str:
@@ -171,7 +170,6 @@ def _start(turn: Turn, hold: Hold, block: Block, forms: Forms) -> None:
         for form in forms:
             form.ask(turn, hold)
         return
-    ring = turn.ring_for(hold.chips)
     for form in forms:
         form.starts(turn, hold)
     over = f"episode {hold.episode} is over" if hold.episode else "its chips are in use again"
@@ -183,7 +181,7 @@ def _start(turn: Turn, hold: Hold, block: Block, forms: Forms) -> None:
     told = hold.attempt.told if hold.state is HoldState.STARTING or hold.attempt.tries else None
     _order(turn, replace(entered(hold, HoldState.STARTING), reason=""), command, told or turn.at)
     if not hold.attempt.delays and not has_failed(turn.node, hold):
-        turn.note(NoteKind.ACTION, f"start {hold.name}", ring, container=hold.key)
+        turn.tell(hold, f"start {hold.name}", NoteKind.ACTION)
     for each in turn.rings_of(hold.chips):
         if each.in_episode:
             turn.put_ring(replace(each, starts={**each.starts, hold.key: each.starts.get(hold.key, 0) + 1}))

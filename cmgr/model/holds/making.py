@@ -139,7 +139,7 @@ def hold_left_behind(turn: Turn) -> None:
             of = turn.node.holds[unit.key]
             turn.put_hold(hold_on(turn.node, container, turn.at, of.cause, of.episode))
             text = f"{container.name} runs on though its unit {unit.name} is down: it is stopped, too"
-            turn.note(NoteKind.WARNING, text, turn.ring_for(container.chips), container=container.key)
+            turn.tell(container, text, NoteKind.WARNING)
 
 
 def hold_to_heal(turn: Turn, container: Container, healing: Healing, what: str) -> None:
@@ -174,8 +174,7 @@ def hold_to_move(turn: Turn, container: Container, where: str, wish: frozenset[C
     if known is not None and known.is_held_down:
         turn.put_hold(replace(known, wish=wish or known.wish))
         return
-    text = f"{container.name} will be stopped, and started again on {where}"
-    turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
+    turn.tell(container, f"{container.name} will be stopped, and started again on {where}")
     hold = replace(hold_on(turn.node, container, turn.at, Cause.MOVE), wish=wish)
     # While that goes back to it, the container has not got its own restart policy yet.
     turn.put_hold(replace(hold, restart_policy=known.restart_policy) if known is not None else hold)

@@ -3,7 +3,6 @@
 from cmgr.frozen import replace
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Hold, HoldState, entered
-from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.services.containers import NO_RESTART, Container
 
 
@@ -23,8 +22,7 @@ def _with_policy(turn: Turn, hold: Hold, container: Container) -> Hold:
     known = hold.disarmed or hold.is_to_end or hold.state is HoldState.SETTLING
     if not (container.switched_off and known and hold.restart_policy != NO_RESTART):
         return hold
-    text = f"somebody has switched the restart policy of {hold.name} off: it stays off"
-    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    turn.tell(hold, f"somebody has switched the restart policy of {hold.name} off: it stays off")
     hold = replace(hold, restart_policy=NO_RESTART)
     turn.put_hold(hold)
     return hold
@@ -34,8 +32,7 @@ def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
     """Take note of a restart policy that is not the one which is to go back."""
     if hold.disarmed:
         # It was off: somebody has set this on purpose. Until the start it is switched off once more.
-        text = f"{hold.name} was given another restart policy meanwhile, which it gets with its start"
-        turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.tell(hold, f"{hold.name} was given another restart policy meanwhile, which it gets with its start")
     # Else the books were behind when the hold was made: right after a start, before the policy was back.
     hold = replace(hold, restart_policy=policy, disarmed=hold.disarmed and hold.is_theirs)
     turn.put_hold(hold)
@@ -45,5 +42,5 @@ def _policy_changed(turn: Turn, hold: Hold, policy: str) -> Hold:
 def died_without_policy(turn: Turn, hold: Hold, container: Container) -> None:
     """It is started, which its policy would have done."""
     text = f"{hold.name} died by itself before its restart policy {hold.restart_policy} was back: it is started"
-    turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+    turn.tell(hold, text)
     turn.put_hold(replace(entered(hold, HoldState.DOWN), run=container.run, died=True, down=turn.at))

@@ -110,7 +110,7 @@ def _stop_again(turn: Turn, hold: Hold, container: Container, news: News) -> Non
         wait, kind = wait_before_stop(turn.node, times), NoteKind.WARNING
         again = replace(again, attempt=replace(again.attempt, retry_at=turn.at + wait))
         text = f"something has started {hold.name} again: it is stopped again in {span(wait)}"
-    turn.note(kind, text, turn.ring_for(hold.chips), container=hold.key)
+    turn.tell(hold, text, kind)
     turn.put_hold(again)
 
 

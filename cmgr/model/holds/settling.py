@@ -69,17 +69,16 @@ def _has_settled(turn: Turn, hold: Hold, container: Container) -> None:
     turn.drop_hold(hold.key)
     if has_failed(turn.node, hold):
         text = f"{hold.name} stays up, after {counted(hold.attempt.tries, 'start')} that failed"
-        turn.note(NoteKind.RESULT, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.tell(hold, text, NoteKind.RESULT)
     if container.says_within is not None and container.health != HEALTHY and not container.frozen:
         text = f"{hold.name} runs, but its own check has not said in {span(container.says_within)} that it is healthy"
-        turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
+        turn.tell(hold, text, NoteKind.WARNING)
 
 
 def _ails(turn: Turn, hold: Hold) -> None:
     """Its own check says that this start has not worked: it is stopped and started once more, or left as it is."""
-    sick, ring = hold.sick + 1, turn.ring_for(hold.chips)
-    text = f"cannot start {hold.name}, try {sick}: {UNHEALTHY_AFTER}"
-    turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+    sick = hold.sick + 1
+    turn.tell(hold, f"cannot start {hold.name}, try {sick}: {UNHEALTHY_AFTER}", NoteKind.WARNING)
     if sick >= turn.node.policy.retry.starts:
         # An unhealthy container is better than none: the next start could be one that does not work at all.
         turn.drop_hold(hold.key)
@@ -91,14 +90,10 @@ def _ails(turn: Turn, hold: Hold) -> None:
 def _ended_settling(turn: Turn, hold: Hold, container: Container, news: News) -> None:
     end = container.exit
     if news is News.DIED and end is not None:
-        told = has_failed(turn.node, hold)
         turn.put_hold(failed_start(turn, hold, f"it exited with code {end.code} soon after"))
-        if told:
-            return
-        command = turn.command_id("output")
-        turn.commands.append(ReadOutput(command, "it did not stay up", hold.key, hold.name))
-        return
-    if news is News.ENDED_BY_PERSON:
+        if not has_failed(turn.node, hold):
+            turn.commands.append(ReadOutput(turn.command_id("output"), "it did not stay up", hold.key, hold.name))
+    elif news is News.ENDED_BY_PERSON:
         why = "it has ended with code 0" if end is not None and end.code == 0 else "somebody has stopped it"
         end_hold(turn, hold, why)
     else:
@@ -118,7 +113,7 @@ def _lives_again(turn: Turn, hold: Hold, container: Container) -> None:
         return
     until = turn.at + turn.node.policy.retry.settle
     turn.put_hold(replace(again, run=container.run, attempt=replace(again.attempt, retry_at=until)))
-    turn.note(NoteKind.WARNING, f"{hold.name}: {again.attempt.error}", turn.ring_for(hold.chips), container=hold.key)
+    turn.tell(hold, f"{hold.name}: {again.attempt.error}", NoteKind.WARNING)
 
 
 def output_read(turn: Turn, fact: OutputRead) -> None:
@@ -127,8 +122,7 @@ def output_read(turn: Turn, fact: OutputRead) -> None:
     if fact.error or fact.gone or container is None:
         return  # It says nothing; that it died is told without.
     written = one_line(fact.text.strip().replace("\n", " | "))
-    text = f"{container.name} wrote last: {written or 'nothing'}"
-    turn.note(NoteKind.RESULT, text, turn.ring_for(container.chips), container=fact.key)
+    turn.tell(container, f"{container.name} wrote last: {written or 'nothing'}", NoteKind.RESULT)
     if hold is not None and hold.attempt.tries and hold.attempt.error and hold.is_down:
         error = f"{hold.attempt.error.partition('; it wrote')[0]}; it wrote: {written or 'nothing'}"
         turn.put_hold(replace(hold, attempt=replace(hold.attempt, error=error)))

@@ -11,7 +11,10 @@ from cmgr.model.values.node import Node
 from cmgr.words import span
 
 
-def retried(turn: Turn, hold: Hold, error: str, *, counts: bool) -> Hold:
+def retried(turn: Turn, hold: Hold, error: str, *, counts: bool, cannot: str = "") -> Hold:
+    """Return the hold as it is tried again later. `cannot`: what could not be done, told once of each error."""
+    if cannot and error != hold.attempt.error:
+        turn.tell(hold, f"cannot {cannot}: {error}", NoteKind.WARNING)
     retry = turn.node.policy.retry
     tries, delays = (hold.attempt.tries + 1, 0) if counts else (hold.attempt.tries, hold.attempt.delays + 1)
     wait = backed_off(retry.backoff, retry.backoff_max, tries + delays)
@@ -23,18 +26,17 @@ def retried(turn: Turn, hold: Hold, error: str, *, counts: bool) -> Hold:
 
 def failed_start(turn: Turn, hold: Hold, error: str) -> Hold:
     """Try again later each time. After `retry.starts` tries a person is told, once, and it is tried on for ever."""
-    retry, ring = turn.node.policy.retry, turn.ring_for(hold.chips)
+    retry = turn.node.policy.retry
     told, before = has_failed(turn.node, hold), hold.attempt.error
     hold = retried(turn, hold, error, counts=True)
     if not told or before not in ("", error):
-        text = f"cannot start {hold.name}, try {hold.attempt.tries}: {error}"
-        turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+        turn.tell(hold, f"cannot start {hold.name}, try {hold.attempt.tries}: {error}", NoteKind.WARNING)
     if hold.attempt.tries < retry.starts:
         return entered(hold, HoldState.DOWN)
     if not told:
         every = span(retry.backoff_max)
         text = f"{hold.name} has failed, and is tried again every {every}; now: cmgr resume {hold.to_type}"
-        turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+        turn.tell(hold, text, NoteKind.WARNING)
     return replace(entered(hold, HoldState.FAILED), attempt=replace(hold.attempt, retry_at=turn.at + retry.backoff_max))
 
 
@@ -46,10 +48,9 @@ def has_failed(node: Node, hold: Hold) -> bool:
 
 def unsure_start(turn: Turn, hold: Hold, error: str) -> Hold:
     """Try again as long as it takes: the container is not to blame. The start stays ours, for it may have worked."""
-    if error != hold.attempt.error:
-        text = f"cannot start {hold.name}, and it is tried until the runtime is well: {error}"
-        turn.note(NoteKind.WARNING, text, turn.ring_for(hold.chips), container=hold.key)
-    return retried(turn, hold, error, counts=False)
+    return retried(
+        turn, hold, error, counts=False, cannot=f"start {hold.name}, and it is tried until the runtime is well"
+    )
 
 
 def try_anew(turn: Turn, hold: Hold) -> None:
@@ -82,5 +83,4 @@ def try_with_new_daemon(turn: Turn, runtime: str) -> None:
         given_up = (h := turn.node.healings.get(hold.key)) is not None and h.given_up is not None
         if hold.state is HoldState.FAILED and hold.key.runtime == runtime and not given_up:
             try_anew(turn, hold)
-            text = f"{hold.name} is tried again: {runtime} is a new daemon"
-            turn.note(NoteKind.HOLD, text, turn.ring_for(hold.chips), container=hold.key)
+            turn.tell(hold, f"{hold.name} is tried again: {runtime} is a new daemon")

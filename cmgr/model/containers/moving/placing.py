@@ -92,21 +92,19 @@ def _leave_bad(turn: Turn, hold: Hold, container: Container) -> None:
         if hold.short:
             turn.put_hold(replace(hold, short=""))
         return
-    chips, ring = _as_many(turn.node, kept, home), turn.ring_for(hold.chips)
+    chips = _as_many(turn.node, kept, home)
     why = bad[min(bad)] if bad else ""
     if chips:
         gone = f"{listed(hold.chips - chips or hold.chips)}{f' ({why})' if why else ''}"
-        text = f"{hold.name} moves from {gone} to {listed(chips - hold.chips)}"
-        turn.note(NoteKind.HOLD, text, ring, container=hold.key)
+        turn.tell(hold, f"{hold.name} moves from {gone} to {listed(chips - hold.chips)}")
         _give(turn, hold, chips)
     elif bad and 0 < container.min_chips <= len(kept):
         text = f"{hold.name} gets {len(kept)} of its {len(home)} chips, without {listed(bad)} ({why}): {NO_SPARE}"
-        turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+        turn.tell(hold, text, NoteKind.WARNING)
         _give(turn, replace(hold, short=NO_SPARE), kept)
     elif bad and not hold.short:
         turn.put_hold(replace(hold, short=NO_SPARE))
-        text = f"{hold.name} stays on {listed(hold.chips)}: {NO_SPARE}"
-        turn.note(NoteKind.WARNING, text, ring, container=hold.key)
+        turn.tell(hold, f"{hold.name} stays on {listed(hold.chips)}: {NO_SPARE}", NoteKind.WARNING)
 
 
 def _bad_chips(node: Node, hold: Hold) -> Mapping[ChipId, str]:

@@ -165,7 +165,7 @@ def _hold_member(turn: Turn, group: Group, container: Container) -> None:
     text = f"{container.name} will be stopped, and started again with its group {group.name}"
     if not container.running:
         text = f"{container.name} died by itself and will be started again with its group {group.name}"
-    turn.note(NoteKind.HOLD, text, turn.ring_for(container.chips), container=container.key)
+    turn.tell(container, text)
 
 
 def _died_with_it(turn: Turn, group: Group, container: Container) -> bool:
