@@ -15,7 +15,7 @@ from cmgr.model.faults.isolation import isolate, separate
 from cmgr.model.faults.machine import seen_to
 from cmgr.model.faults.reports import reported
 from cmgr.model.holds.endings import hand_back
-from cmgr.model.holds.leaving import taken
+from cmgr.model.holds.restarters import taken
 from cmgr.model.holds.tries import try_anew
 from cmgr.model.maintenance import maintenance_ordered
 from cmgr.model.recovery import restraint

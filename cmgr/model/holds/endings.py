@@ -1,8 +1,8 @@
 """The ends of a hold: it is given back, it is lost, or its promise is kept."""
 
 from cmgr.frozen import replace
-from cmgr.model.holds.leaving import wait_for_another
 from cmgr.model.holds.recreated import passed_on
+from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
 from cmgr.model.units import unit_of
 from cmgr.model.values.holds import Hold, HoldState, entered
@@ -87,10 +87,20 @@ def container_removed(turn: Turn, key: ContainerKey) -> None:
     elif hold is not None and left_to_its_unit(turn, hold):
         pass
     elif hold is not None and not passed_on(turn, hold):
-        wait_for_another(turn, hold)
+        _wait_for_another(turn, hold)
         container = turn.node.containers.get(key)
         removed = container is not None and container.auto_remove
         why = "it was started with --rm, and its end removed it" if removed else "somebody removed it"
         lose(turn, hold, f"{why}; cmgr cannot start it again")
     turn.drop_hold(key)
     turn.drop_container(key)
+
+
+def _wait_for_another(turn: Turn, hold: Hold) -> None:
+    """Let the round wait for another one of this name: the group is of no use without it.
+
+    A container that its runtime removes at its end (`--rm`) is its owner's to bring back, and nobody waits for it.
+    """
+    container, group = turn.node.containers.get(hold.key), halting(turn.node, hold.key)
+    if group is not None and container is not None and not container.auto_remove:
+        turn.put_group(replace(group, missing=group.missing | {full_name(hold.key, hold.name)}))

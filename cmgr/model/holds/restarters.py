@@ -12,14 +12,13 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
-from cmgr.model.holds.leaving import count_in_round, taken
 from cmgr.model.scope import halting
 from cmgr.model.turn import Turn
 from cmgr.model.values.handling.policy import backed_off
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import Node, rings_with
 from cmgr.model.values.rings import Ring
-from cmgr.model.values.services.containers import NO_RESTART, Container, full_name
+from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, full_name
 
 MOST_STOPS = 3
 """How often a container that something starts again is stopped again in an episode."""
@@ -76,7 +75,7 @@ def keeps_starting(node: Node, hold: Hold, container: Container, at: datetime) -
 def count_start(turn: Turn, hold: Hold, container: Container, *, theirs: bool) -> None:
     """Count a start of the held container that is not cmgr's. `theirs`: a person has taken it with that."""
     rings = [_count(turn, ring, container) for ring in turn.rings_of(hold.chips) if ring.in_episode]
-    count_in_round(turn, hold)
+    _count_in_round(turn, hold)
     if theirs:
         taken(turn, hold.key)
         for ring in rings:
@@ -114,3 +113,19 @@ def look_who_started(turn: Turn, known: Container | None, container: Container) 
 def _count(turn: Turn, ring: Ring, container: Container) -> Ring:
     name = _counted_as(container)
     return turn.put_ring(replace(ring, restarts={**ring.restarts, name: ring.restarts.get(name, 0) + 1}))
+
+
+def taken(turn: Turn, key: ContainerKey) -> None:
+    """Let the round go on without this member: a person has taken it."""
+    container = turn.node.containers.get(key)
+    group = turn.node.groups.get(container.group) if container is not None else None
+    if group is not None and group.in_round:
+        turn.put_group(replace(group, members=group.members - {key}, up=group.up - {key}, out=group.out | {key}))
+
+
+def _count_in_round(turn: Turn, hold: Hold) -> None:
+    """Count that something has started a member that its round keeps down."""
+    group = halting(turn.node, hold.key)
+    if group is not None:
+        name = full_name(hold.key, hold.name)
+        turn.put_group(replace(group, restarts={**group.restarts, name: group.restarts.get(name, 0) + 1}))
