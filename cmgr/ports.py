@@ -30,6 +30,7 @@ from cmgr.model.values.messages.fleet_facts import FleetDown, FleetUp, GroupSeen
 from cmgr.model.values.node import Node
 from cmgr.model.values.ranks import Device
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
+from cmgr.model.values.services.origins import Origin
 
 DriverFact = FaultReported | ReadNeeded | ChipsListed | Remarked | MachineTold
 """Facts that a driver tells on its own."""
@@ -269,6 +270,17 @@ class Runtime(Protocol):
 
     def close(self) -> None:
         """Stop telling and give connections back. Blocks up to 2 s. Safe to repeat. Does not raise."""
+
+
+@runtime_checkable
+class Originating(Protocol):
+    """A runtime that can say which engine it is that answers, for those that have their books in different places."""
+
+    def origin(self) -> Origin:
+        """Return the engine that answers now.
+
+        Its `word` is empty where that cannot be told. Blocks up to 5 s. Any thread. Does not raise.
+        """
 
 
 @runtime_checkable

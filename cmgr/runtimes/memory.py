@@ -73,6 +73,11 @@ class Memory(Generic[Key, Value]):
         with self._lock:
             return self._last.get(key)
 
+    def ids(self) -> set[Key]:
+        """Return those of whom something is known."""
+        with self._lock:
+            return {*self._last}
+
     def drop(self, key: Key) -> Value | None:
         """Forget a container that exists no more. Return what was known of it."""
         with self._lock:

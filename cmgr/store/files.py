@@ -20,7 +20,7 @@ from cmgr.errors import StoreBusy, StoreError, StoreTooNew
 NAME = "cmgr.db"
 """The database's name in the state directory."""
 
-LEVEL = 4
+LEVEL = 5
 """The schema's level that this cmgr writes."""
 
 HISTORY = "notes"

@@ -81,7 +81,7 @@ def _make_anew(connection: Connection, name: str, taken: Mapping[str, str]) -> N
     connection.exec_driver_sql("DROP TABLE older")
 
 
-UPGRADES: Mapping[int, Upgrade] = {2: _bring_up_to_date, 3: _to_level_3, 4: _to_level_4}
+UPGRADES: Mapping[int, Upgrade] = {2: _bring_up_to_date, 3: _to_level_3, 4: _to_level_4, 5: _bring_up_to_date}
 """How a file gets to each level from the one below it."""
 
 

@@ -232,6 +232,14 @@ CREATE TABLE occasions (
     rings TEXT DEFAULT '[]' NOT NULL,
     PRIMARY KEY (name)
 );
+CREATE TABLE origins (
+    runtime TEXT NOT NULL,
+    word TEXT DEFAULT '' NOT NULL,
+    kind TEXT DEFAULT '' NOT NULL,
+    root TEXT DEFAULT '' NOT NULL,
+    doubted TEXT,
+    PRIMARY KEY (runtime)
+);
 CREATE TABLE outcomes (
     outcome TEXT NOT NULL,
     episodes INTEGER NOT NULL,

@@ -287,10 +287,19 @@ def _hint_of_waiting(node: Node, ring: Ring, faulty: list[ChipId]) -> Hint:
 
 def runtime_hint(node: Node, name: str) -> Hint:
     """Return what to do about a runtime that does not answer: nothing is reset until it does or is known to be gone."""
+    if is_doubted(node, name):
+        look = f"see that its disk is mounted and that the right engine answers, and restart {name}; nothing is reset "
+        return hint(look + "before that; if they are gone for good: ", forgetting(name))
     others = ", ".join(f'"{other}"' for other in node.runtimes if other != name)
     named = f", or name the others: runtimes = [{others}]" if others else ""
     look = f"systemctl status {name}; nothing is reset without it; if it is gone for good: "
     return hint(look, forgetting(name), named)
+
+
+def is_doubted(node: Node, runtime: str) -> bool:
+    """Return whether the runtime answers, and is not believed that nobody of those that ran is there."""
+    origin = node.origins.get(runtime)
+    return origin is not None and origin.doubted is not None
 
 
 def forgetting(runtime: str) -> Order:

@@ -37,6 +37,7 @@ from cmgr.model.wanted import idle, why_not_serving
 from cmgr.view.advice import (
     called,
     clearing,
+    is_doubted,
     isolation_hint,
     meant,
     reboot_hint,
@@ -444,5 +445,6 @@ def _idle(node: Node) -> Iterator[Trouble]:
 def _runtimes(node: Node) -> Iterator[Trouble]:
     for name, state in sorted(node.runtimes.items()):
         if state.why_down:
-            text, what = f"cannot reach {name}", runtime_hint(node, name)
+            text = f"{name} lists nobody of those that ran" if is_doubted(node, name) else f"cannot reach {name}"
+            what = runtime_hint(node, name)
             yield Trouble(TroubleKind.RUNTIME, name, text, state.why_down, str(what), orders=what.orders)

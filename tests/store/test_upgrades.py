@@ -37,6 +37,7 @@ OF_0_1_0 = replace(
     slots={},
     reservations={},
     machine_faults={},
+    origins={},
     holds={
         key: replace(hold, sick=0, inherited=False, wish=frozenset(), short="", reason="")
         for key, hold in sample.NODE.holds.items()
@@ -81,7 +82,7 @@ def test_a_file_that_a_cmgr_of_level_1_wrote_is_upgraded_and_keeps_its_holds(pat
 
 def test_the_file_that_cmgr_0_1_0_wrote_is_upgraded_and_nothing_of_it_is_lost(path: Path) -> None:
     from_script(path, "level2.sql")
-    with pytest.raises(StoreError, match="it has level 2, this cmgr reads level 4"):
+    with pytest.raises(StoreError, match="it has level 2, this cmgr reads level 5"):
         open_reader(path)
     store = open_store(path)
     assert (store.damage, store.load(), store.outcomes()) == ("", OF_0_1_0, {"recovered": 1})
@@ -178,15 +179,15 @@ def script(texts: Iterable[str]) -> str:
 
 def test_an_upgrade_that_fails_leaves_the_older_level(path: Path) -> None:
     def upgrade(connection: Connection) -> None:
-        schema.UPGRADES[files.LEVEL](connection)
+        schema.UPGRADES[4](connection)
         connection.exec_driver_sql("UPDATE absent SET level = 2")
 
     from_script(path, "level3.sql")
     before = tables(path)
     lock = files.Lock(path)
     with pytest.raises(StoreError) as info:
-        SqliteStore(path, lock, upgrades={files.LEVEL: upgrade})
-    assert chain(info.value) == f"cannot upgrade to level {files.LEVEL} {path}: no such table: absent"
+        SqliteStore(path, lock, upgrades={4: upgrade})
+    assert chain(info.value) == f"cannot upgrade to level 4 {path}: no such table: absent"
     assert not isinstance(info.value, files.Damaged)
     lock.release()
     assert tables(path) == before

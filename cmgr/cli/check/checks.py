@@ -24,6 +24,8 @@ from cmgr.model.values.handling.catalog import is_of_machine
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.handling.rules import RuleKind
 from cmgr.ports import Ailing, Describing, Dividing
+from cmgr.runtimes import documents
+from cmgr.runtimes.docker.origin import is_podman, origin_of
 from cmgr.service.door.client import status
 from cmgr.vendor import Vendor, vendors
 from cmgr.view.advice import clearing
@@ -37,6 +39,9 @@ GROUP = "cmgr"
 SECONDS = 3.0
 BEGINS = 15.0
 """So many seconds a maker's library may take to begin. The service waits without a limit."""
+
+CHECKS_ON = 23
+"""From this version on Docker runs health checks on after a restart with live-restore (moby issue 41871)."""
 
 RUNNING = ("running", "settling", "pausing")
 
@@ -202,7 +207,7 @@ def _runtimes(config: Config, troubles: "Iterable[shapes.Trouble]") -> Iterator[
         if name == "sim":
             yield Finding("runtime sim", OK, f"{len(config.sim.containers)} pretended containers")
         elif name == "docker":
-            yield _docker(sockets[name])
+            yield from _docker(sockets[name])
         else:
             yield _listening(f"runtime {name}", sockets[name])
     for trouble in troubles:
@@ -212,22 +217,26 @@ def _runtimes(config: Config, troubles: "Iterable[shapes.Trouble]") -> Iterator[
             yield Finding(f"runtime {trouble['about']}", WARNING, text, trouble["hint"])
 
 
-def _docker(path: Path) -> Finding:
+def _docker(path: Path) -> Iterator[Finding]:
     found = _listening("runtime docker", path)
     if found.state != OK:
-        return found
+        yield found
+        return
     try:
-        version = _docker_version(path)
+        with closing(listener.spoken_to(str(path), SECONDS)) as connection:
+            connection.request("GET", "/info")
+            info = documents.mapping(json.loads(connection.getresponse().read(1 << 20)))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        return Finding(found.what, ERROR, f"{path} does not answer as Docker does: {error}", "is dockerd well?")
-    return Finding(found.what, OK, f"Docker {version} answers on {path}")
-
-
-def _docker_version(path: Path) -> str:
-    with closing(listener.spoken_to(str(path), SECONDS)) as connection:
-        connection.request("GET", "/version")
-        told = json.loads(connection.getresponse().read(1 << 20))
-    return str(told["Version"]) if isinstance(told, dict) and "Version" in told else "of no version"
+        yield Finding(found.what, ERROR, f"{path} does not answer as Docker does: {error}", "is dockerd well?")
+        return
+    engine = "podman" if is_podman(info) else "Docker"
+    version = documents.text(info, "ServerVersion") or "of no version"
+    words = origin_of(info).words
+    yield Finding(found.what, OK, f"{engine} {version} answers on {path}" + (f": {words}" if words else ""))
+    major = version.partition(".")[0]
+    if info.get("LiveRestoreEnabled") is True and major.isdigit() and int(major) < CHECKS_ON:
+        told = f"with live-restore Docker {version} runs no health check of a container on after its own restart"
+        yield Finding(found.what, WARNING, told, "after a restart of dockerd: docker restart of those with a check")
 
 
 def _listening(what: str, path: Path) -> Finding:

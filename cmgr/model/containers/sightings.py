@@ -1,8 +1,12 @@
 """Containers: taking in what the runtimes say, by event or by listing."""
 
+from collections.abc import Mapping
+from datetime import datetime
+
 from cmgr.frozen import replace
 from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit
 from cmgr.model.containers.healing import notice_death
+from cmgr.model.containers.origins import look_at_origin
 from cmgr.model.containers.steadiness import found_again, paused_since, tell_end, unsteady_since
 from cmgr.model.containers.users import as_ignored
 from cmgr.model.holds.endings import container_removed, end_hold
@@ -27,7 +31,7 @@ from cmgr.model.values.messages.facts import (
     RuntimeUp,
 )
 from cmgr.model.values.node import RuntimeState, chips_of_slots
-from cmgr.model.values.services.containers import Container, Exit
+from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.healing import Healing
 from cmgr.model.values.standing import Gone
 from cmgr.model.wanted import is_wanted, was_told_before
@@ -66,6 +70,12 @@ def runtime_forgotten(turn: Turn, fact: RuntimeForgetOrdered) -> None:
             end_hold(turn, hold, f"{runtime} is gone for good")
         turn.put_healing(Healing(key))
         turn.drop_container(key)
+    origins = dict(node.origins)
+    origin, state = origins.pop(runtime, None), node.runtimes.get(runtime)
+    turn.node = replace(turn.node, origins=origins)
+    if origin is not None and origin.doubted is not None and state is not None:
+        _take_on(turn, runtime, covering=state.covering)  # It answers: those that it lists are taken for all.
+        return
     left = {name: state for name, state in node.runtimes.items() if name != runtime}
     gone = {**node.gone, runtime: Gone(runtime, turn.at, fact.who)}
     turn.node = replace(turn.node, runtimes=left, gone=gone)
@@ -109,22 +119,33 @@ def containers_listed(turn: Turn, fact: ContainersListed) -> None:
             turn.note(NoteKind.WARNING, f"cannot list the containers of {fact.runtime}: {fact.error}")
         turn.list_failed(state, fact.error)
         return
+    listed = {c.key: c for c in fact.containers}
+    doubt = look_at_origin(turn, state, fact.origin, [c.key for c in fact.containers if not c.unlisted])
+    if doubt:
+        if not state.why_down:
+            turn.note(NoteKind.WARNING, f"{doubt}: nothing is reset, and nobody counts as removed")
+        _take_in(turn, listed, issued)
+        turn.list_failed(turn.node.runtimes[fact.runtime], doubt)
+        return
     listed_now = replace(state, asked=None, again=False, listed=issued, why_down="", failures=0, ask_at=None)
     turn.put_runtime(listed_now)
     if state.why_down:
         wait_no_longer(turn, fact.runtime)
     if state.again:
         turn.ask_list(fact.runtime, "something happened while it was listed", not_older=turn.at)
-    listed = {c.key: c for c in fact.containers}
-    for container in listed.values():
-        known = turn.node.containers.get(container.key)
-        if known is None or known.seen is None or known.seen <= issued:
-            _listed(turn, known, container)
+    _take_in(turn, listed, issued)
     for key in sorted({*turn.node.containers, *turn.node.holds} - {*listed}):
         known = turn.node.containers.get(key)
         newer = known is not None and known.seen is not None and known.seen > issued
         if key.runtime == fact.runtime and not newer:
             container_removed(turn, key)
+
+
+def _take_in(turn: Turn, listed: Mapping[ContainerKey, Container], issued: datetime) -> None:
+    for container in listed.values():
+        known = turn.node.containers.get(container.key)
+        if known is None or known.seen is None or known.seen <= issued:
+            _listed(turn, known, container)
 
 
 def _listed(turn: Turn, known: Container | None, container: Container) -> None:

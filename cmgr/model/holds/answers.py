@@ -1,7 +1,7 @@
 """The answers to the orders that holds have given."""
 
 from cmgr.frozen import replace
-from cmgr.model.holds.endings import container_removed, hand_back, left_to_its_unit, rearmed
+from cmgr.model.holds.endings import hand_back, left_to_its_unit, rearmed
 from cmgr.model.holds.news import How, News, classify
 from cmgr.model.holds.seen import started_in_stop
 from cmgr.model.holds.settling import let_settle
@@ -22,10 +22,7 @@ from cmgr.words import span
 
 
 def _take_answer(turn: Turn, fact: ContainerStopped | ContainerStarted | RestartPolicySet) -> Hold | None:
-    """Return the hold that waits for this answer, and does so no more.
-
-    A container that is gone is taken out of the books: none is left.
-    """
+    """Return the hold that waits for this answer, and does so no more. Of one that is gone a list has to tell."""
     hold = turn.node.holds.get(fact.key)
     if hold is None or hold.attempt.command != fact.command:
         return None
@@ -36,14 +33,10 @@ def _take_answer(turn: Turn, fact: ContainerStopped | ContainerStarted | Restart
 
 
 def _is_gone(turn: Turn, hold: Hold) -> None:
-    container = turn.node.containers.get(hold.key)
-    if container is None or container.composed is None:
-        container_removed(turn, hold.key)
-        return
-    # Compose may have made it anew while cmgr was not there, or did not hear: the list has its heir, and then it goes.
+    # Perhaps an engine with other books says so. Or compose has made it anew, and nobody heard: the list has its heir.
     hold = entered(hold, HoldState.RETURNING) if hold.is_theirs else hold
     turn.put_hold(retried(turn, hold, hold.attempt.error, counts=False))
-    turn.ask_list(hold.key.runtime, f"{hold.name} is gone: has compose made it anew?", not_older=turn.at)
+    turn.ask_list(hold.key.runtime, f"{hold.name} is gone: what is there?", not_older=turn.at)
 
 
 def container_stopped(turn: Turn, fact: ContainerStopped) -> None:

@@ -24,6 +24,7 @@ from cmgr.model.values.services.cdi import Spec
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.groups import Group
 from cmgr.model.values.services.healing import Hang, Healing
+from cmgr.model.values.services.origins import Origin
 from cmgr.model.values.services.slots import Reservation, Slot
 from cmgr.model.values.standing import Gone, Maintenance, ResetOrder
 from cmgr.model.values.troubles import Trouble, TroubleKey
@@ -94,6 +95,7 @@ class Node:
     of its values, or the first two where it goes by two.
     `faults`: those that are active. `past_faults`: those that were over a short while ago, the latest last. They are
     kept apart, for a storm leaves hundreds of them, and everything asks for the active ones.
+    `origins`: of each runtime the engine whose lists were believed last.
     `watched`: the sources of the machine's faults that have told something in this life.
     `left`: chips whose user was stopped or removed a short while ago, and until when they are kept for its successor.
     `down`: chips that have not come up since their ring was reset. `strangers`: chips that events named and that are
@@ -120,6 +122,7 @@ class Node:
     restraint: Restraint = Restraint()
     reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
     gone: Mapping[str, Gone] = field(default_factory=dict)
+    origins: Mapping[str, Origin] = field(default_factory=dict)
     slots: Mapping[str, Slot] = field(default_factory=dict)
     reservations: Mapping[ChipId, Reservation] = field(default_factory=dict)
     left: ThisLife[Mapping[ChipId, datetime]] = field(default_factory=dict)

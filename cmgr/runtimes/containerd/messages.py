@@ -151,6 +151,10 @@ class Namespaces(Protocol):
     namespaces: Sequence[Named]
 
 
+class Server(Protocol):
+    uuid: str
+
+
 Answer = TypeVar("Answer", covariant=True)
 
 _PACKAGE = "cmgr.ctd"
@@ -187,6 +191,7 @@ _MESSAGES: Mapping[str, str] = {
     "Key": "snapshotter:1 key:2",
     "Mounts": "mounts:1:Mount*",
     "Namespaces": "namespaces:1:Namespace*",
+    "Server": "uuid:1",
     "Descriptor": "media_type:1 digest:2 size:3:int64",
     "Image": "name:1 target:3:Descriptor created_at:7:Timestamp updated_at:8:Timestamp",
     "OneImage": "image:1:Image",
@@ -234,6 +239,7 @@ IMAGE: Call[OneImage] = Call("/containerd.services.images.v1.Images/Get", "ByNam
 CONTENT: Call[Content] = Call("/containerd.services.content.v1.Content/Read", "ReadContent", "Content")
 MOUNTS: Call[Mounts] = Call("/containerd.services.snapshots.v1.Snapshots/Mounts", "Key", "Mounts")
 NAMESPACES: Call[Namespaces] = Call("/containerd.services.namespaces.v1.Namespaces/List", "Empty", "Namespaces")
+SERVER: Call[Server] = Call("/containerd.services.introspection.v1.Introspection/Server", "Empty", "Server")
 PUBLISH: Call[object] = Call(f"{_EVENTS}/Publish", "Publish", "Empty")
 SUBSCRIBE: Call[Envelope] = Call(f"{_EVENTS}/Subscribe", "Filters", "Envelope")
 

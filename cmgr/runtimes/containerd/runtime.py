@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 from cmgr.errors import ContainerError
 from cmgr.model.values.chips import Chip
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
+from cmgr.model.values.services.origins import Origin
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes.containerd import diagnosis as containerd_diagnosis
 from cmgr.runtimes.containerd import inside
@@ -15,11 +17,13 @@ from cmgr.runtimes.containerd import record as containerd_record
 from cmgr.runtimes.containerd.events import Watcher
 from cmgr.runtimes.containerd.known import Seen
 from cmgr.runtimes.containerd.looks import Looks
+from cmgr.runtimes.containerd.messages import SERVER
 from cmgr.runtimes.containerd.record import NAME
 from cmgr.runtimes.containerd.start import Starter
 from cmgr.runtimes.containerd.stop import Stopper
 from cmgr.runtimes.containerd.tell import Teller
 from cmgr.runtimes.containerd.wire import Limits, Wire
+from cmgr.runtimes.living import lives
 
 DOCKERS_OWN = "moby"
 
@@ -51,8 +55,26 @@ class ContainerdRuntime:
         for namespace in self._looks.namespaces(self._limits.list):
             if namespace not in self._skipped:
                 found += self._looks.inside(namespace, until - time.monotonic())
-        known.keep({seen.definition.key for seen in found}, ticket)
-        return tuple(seen.container() for seen in found if seen.definition.concerns)
+        unlisted = self._unlisted({seen.definition.key for seen in found})
+        known.keep({seen.definition.key for seen in found} | {container.key for container in unlisted}, ticket)
+        return (*(seen.container() for seen in found if seen.definition.concerns), *unlisted)
+
+    def _unlisted(self, listed: Collection[ContainerKey]) -> Sequence[Container]:
+        """Return those that are listed no more, and whose first process lives: they are on their chips."""
+        known = self._looks.known
+        seen = [found for key in known.ids() - {*listed} if (found := known.last(key)) is not None]
+        return [
+            replace(s.container(), unlisted=True, unread=f"containerd does not list it, and its process {pid} lives")
+            for s in seen
+            if s.definition.concerns and s.task is not None and lives(pid := s.task.pid, s.definition.key.id)
+        ]
+
+    def origin(self) -> Origin:
+        try:
+            answer = self._wire.call(SERVER, "ask containerd who it is", "", self._limits.look)
+        except ContainerError:
+            return Origin(NAME)
+        return Origin(NAME, str(answer.uuid), "root's id", str(answer.uuid))
 
     def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
         def told(fact: RuntimeFact) -> None:

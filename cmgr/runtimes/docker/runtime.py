@@ -4,13 +4,16 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils, RuntimeDown
+from cmgr.model.values.messages.facts import RuntimeDown as Down
+from cmgr.model.values.messages.facts import RuntimeUp as Up
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey, Exit
+from cmgr.model.values.services.origins import Origin
 from cmgr.ports import Halt, RuntimeFact
 from cmgr.runtimes import ears
 from cmgr.runtimes.claims import majors_here, mounted_in
@@ -20,11 +23,13 @@ from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Watcher
 from cmgr.runtimes.docker.inspect import NAME, Described, asks_for_image, described, restart_policy, unreadable
 from cmgr.runtimes.docker.known import Known
+from cmgr.runtimes.docker.origin import origin_of
 from cmgr.runtimes.docker.shims import end_idle_shims
 from cmgr.runtimes.docker.tell import Teller
 from cmgr.runtimes.docker.wire import Clients, Limits
 from cmgr.runtimes.documents import Json, ended, mapping, text, texts
 from cmgr.runtimes.labels import LONGEST_GRACE
+from cmgr.runtimes.living import lives
 
 _LATE = 1.0
 """Seconds by which Docker's word of a stop that worked may come after the answer to another one."""
@@ -46,6 +51,7 @@ class DockerRuntime:
         # They have an order under way, or did not answer to the last look: no list waits long for them.
         self._locked: set[str] = set()
         self._watcher: Watcher | None = None
+        self._origin: Origin | None = None
 
     @property
     def malformed(self) -> int:
@@ -57,9 +63,10 @@ class DockerRuntime:
         ticket = self._known.ticket()
         with self._clients.use("list containers", self._limits.list) as client:
             rows = {str(row["Id"]): {**row, "State": str(row["State"])} for row in client.api.containers(all=True)}
-        self._deaths.keep(self._known.keep(rows, ticket))
+        unlisted = self._unlisted(rows)
+        self._deaths.keep(self._known.keep({*rows, *(container.key.id for container in unlisted)}, ticket))
         self._locked.intersection_update(rows)
-        found, patience = list[Container](), self._limits.look
+        found, patience = [*unlisted], self._limits.look
         for row in rows.values():
             described = self._listed(row, min(patience, until - time.monotonic()))
             if described is not None and described.concerns:
@@ -67,6 +74,15 @@ class DockerRuntime:
             if described is not None and described.container.unread:
                 patience = min(patience, self._limits.locked)  # Of many that hang none may use up the others' time.
         return tuple(found)
+
+    def _unlisted(self, rows: Collection[str]) -> Sequence[Container]:
+        """Return those that are listed no more, and whose first process lives: they are on their chips."""
+        known = [seen for id_ in self._known.ids() - {*rows} if (seen := self._known.last(id_)) is not None]
+        found = [seen for seen in known if seen.concerns and lives(seen.pid, seen.container.key.id)]
+        return [
+            replace(seen.container, unlisted=True, unread=f"Docker does not list it, and its process {seen.pid} lives")
+            for seen in found
+        ]
 
     def _listed(self, row: Json, seconds: float) -> Described | None:
         id_, state = text(row, "Id"), text(row, "State")
@@ -89,8 +105,21 @@ class DockerRuntime:
             last = self._known.last(id_)
             return last if last is not None and last.state == state else unreadable(row, exc.message)
 
+    def origin(self) -> Origin:
+        origin = self._origin
+        if origin is None:
+            try:
+                with self._clients.use("ask Docker where its data is", self._limits.look) as client:
+                    origin = origin_of(client.api.info())
+            except ContainerError:
+                origin = Origin(NAME)
+            self._origin = origin  # Also where it cannot tell: no list waits for that twice.
+        return origin
+
     def watch(self, tell: Callable[[RuntimeFact], None]) -> None:
         def told(fact: RuntimeFact) -> None:
+            if isinstance(fact, Up | Down):
+                self._origin = None
             if not watcher.closed:
                 tell(fact)
 

@@ -51,7 +51,7 @@ from cmgr.model.values.messages.facts import (
 )
 from cmgr.model.values.messages.fleet_facts import GroupRead, GroupWritten
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
-from cmgr.ports import ChipDriver, Diagnosing, Dividing, Injector, Placing, Runtime
+from cmgr.ports import ChipDriver, Diagnosing, Dividing, Injector, Originating, Placing, Runtime
 from cmgr.service.work.around import Around
 from cmgr.service.work.last_words import last_words
 from cmgr.service.work.pool import Pool
@@ -141,7 +141,7 @@ class Workers:
     def _carry_out(self, action: Action) -> Answer:  # noqa: C901 - a flat table, a line a command
         match action:
             case ListContainers():
-                return ContainersListed(action.id, action.runtime, self._runtimes[action.runtime].list())
+                return self._list(action)
             case ReadRing():
                 return RingRead(action.id, action.ring, self._read(action))
             case PrepareReset():
@@ -222,6 +222,12 @@ class Workers:
             if self._closing:
                 raise _Closing
             yield
+
+    def _list(self, action: ListContainers) -> ContainersListed:
+        runtime = self._runtimes[action.runtime]
+        found = runtime.list()
+        origin = runtime.origin() if isinstance(runtime, Originating) else None
+        return ContainersListed(action.id, action.runtime, found, origin=origin)
 
     def close(self, seconds: float, reset_seconds: float) -> None:
         """Begin nothing more, and wait for what is under way: what must not be cut longer than the rest."""

@@ -167,18 +167,35 @@ def docker_at(home: Home, path: Path, runtimes: str = '"docker"') -> None:
     home.config.write_text(home.config.read_text().replace('runtimes = ["sim"]', f"runtimes = [{runtimes}]"))
 
 
-def test_a_docker_that_answers_is_told_with_its_version(home: Home) -> None:
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ('"DockerRootDir": "/data"', "Docker 27.5.1 answers on {}: its data root is /data"),
+        ('"DockerRootDir": "/data", "BuildahVersion": "1"', "podman 27.5.1 answers on {}: its graph root is /data"),
+    ],
+)
+def test_the_engine_that_answers_for_docker_is_told(home: Home, more: str, text: str) -> None:
     path = home.folder / "docker.sock"
     docker_at(home, path)
-    body = b'{"Version": "27.5.1"}'
+    body = b'{"ServerVersion": "27.5.1", "LiveRestoreEnabled": true, %s}' % more.encode()
     reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     with daemon(path, reply):
         assert found(home)["runtime docker"] == {
             "what": "runtime docker",
             "state": "ok",
-            "text": f"Docker 27.5.1 answers on {path}",
+            "text": text.format(path),
             "hint": "",
         }
+
+
+def test_a_docker_that_lets_health_checks_end_with_its_restart_is_a_warning(home: Home) -> None:
+    path = home.folder / "docker.sock"
+    docker_at(home, path)
+    body = b'{"ServerVersion": "20.10.24", "LiveRestoreEnabled": true}'
+    reply = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    with daemon(path, reply):
+        told = found(home)["runtime docker"]
+    assert (told["state"], "runs no health check" in told["text"]) == ("warning", True)
 
 
 def test_a_docker_that_talks_nonsense_is_an_error(home: Home) -> None:

@@ -289,11 +289,12 @@ def test_one_whose_label_agrees_is_stopped_and_its_loss_is_told() -> None:
     cmgr = Cmgr(container("a", 0, auto_remove=True, strategy=Strategy.SINGLE))
     cmgr.fault(0)
     cmgr.answer(StopContainer, gone=True)
+    del cmgr.truth[key("a")]
+    cmgr.run(ListContainers)
     assert (cmgr.held(), cmgr.node.containers) == ([], {})
     assert cmgr.notes(NoteKind.HOLD) == ["a will be stopped, which removes it (--rm): its label agrees to that"]
     text = "a is lost: it was started with --rm, and its end removed it; cmgr cannot start it again"
     assert cmgr.notes(NoteKind.WARNING) == [text], "once"
-    del cmgr.truth[key("a")]
     cmgr.run()
     assert (cmgr.phase(), outcome(cmgr)) == (Phase.HEALTHY, "failed")
 
@@ -328,6 +329,9 @@ def test_one_that_is_gone_when_it_is_to_be_changed_is_forgotten(kind: type[Start
         cmgr.run()
         cmgr.clears(0, REQUEST)
     cmgr.answer(kind, gone=True)
+    assert cmgr.held() == ["a"], "an engine with other books may have said so"
+    del cmgr.truth[key("a")]
+    cmgr.run(ListContainers)
     assert (cmgr.held(), cmgr.node.containers) == ([], {})
 
 

@@ -154,3 +154,14 @@ def test_one_whose_shim_hangs_counts_as_running_and_holds_up_no_other(world: Con
     finally:
         os.kill(shim, signal.SIGCONT)
     assert world.runtime.stop(hangs, LONG).run == run
+
+
+def test_the_engine_is_known_again_by_its_root(world: ContainerdWorld, containerd: Containerd) -> None:
+    runtime = ContainerdRuntime(containerd.socket)
+    first = runtime.origin()
+    containerd.stop()
+    assert runtime.origin().word == "", "nobody answers"
+    containerd.start()
+    eventually(lambda: runtime.origin().word, why="it answers again")
+    assert (runtime.origin(), first.word != "") == (first, True)
+    runtime.close()

@@ -47,6 +47,10 @@ class Dockerd(Daemon):
         self.socket = str(self.folder / "d.sock")
         self.inherited: socket.socket | None = None
         """A listening socket that the daemon answers on, too, when it is started next: as systemd hands it one."""
+        self.data = "data-root"
+        """The directory, of its own, in which the daemon has its books when it is started next."""
+        self.lives_on = False
+        """Whether its containers outlive it (live-restore), when it is started next."""
         self.cdi = self.folder / "cdi"
         """The directory of CDI files, for those that know CDI."""
         told = subprocess.run(["dockerd", "--help"], capture_output=True, text=True, check=False)
@@ -72,7 +76,8 @@ class Dockerd(Daemon):
         raise CannotRun(f"dockerd does not start: {last}")
 
     def _launch(self, driver: str) -> None:
-        folders = [f"--{what}={self.folder / what}" for what in ("data-root", "exec-root")]
+        folders = [f"--data-root={self.folder / self.data}", f"--exec-root={self.folder / 'exec-root'}"]
+        folders += ["--live-restore"] if self.lives_on else []
         network = ["--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false"]
         sockets = [f"--pidfile={self.folder / 'pid'}", f"--host=unix://{self.socket}"]
         # An empty file, so that nothing of this machine's own configuration counts.

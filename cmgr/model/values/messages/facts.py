@@ -14,6 +14,7 @@ from cmgr.model.values.messages.fleet_facts import FleetTold, GroupRead, GroupWr
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.healing import Hang
+from cmgr.model.values.services.origins import Origin
 from cmgr.model.values.troubles import Trouble
 
 
@@ -138,12 +139,16 @@ class ContainerRemoved:
 
 @dataclass(frozen=True, slots=True)
 class ContainersListed:
-    """Answers `ListContainers`: every container of that runtime that uses chips, running or not."""
+    """Answers `ListContainers`: every container of that runtime that uses chips, running or not.
+
+    `origin`: whose list it is; None where the runtime does not say that.
+    """
 
     command: CommandId
     runtime: str
     containers: tuple[Container, ...] = ()
     error: str = ""
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ class Container:
     wish that. `health`: what its own check says while it runs, "starting", `HEALTHY` or `UNHEALTHY`; "" without one.
     `says_within`: how long after a start that check takes at most to say whether it is healthy; None without one.
     `unread`: why its runtime cannot describe it now; then only `key`, `name`, labels and `running` are known.
+    `unlisted`: its runtime does not even list it, though its first process lives.
     `needs_network`: it is of no use where a chip's link is dead. `group`: the group that it is a member of, or nothing;
     `group_size`: how many members that has in all, 0 where its labels do not say.
     `composed`: its place in a project of docker compose, if it has one.
@@ -156,6 +157,7 @@ class Container:
     health: ThisLife[str] = ""
     says_within: ThisLife[timedelta | None] = None
     unread: ThisLife[str] = ""
+    unlisted: ThisLife[bool] = False
     image: ThisLife[str] = ""
     ignored: ThisLife[bool] = False
     frozen: ThisLife[bool] = False

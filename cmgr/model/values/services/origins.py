@@ -1,0 +1,24 @@
+"""Where what a runtime says comes from: its engine, which has the books of its containers."""
+
+from datetime import datetime
+
+from cmgr.frozen import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The engine that answers for a runtime.
+
+    `word`: another one where the books are others; empty where nobody can tell. `root`: where they are, and `kind` what
+    that is called, both for people. `doubted`: since when it lists nobody of those that ran, which is not believed.
+    """
+
+    runtime: str
+    word: str = ""
+    kind: str = ""
+    root: str = ""
+    doubted: datetime | None = None
+
+    @property
+    def words(self) -> str:
+        return f"its {self.kind} is {self.root}" if self.root else ""
