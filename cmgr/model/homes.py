@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import zip_longest
 
 from cmgr.frozen import replace
+from cmgr.model.index import users_on
 from cmgr.model.values.chips import ALL_CHIPS, BY_ID, Chip, ChipId, resolve
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import SYSTEMD, Node
@@ -54,8 +55,7 @@ def given_away(node: Node, hold: Hold) -> Mapping[ChipId, str]:
     container = node.containers.get(hold.key)
     if container is None or ALL_CHIPS in container.claims:
         return {}
-    there = (other for other in node.containers.values() if not hold.chips.isdisjoint(other.chips))
-    others = [other for other in there if other.key != hold.key and ALL_CHIPS not in other.claims]
+    others = [other for other in users_on(node, hold.chips) if other.key != hold.key and ALL_CHIPS not in other.claims]
     if not others and not node.slots:
         return {}
     given, found = _given(node, hold), dict[ChipId, str]()
@@ -70,7 +70,7 @@ def given_away(node: Node, hold: Hold) -> Mapping[ChipId, str]:
 
 def replaced(node: Node, container: Container) -> Mapping[ChipId, str]:
     """Return the chips of a container that is down which another has by now that was started since, and which."""
-    others = (other for other in node.containers.values() if other.key != container.key)
+    others = (other for other in users_on(node, container.chips) if other.key != container.key)
     return {chip: other.name for other in others for chip in sorted(_taken_over(node, container, other))}
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from cmgr.model.index import held_on, users_on
 from cmgr.model.values.chips import Chip, ChipId, Share, lost_names, lost_shares
 from cmgr.model.values.node import Node, is_unsure
 from cmgr.model.values.rings import Phase, Ring
@@ -27,20 +28,19 @@ def _is_free(node: Node, ring: Ring, chip: ChipId) -> bool:
     if chip not in node.reports or chip in node.isolations or chip in node.down:
         return False
     # A container that somebody starts while they are made must not have others started, too.
-    return ring.making is not None or not any(c.running and chip in c.chips for c in node.containers.values())
+    return ring.making is not None or not any(c.running for c in users_on(node, (chip,)))
 
 
 def can_be_divided(node: Node, chip: ChipId) -> bool:
     """Return whether shares can be made on the chip now: it answers, and no held container may be running on it."""
     report = node.reports.get(chip)
-    held = (hold for hold in node.holds.values() if chip in hold.chips)
-    used = any(hold.attempt.command is not None or is_unsure(node, hold) for hold in held)
+    used = any(hold.attempt.command is not None or is_unsure(node, hold) for hold in held_on(node, (chip,)))
     return report is not None and report.is_up and not used
 
 
 def lost_words(node: Node, chip: Chip, share: Share) -> str:
     """Return that the share is not there, and what keeps it from being made again, as far as that is known."""
-    users = sorted(c.name for c in node.containers.values() if c.running and chip.id in c.chips)
+    users = sorted(c.name for c in users_on(node, (chip.id,)) if c.running)
     why = share.why or (f"{users[0]} runs on the chip" if users else "")
     return f"{share.title} of chip {chip.id} is not there since the reset" + (f": {why}" if why else "")
 

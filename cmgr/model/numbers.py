@@ -4,9 +4,11 @@ A chip that is being reset is missing from that list, and the numbers of those b
 """
 
 import re
+from collections.abc import Iterable, Mapping
 
-from cmgr.model.values.chips import listed, resolve
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId, listed, resolve
 from cmgr.model.values.holds import Hold
+from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container
@@ -20,15 +22,21 @@ def number_blocker(node: Node, hold: Hold) -> str:
     container = node.containers.get(hold.key)
     if container is None or not any(map(_NUMBER.fullmatch, container.claims)):
         return ""
-    counted = (ring for ring in node.rings.values() if any(node.chips[c].counted for c in ring.chips))
-    away = next((ring for ring in counted if _is_away(node, ring)), None)
+    away = _away(node.chips, node.rings, node.reports)
     if away is None:
         return ""
     return f"it asks for chips by number, and numbers mean others as long as {listed(away.chips)} is being reset"
 
 
-def _is_away(node: Node, ring: Ring) -> bool:
-    reports = map(node.reports.get, ring.chips)
+@kept
+def _away(
+    chips: Mapping[ChipId, Chip], rings: Mapping[RingId, Ring], reports: Mapping[ChipId, ChipReport]
+) -> Ring | None:
+    counted = (ring for ring in rings.values() if any(chips[c].counted for c in ring.chips))
+    return next((ring for ring in counted if _is_away(ring, map(reports.get, ring.chips))), None)
+
+
+def _is_away(ring: Ring, reports: Iterable[ChipReport | None]) -> bool:
     return ring.phase is Phase.RESETTING or any(report.in_reset for report in reports if report is not None)
 
 

@@ -5,12 +5,14 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cmgr.model.homes import replaced
-from cmgr.model.units import is_covered, is_left_behind, unit_of
+from cmgr.model.index import held_on, users_on
+from cmgr.model.units import is_covered, is_left_behind, run_by, unit_of
 from cmgr.model.values.chips import ChipId, Process
 from cmgr.model.values.faults import Fault, FaultClass, FaultCode, Handling, Level
 from cmgr.model.values.handling.calendar import Opening
 from cmgr.model.values.handling.policy import OnIsolate, ResetPolicy, Strategy
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.machine import DRIVER_REPLACED
 from cmgr.model.values.node import SYSTEMD, Node, rings_with
 from cmgr.model.values.rings import REBOOTING, Phase, Ring, resets_within
@@ -114,8 +116,8 @@ def stop_due(node: Node, fault: Fault) -> datetime | None:
 def hang_of(node: Node, container: Container) -> Hang | None:
     """Return that the container hangs, unless a check of its own knows better; a unit hangs as those that it runs."""
     if container.key.runtime == SYSTEMD:
-        its = (node.containers.get(key) for key in sorted(node.hangs))
-        found = (hang_of(node, c) for c in its if c is not None and container.running and c.unit == container.name)
+        its = sorted(run_by(node, container), key=lambda c: c.key) if container.running and node.hangs else ()
+        found = (hang_of(node, c) for c in its if c.key in node.hangs)
         return next((hang for hang in found if hang is not None), None)
     hang = node.hangs.get(container.key)
     if hang is None or not container.running or hang.run != container.run or container.health in (HEALTHY, "starting"):
@@ -183,11 +185,11 @@ def refuser(node: Node, ring: Ring, scope: Scope) -> str:
 
 def _may_be_used(node: Node, ring: Ring, chip: ChipId) -> bool:
     """Return whether a container that is to be down for the ring can have been on the chip when that was read."""
-    for container in node.containers.values():
+    for container in users_on(node, (chip,)):
         hold = node.holds.get(container.key)
         ended = hold.down if hold is not None else None
         read_since = ended is not None and ring.read is not None and ring.read >= ended
-        if chip in container.chips and (container.running or (hold is not None and not read_since)):
+        if container.running or (hold is not None and not read_since):
             return True
     return False
 
@@ -234,9 +236,7 @@ def strategy_of(node: Node, container: Container) -> Strategy:
 
 def on_ring(node: Node, ring: Ring) -> Iterator[Container]:
     """Yield the containers in the books that use any chip of the ring, running or not, by name."""
-    chips = frozenset(ring.chips)
-    found = (c for c in node.containers.values() if not chips.isdisjoint(c.chips))
-    yield from sorted(found, key=lambda c: (c.name, c.key))
+    yield from sorted(users_on(node, ring.chips), key=lambda c: (c.name, c.key))
 
 
 def unclear_users(node: Node, chips: Iterable[ChipId]) -> list[Container]:
@@ -246,15 +246,25 @@ def unclear_users(node: Node, chips: Iterable[ChipId]) -> list[Container]:
     """
     if not any((report := node.reports.get(chip)) is not None and report.blind for chip in chips):
         return []
-    return sorted((c for c in node.containers.values() if c.unclear), key=lambda c: (c.name, c.key))
+    return list(_unclear(node.containers))
+
+
+@kept
+def _unclear(containers: Mapping[ContainerKey, Container]) -> Sequence[Container]:
+    return sorted((c for c in containers.values() if c.unclear), key=lambda c: (c.name, c.key))
 
 
 def users_listed(node: Node, chip: ChipId) -> list[tuple[Process, Container | None]]:
     """Return the processes that the driver lists on the chip and that keep it from a reset, each with its container."""
     report = node.reports.get(chip)
     found = [p for p in report.processes if not p.yields] if report is not None else []
-    inside = {c.key.id: c for c in node.containers.values()} if any(p.container for p in found) else {}
+    inside = _by_id(node.containers) if any(p.container for p in found) else {}
     return [(process, inside.get(process.container)) for process in found]
+
+
+@kept
+def _by_id(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Container]:
+    return {container.key.id: container for container in containers.values()}
 
 
 def is_spared(node: Node, container: Container) -> bool:
@@ -348,15 +358,24 @@ def is_cleared_by_order(node: Node, ring: Ring) -> bool:
 
 def holds_on(node: Node, ring: Ring) -> list[Hold]:
     """Return the holds that the ring's episode is about: one of a runtime that is not managed any more is not."""
-    chips = frozenset(ring.chips)
-    found = (h for h in node.holds.values() if h.key.runtime in node.runtimes and not chips.isdisjoint(h.chips))
+    found = (h for h in held_on(node, ring.chips) if h.key.runtime in node.runtimes)
     return sorted(found, key=lambda h: (h.name, h.key))
 
 
 def members_of(node: Node, group: str) -> list[Container]:
     """Return the containers in the books that are members of the group, by name; units in the place of theirs."""
-    found = (c for c in node.containers.values() if c.group == group and unit_of(node, c) is None)
+    found = (c for c in in_group(node, group) if unit_of(node, c) is None)
     return sorted(found, key=lambda c: (c.name, c.key))
+
+
+def in_group(node: Node, group: str) -> Sequence[Container]:
+    """Return those that say that they belong to the group, the units that run some of them included."""
+    return _by_group(node.containers).get(group, ())
+
+
+@kept
+def _by_group(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
+    return grouped((container.group, container) for container in containers.values())
 
 
 def is_coupled(node: Node, container: Container) -> bool:
@@ -416,9 +435,15 @@ def chip_words(node: Node, chip: ChipId, faults: Sequence[Fault]) -> str:
 
 def project_mates(node: Node, container: Container) -> list[Container]:
     """Return the containers in the books of the same project, by name."""
-    mine = _project(container)
-    found = [c for c in node.containers.values() if mine is not None and _project(c) == mine]
-    return sorted(found, key=lambda c: (c.name, c.key))
+    return list(_projects(node.containers).get(_project(container), ()))
+
+
+@kept
+def _projects(
+    containers: Mapping[ContainerKey, Container],
+) -> Mapping[tuple[str, str, str] | None, Sequence[Container]]:
+    composed = (container for container in containers.values() if container.composed is not None)
+    return grouped((_project(container), container) for container in sorted(composed, key=lambda c: (c.name, c.key)))
 
 
 def _project(container: Container) -> tuple[str, str, str] | None:

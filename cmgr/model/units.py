@@ -4,9 +4,10 @@ While its unit covers a container, orders go to the unit. The container itself i
 one that outlives the stop of its unit. A container whose unit is not there is one like any other.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.node import SYSTEMD, Node, RuntimeState
 from cmgr.model.values.services.containers import Container, ContainerKey
 
@@ -18,6 +19,16 @@ def unit_key(name: str) -> ContainerKey:
 def unit_of(node: Node, container: Container) -> Container | None:
     """Return the unit that runs the container; None where it has none, or systemd knows no such unit."""
     return node.containers.get(unit_key(container.unit)) if container.unit else None
+
+
+@kept
+def _by_unit(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
+    return grouped((container.unit, container) for container in containers.values() if container.unit)
+
+
+def run_by(node: Node, unit: Container) -> Sequence[Container]:
+    """Return the containers of which the books say that the unit runs them."""
+    return _by_unit(node.containers).get(unit.name, ())
 
 
 def is_asked_for(node: Node, container: Container) -> bool:
@@ -72,8 +83,7 @@ def is_stood_for(node: Node, container: Container) -> bool:
         return False
     if not unit.running or unit.key in node.holds:
         return True
-    mates = (c for c in node.containers.values() if c.unit == container.unit and c.running)
-    return any(mate.chips >= container.chips for mate in mates)
+    return any(mate.running and mate.chips >= container.chips for mate in run_by(node, unit))
 
 
 def tells_of_users(node: Node) -> Iterator[RuntimeState]:

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from cmgr.model.scope import (
 from cmgr.model.values.chips import ChipId, listed, lost_shares
 from cmgr.model.values.hints import NO_HINT, Hint, Order, hint, order
 from cmgr.model.values.holds import Hold, HoldState, one_word
+from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -51,7 +52,7 @@ def meant(node: Node, key: ContainerKey) -> str:
     A label can be the name, and what cmgr tells to type no shell may take apart: then it is the id.
     """
     name = name_of(node, key)
-    others = [k for k in {*node.containers, *node.holds} if k != key and name_of(node, k) == name]
+    others = _others(node, key, name)
     if not one_word(name):
         return key.id[:12]
     if not others:
@@ -66,14 +67,28 @@ def meant(node: Node, key: ContainerKey) -> str:
 def titled(node: Node, key: ContainerKey) -> str:
     """Return what a sentence calls this container: its name, or more where others have the same."""
     name = one_line(name_of(node, key))
-    others = any(k != key and name_of(node, k) == name for k in (*node.containers, *node.holds))
-    return called(node, key) if others and name else name or key.id[:12]
+    return called(node, key) if name and _others(node, key, name) else name or key.id[:12]
 
 
 def name_of(node: Node, key: ContainerKey) -> str:
     """Return the name that the container has, or had when it was held; nothing where it has none."""
-    container, hold = node.containers.get(key), node.holds.get(key)
+    return _name(node.containers.get(key), node.holds.get(key))
+
+
+def _name(container: Container | None, hold: Hold | None) -> str:
     return container.name if container is not None and container.name else hold.name if hold is not None else ""
+
+
+def _others(node: Node, key: ContainerKey, name: str) -> list[ContainerKey]:
+    """Return the others of this name. Whoever lists containers asks that of each, so it is looked up."""
+    return [other for other in _named_so(node.containers, node.holds).get(name, ()) if other != key]
+
+
+@kept
+def _named_so(
+    containers: Mapping[ContainerKey, Container], holds: Mapping[ContainerKey, Hold]
+) -> Mapping[str, Sequence[ContainerKey]]:
+    return grouped((_name(containers.get(key), holds.get(key)), key) for key in {**containers, **holds})
 
 
 def named(node: Node, text: str) -> list[ContainerKey]:

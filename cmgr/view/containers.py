@@ -1,6 +1,6 @@
 """Containers as a person sees them: the status word, what each waits for, and what to type."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,7 @@ from cmgr.model.units import is_asked_for, unit_of
 from cmgr.model.values.chips import ChipId
 from cmgr.model.values.hints import NO_HINT, Hint, hint
 from cmgr.model.values.holds import Attempt, Hold, HoldState
+from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import SYSTEMD, Node
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import HEALTHY, Container, ContainerKey, Spare
@@ -99,6 +100,7 @@ class Down:
     hint: Hint
 
 
+@kept
 def down(node: Node) -> tuple[Down, ...]:
     """Return every container that ought to run and does not. Whatever says that all is well has asked this."""
     return tuple(_down(node, key) for key in missing(node))
@@ -114,6 +116,11 @@ def _down(node: Node, key: ContainerKey) -> Down:
 
 def containers(node: Node) -> "list[shapes.Container]":
     """Return the running containers that use chips, the held ones, and those that ought to run, by name."""
+    return list(_rows(node))
+
+
+@kept
+def _rows(node: Node) -> "Sequence[shapes.Container]":
     shown = {
         k for k, c in node.containers.items() if c.running and (c.chips or c.warnings or c.unread or c.heal or c.unit)
     }

@@ -3,7 +3,7 @@
 The shapes are documented for users and are stable: keys are added, never renamed. Times are ISO 8601 in UTC.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,10 @@ from cmgr.model.values.chips import Chip, ChipId, Process, Share, lost_names
 from cmgr.model.values.faults import Fault
 from cmgr.model.values.handling.calendar import DRILLS, Drill
 from cmgr.model.values.hints import NO_HINT
+from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Ring
+from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view import troubles as wrong
 from cmgr.view.advice import called, isolation_hint, overdue, ring_hint, rows, runtime_hint
@@ -243,7 +245,8 @@ def _process(process: Process) -> "shapes.Process":
 def _share(node: Node, share: Share, chip: Chip, processes: Iterable[Process]) -> "shapes.Share":
     inside = {process.container for process in processes if process.share == share.id and process.container}
     lost = not share.there and any(name in share.aliases for name in lost_names(chip))
-    users = {c.name for c in node.containers.values() if c.key.id in inside or (c.wanted and c.claims & share.aliases)}
+    users = {c.name for of_id in inside for c in _by_id(node.containers).get(of_id, ())}
+    users |= {c.name for alias in share.aliases for c in _asking(node.containers).get(alias, ())}
     return {
         "id": one_line(share.id),
         "template": one_line(share.template),
@@ -252,6 +255,16 @@ def _share(node: Node, share: Share, chip: Chip, processes: Iterable[Process]) -
         "why": one_line(share.why),
         "hint": one_line(share.by_hand) if lost else "",
     }
+
+
+@kept
+def _by_id(known: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
+    return grouped((container.key.id, container) for container in known.values())
+
+
+@kept
+def _asking(known: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
+    return grouped((claim, container) for container in known.values() if container.wanted for claim in container.claims)
 
 
 def healthy(node: Node, chip: ChipId) -> bool:

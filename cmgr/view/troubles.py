@@ -2,7 +2,7 @@
 alarms go by. "All is well" is said when it is empty, and only then.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from cmgr.model.values.chips import ChipId, listed
 from cmgr.model.values.faults import FaultClass, FaultCode
 from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.holds import HoldState
+from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
 from cmgr.model.values.services.containers import full_name
@@ -68,8 +69,12 @@ LOOK_AT_IT = "look at its log, and mend it; or, if it is not to run, stop it"
 
 def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
     """Return what is wrong, the most pressing first. `own`: what is wrong with the service beside the node."""
-    return [
-        *own,
+    return [*own, *_of(node)]
+
+
+@kept
+def _of(node: Node) -> Sequence[Trouble]:
+    return (
         *(trouble for _, trouble in sorted(node.troubles.items())),
         *_kept_back(node),
         *(found for _, ring in sorted(node.rings.items()) for found in _ring(node, ring)),
@@ -86,7 +91,7 @@ def troubles(node: Node, own: Iterable[Trouble] = ()) -> list[Trouble]:
         *_idle(node),
         *_runtimes(node),
         *engine_troubles(node),
-    ]
+    )
 
 
 def row(trouble: Trouble) -> "shapes.Trouble":

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from cmgr.frozen import replace
 from cmgr.model.turn import Turn
-from cmgr.model.units import is_asked_for, unit_key, unit_of
+from cmgr.model.units import is_asked_for, run_by, unit_key, unit_of
 from cmgr.model.values.chips import resolve
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.node import SYSTEMD, Node, chips_of_slots
@@ -82,7 +82,7 @@ def as_remembered(node: Node, told: Container) -> Container:
     if told.key.runtime != SYSTEMD or known is None:
         return told
     unit = replace(told, runs=told.runs if told.running else told.runs or known.runs)
-    running = [c for c in node.containers.values() if c.unit == told.name and c.running] if told.running else []
+    running = [c for c in run_by(node, told) if c.running] if told.running else []
     if running:
         unit = _like(unit, running, known.covers if told.key in node.holds else frozenset())
     elif _has_theirs(known):

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from cmgr.frozen import replace
+from cmgr.model.index import users_on
 from cmgr.model.scope import is_spent, unclear_users
 from cmgr.model.turn import Turn
 from cmgr.model.units import tells_of_users
@@ -235,10 +236,10 @@ def _chips_in_one_container(turn: Turn, chip: ChipId, window: timedelta) -> set[
 
 def _users(turn: Turn, chip: ChipId, window: timedelta) -> Iterator[Container]:
     """Yield the containers that use the chip, or did so until its fault."""
-    for container in turn.node.containers.values():
+    for container in users_on(turn.node, (chip,)):
         # Its first fault may have stopped it, or killed it, before the second one came.
         recent = container.since is not None and turn.at - container.since < window
-        if chip in container.chips and (container.running or recent or container.key in turn.node.holds):
+        if container.running or recent or container.key in turn.node.holds:
             yield container
 
 
@@ -247,7 +248,7 @@ def _is_used(turn: Turn, chip: ChipId) -> bool:
     node, report = turn.node, turn.node.reports.get(chip)
     if (report is not None and report.processes) or any(True for _ in _users(turn, chip, _LATELY)):
         return True
-    if any(container.wanted and chip in container.chips for container in node.containers.values()):
+    if any(container.wanted for container in users_on(node, (chip,))):
         return True
     return bool(unclear_users(node, (chip,))) or any(state.listed is None for state in tells_of_users(node))
 

@@ -6,6 +6,7 @@ from cmgr.frozen import replace
 from cmgr.model.holds.restarters import count_stop, restarted, wait_before_stop
 from cmgr.model.holds.tries import failed_start
 from cmgr.model.homes import have_met
+from cmgr.model.index import users_on
 from cmgr.model.scope import (
     died_of_it,
     handled_faults,
@@ -59,8 +60,8 @@ def is_to_be_paused(container: Container, at: datetime) -> bool:
 
 def _beside(node: Node, container: Container) -> frozenset[ContainerKey]:
     """Return those on its chips whose last life and its own have met, as far as the books can tell."""
-    others = (other for other in node.containers.values() if other.key != container.key)
-    return frozenset(o.key for o in others if not o.chips.isdisjoint(container.chips) and have_met(container, o))
+    others = (other for other in users_on(node, container.chips) if other.key != container.key)
+    return frozenset(other.key for other in others if have_met(container, other))
 
 
 def hold_in_scope(turn: Turn, ring: Ring, since: datetime | None = None) -> None:

@@ -1,11 +1,12 @@
 """Chips, the rings they are reset in, and what the driver last said of each."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NewType
 
 from cmgr.frozen import dataclass, replace
 from cmgr.model.values.life import ThisLife
+from cmgr.model.values.lookup import grouped, kept
 from cmgr.words import runs
 
 ChipId = NewType("ChipId", int)
@@ -206,19 +207,32 @@ def resolve(
     return frozenset(found), tuple(warnings)
 
 
-def _named(claim: str, chips: Mapping[ChipId, Chip]) -> set[ChipId]:
+def _named(claim: str, chips: Mapping[ChipId, Chip]) -> Sequence[ChipId]:
     by_id, claim = claim.startswith(BY_ID), claim.removeprefix(BY_ID)
     # ASCII digits only: int() would also take "1_0" and other alphabets' digits.
     is_number = re.fullmatch(r"[0-9]{1,4}", claim) is not None
-    if is_number and (named := {c.id for c in chips.values() if (c.id if by_id else c.asked_as) == int(claim)}):
+    if is_number and by_id and int(claim) in chips:
+        return [ChipId(int(claim))]
+    known = _called(chips)
+    if is_number and not by_id and (named := known.get(int(claim))):
         return named
-    if found := {c.id for c in chips.values() if any(claim in share.aliases for share in c.shares)}:
+    if found := known.get(("share", claim)):
         return found
     if is_number:
-        return set()
+        return ()
     if place := re.fullmatch(r"([0-9]{1,4}):[0-9]{1,4}", claim):
         return _named(place[1], chips)
-    return {c.id for c in chips.values() if claim and claim in (c.serial, c.bus, *c.aliases)}
+    return known.get(claim, ()) if claim else ()
+
+
+@kept
+def _called(chips: Mapping[ChipId, Chip]) -> Mapping[object, Sequence[ChipId]]:
+    """Return the chips by the number that claims have for them, by names of their shares, and by names of their own."""
+    pairs: list[tuple[object, ChipId]] = []
+    for chip in chips.values():
+        pairs += [(name, chip.id) for name in (chip.asked_as, chip.serial, chip.bus, *chip.aliases)]
+        pairs += [(("share", alias), chip.id) for share in chip.shares for alias in share.aliases]
+    return grouped(pairs)
 
 
 def listed(chips: Iterable[ChipId]) -> str:

@@ -7,6 +7,8 @@ Rules:
 4. Without a spare it gives the chips that are left, if those on it agree to so few; whole again with the next start.
 """
 
+from collections.abc import Mapping, Sequence
+
 from cmgr.frozen import replace
 from cmgr.model.containers.moving.spares import how_given, in_place_of, to_hand_out
 from cmgr.model.holds.making import hold_to_move
@@ -16,6 +18,7 @@ from cmgr.model.turn import Turn
 from cmgr.model.units import is_covered
 from cmgr.model.values.chips import ChipId, listed, resolve
 from cmgr.model.values.holds import Cause, Hold, HoldState
+from cmgr.model.values.lookup import grouped, kept
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ReserveOrdered, SlotOrdered, SlotRemoveOrdered
 from cmgr.model.values.node import Node, chips_of_slots
@@ -30,8 +33,13 @@ Chips = frozenset[ChipId]
 
 def users_of(node: Node, slot: str) -> list[Container]:
     """Return the containers that ask for the slot, running or not, by name."""
-    found = [container for container in node.containers.values() if slot in slots_of(container)]
-    return sorted(found, key=lambda container: (container.name, container.key))
+    return list(_by_slot(node.containers).get(slot, ()))
+
+
+@kept
+def _by_slot(containers: Mapping[ContainerKey, Container]) -> Mapping[str, Sequence[Container]]:
+    by_name = sorted(containers.values(), key=lambda container: (container.name, container.key))
+    return grouped((slot, container) for container in by_name for slot in slots_of(container))
 
 
 def why_not(node: Node, name: str, chips: Chips, key: ContainerKey | None = None) -> str:

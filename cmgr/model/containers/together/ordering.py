@@ -5,6 +5,8 @@ from datetime import datetime
 
 from cmgr.model.containers.together.projects import is_coming, needed_holds, needing_holds, unready_until
 from cmgr.model.holds.obstacles import is_starting
+from cmgr.model.index import held_on
+from cmgr.model.scope import in_group
 from cmgr.model.turn import Turn
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.node import Node
@@ -14,11 +16,8 @@ def stops_before(turn: Turn, hold: Hold) -> str:
     """Say who comes first: one with a higher order that was not answered its first stop and has time left for that."""
     if turn.at >= hold.since + turn.node.policy.limits.order_wait:
         return ""
-    before = [
-        other for other in turn.node.holds.values() if other.order > hold.order and _is_being_stopped(turn, other)
-    ]
     first = [h for h in needing_holds(turn.node, hold) if _is_being_stopped(turn, h)]
-    first += _of_same_order(turn, hold, before)
+    first += [o for o in _of_same_order(turn, hold) if o.order > hold.order and _is_being_stopped(turn, o)]
     return f"{min(h.name for h in first)} is stopped first" if first else ""
 
 
@@ -29,10 +28,8 @@ def _is_being_stopped(turn: Turn, other: Hold) -> bool:
 
 def starts_before(turn: Turn, hold: Hold) -> str | None:
     """Say who comes first: one with a lower order that is still on its way up and has time left for that."""
-    before = [
-        other for other in turn.node.holds.values() if other.order < hold.order and not _had_its_time(turn, other)
-    ]
-    first = [other.name for other in _of_same_order(turn, hold, before) if is_starting(turn.node, other)]
+    before = [o for o in _of_same_order(turn, hold) if o.order < hold.order and not _had_its_time(turn, o)]
+    first = [other.name for other in before if is_starting(turn.node, other)]
     if not first:
         needed = needed_holds(turn.node, hold)
         first = [o.name for o in needed if is_coming(turn.node, o) and not _had_its_time(turn, o)]
@@ -66,15 +63,10 @@ def _waited_for_until(node: Node, hold: Hold) -> datetime | None:
     return hold.attempt.told + (min(hold.grace, most) if hold.is_to_end else most)
 
 
-def _of_same_order(turn: Turn, hold: Hold, others: list[Hold]) -> list[Hold]:
-    """Return those whose order counts for this one: on the same rings, or in the same group, whatever the rings."""
-    if not others:
-        return []
-    chips = frozenset(c for ring in turn.rings_of(hold.chips) for c in ring.chips)
-    group = _group(turn, hold)
-    return [o for o in others if not chips.isdisjoint(o.chips) or (group and _group(turn, o) == group)]
-
-
-def _group(turn: Turn, hold: Hold) -> str:
+def _of_same_order(turn: Turn, hold: Hold) -> Iterator[Hold]:
+    """Yield those whose order counts for this one: on the same rings, or in the same group, whatever the rings."""
+    yield from held_on(turn.node, (chip for ring in turn.rings_of(hold.chips) for chip in ring.chips))
     container = turn.node.containers.get(hold.key)
-    return container.group if container is not None else ""
+    for mate in in_group(turn.node, container.group) if container is not None and container.group else ():
+        if mate.key in turn.node.holds:
+            yield turn.node.holds[mate.key]

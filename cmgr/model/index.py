@@ -1,0 +1,31 @@
+"""The containers and holds of each chip, looked up: nobody who asks walks through all of them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from cmgr.model.values.chips import ChipId
+from cmgr.model.values.holds import Hold
+from cmgr.model.values.lookup import grouped, kept
+from cmgr.model.values.node import Node
+from cmgr.model.values.services.containers import Container, ContainerKey
+
+
+@kept
+def _users(containers: Mapping[ContainerKey, Container]) -> Mapping[ChipId, Sequence[Container]]:
+    return grouped((chip, container) for container in containers.values() for chip in container.chips)
+
+
+@kept
+def _holds(holds: Mapping[ContainerKey, Hold]) -> Mapping[ChipId, Sequence[Hold]]:
+    return grouped((chip, hold) for hold in holds.values() for chip in hold.chips)
+
+
+def users_on(node: Node, chips: Iterable[ChipId]) -> Iterable[Container]:
+    """Return the containers in the books that use any of these chips, running or not, each once."""
+    using = _users(node.containers)
+    return {container.key: container for chip in chips for container in using.get(chip, ())}.values()
+
+
+def held_on(node: Node, chips: Iterable[ChipId]) -> Iterable[Hold]:
+    """Return the holds that are of any of these chips, each once."""
+    using = _holds(node.holds)
+    return {hold.key: hold for chip in chips for hold in using.get(chip, ())}.values()
