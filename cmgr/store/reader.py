@@ -65,11 +65,18 @@ class Reader:
             finally:
                 self._connection.execute("ROLLBACK")
 
-    def faults(self, since: datetime | None = None, active_only: bool = False) -> tuple[history.FaultRow, ...]:
-        """Return faults, the oldest first: the active ones, and the others that cleared at `since` or later."""
+    def faults(
+        self, since: datetime | None = None, active_only: bool = False, most: int | None = None
+    ) -> tuple[history.FaultRow, ...]:
+        """Return faults, the oldest first: the active ones, and the others that cleared at `since` or later.
+
+        Of more than `most` the active ones and the newest.
+        """
         wanted = "cleared IS NULL" if active_only else "cleared IS NULL OR cleared >= :since"
-        query = f"SELECT * FROM faults WHERE {wanted} ORDER BY since, chip, code, module"  # noqa: S608
-        return self._all(rows.FAULTS.value, query, since="" if since is None else rows.stamp(since))
+        some = f"SELECT * FROM faults WHERE {wanted} ORDER BY cleared IS NOT NULL, since DESC LIMIT :most"  # noqa: S608
+        query = f"SELECT * FROM ({some}) ORDER BY since, chip, code, module"  # noqa: S608
+        limit = -1 if most is None else most
+        return self._all(rows.FAULTS.value, query, since="" if since is None else rows.stamp(since), most=limit)
 
     def episodes(self, limit: int) -> tuple[history.EpisodeRow, ...]:
         """Return the newest episodes, the newest first."""

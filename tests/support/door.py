@@ -1,10 +1,11 @@
 """A control socket whose every request is answered by one function of a test's."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
+from cmgr.config.reporters import Reports
 from cmgr.config.settings import Export
 from cmgr.host.host import Host
 from cmgr.model.values.node import Node
@@ -28,24 +29,41 @@ NO_GROUP = "no-such-group-of-cmgr"
 WELL = Own("ready", "sim", ())
 
 
-def table(own: Own = WELL) -> tuple[Route, ...]:
+@dataclass(frozen=True, slots=True)
+class Books:
+    """All that a service knows which is asked."""
+
+    node: Callable[[], Node] = Node
+    database: Path = Path("/nowhere")
+    reports: Callable[[], Reports] = Reports
+
+
+def table(own: Own = WELL, books: Books = Books()) -> tuple[Route, ...]:  # It is frozen.
     """Return everything that can be asked of a service, of one that knows nothing but this of itself."""
     none = cast("ChipDriver", None)
     files = CdiFiles(Path("/nowhere"), giving("sim"), "auto")
     answers = Answers(
         none,
-        Node,
+        books.node,
         lambda: own,
         lambda: NOW,
-        Path("/nowhere"),
+        books.database,
         lambda: {"ok": True, "findings": []},
         lambda: files,
-        Exports(Export(node="box"), Node, lambda: NOW),
+        Exports(Export(node="box"), books.node, lambda: NOW),
         lambda _: {"name": "", "engine": None, "appliances": [], "remarks": []},
-        Ranks(none, "box", Node, None),
+        Ranks(none, "box", books.node, None),
     )
     drills = Drills(none, Host("", ""), lambda _: None, lambda: NOW)
-    orders = Orders(Node, lambda: NOW, lambda _: None, lambda _: {"changed": [], "after_restart": []}, none, drills)
+    orders = Orders(
+        books.node,
+        lambda: NOW,
+        lambda _: None,
+        lambda _: {"changed": [], "after_restart": []},
+        none,
+        drills,
+        books.reports,
+    )
     return routes(answers, orders, Pages(Sessions(), lambda: NOW, orders=True))
 
 

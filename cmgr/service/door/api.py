@@ -8,7 +8,7 @@ from cmgr.service.door.orders.slots import SlotOrders
 from cmgr.service.door.pages import Pages, for_persons
 from cmgr.service.door.routes import LINES, Answering, Arg, Route
 
-LIMIT = Arg("limit", "integer", "How many, the newest ones; else 20.")
+LIMIT = Arg("limit", "integer", "How many, the newest ones, at most 1,000; else 20.")
 WHERE = (
     Arg("chip", "integer", "The chip's physical id; none: the machine around the chips."),
     Arg("part", "string", "The part of the machine that has it."),

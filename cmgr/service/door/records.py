@@ -22,9 +22,12 @@ MOST_NOTES = 10_000
 LIMIT = 20
 
 
-def faults(node: Node, database: Reader, since: datetime | None) -> "shapes.Faults":
-    """Return the active faults, and those that cleared at `since` or later; None: ever. Raises `StoreError`."""
-    rows = [fault_of_chip(node, fault) for fault in database.faults(since=since)]
+def faults(node: Node, database: Reader, since: datetime | None, most: int | None = None) -> "shapes.Faults":
+    """Return the active faults, and those that cleared at `since` or later; None: ever. Raises `StoreError`.
+
+    Of more than `most` the active ones and the newest.
+    """
+    rows = [fault_of_chip(node, fault) for fault in database.faults(since=since, most=most)]
     return {"faults": rows, "machine": machine_faults(node)}
 
 
@@ -33,12 +36,15 @@ def episodes(database: Reader, limit: int, now: datetime) -> "shapes.Episodes":
     return {"episodes": [episode_row(row, now) for row in database.episodes(limit)]}
 
 
-def episode(database: Reader, number: int, now: datetime) -> "shapes.Timeline":
-    """Return one episode and its timeline. Raises `StoreError`, and `NotThere` where none of that number is kept."""
+def episode(database: Reader, number: int, now: datetime, most: int = MOST_NOTES) -> "shapes.Timeline":
+    """Return one episode and its timeline, of which the newest lines where it has more than `most`.
+
+    Raises `StoreError`, and `NotThere` where none of that number is kept.
+    """
     found = database.episode(number)
     if found is None:
         raise NotThere(f"cannot show episode {number}: there is none", hint="cmgr history lists those that are kept")
-    notes = timeline(database.notes(number, MOST_NOTES), found.began)
+    notes = timeline(database.notes(number, most), found.began)
     return {"episode": episode_row(found, now), "notes": notes, "lanes": lanes(notes)}
 
 

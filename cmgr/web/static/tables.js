@@ -56,7 +56,9 @@ function filtered(route, name, all, filters, heads, own, none, more) {
     ${rows.length ? table(t(name), rows, heads, own) : empty(t(none))}${more}</section>`;
 }
 
-const more = (state, name) => (state[name]?.length >= state.limits[name]
+const MOST = 1000;  // The service tells no more at once.
+
+const more = (state, name) => (state[name]?.length >= state.limits[name] && state.limits[name] < MOST
   ? html`<p><button class="quiet" @click=${() => state.more(name)}>${t("Show more")}</button></p>` : "");
 
 export function historyView(state, route) {

@@ -13,6 +13,7 @@ from cmgr.model.values.faults import FaultCode, FaultKey, Handling
 from cmgr.model.values.handling.catalog import is_reported
 from cmgr.model.values.messages.facts import Ordered, ReportOrdered
 from cmgr.model.values.node import Node
+from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.routes import Request
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ MOST_KEPT = 256
 """Reported faults that are active at once on one chip, so that no reporter can fill the memory."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
-_ITEM = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,9 @@ class ReportOrders:
 
     def report(self, request: Request) -> "slot_shapes.ReportTaken":
         """Book a fault that a program reports, or that it is over."""
+        mine = self._sources(request)
         code, id_, chips = _code(request), _id(request), _chips(request, self.node())
-        source, highest = self._right(request, code, chips)
+        source, highest = _right(mine, code, chips)
         over = request.args.get("clear", False)
         if not isinstance(over, bool):
             raise BadRequest("cannot report: clear must be true or false")
@@ -57,19 +58,16 @@ class ReportOrders:
             "handling": max((f.handling for f in found), default=Handling.NotHandleFault).name,
         }
 
-    def _right(self, request: Request, code: str, chips: frozenset[ChipId]) -> tuple[str, Handling | None]:
-        """Return the reporter's name and the most that it may ask for; None: anything."""
+    def _sources(self, request: Request) -> list[Reporter]:
+        """Return what the reporter may report as; nothing: anything, as root. Before anything that it says is read."""
         if request.uid == 0 and not request.on_page:
-            return "root", None
+            return []
         sources = () if request.on_page else self.settings().sources
         mine = [each for each in sources if each.uid == request.uid]
         if not mine:
             hint = "add it to the configuration: [[reports.sources]]"
             raise CmgrError(f"cannot report: uid {request.uid} is no source of reports", hint=hint)
-        for each in mine:
-            if each.may_report(code) and (not each.chips or chips <= set(each.chips)):
-                return each.name, Handling[each.highest]
-        raise CmgrError(f"cannot report {code} on {listed(chips)}: {_allowed(mine)}", hint="see reports.sources")
+        return mine
 
     def _lasts(self, request: Request) -> timedelta:
         seconds = request.args.get("seconds")
@@ -91,6 +89,16 @@ class ReportOrders:
                 raise CmgrError(
                     f"cannot report: {MOST_KEPT} faults are reported on chip {chip} already", hint="cmgr faults"
                 )
+
+
+def _right(mine: list[Reporter], code: str, chips: frozenset[ChipId]) -> tuple[str, Handling | None]:
+    """Return the reporter's name and the most that it may ask for; None: anything."""
+    if not mine:
+        return "root", None
+    for each in mine:
+        if each.may_report(code) and (not each.chips or chips <= set(each.chips)):
+            return each.name, Handling[each.highest]
+    raise CmgrError(f"cannot report {code} on {listed(chips)}: {_allowed(mine)}", hint="see reports.sources")
 
 
 def _allowed(mine: list[Reporter]) -> str:
@@ -119,14 +127,12 @@ def _chips(request: Request, node: Node) -> frozenset[ChipId]:
     text = request.args.get("chips")
     if text is None:
         return frozenset()
-    found: set[ChipId] = set()
-    for item in str(text).split(","):
-        match = _ITEM.fullmatch(item.strip())
-        if match is None:
-            raise BadRequest(f"cannot report: chips {str(text)[:40]!r} is no list such as 0-2,5")
-        found.update(map(ChipId, range(int(match[1]), int(match[2] or match[1]) + 1)))
+    try:
+        found = chips_in(str(text))
+    except ValueError as error:
+        raise BadRequest(f"cannot report: chips {str(error)!r} is no list such as 0-2,5") from error
     if missing := found - node.chips.keys():
         raise NotThere(
             f"cannot report: there is no {listed(missing)[:80]}", hint=f"this machine has {listed(node.chips)}"
         )
-    return frozenset(found)
+    return found

@@ -1,6 +1,5 @@
 """Orders of a person that are about slots. Each is checked here, so that a refusal says why and what to do."""
 
-import re
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -17,6 +16,7 @@ from cmgr.model.values.messages.facts import MoveOrdered, Ordered, ReserveOrdere
 from cmgr.model.values.node import Node
 from cmgr.model.values.services.containers import Container
 from cmgr.model.values.services.slots import NAME, slots_of
+from cmgr.service.door.orders.chip_list import chips_in
 from cmgr.service.door.routes import Request
 from cmgr.view.advice import called
 from cmgr.words import counted, stamp
@@ -31,8 +31,6 @@ LONGEST_RESERVATION = timedelta(hours=1)
 
 IN_ONE_RING = "ring"
 """The policy of those who want chips of one ring, or none."""
-
-_ITEM = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +177,10 @@ def _chips(request: Request) -> frozenset[ChipId]:
     text = request.args.get("chips")
     if text is None:
         return frozenset()
-    found: set[ChipId] = set()
-    for item in str(text).split(","):
-        span = _ITEM.fullmatch(item.strip())
-        if span is None or int(span[2] or span[1]) - int(span[1]) not in range(MOST):
-            raise BadRequest(f"cannot {_do(request)}: {item[:40]!r} is no chip", hint="such as 4,5 or 0-3")
-        found.update(ChipId(number) for number in range(int(span[1]), int(span[2] or span[1]) + 1))
-    return frozenset(found)
+    try:
+        return chips_in(str(text))
+    except ValueError as error:
+        raise BadRequest(f"cannot {_do(request)}: {str(error)!r} is no chip", hint="such as 4,5 or 0-3") from error
 
 
 def _too_few(node: Node) -> str:
