@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from cmgr.model.values.messages.commands import Note, NoteKind
 from cmgr.service.door.client import follow, get
 from cmgr.service.door.control import ControlServer
-from cmgr.service.door.http.reception import GUESTS, STREAM_LIMIT, STREAMS
+from cmgr.service.door.http.reception import GUESTS, STREAM_LIMIT, STREAMS, UNSENT_LIMIT
 from cmgr.service.door.http.talk import BODY_LIMIT, HEAD_LIMIT
 from cmgr.service.door.routes import LINES, Arg, Request, Route, Stream
 from tests.cli.scenes import NOW
@@ -122,6 +123,22 @@ def test_peers_that_do_not_read_what_they_asked_for_keep_nobody_out(path: Path, 
             assert get(path, "status") == {"do": "status"}
         assert get(path, "much") == {"much": "x" * MUCH}
     figures.add(SECTION, "connections that never read their answer", len(deaf))
+
+
+def test_of_what_a_user_does_not_read_the_oldest_goes(path: Path) -> None:
+    with ExitStack() as stack:
+        deaf = [connected(path, stack) for _ in range(UNSENT_LIMIT // MUCH + 3)]
+        for connection in deaf:
+            connection.sendall(b"GET /v1/much HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        eventually(lambda: has_ended(deaf[0]))
+        assert not has_ended(deaf[-1])
+
+
+def has_ended(connection: socket.socket) -> bool:
+    poll = select.poll()
+    poll.register(connection, 0)
+    return bool(poll.poll(0))
 
 
 def test_peers_that_pipeline_without_an_end_keep_nobody_out(path: Path, figures: Figures) -> None:

@@ -2,8 +2,11 @@
 
 Rules:
 1. Whatever a peer sends, or does not send, or does not read, costs a file descriptor for a bounded time, and no thread.
-2. When there are too many connections, the user who has the most loses the oldest: nobody shuts out others.
-3. Readers of a stream may stay as long as they read. They are few, and one that does not read is cut off.
+2. When there are too many connections, the user who has the most loses the oldest that waits; those that are being
+   answered count as his. Whose a connection is shows when it is taken in: so nobody is kept waiting outside.
+3. Readers of a stream may stay as long as they read. They are few, and one that does not read is cut off. When there
+   are too many, the user who has the most loses the oldest.
+4. The answers that one user has not read have a limit together, too.
 """
 
 import contextlib
@@ -21,11 +24,22 @@ from cmgr.frozen import dataclass
 from cmgr.service.door.http.talk import Asked, Refused, Reply, Talk, refused
 
 GUESTS = 64
+"""Connections that wait for their request, or for their answer to be read."""
+
+CROWD = 256
+"""Connections, those that are being answered included."""
+
 STREAMS = 16
+UNSENT_LIMIT = 16 * 1024 * 1024
+"""Bytes of answers that one user has not read, beyond what the kernel keeps for them."""
+
 STREAM_LIMIT = 256 * 1024
 """Bytes that wait for a reader of a stream, beyond what the kernel keeps for it."""
 
 _PIECE = 8192
+_AT_ONCE = 16
+"""Connections that are taken in before the others are heard: far fewer than may wait, so that the oldest was heard."""
+
 _PAUSE = 0.05
 """Seconds until another connection is looked for, where one cannot be taken in."""
 
@@ -77,7 +91,7 @@ class Reception:
         self._guests: dict[Guest, None] = {}
         self._streams: dict[Guest, None] = {}
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._away = 0
+        self._away: dict[Guest, None] = {}
         self._deaf_until = 0.0
         self._closed = False
         self._bell, self._rope = socket.socketpair()
@@ -129,7 +143,8 @@ class Reception:
     def _rung(self) -> None:
         with contextlib.suppress(BlockingIOError):
             self._bell.recv(_PIECE)
-        while not self._done.empty():
+        # Whatever is told meanwhile rings again: those who ask without end keep nobody waiting outside.
+        for _ in range(self._done.qsize()):
             self._done.get()()
 
     def _run(self) -> None:
@@ -168,38 +183,39 @@ class Reception:
             self._selector.register(self._listening, selectors.EVENT_READ, self._accept)
 
     def _accept(self) -> None:
-        if len(self._guests) + self._away >= GUESTS and not self._make_room():
-            self._turn_deaf()
-            return
-        try:
-            connection, _ = self._listening.accept()
-        except BlockingIOError:
-            return
-        except OSError:
-            # Out of file descriptors: that passes, the sooner the fewer there are to wait for.
-            self._make_room()
-            self._turn_deaf()
-            return
+        for _ in range(_AT_ONCE):
+            try:
+                connection, _ = self._listening.accept()
+            except BlockingIOError:
+                return
+            except OSError:
+                # Out of file descriptors: that passes, the sooner the fewer there are to wait for.
+                self._make_room()
+                self._turn_deaf()
+                return
+            self._take_in(connection)
+
+    def _take_in(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         try:
             peer = peer_of(connection)
         except OSError:
             connection.close()
-        else:
-            self._await_request(Guest(connection, peer, 0.0))
+            return
+        self._await_request(Guest(connection, peer, 0.0))
+        if len(self._guests) > GUESTS or len(self._guests) + len(self._away) > CROWD:
+            self._make_room()
 
     def _turn_deaf(self) -> None:
         self._selector.unregister(self._listening)
         self._deaf_until = time.monotonic() + _PAUSE
 
-    def _make_room(self) -> bool:
-        """End one connection. Return whether there was one to end."""
-        if not self._guests:
-            return False
-        ((most, _),) = Counter(guest.peer.whose for guest in self._guests).most_common(1)
-        oldest = next(guest for guest in self._guests if guest.peer.whose == most)
-        self._dismiss(oldest, Refused("too many connections came after it", 503))
-        return True
+    def _make_room(self) -> None:
+        """End the oldest of who has the most, unless all of his are being answered."""
+        most = _most(*self._guests, *self._away)
+        oldest = next((guest for guest in self._guests if guest.peer.whose == most), None)
+        if oldest is not None:
+            self._dismiss(oldest, Refused("too many connections came after it", 503))
 
     def _await_request(self, guest: Guest) -> None:
         guest.until = time.monotonic() + self._patience
@@ -228,7 +244,7 @@ class Reception:
             return
         if asked is not None:
             self._let_go(guest)
-            self._away += 1
+            self._away[guest] = None
             self._take(guest, asked)
         elif guest.talk.left:
             self._forget(guest)
@@ -240,11 +256,12 @@ class Reception:
 
     def _back(self, guest: Guest) -> None:
         """Take back a guest that was answered."""
-        self._away -= 1
+        del self._away[guest]
         if guest.connection.fileno() < 0:
             return
         if guest.unsent:
             self._await_sent(guest)
+            self._limit_unsent(guest.peer)
         else:
             self._answered(guest)
 
@@ -274,14 +291,23 @@ class Reception:
         self._guests[guest] = None
         self._selector.register(guest.connection, selectors.EVENT_WRITE, lambda: self._write(guest))
 
+    def _limit_unsent(self, peer: Peer) -> None:
+        """End the oldest of this user that do not read, but not the last one that was answered."""
+        *deaf, last = (guest for guest in self._guests if guest.unsent and guest.peer.whose == peer.whose)
+        kept = len(last.unsent)
+        for guest in reversed(deaf):
+            kept += len(guest.unsent)
+            if kept > UNSENT_LIMIT:
+                self._forget(guest)
+
     def _write(self, guest: Guest) -> None:
         if guest in self._guests and _sent(guest):
             self._let_go(guest)
             self._answered(guest)
 
     def _begin_stream(self, guest: Guest, kind: str) -> None:
-        self._away -= 1
-        if len(self._streams) >= STREAMS:
+        del self._away[guest]
+        if len(self._streams) >= STREAMS and not self._make_room_beside(guest):
             full = CmgrError(f"cannot follow events: {STREAMS} others do", hint="end one of them")
             guest.unsent, guest.leaves = guest.talk.answer(refused(503, full), last=True), True
             self._await_sent(guest)
@@ -289,6 +315,14 @@ class Reception:
         self._streams[guest] = None
         self._selector.register(guest.connection, selectors.EVENT_READ, lambda: self._look_at(guest))
         self._feed(guest, guest.talk.stream(kind))
+
+    def _make_room_beside(self, guest: Guest) -> bool:
+        """End the oldest stream of who reads the most, unless this guest is one of his. Return whether one was."""
+        most = _most(guest, *self._streams)
+        if guest.peer.whose == most:
+            return False
+        self._cut_off(next(each for each in self._streams if each.peer.whose == most))
+        return True
 
     def _told(self, data: bytes) -> None:
         for guest in [*self._streams]:
@@ -330,6 +364,11 @@ class Reception:
     def _forget(self, guest: Guest) -> None:
         self._let_go(guest)
         guest.connection.close()
+
+
+def _most(*guests: Guest) -> Hashable:
+    """Return whose the most of them are; of several who have as many, the one who came first."""
+    return Counter(guest.peer.whose for guest in guests).most_common(1)[0][0] if guests else None
 
 
 def _sent(guest: Guest) -> bool:

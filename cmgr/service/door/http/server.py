@@ -1,6 +1,5 @@
 """Answers requests over HTTP/1.1, by a table of routes: for the control socket, and for who scrapes metrics."""
 
-import queue
 import select
 import socket
 import threading
@@ -10,6 +9,7 @@ from collections.abc import Callable, Sequence
 from cmgr.errors import CmgrError
 from cmgr.service.door.http.reception import Guest, Reception
 from cmgr.service.door.http.talk import Asked, Refused, Reply, as_json, refused
+from cmgr.service.door.http.turns import Turns
 from cmgr.service.door.routes import LINES, Found, Page, Request, Route, Stream, Unwell, WrongMethod, find, status_of
 
 Report = Callable[[str, BaseException], None]
@@ -28,15 +28,18 @@ class Server:
         self._routes = routes
         self._report = report
         self._patience = patience
-        self._requests: queue.SimpleQueue[tuple[Guest, Asked] | None] = queue.SimpleQueue()
         self._reception: Reception | None = None
+        self._turns: Turns[tuple[Guest, Asked]] | None = None
         self._threads: tuple[threading.Thread, ...] = ()
 
     def start(self, listening: socket.socket, name: str, threads: int) -> None:
         """Serve there, on so many threads beside the one that takes requests in. Does not block."""
-        reception = Reception(listening, lambda guest, asked: self._requests.put((guest, asked)), self._patience, name)
+        turns = self._turns = Turns(threads, kept=1 if listening.family == socket.AF_UNIX else 0)
+        reception = Reception(
+            listening, lambda guest, asked: turns.put(guest.peer.whose, (guest, asked)), self._patience, name
+        )
         self._threads = tuple(
-            threading.Thread(target=self._serve, args=(reception,), name=f"{name}-{n}", daemon=True)
+            threading.Thread(target=self._serve, args=(reception, turns), name=f"{name}-{n}", daemon=True)
             for n in range(threads)
         )
         for thread in self._threads:
@@ -46,13 +49,13 @@ class Server:
 
     def close(self, seconds: float) -> None:
         """Take no request any more. Blocks up to so many seconds for answers under way. Safe to repeat."""
-        reception, self._reception = self._reception, None
-        if reception is None:
+        reception, turns = self._reception, self._turns
+        self._reception = self._turns = None
+        if reception is None or turns is None:
             return
         until = time.monotonic() + seconds
         reception.close(seconds)
-        for _ in self._threads:
-            self._requests.put(None)
+        turns.close()
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
 
@@ -65,11 +68,12 @@ class Server:
         if self._reception is not None:
             self._reception.tell(data)
 
-    def _serve(self, reception: Reception) -> None:
-        while (item := self._requests.get()) is not None:
+    def _serve(self, reception: Reception, turns: Turns[tuple[Guest, Asked]]) -> None:
+        while (item := turns.take()) is not None:
             guest, asked = item
             # It may have waited here for long: what nobody waits for any more is not done.
             reply = _NOBODY if _has_left(guest) else self._reply(guest, asked)
+            turns.done(guest.peer.whose)
             if reply is None:
                 reception.stream(guest, LINES)
             else:
