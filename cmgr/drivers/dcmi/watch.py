@@ -40,6 +40,9 @@ SELDOM = 600.0
 _ASSERTIONS = {abi.CLEARED: Assertion.CLEARED, abi.OCCURRED: Assertion.OCCURRED, abi.ONCE: Assertion.ONCE}
 
 
+_kept = threading.local()
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """In seconds: one call; between sweeps over all chips, when the driver tells of no faults (`poll`) and when it
@@ -269,6 +272,7 @@ class Watch:
         if self._closed:
             return
         try:
+            _keep_thread()
             if not self._subscribed:
                 self._hears()
             self._take(pointer.contents)
@@ -317,6 +321,14 @@ class Watch:
     def _say(self, fact: DriverFact) -> None:
         if not self._closed:
             self._tell(fact)
+
+
+def _keep_thread() -> None:
+    """Keep what Python needs to know of the library's thread: ctypes makes it for each call, and throws it away."""
+    if not hasattr(_kept, "thread"):
+        # One reference more than ctypes takes. The documentation of CPython asks for a release each: this one is never
+        # released, so that a thread that ended leaves its few hundred bytes, and a process subscribes once.
+        _kept.thread = ctypes.pythonapi.PyGILState_Ensure()
 
 
 def _tellers() -> Set[str]:

@@ -1,6 +1,7 @@
 """Hearing of faults: what a callback tells, what becomes of what it cannot tell, and never alive but deaf."""
 
 import ctypes
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -14,6 +15,7 @@ from cmgr.errors import DriverError
 from cmgr.model.values.chips import Chip, ChipId
 from cmgr.model.values.faults import Assertion
 from cmgr.model.values.messages.facts import ChipsListed, FaultReported, ReadNeeded
+from cmgr.ports import DriverFact
 from tests.drivers.contract import CODE, OTHER_CODE, Told
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
@@ -51,6 +53,23 @@ def test_an_event_is_told_with_all_that_it_says(machine: Standin, opened: Open) 
     machine.fault(3, OTHER_CODE, module="1.2.3.4")
     machine.fault(3, OTHER_CODE, module="12.3.4.0")
     eventually(lambda: len({f.module for f in told.facts if isinstance(f, FaultReported)}) == 3)
+
+
+def test_python_knows_the_library_s_thread_by_its_second_event(machine: Standin, opened: Open) -> None:
+    driver, told, known = opened(machine), Told(), threading.local()
+
+    def tell(fact: DriverFact) -> None:
+        if isinstance(fact, FaultReported):
+            earlier.append(getattr(known, "events", 0))
+            known.events = earlier[-1] + 1
+        told(fact)
+
+    earlier: list[int] = []
+    driver.watch(tell)
+    for code in (CODE, OTHER_CODE):
+        machine.fault(3, code)
+        told.has(ChipId(3), Assertion.OCCURRED, code)
+    assert earlier == [0, 1]
 
 
 def test_device_ids_of_events_are_logical_ids(ascend: Make, opened: Open) -> None:
