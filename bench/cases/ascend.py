@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
-from bench import weather
+from bench import steady, weather
 from bench.cases import idle
 from bench.cases.cycles import CHIPS, COUNT, Cycle, measured
 from bench.records import Records, of
@@ -57,19 +57,27 @@ def _heard(site: Site, machine: Standin) -> list[Figure]:
     """Faults that nothing follows from, one by one, so that there are enough of them for the hundredth part."""
     with ExitStack() as stack:
         _, records = site.settled(machine.library, CHIPS, "singleRecover", stack)
-        took = []
-        for number in range(HEARD):
-            mark, chip = records.mark(), number % CHIPS
+        chip = 0
+
+        def between() -> None:
+            nonlocal chip
+            machine.clear(chip, weather.NOTED)
+            time.sleep(BETWEEN)
+            chip = (chip + 1) % CHIPS
+
+        def one() -> float:
+            mark = records.mark()
             machine.fault(chip, weather.NOTED)
             records.wait(mark, lambda calls: bool(of(calls, "note")), f"chip {chip} told of a fault")
             (note,) = of(records.since(mark), "note")
-            took.append((note.begin - machine.told_at) * 1000)
-            machine.clear(chip, weather.NOTED)
-            time.sleep(BETWEEN)
-        what = "the library's callback to the service's queue"
+            return (note.begin - machine.told_at) * 1000
+
+        found = steady.measured(between, one, HEARD)
+        what, took = "the library's callback to the service's queue", found.counted
         return [
-            Figure(PART, f"{what}, p50", quantile(took, 0.5), "ms", None, len(took), "", tuple(took)),
+            Figure(PART, f"{what}, p50", quantile(took, 0.5), "ms", None, len(took), "", took),
             Figure(PART, f"{what}, p99", quantile(took, 0.99), "ms", 1, len(took)),
+            Figure(PART, f"{what}: moments at which the machine was not itself", found.disturbed, ""),
         ]
 
 
