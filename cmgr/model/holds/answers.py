@@ -48,7 +48,8 @@ def container_stopped(turn: Turn, fact: ContainerStopped) -> None:
     if fact.again and hold.key in turn.node.containers:
         started_in_stop(turn, hold, fact.again)
     elif fact.error:
-        turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable, cannot=f"stop {hold.name}"))
+        text = f"cannot stop {hold.name}: {fact.error}"
+        turn.put_hold(retried(turn, hold, fact.error, counts=not fact.unreachable, text=text))
     else:
         _is_down(turn, hold, fact)
 
@@ -137,9 +138,10 @@ def restart_policy_set(turn: Turn, fact: RestartPolicySet) -> None:
     if fact.error and not hold.disarmed and hold.is_to_end:
         turn.put_hold(hold)  # It runs again: first comes the stop, which is due.
     elif fact.error:
-        back = f"put the restart policy {hold.restart_policy} of {hold.name} back yet"
-        cannot = back if hold.disarmed else f"switch off the restart policy of {hold.name}"
-        turn.put_hold(retried(turn, hold, fact.error, counts=False, cannot=cannot))
+        text = f"cannot switch off the restart policy of {hold.name}: {fact.error}"
+        if hold.disarmed:
+            text = f"cannot put the restart policy {hold.restart_policy} of {hold.name} back yet: {fact.error}"
+        turn.put_hold(retried(turn, hold, fact.error, counts=False, text=text))
     elif hold.disarmed:
         rearmed(turn, hold)
         turn.drop_hold(hold.key)

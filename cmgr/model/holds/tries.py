@@ -11,10 +11,10 @@ from cmgr.model.values.node import Node
 from cmgr.words import span
 
 
-def retried(turn: Turn, hold: Hold, error: str, *, counts: bool, cannot: str = "") -> Hold:
-    """Return the hold as it is tried again later. `cannot`: what could not be done, told once of each error."""
-    if cannot and error != hold.attempt.error:
-        turn.tell(hold, f"cannot {cannot}: {error}", NoteKind.WARNING)
+def retried(turn: Turn, hold: Hold, error: str, *, counts: bool, text: str = "") -> Hold:
+    """Return the hold as it is tried again later. `text`: that it could not be done, told once of each error."""
+    if text and error != hold.attempt.error:
+        turn.tell(hold, text, NoteKind.WARNING)
     retry = turn.node.policy.retry
     tries, delays = (hold.attempt.tries + 1, 0) if counts else (hold.attempt.tries, hold.attempt.delays + 1)
     wait = backed_off(retry.backoff, retry.backoff_max, tries + delays)
@@ -48,9 +48,8 @@ def has_failed(node: Node, hold: Hold) -> bool:
 
 def unsure_start(turn: Turn, hold: Hold, error: str) -> Hold:
     """Try again as long as it takes: the container is not to blame. The start stays ours, for it may have worked."""
-    return retried(
-        turn, hold, error, counts=False, cannot=f"start {hold.name}, and it is tried until the runtime is well"
-    )
+    text = f"cannot start {hold.name}, and it is tried until the runtime is well: {error}"
+    return retried(turn, hold, error, counts=False, text=text)
 
 
 def try_anew(turn: Turn, hold: Hold) -> None:
