@@ -2,7 +2,8 @@
 
 CmgrError                 what failed, one sentence that begins with "cannot"; hint: what to do next
 ├─ ConfigError            a configuration, fault table or order is wrong; lists every mistake
-│  └─ BadRequest          what was asked of the service cannot be understood
+│  ├─ BadRequest          what was asked of the service cannot be understood
+│  └─ Misused             nothing is wrong but what the command line says
 ├─ NotThere               what is named is not there: a chip, a container, an episode, a path
 ├─ NotIn                  who asks through the page is in no session, or in none any more
 ├─ TooMany                it was asked too often within a minute
@@ -45,6 +46,12 @@ class ConfigError(CmgrError):
     def __init__(self, message: str, *, mistakes: tuple[str, ...] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.mistakes = mistakes
+
+
+class Misused(ConfigError):
+    """A flag gives a setting a value that it cannot have, or there is no such setting; all else is right."""
+
+    exit_code = 2
 
 
 class BadRequest(ConfigError):

@@ -15,7 +15,7 @@ from cmgr.config.schema import PREFIX, Section, Setting, build, row, sections, s
 from cmgr.config.settings import Config, DrillSettings
 from cmgr.config.sim import Sim
 from cmgr.config.spelling import did_you_mean, parse_toml, plain, quoted
-from cmgr.errors import ConfigError, chain
+from cmgr.errors import ConfigError, Misused, chain
 from cmgr.frozen import dataclass
 from cmgr.model.values.handling.calendar import Exercise
 from cmgr.model.values.handling.catalog import is_of_machine
@@ -57,7 +57,7 @@ class Given:
 
 
 def load(path: str | None, *, environ: Mapping[str, str], overrides: Mapping[str, object] = _NOTHING) -> Config:
-    """Return the configuration. Raises `ConfigError` with every mistake.
+    """Return the configuration. Raises `ConfigError` with every mistake, `Misused` where the flags alone are wrong.
 
     The file is `path`, else the one that CMGR_CONFIG names, else the default one, which may be missing. Then come the
     `CMGR_*` variables of `environ`, and last `overrides`: values or texts by key ("docker.socket"), None for a flag
@@ -75,13 +75,13 @@ def load(path: str | None, *, environ: Mapping[str, str], overrides: Mapping[str
     said: list[Given | str] = [
         *_from_file(table, sections(), path or DEFAULT_PATH),
         *_from_environment(environ, known.values()),
-        *_from_flags(overrides, known),
     ]
     found, wrong = _values(said)
+    flags, misused = _values(_from_flags(overrides, known))
     mistakes += wrong
-    if mistakes:
-        raise _refused(mistakes, hint)
-    return _whole(build(found))
+    if mistakes or misused:
+        raise _refused([*mistakes, *misused], hint, ConfigError if mistakes else Misused)
+    return _whole(build({**found, **flags}))
 
 
 def written(config: Config) -> str:
@@ -158,13 +158,13 @@ def _with_script(config: Config) -> Config:
     return replace(config, sim=replace(sim, script=sim.script + events, machine=sim.machine + others))
 
 
-def _refused(mistakes: list[str], hint: str = "") -> ConfigError:
+def _refused(mistakes: list[str], hint: str = "", kind: type[ConfigError] = ConfigError) -> ConfigError:
     # One alone is the message: whoever prints only that still says what is wrong.
     if len(mistakes) == 1:
         first = mistakes[0]
         message = first if first.startswith("cannot ") else f"cannot use the configuration: {first}"
-        return ConfigError(message, mistakes=(first,), hint=hint)
-    return ConfigError(
+        return kind(message, mistakes=(first,), hint=hint)
+    return kind(
         f"cannot use the configuration: {counted(len(mistakes), 'mistake')}", mistakes=tuple(mistakes), hint=hint
     )
 

@@ -105,6 +105,9 @@ def what(level: Level, policy: Policy) -> list[str]:
     lines = [_stop(rule, policy.strategy)]
     if rule.reset:
         lines += _reset(rule, policy)
+    if name := policy.window_of(level):
+        when = joined(window.text for window in policy.windows()[name])
+        lines.append(f"while all of its containers still run it waits for its window: {when} ({name})")
     if rule.stop and policy.strategy is not Strategy.NEVER:
         lines.append("starts the containers again once the ring is healthy")
     return lines

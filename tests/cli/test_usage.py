@@ -62,6 +62,12 @@ def test_what_typer_cannot_know_is_told_as_it_tells_of_mistakes(home: Home, word
     assert told.endswith(f": {said}\n")
 
 
+def test_a_setting_that_a_flag_cannot_give_is_a_wrong_command_line(home: Home) -> None:
+    told = home.cmgr("run", "--strategy", "nope")
+    assert (told.code, told.out) == (2, "")
+    assert 'strategy = "nope" (flag): must be never, singleRecover or ringRecover' in told.err
+
+
 @pytest.mark.parametrize("words", [("status", "-o"), ("status", "--check", "--socket"), ("chips", "--config")])
 def test_an_option_without_its_value_is_refused(home: Home, words: tuple[str, ...]) -> None:
     told = home.cmgr(*words)

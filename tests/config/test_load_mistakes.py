@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from cmgr.config.load import load
-from cmgr.errors import ConfigError
+from cmgr.errors import ConfigError, Misused
 from tests.config.support import from_text, mistakes, written
 
 
@@ -123,3 +123,13 @@ def test_a_file_that_the_parser_chokes_on_is_refused(file: Path, text: str) -> N
 def test_settings_that_a_former_version_had_keep_no_service_from_starting(file: Path) -> None:
     path = written(file, '[log]\nmax_size = "1G"\nmax_age = "30d"\nmax_files = 180\n[dcmi]\nsubscribe = "1s"\n')
     assert load(path, environ={"CMGR_LOG_MAX_SIZE": "1G", "CMGR_DCMI_SUBSCRIBE": "1s"}) == load(None, environ={})
+
+
+def test_where_the_flags_alone_are_wrong_it_is_the_command_line_that_is(file: Path) -> None:
+    path = written(file, "")
+    with pytest.raises(Misused, match=r'strategy = "nope" \(flag\)'):
+        load(path, environ={}, overrides={"strategy": "nope"})
+    path = written(file, "observe = 1\n")
+    with pytest.raises(ConfigError) as both:
+        load(path, environ={}, overrides={"strategy": "nope"})
+    assert (both.value.exit_code, len(both.value.mistakes)) == (1, 2)

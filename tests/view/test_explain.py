@@ -9,6 +9,7 @@ from cmgr.config.settings import Config
 from cmgr.config.tables.catalog import load_catalog
 from cmgr.errors import ConfigError
 from cmgr.model.values.faults import Handling, Level
+from cmgr.model.values.handling.calendar import Window
 from cmgr.model.values.handling.catalog import Catalog, Entry
 from cmgr.model.values.handling.policy import DEFAULT_LEVELS, IsolationPolicy, OnIsolate, Policy, Strategy
 from cmgr.model.values.node import Node
@@ -61,6 +62,19 @@ def test_what_is_done_follows_the_policy_of_the_level() -> None:
     assert "when 3 resets in 6 h did not cure it" in told
     kept = replace(DEFAULT_LEVELS[Level.RestartNPU], reset=False, stop=False)
     assert "nothing is reset" in does(CODE, Policy(levels={**DEFAULT_LEVELS, Level.RestartNPU: kept}))
+
+
+def test_a_window_is_explained_with_when_it_is_open() -> None:
+    window = Window("Sun 02:00-04:00", ())
+    windowed = replace(DEFAULT_LEVELS[Level.RestartNPU], window=(window,))
+    told = does(CODE, Policy(levels={**DEFAULT_LEVELS, Level.RestartNPU: windowed}))
+    assert "waits for its window: Sun 02:00-04:00 (levels.RestartNPU.window)" in told
+    assert "window:" not in does(CODE, Policy())
+    idle = replace(DEFAULT_LEVELS[Level.RestartNPU], stop=False)
+    policy = Policy(
+        levels={**DEFAULT_LEVELS, Level.RestartNPU: idle}, reset=replace(Policy().reset, window_hours=(window,))
+    )
+    assert "waits for its window: Sun 02:00-04:00 (reset.window_hours)" in does(CODE, policy)
 
 
 def test_isolation_is_explained_with_what_ends_it() -> None:
