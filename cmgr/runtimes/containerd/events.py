@@ -23,6 +23,9 @@ from cmgr.runtimes.containerd.wire import Limits, Wire, translated
 from cmgr.runtimes.following import Broken
 
 _TOPIC = "/cmgr/pulse"
+
+_PULSE = "google.protobuf.Empty"
+"""A type that whoever listens to everything knows: of any other `ctr events` and `ctr run` log a warning each time."""
 _FIRST_PULSES = 0.05
 """Seconds between pulses until the first comes back."""
 
@@ -43,7 +46,8 @@ class Watcher(following.Follower):
         # An invalid namespace name would break the filter.
         self._skipped = frozenset(name for name in skipped if re.fullmatch(r"[A-Za-z0-9._-]{1,76}", name))
         self._limits = limits
-        self._mine = secrets.token_bytes(8)
+        # A field that no message has is passed over: one more, of eight bytes.
+        self._mine = b"\x0a\x08" + secrets.token_bytes(8)
         self._stream: Stream | None = None
         self._heard = 0.0
         self._threads.append(threading.Thread(target=self._pulse, name="containerd-pulse", daemon=True))
@@ -105,7 +109,7 @@ class Watcher(following.Follower):
                 self._wait(self._limits.pulse, lambda: self._stream is not None)
                 continue
             with suppress(ContainerError):  # The stream will tell.
-                event = {"type_url": "cmgr.Pulse", "value": self._mine}
+                event = {"type_url": _PULSE, "value": self._mine}
                 self._wire.call(calls.PUBLISH, "reach containerd", "cmgr", self._limits.echo, topic=_TOPIC, event=event)
             self._wait(self._limits.pulse if self._up else _FIRST_PULSES, partial(self._is_over, stream))
             if time.monotonic() - self._heard > self._limits.pulse + self._limits.echo:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,17 @@ def world(containerd: Containerd) -> Iterator[ContainerdWorld]:
     yield world
     containerd.thaw()
     world.close()
+
+
+def test_whoever_listens_to_everything_can_read_what_cmgr_says_to_itself(
+    world: ContainerdWorld, tmp_path: Path
+) -> None:
+    heard = tmp_path / "heard"
+    with heard.open("wb") as out, world.containerd.foreground("events", out=out, err=subprocess.STDOUT) as listener:
+        world.runtime.watch(Told().tell)
+        eventually(lambda: heard.read_text().count("/cmgr/pulse") > 1)
+        listener.terminate()
+    assert {line.split(" ", 5)[-1] for line in heard.read_text().splitlines()} == {"/cmgr/pulse {}"}
 
 
 def test_a_runtime_that_is_not_there_never_got_the_order() -> None:

@@ -90,13 +90,15 @@ class Containerd(Daemon):
         assert done.returncode == 0, f"ctr {words}: {done.stderr}"
         return done.stdout
 
-    def foreground(self, *words: str, namespace: str = "", out: IO[bytes]) -> subprocess.Popen[bytes]:
+    def foreground(
+        self, *words: str, namespace: str = "", out: IO[bytes], err: int = subprocess.DEVNULL
+    ) -> subprocess.Popen[bytes]:
         """Start a command of containerd's own client that goes on, and writes to `out`."""
         return subprocess.Popen(
             self._words(*words, namespace=namespace or self.namespaces[0]),
             stdin=subprocess.DEVNULL,
             stdout=out,
-            stderr=subprocess.DEVNULL,
+            stderr=err,
         )
 
     def import_image(self, name: str = IMAGE, labels: Mapping[str, str] | None = None) -> None:
