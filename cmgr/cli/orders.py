@@ -17,7 +17,7 @@ from cmgr.service.door.client import order, status
 from cmgr.words import counted
 
 if TYPE_CHECKING:
-    from cmgr.view import shapes
+    from cmgr.view import shapes, slot_shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +82,9 @@ class ForgetOptions(Ordering):
     runtime: Annotated[
         str | None,
         typer.Option("--runtime", metavar="NAME", help="A runtime that is gone for good, with its containers."),
+    ] = None
+    chip: Annotated[
+        int | None, typer.Option("--chip", metavar="NUMBER", help="A chip that is missing, and gone for good.")
     ] = None
 
 
@@ -229,17 +232,19 @@ def forget(options: ForgetOptions) -> int:
 
     cmgr puts its restart policy back, leaves it as it is, and does not start it any more. With --runtime nothing waits
     any more for a runtime that does not answer: its containers are forgotten. Should it answer again, it counts again.
+    With --chip nothing is remembered any more of a chip that is missing.
     """
-    if (options.container is None) is (options.runtime is None):
-        raise typer.BadParameter("give a CONTAINER or --runtime")
-    runtime = options.runtime
-    answer = _given(
-        options, "forget", **({"container": options.container} if runtime is None else {"runtime": runtime})
-    )
+    named = {"container": options.container, "runtime": options.runtime, "chip": options.chip}
+    given = {name: value for name, value in named.items() if value is not None}
+    if len(given) != 1:
+        raise typer.BadParameter("give a CONTAINER, --runtime or --chip")
+    answer = _given(options, "forget", **given)
     if answer is None:
         return 0
-    if runtime is not None:
+    if options.runtime is not None:
         return _forget_runtime(cast("shapes.RuntimeForgotten", answer))
+    if options.chip is not None:
+        return _forget_chip(cast("slot_shapes.ChipForgotten", answer))
     told = cast("shapes.Forgotten", answer)
     out.told([f"{told['container']}: forgotten; {_left_as(told)}"])
     return 0
@@ -249,6 +254,12 @@ def _forget_runtime(told: "shapes.RuntimeForgotten") -> int:
     names = told["containers"]
     lost = [f"no longer held, and started by nobody: {', '.join(names)}"] if names else []
     out.told([f"{told['runtime']}: forgotten; nothing waits for it any more", *lost])
+    return 0
+
+
+def _forget_chip(told: "slot_shapes.ChipForgotten") -> int:
+    places = [f"slot {name} needs another chip: cmgr slot assign {name} CHIPS" for name in told["slots"]]
+    out.told([f"{told['piece']}: forgotten", *places])
     return 0
 
 

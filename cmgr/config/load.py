@@ -314,7 +314,10 @@ def _of_drills(drills: tuple[DrillSettings, ...]) -> Iterator[str]:
 def _of_sim(sim: Sim) -> Iterator[str]:
     if sim.rings and sum(sim.rings) != sim.chips:
         yield f"sim.rings: must add up to sim.chips, which is {sim.chips}, and add up to {sum(sim.rings)}"
+    if len(set(sim.pieces)) < len(sim.pieces):
+        yield "sim.pieces: a piece is there twice"
     used = (
+        ("sim.pieces", sim.pieces),
         ("sim.silent", sim.silent),
         ("sim.script", tuple(event.chip for event in sim.script)),
         ("sim.processes", tuple(process.chip for process in sim.processes)),

@@ -96,6 +96,14 @@ class Sim:
         tuple[int, ...],
         Meta("The size of each ring, in the place of ring; the sizes must add up to chips.", within=(1, MAX_CHIPS)),
     ] = ()
+    pieces: Annotated[
+        tuple[int, ...],
+        Meta(
+            "The pieces of hardware that are there, in the order of their numbers: [0, 2, 3] pretends that the second "
+            "of four chips was taken out, and that the driver numbers anew. Empty: all.",
+            within=(0, MAX_CHIPS - 1),
+        ),
+    ] = ()
     measured: Annotated[bool, Meta("Whether temperature, load and memory of the chips are pretended, too.")] = False
     model: Annotated[str, Meta("The model that the simulated chips name.")] = "Ascend910B4"
     reset_time: Annotated[

@@ -1,12 +1,13 @@
-"""Containers that ask for chips by numbers which are places in the driver's list.
+"""Containers that ask for chips by numbers, which mean a piece of hardware when they are started.
 
-A chip that is being reset is missing from that list, and the numbers of those behind it mean others meanwhile.
+Where the numbers are places in the driver's list, a chip that is being reset is missing from that list, and those of
+the chips behind it mean others meanwhile.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId, listed, resolve
+from cmgr.model.values.chips import ALL_CHIPS, BY_ID, Chip, ChipId, ChipReport, RingId, SlotChips, listed, resolve
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node
@@ -15,6 +16,25 @@ from cmgr.model.values.services.containers import Container
 
 _NUMBER = re.compile(r"[0-9]{1,4}(:[0-9]{1,4})?")
 """A chip's number, or the place of a share on the chip of that number."""
+
+
+def names_numbers(container: Container) -> bool:
+    """Return whether it asks for chips by their numbers, and not for all there are."""
+    claims = container.claims
+    return ALL_CHIPS not in claims and any(_NUMBER.fullmatch(claim.removeprefix(BY_ID)) for claim in claims)
+
+
+def chips_meant(
+    container: Container, chips: Mapping[ChipId, Chip], slots: SlotChips, new: Collection[ChipId]
+) -> frozenset[ChipId]:
+    """Return the chips that a container in the books means now that there are these, of which some are `new`.
+
+    Its numbers were resolved at its start, and mean the same pieces for that life.
+    """
+    resolved, used = resolve(container.claims, chips, slots)[0], container.used & chips.keys()
+    if container.running and container.chips and names_numbers(container):
+        return (container.chips & chips.keys()) | (resolved & {*new}) | used
+    return resolved | used
 
 
 def number_blocker(node: Node, hold: Hold) -> str:

@@ -10,6 +10,7 @@ from cmgr.model.containers.moving.placing import move_ordered
 from cmgr.model.containers.sightings import runtime_forgotten
 from cmgr.model.containers.together.groups import group_restart_ordered, group_resume_ordered
 from cmgr.model.faults import escalation
+from cmgr.model.faults.arrivals import piece_forgotten
 from cmgr.model.faults.books import escalate
 from cmgr.model.faults.isolation import isolate, separate
 from cmgr.model.faults.machine import seen_to
@@ -44,6 +45,7 @@ from cmgr.model.values.messages.facts import (
     SlotOrdered,
     SlotRemoveOrdered,
 )
+from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.node import Node
 from cmgr.model.values.services import groups
 
@@ -69,6 +71,8 @@ def ordered(turn: Turn, fact: Ordered) -> None:  # noqa: C901 - a flat table, a 
             group_resume_ordered(turn, fact)
         case RuntimeForgetOrdered():
             runtime_forgotten(turn, fact)
+        case ChipForgetOrdered():
+            piece_forgotten(turn, fact)
         case MaintenanceOrdered():
             maintenance_ordered(turn, fact)
         case MoveOrdered():

@@ -33,7 +33,7 @@ from cmgr.model.containers.together.groups import couple, forget_groups
 from cmgr.model.containers.together.ordering import order_times
 from cmgr.model.containers.together.spanning import agree
 from cmgr.model.containers.users import users_seen
-from cmgr.model.faults.arrivals import chips_listed, refitted
+from cmgr.model.faults.arrivals import chips_listed, find_pieces, is_numbered_anew, refitted
 from cmgr.model.faults.books import escalate, fault_reported, forget_old, relevel
 from cmgr.model.faults.isolation import release_at, release_due
 from cmgr.model.faults.machine import (
@@ -50,6 +50,7 @@ from cmgr.model.holds.endings import container_removed
 from cmgr.model.holds.keeping import keep, look_after
 from cmgr.model.holds.settling import output_read
 from cmgr.model.maintenance import calendar_read, maintenance_due
+from cmgr.model.numbers import chips_meant
 from cmgr.model.orders import after_restart, ordered
 from cmgr.model.recovery.drills import begin_drills, fault_pretended
 from cmgr.model.recovery.mercy import mercy_at
@@ -60,7 +61,7 @@ from cmgr.model.recovery.restraint import let_go
 from cmgr.model.recovery.shares import shares_made, shares_read
 from cmgr.model.scope import handled_faults
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import Chip, resolve, rings_of, with_shares
+from cmgr.model.values.chips import Chip, rings_of, with_shares
 from cmgr.model.values.faults import Fault, Isolation
 from cmgr.model.values.fleet import Engine
 from cmgr.model.values.handling.policy import Policy
@@ -101,7 +102,7 @@ from cmgr.model.values.messages.facts import (
 from cmgr.model.values.messages.fleet_facts import FleetTold
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import CdiState, ChipFaults, Node, RuntimeState, chips_of_slots
-from cmgr.model.values.rings import AFTER_RESTART, REBOOTING, Phase, Ring, resets_within
+from cmgr.model.values.rings import AFTER_RESTART, Phase, Ring, resets_within
 
 MOST_ROUNDS = 16
 """Steps lead forward only, so they come to an end; should that be wrong, the next event goes on."""
@@ -141,7 +142,7 @@ def _take_in(turn: Turn, fact: Fact) -> None:  # noqa: C901 - a flat table, a li
         case ReadNeeded():
             read_needed(turn, fact)
         case ChipsListed():
-            chips_listed(turn, fact)
+            _chips_listed(turn, fact)
         case ResetDone():
             reset_done(turn, fact)
         case RuntimeFound() | RuntimeUp() | RuntimeDown():
@@ -274,11 +275,29 @@ def _moves(turn: Turn) -> bool:
     return turn.node.rings is not rings or turn.node.holds is not holds or turn.node.groups is not groups
 
 
+def _chips_listed(turn: Turn, fact: ChipsListed) -> None:
+    if not is_numbered_anew(turn.node, fact.chips):
+        chips_listed(turn, fact)
+        return
+    # Whatever is under way was meant for other pieces: it is looked at as after a restart.
+    before = turn.node
+    covering = tuple(name for name, state in before.runtimes.items() if state.covering)
+    _begun_anew(turn, Restarted(fact.chips, tuple(before.runtimes), covering=covering, appliance=before.engine.name))
+    turn.node = replace(turn.node, engine=before.engine)
+
+
 def _restarted(turn: Turn, fact: Restarted) -> None:
+    _begun_anew(turn, fact)
+    calendar_read(turn, fact.openings)
+    machine_restarted(turn, fact.sources)
+    relevel_machine(turn)
+
+
+def _begun_anew(turn: Turn, fact: Restarted) -> None:
     """Fit what the last life left to the machine as it is now. Its commands are answered by nobody."""
-    # The driver may leave out a chip that is just being reset. It is read until it is back.
-    absent = {c.id: c for c in turn.node.chips.values() if _is_rebooting(turn.node.rings.get(c.ring))}
-    chips = {**absent, **{chip.id: _with_known_shares(chip, turn.node.chips.get(chip.id)) for chip in fact.chips}}
+    moved = find_pieces(turn, fact.chips)
+    before = turn.node.chips
+    chips = {**before, **{chip.id: _as_known(chip, before.get(chip.id)) for chip in fact.chips}}
     node = replace(
         turn.node,
         chips=chips,
@@ -300,32 +319,29 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
     containers = {
         k: replace(
             reborn(c),
-            chips=resolve(c.claims, chips, chips_of_slots(node))[0] | (c.used & chips.keys()),
+            chips=chips_meant(c, chips, chips_of_slots(node), chips.keys() - before.keys()),
             since=min(c.since or turn.at, turn.at),
         )
         for k, c in node.containers.items()
         if k.runtime in fact.runtimes  # Of the others nobody will ever say that they stopped.
     }
-    holds = refitted(node.holds, containers)
+    holds = refitted(node.holds, containers, renumbered=moved)
     turn.node = after_restart(replace(node, rings=rings, containers=containers, holds=holds), turn.at)
     relevel(turn)
     for name in turn.node.runtimes:
         turn.ask_list(name, "cmgr was started", not_older=turn.at)
     for ring in rings.values():
         _ring_restarted(turn, ring)
-    _around_restarted(turn, fact)
 
 
-def _around_restarted(turn: Turn, fact: Restarted) -> None:
-    calendar_read(turn, fact.openings)
-    machine_restarted(turn, fact.sources)
-    relevel_machine(turn)
+def _as_known(chip: Chip, before: Chip | None) -> Chip:
+    """Return the chip with what only the last life knew of it: what tells it apart, if it does not say that now.
 
-
-def _with_known_shares(chip: Chip, before: Chip | None) -> Chip:
-    """Return the chip with the shares of the last life, too: which of them there are, the first read-out tells."""
+    And with its shares: which of them there are, the first read-out tells.
+    """
     if before is None:
         return chip
+    chip = replace(chip, serial=chip.serial or before.serial, board=chip.board or before.board)
     found = {share.id for share in chip.shares}
     known = [share for share in before.shares if share.there and share.id not in found]
     return with_shares(replace(chip, shares=before.shares), (*chip.shares, *known))
@@ -334,10 +350,6 @@ def _with_known_shares(chip: Chip, before: Chip | None) -> Chip:
 def _outlives(ring: Ring, at: datetime, policy: Policy) -> bool:
     """Return whether the ring is remembered although the driver may list none of its chips: they may come back."""
     return ring.in_episode or bool(resets_within(ring, at, policy.reset.window))
-
-
-def _is_rebooting(ring: Ring | None) -> bool:
-    return ring is not None and ring.phase in REBOOTING
 
 
 def _ring_restarted(turn: Turn, ring: Ring) -> None:

@@ -417,7 +417,7 @@ def chip_blocker(node: Node, chip: ChipId) -> str:
     """Return in words what keeps everybody from being started on the chip, or nothing."""
     known = node.chips.get(chip)
     if known is None:
-        return f"chip {chip} is not there"
+        return f"{node.missing[chip].title if chip in node.missing else f'chip {chip}'} is not there"
     ring = node.rings[known.ring]
     if chip not in node.isolations and ring.phase not in (Phase.HEALTHY, Phase.RESUMING) and ring.spared is None:
         return f"ring {ring.id} is in an episode ({ring.phase})"

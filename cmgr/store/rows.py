@@ -254,6 +254,9 @@ class Stored(Generic[Value]):
             if field.name in types and has_default(field):
                 alone = SimpleNamespace(**{field.name: default_of(field)})
                 self.defaults |= {column.name: column.cell(alone) for column in parts[field.name][0]}
+            elif _is_data(types.get(field.name)):
+                inner = Stored[Any](name, types[field.name]).defaults
+                self.defaults |= {f"{field.name}_{column}": cell for column, cell in inner.items()}
 
     def cells(self, value: Value) -> Cells:
         return [cell(value) for cell in self._cells]

@@ -11,6 +11,7 @@ CREATE TABLE chips (
     shares TEXT DEFAULT '[]' NOT NULL,
     number INTEGER,
     tool_name TEXT DEFAULT '' NOT NULL,
+    board TEXT DEFAULT '' NOT NULL,
     PRIMARY KEY (id)
 );
 CREATE TABLE commands (
@@ -204,6 +205,25 @@ CREATE TABLE meta (
     created TEXT NOT NULL,
     serial INTEGER NOT NULL,
     episodes INTEGER NOT NULL
+);
+CREATE TABLE missing (
+    id INTEGER NOT NULL,
+    chip_id INTEGER NOT NULL,
+    chip_ring INTEGER NOT NULL,
+    chip_logical INTEGER NOT NULL,
+    chip_card INTEGER DEFAULT 0 NOT NULL,
+    chip_device INTEGER DEFAULT 0 NOT NULL,
+    chip_model TEXT DEFAULT '' NOT NULL,
+    chip_bus TEXT DEFAULT '' NOT NULL,
+    chip_serial TEXT DEFAULT '' NOT NULL,
+    chip_aliases TEXT DEFAULT '[]' NOT NULL,
+    chip_shares TEXT DEFAULT '[]' NOT NULL,
+    chip_number INTEGER,
+    chip_tool_name TEXT DEFAULT '' NOT NULL,
+    chip_board TEXT DEFAULT '' NOT NULL,
+    number INTEGER NOT NULL,
+    since TEXT NOT NULL,
+    PRIMARY KEY (id)
 );
 CREATE TABLE notes (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,

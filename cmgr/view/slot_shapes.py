@@ -26,6 +26,12 @@ class Slots(TypedDict):
     slots: Annotated[list[Slot], "every slot, by name"]
 
 
+class ChipForgotten(TypedDict):
+    chip: Annotated[int, "the number under which it was remembered"]
+    piece: Annotated[str, "what it was"]
+    slots: Annotated[list[str], "the slots that have its place still"]
+
+
 class SlotMade(TypedDict):
     slot: Annotated[str, "its name"]
     chips: Annotated[list[int], "its chips"]

@@ -262,7 +262,7 @@ def _unclear(node: Node, ring: Ring) -> Iterator[Trouble]:
 def _cured_by_reboot(node: Node) -> dict[ChipId, FaultCode]:
     """Return the chips that only a restart of the machine brings back, each with the fault for which it does."""
     found = {}
-    for chip in sorted({*node.chips, *node.isolations}):
+    for chip in sorted({*node.chips, *node.isolations} - node.missing.keys()):
         isolation, grave = node.isolations.get(chip), grave_faults(node, chip)
         code = isolation.code if isolation is not None else grave[0].code if grave else None
         if code is not None and node.catalog.reboots(code):
@@ -273,7 +273,8 @@ def _cured_by_reboot(node: Node) -> dict[ChipId, FaultCode]:
 def _chips(node: Node) -> Iterator[Trouble]:
     cured = _cured_by_reboot(node)
     yield from _reboot(node, cured)
-    for chip in sorted({*node.chips, *node.isolations} - cured.keys()):
+    yield from _missing(node)
+    for chip in sorted({*node.chips, *node.isolations} - cured.keys() - node.missing.keys()):
         if why := unfit(node, chip):
             yield _chip(node, chip, why)
 
@@ -287,6 +288,20 @@ def _reboot(node: Node, cured: Mapping[ChipId, FaultCode]) -> Iterator[Trouble]:
         meaning = node.catalog.judge(code, None).meaning
         why = f"{code}: {one_line(meaning)}" if meaning else code
         yield Trouble(TroubleKind.REBOOT, code, text, why, str(reboot_hint(node)), since, chips=chips, codes=(code,))
+
+
+def _missing(node: Node) -> Iterator[Trouble]:
+    for id_, lost in sorted(node.missing.items()):
+        slots = ", ".join(f"slot {name} has it" for name, slot in sorted(node.slots.items()) if id_ in slot.chips)
+        isolated = f"it was isolated: {one_line(node.isolations[id_].reason)}" if id_ in node.isolations else ""
+        kept = f"what cmgr remembers of it is kept as that of chip {id_}" if id_ != lost.number else ""
+        why = "; ".join(filter(None, ("the driver lists it no more", isolated, slots, kept)))
+        what = hint("look at the card and its seat; if it is gone for good: ", order("forget", chip=id_))
+        about = lost.chip.piece or f"chip {lost.number}"
+        yield Trouble(
+            TroubleKind.MISSING, about, f"{one_line(lost.title)} is missing", why, str(what), lost.since,
+            chips=(id_,), orders=what.orders,
+        )  # fmt: skip
 
 
 def _chip(node: Node, chip: ChipId, why: str) -> Trouble:

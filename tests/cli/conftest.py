@@ -118,13 +118,14 @@ def ordered(request: Request) -> Mapping[str, object]:
     if args.get("chip") == 9:
         raise DriverError("cannot inject: there is no chip 9", hint="cmgr chips lists them")
     until = stamp(NOW + timedelta(hours=2)) if args.get("on") else None
+    forgotten = {"slots": ["llm"], "running": False, "under_way": False, "containers": none}
     known: Mapping[str, Mapping[str, object]] = {
         "release": {**args, "isolated": False, "reason": ""},
         "isolate": {**args, "containers": none},
         "reset": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": none},
         "cancel": {"chip": args.get("chip"), "ring": 0, "chips": [0, 1], "containers": ["b"]},
         "resume": {"rings": none, "containers": none} if args.get("all") else args,
-        "forget": {**args, "running": False, "under_way": False, "containers": none},
+        "forget": {**args, "piece": "chip 3 (a)", **forgotten},
         "maintenance": {"on": args.get("on"), "until": until, "held": none},
         "acknowledge": {"troubles": [args.get("trouble")]},
         "reload": {"changed": none, "after_restart": none},

@@ -31,6 +31,10 @@ pytestmark = pytest.mark.usefixtures("service")
             ("forget", "--runtime", "docker"), "forget", {"runtime": "docker"},
             "docker: forgotten; nothing waits for it any more\n",
         ),
+        (
+            ("forget", "--chip", "3"), "forget", {"chip": 3},
+            "chip 3 (a): forgotten\nslot llm needs another chip: cmgr slot assign llm CHIPS\n",
+        ),
         (("maintenance", "off"), "maintenance", {"on": False, "seconds": None}, "maintenance is over: what is true"),
         (
             ("maintenance", "on"), "maintenance", {"on": True, "seconds": None},

@@ -1,8 +1,8 @@
 """A program that drives two chips by the words of `cmgr/drivers/program`, in as few lines as a reader could copy.
 
 `python program.py FOLDER`: it serves on its standard input and output. The folder plays the hardware: `chips` has the
-number of chips that it lists, `stale`, `slow`, `refuses` and `odd` say what it does wrong where they are there, and
-`begun` grows by a line with each one that begins.
+number of chips that it lists, `pieces` what is burnt into each, `stale`, `slow`, `refuses` and `odd` say what it does
+wrong where they are there, and `begun` grows by a line with each one that begins.
 """
 
 import json
@@ -16,7 +16,9 @@ folder, line = Path(sys.argv[1]), socket.socket(fileno=0)
 
 
 def chips() -> list[dict[str, Any]]:
-    return [{"id": n, "ring": 0, "logical": n} for n in range(int((folder / "chips").read_text()))]
+    count, pieces = int((folder / "chips").read_text()), folder / "pieces"
+    burnt_in = pieces.read_text().split() if pieces.exists() else [""] * count
+    return [{"id": n, "ring": 0, "logical": n, "serial": burnt_in[n]} for n in range(count)]
 
 
 def answer(request: dict[str, Any], listed: list[dict[str, Any]]) -> Any:

@@ -29,6 +29,7 @@ from cmgr.model.values.messages.commands import (
     WriteGroup,
 )
 from cmgr.model.values.messages.documents import Seen
+from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.node import known_faults
 from cmgr.model.values.rings import Phase
@@ -184,6 +185,7 @@ FACTS: Mapping[str, Callable[[Cmgr], facts.Fact]] = {
     "reset ordered: chip 1, stop": lambda _: facts.ResetOrdered(ChipId(1), "uid 0", stop=True),
     "forget ordered: a": lambda _: facts.ForgetOrdered(key("a"), "uid 0"),
     "runtime forget ordered": lambda _: facts.RuntimeForgetOrdered("docker", "uid 0"),
+    "chip forget ordered": lambda _: ChipForgetOrdered(ChipId(9), "uid 0"),
     "forget ordered: b": lambda _: facts.ForgetOrdered(key("b"), "uid 0"),
     "group restart ordered: nobody is in it": lambda _: facts.GroupRestartOrdered("g", "uid 0"),
     "group resume ordered: nobody is in it": lambda _: facts.GroupResumeOrdered("g", "uid 0"),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cmgr.model.values.chips import Chip, ChipId, RingId, Share
+from cmgr.model.values.chips import Chip, ChipId, MissingChip, RingId, Share
 from cmgr.model.values.faults import Assertion, Fault, FaultCode, Handling, Isolation, Level, Severity
 from cmgr.model.values.fleet import FleetGroup
 from cmgr.model.values.handling.calendar import MAINTENANCE_WINDOWS, Occasion
@@ -130,8 +130,11 @@ _slot = Slot(
 )
 OCCASION = Occasion(MAINTENANCE_WINDOWS, LATER, frozenset({RING}))
 
+_chip = Chip(CHIP, RING, 1, 2, 3, "910B", "0000:c1:00.0", "S1", frozenset({"part"}), (_share,))
+
 NODE = Node(
-    chips={CHIP: Chip(CHIP, RING, 1, 2, 3, "910B", "0000:c1:00.0", "S1", frozenset({"part"}), (_share,))},
+    chips={CHIP: replace(_chip, board="B1")},
+    missing={ChipId(1001): MissingChip(ChipId(1001), replace(_chip, id=ChipId(1001), board="B2"), 4, NOW)},
     rings={RING: _ring},
     containers={
         KEY: _container,

@@ -30,7 +30,8 @@ HERE = Path(__file__).parent
 
 OF_0_1_0 = replace(
     sample.NODE,
-    chips={key: replace(chip, aliases=frozenset(), shares=()) for key, chip in sample.NODE.chips.items()},
+    chips={key: replace(chip, aliases=frozenset(), shares=(), board="") for key, chip in sample.NODE.chips.items()},
+    missing={},
     troubles={},
     fleet_groups={},
     occasions={},
@@ -101,7 +102,7 @@ def test_the_file_that_cmgr_0_1_0_wrote_is_upgraded_and_nothing_of_it_is_lost(pa
         assert reader.node() == replace(OF_0_1_0, holds={}, maintenance=None)
 
 
-@pytest.mark.parametrize("script", ["level1.sql", "level2.sql", "level3.sql"])
+@pytest.mark.parametrize("script", ["level1.sql", "level2.sql", "level3.sql", "level4.sql"])
 def test_a_file_that_was_upgraded_has_the_tables_of_a_new_one(path: Path, tmp_path: Path, script: str) -> None:
     from_script(path, script)
     for opened in (path, tmp_path / "new.db"):
@@ -144,6 +145,15 @@ def test_one_that_the_older_cmgr_was_starting_when_it_died_is_looked_at_before_i
     assert told[0] == "starts is no longer held: it runs, so an earlier start had worked"
     # The reset that was ordered goes on; the restart policy goes back once it is down.
     assert [type(c) for c in commands if isinstance(c, SetRestartPolicy | StopContainer)] == [StopContainer]
+
+
+def test_whatever_was_known_at_level_4_is_known_and_no_piece_is_missing(path: Path) -> None:
+    from_script(path, "level4.sql")
+    with closing(open_store(path)) as store:
+        node = store.load()
+    assert node.missing == {}
+    boardless = {key: replace(chip, board="") for key, chip in sample.NODE.chips.items()}
+    assert node == replace(sample.NODE, chips=boardless, missing={})
 
 
 def tables(path: Path) -> dict[str, set[tuple[str, str, int, int]]]:

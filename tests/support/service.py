@@ -19,7 +19,7 @@ from cmgr.store.history import EpisodeRow, NoteRow
 from cmgr.store.reader import open_reader
 from tests.support.waiting import PATIENCE, eventually
 
-Setting = str | int | bool | list[str]
+Setting = str | int | bool | list[str] | list[int]
 
 NOW = "80E24E00"
 """A fault whose ring is reset at once (RestartNPU)."""

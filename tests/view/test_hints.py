@@ -38,6 +38,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
         (order("resume", all=True), "cmgr resume --all"),
         (order("resume", container="blue/my web"), "cmgr resume 'blue/my web'"),
         (order("forget", runtime="docker"), "cmgr forget --runtime docker"),
+        (order("forget", chip=3), "cmgr forget --chip 3"),
         (order("maintenance", on=False), "cmgr maintenance off"),
         (order("maintenance", on=True), "cmgr maintenance on"),
         (order("group-resume", group="tp", without="b,c"), "cmgr group resume tp --without b,c"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cmgr import listener
 from cmgr.cli.check import around, cdi, fleet, machine
 from cmgr.cli.check.finding import ERROR, OK, WARNING, Finding, of_error
-from cmgr.cli.check.rings import divided, rings
+from cmgr.cli.check.rings import divided, rings, told_apart
 from cmgr.cli.check.units import clients, units
 from cmgr.cli.source import database_of
 from cmgr.config.settings import Config
@@ -153,6 +153,7 @@ def _driver(config: Config, users: Sequence[Collection[int]] | None) -> Iterator
     yield from _others(config, driver.name)
     yield from rings(config, chips, users)
     yield from divided(chips, obstacle)
+    yield from told_apart(chips)
 
 
 def _drivers(service: int) -> Iterator[Finding]:

@@ -41,6 +41,13 @@ def divided(chips: Iterable[Chip], obstacle: str) -> Iterator[Finding]:
         yield Finding("shares", OK, f"{what}: a reset takes them, and they are made again after it")
 
 
+def told_apart(chips: Iterable[Chip]) -> Iterator[Finding]:
+    """Yield a finding for the chips of which nothing is known that would go with them to another seat."""
+    if vague := [chip.id for chip in chips if not (chip.serial or chip.board)]:
+        text = "no serial number is known: what is remembered is that of the seat, and stays there when cards are moved"
+        yield Finding("pieces", OK, f"{listed(vague)}: {text}")
+
+
 def _meaning(strategy: Strategy, size: int, ring: str, widen_after: timedelta | None) -> str:
     alone = "(each is a ring of its own)"
     if strategy is Strategy.NEVER and size == 1:

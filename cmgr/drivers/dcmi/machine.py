@@ -37,6 +37,7 @@ class Known:
     place: Place
     bus: str = ""
     serial: str = ""
+    on_board: str = ""
     shares: tuple[Share, ...] = ()
     pod: int | None = None
     server: int | None = None
@@ -240,7 +241,8 @@ class Machine:
         )
         bus = _or_default(lambda: library.bus(location), "")
         die = _or_default(lambda: library.die(location), "")
-        known = Known(place, bus, die, shares=self._shares(physical, location, ()))
+        on_board = _or_default(lambda: library.board_serial(location), "")
+        known = Known(place, bus, die, on_board, shares=self._shares(physical, location, ()))
         in_pod: tuple[int, int, int] | None = None
         if topology.type_of_machine([place]) in (Type.A910A3, Type.A950):
             in_pod = _or_default(lambda: library.pod(location), None)
@@ -274,4 +276,5 @@ def _chip(known: Known, ring: RingId, kind: Type | None) -> Chip:
         pod=known.pod, server=known.server, boots_alone=kind in topology.ASKING_ALL,
         number=place.logical if by_logical else None,
         tool_name=f"NPU {place.logical}" if by_logical else f"NPU {place.card} chip {place.device}",
+        board=known.on_board,
     )  # fmt: skip

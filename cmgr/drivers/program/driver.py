@@ -24,6 +24,7 @@ from cmgr.drivers.program import wire
 from cmgr.drivers.program.link import Late, Link, Lost
 from cmgr.errors import DriverError, ResetRefused, chain
 from cmgr.frozen import dataclass
+from cmgr.model.pieces import matched
 from cmgr.model.values.chips import Chip, ChipId, ChipReport, Share, listed, rings_of
 from cmgr.model.values.messages.facts import ChipsListed, ReadNeeded, Remarked
 from cmgr.model.values.ranks import Device
@@ -258,7 +259,9 @@ class ProgramDriver:
     def _see(self, chips: Sequence[Chip]) -> None:
         """Under the lock."""
         here, now = {chip.id: chip for chip in chips}, time.monotonic()
-        self._known = {**self._known, **here}
+        # A piece that has another number now is not away under its old one.
+        moved = {old for old, new in matched(self._known.values(), chips).items() if old != new}
+        self._known = {**{id_: chip for id_, chip in self._known.items() if id_ not in moved}, **here}
         self._away = {chip: self._away.get(chip, now) for chip in self._known if chip not in here}
 
     def _take(self, link: Link, fact: DriverFact) -> None:

@@ -34,6 +34,11 @@ class SimChip:
         self.processes: dict[int, Process] = {}
         self.silent = False
 
+    @property
+    def piece(self) -> int:
+        """Which piece of hardware it is, whatever number the driver gives it."""
+        return self.chip.card
+
     def report(self) -> ChipReport:
         if self.silent:
             return ChipReport(self.chip.id, error="does not answer")
@@ -134,7 +139,17 @@ class SimChips:
 
 
 def topology(settings: Sim) -> tuple[Chip, ...]:
-    """Return the chips, ring by ring."""
+    """Return the chips that are there, as the driver numbers them."""
+    made = _made(settings)
+    there = [made[piece] for piece in settings.pieces or range(len(made))]
+    first: dict[RingId, RingId] = {}
+    for number, chip in enumerate(there):
+        first.setdefault(chip.ring, RingId(number))
+    return tuple(replace(chip, id=ChipId(n), ring=first[chip.ring], logical=n) for n, chip in enumerate(there))
+
+
+def _made(settings: Sim) -> tuple[Chip, ...]:
+    """Return all pieces, ring by ring, as the driver numbers them when none is missing."""
     divided = {each.chip: _shares(each) for each in settings.divided}
     full, rest = divmod(settings.chips, settings.ring)
     sizes = settings.rings or (settings.ring,) * full + ((rest,) if rest else ())

@@ -38,7 +38,7 @@ class Past:
 
 def save(path: str, chips: SimChips, past: Past, ahead: float) -> None:
     """Replace the file. `ahead` is the Unix time less the driver's own. Raises `DriverError`."""
-    kept = {str(chip.chip.id): _kept(chip, ahead) for chip in chips.all() if _has_changed(chip)}
+    kept = {str(chip.piece): _kept(chip, ahead) for chip in chips.all() if _has_changed(chip)}
     text = json.dumps({"version": _VERSION, "chips": kept, **asdict(past)}, indent=1)
     try:
         # A pretended world need not outlive the machine.
@@ -60,7 +60,7 @@ def load(path: str, chips: SimChips, now: float, ahead: float) -> Past | None:
         if read["version"] != _VERSION:
             raise DriverError(f"cannot use the world of the simulated chips, {path}: of another version", hint=hint)
         for chip in chips.all():
-            _restore(chip, read["chips"].get(str(chip.chip.id), {}), now, ahead)
+            _restore(chip, read["chips"].get(str(chip.piece), {}), now, ahead)
         resets = tuple(SimReset(float(r["at"]), tuple(r["chips"]), str(r["outcome"])) for r in read["resets"])
         return Past(
             float(read["began"]), int(read["played"]), int(read["fail_resets"]), int(read.get("fail_shares", 0)), resets

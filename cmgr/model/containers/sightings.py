@@ -19,9 +19,9 @@ from cmgr.model.holds.seen import (
     seen_held,
 )
 from cmgr.model.holds.tries import try_with_new_daemon, wait_no_longer
-from cmgr.model.numbers import misplaced
+from cmgr.model.numbers import misplaced, names_numbers
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import resolve
+from cmgr.model.values.chips import ChipId, resolve
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import (
     ContainersListed,
@@ -173,9 +173,9 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     known = turn.node.containers.get(container.key)
     notice_death(turn, known, container)
     asked, warnings = resolve(container.claims, turn.node.chips, chips_of_slots(turn.node))
-    goes_on = known is not None and known.run == container.run and not container.ignored
-    used = known.used if known is not None and goes_on else frozenset()
-    chips = agreed(turn, known, container, asked | used)
+    goes_on = known if known is not None and known.run == container.run and not container.ignored else None
+    used = goes_on.used if goes_on is not None else frozenset()
+    chips = agreed(turn, known, container, _since_its_start(goes_on, container, asked) | used)
     changed = known is None or (known.running, known.run) != (container.running, container.run)
     # That it is down, as is known, may be told late: it must not make a list count as older that says more.
     seen = known.seen if known is not None and not (sure or changed or container.running) else turn.at
@@ -199,6 +199,13 @@ def container_seen(turn: Turn, container: Container, *, sure: bool = False) -> N
     if hold is None:
         tell_end(turn, known, now)
         look_who_started(turn, known, turn.node.containers[container.key])
+
+
+def _since_its_start(goes_on: Container | None, container: Container, asked: frozenset[ChipId]) -> frozenset[ChipId]:
+    """Return the chips that it asks for now; of a life that goes on those that its numbers meant at its start."""
+    if goes_on is None or not goes_on.running or goes_on.claims != container.claims or not names_numbers(goes_on):
+        return asked
+    return goes_on.chips or asked
 
 
 def _is_of_an_earlier_life(known: Container | None, container: Container) -> bool:

@@ -1,32 +1,38 @@
 """Chips that come and go: a card that was dropped at the start, or one that was put in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from cmgr.frozen import replace
 from cmgr.model.faults.isolation import separate
+from cmgr.model.numbers import chips_meant, names_numbers
+from cmgr.model.pieces import fitted, matched
 from cmgr.model.turn import Turn
-from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, listed, resolve, rings_of, with_shares
+from cmgr.model.values.chips import ALL_CHIPS, Chip, ChipId, listed, rings_of, with_shares
 from cmgr.model.values.holds import Hold
 from cmgr.model.values.messages.commands import NoteKind
 from cmgr.model.values.messages.facts import ChipsListed
-from cmgr.model.values.node import chips_of_slots
+from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
+from cmgr.model.values.node import Node, chips_of_slots
 from cmgr.model.values.rings import Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.model.values.services.slots import can_be_placed
 
 
 def refitted(
-    holds: Mapping[ContainerKey, Hold], containers: Mapping[ContainerKey, Container]
+    holds: Mapping[ContainerKey, Hold], containers: Mapping[ContainerKey, Container], *, renumbered: bool = False
 ) -> Mapping[ContainerKey, Hold]:
-    """Return the holds with the chips that their containers mean now: one that asks for all may have lost some."""
-    return {k: _refitted(h, containers[k]) if k in containers else h for k, h in holds.items()}
+    """Return the holds with the chips that their containers mean now: one that asks for all may have lost some.
+
+    `renumbered`: the numbers by which they ask mean other chips than before.
+    """
+    return {k: _refitted(h, containers[k], renumbered) if k in containers else h for k, h in holds.items()}
 
 
-def _refitted(hold: Hold, container: Container) -> Hold:
+def _refitted(hold: Hold, container: Container, renumbered: bool) -> Hold:
     if not container.chips or (can_be_placed(container) and not container.running):
         return hold
-    every = ALL_CHIPS in container.claims
-    return replace(hold, chips=container.chips if every else hold.chips | container.chips)
+    anew = ALL_CHIPS in container.claims or (renumbered and not container.running and names_numbers(container))
+    return replace(hold, chips=container.chips if anew else hold.chips | container.chips)
 
 
 def _called(known: Chip, now: Chip) -> Chip:
@@ -39,11 +45,52 @@ def put_chips(turn: Turn, chips: Mapping[ChipId, Chip]) -> bool:
     node, now = turn.node, {**turn.node.chips, **chips}
     if now == node.chips:
         return False
-    slots = chips_of_slots(node)
-    found = {k: resolve(c.claims, now, slots)[0] | c.used for k, c in node.containers.items()}
-    containers = {k: replace(c, chips=found[k]) for k, c in node.containers.items()}
+    slots, new = chips_of_slots(node), now.keys() - node.chips.keys()
+    containers = {k: replace(c, chips=chips_meant(c, now, slots, new)) for k, c in node.containers.items()}
     turn.node = replace(node, chips=now, containers=containers, holds=refitted(node.holds, containers))
     return True
+
+
+def find_pieces(turn: Turn, listed: Collection[Chip]) -> bool:
+    """Put the books under the numbers that their pieces have in this list. Return whether any has another number."""
+    before = turn.node
+    turn.node, names = fitted(before, listed, turn.at)
+    moved = {old: new for old, new in names.items() if old != new and old in before.chips and new in turn.node.chips}
+    if moved:
+        text = ", ".join(f"chip {old} is chip {new} now" for old, new in sorted(moved.items()))
+        turn.note(NoteKind.WARNING, f"the driver numbers chips anew: {text}")
+    for id_, lost in before.missing.items():
+        if names[id_] not in turn.node.missing:
+            turn.note(NoteKind.WARNING, f"{lost.title} is there again: it is chip {names[id_]} now", chip=names[id_])
+    for lost in turn.node.missing.values():
+        if lost.since == turn.at:
+            turn.note(NoteKind.WARNING, f"{lost.title} is missing: what is remembered of it is kept")
+    return bool(moved)
+
+
+def piece_forgotten(turn: Turn, fact: ChipForgetOrdered) -> None:
+    """Forget what is remembered of a piece that is missing. Slots go on having its place: a person fills it."""
+    lost = turn.node.missing.get(fact.chip)
+    if lost is None:
+        return
+    turn.note(NoteKind.ACTION, f"{fact.who} ordered that {lost.title} is gone for good")
+    node, id_ = turn.node, lost.id
+    mates = {chip.ring for chip in node.chips.values()}
+    turn.node = replace(
+        node,
+        missing={c: m for c, m in node.missing.items() if c != id_},
+        isolations={c: i for c, i in node.isolations.items() if c != id_},
+        reservations={c: r for c, r in node.reservations.items() if c != id_},
+        tallies={k: t for k, t in node.tallies.items() if t.chip != id_},
+        rings={r: ring for r, ring in node.rings.items() if r in mates or r != lost.chip.ring},
+        holds={k: replace(h, chips=h.chips - {id_} or h.chips) for k, h in node.holds.items()},
+    )
+
+
+def is_numbered_anew(node: Node, listed: Collection[Chip]) -> bool:
+    """Return whether a number of a chip in the books is another piece's in this list."""
+    names = matched(node.chips.values(), listed)
+    return any(chip.id in node.chips and names.get(chip.id) != chip.id for chip in listed)
 
 
 def chips_listed(turn: Turn, fact: ChipsListed) -> None:
@@ -52,6 +99,8 @@ def chips_listed(turn: Turn, fact: ChipsListed) -> None:
     No chip leaves, no ring falls apart and no ring's phase changes.
     A chip that vanished is told by its report: it does not answer any more.
     """
+    if turn.node.missing:
+        find_pieces(turn, [*turn.node.chips.values(), *(c for c in fact.chips if c.id not in turn.node.chips)])
     for chips in rings_of(fact.chips).values():
         _join(turn, [chip for chip in chips if chip in turn.node.chips])
     node = turn.node

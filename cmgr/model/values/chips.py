@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import NewType
 
 from cmgr.frozen import dataclass, replace
@@ -64,7 +65,8 @@ class Chip:
     that its device file has, where that is another than its id. `tool_name`: what the maker's own tool calls it, with
     the numbers that this tool takes; empty where it takes the id. `boots_alone`: its driver resets no chip while
     another one of the machine boots. `counted`: the number by which containers ask for it is its place in the driver's
-    list, in which no chip is that is being reset.
+    list, in which no chip is that is being reset. `serial`: what its maker burnt into it; `board`: the serial number
+    of what carries it, which other chips may be on, too. Both are empty where the driver does not tell.
     """
 
     id: ChipId
@@ -83,11 +85,36 @@ class Chip:
     counted: ThisLife[bool] = False
     number: int | None = None
     tool_name: str = ""
+    board: str = ""
+
+    @property
+    def piece(self) -> str:
+        """Return in words what tells it from all others, whatever its number is: the surest that is known."""
+        on_board = f"place {self.device} of board {self.board}" if self.board else ""
+        return self.serial or on_board or (f"at bus address {self.bus}" if self.bus else "")
 
     @property
     def asked_as(self) -> int:
         """Return the number by which containers ask for it."""
         return self.id if self.number is None else self.number
+
+
+@dataclass(frozen=True, slots=True)
+class MissingChip:
+    """A piece that was there, and is not. All that is remembered of it goes by `id`, which no chip has.
+
+    `number`: the one that it had when it was there last. `since`: when it was found to be missing.
+    """
+
+    id: ChipId
+    chip: Chip
+    number: int
+    since: datetime
+
+    @property
+    def title(self) -> str:
+        piece = self.chip.piece
+        return f"chip {self.number}" + (f" ({piece})" if piece else "")
 
 
 def with_shares(chip: Chip, found: Iterable[Share]) -> Chip:

@@ -1,7 +1,7 @@
 """Hints: what a person can do, as a sentence, and the orders that are in it as data."""
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from cmgr.frozen import dataclass
 
@@ -19,16 +19,17 @@ class Order:
     args: Mapping[str, Arg]
 
     def __str__(self) -> str:
-        words = (word for name, value in self.args.items() for word in _typed(name, value))
+        in_place = _IN_PLACE - {"chip"} if self.do == "forget" else _IN_PLACE
+        words = (word for name, value in self.args.items() for word in _typed(name, value, in_place))
         return shlex.join(["cmgr", *self.do.split("-"), *words])
 
 
-def _typed(name: str, value: Arg) -> Iterable[str]:
+def _typed(name: str, value: Arg, in_place: Collection[str]) -> Iterable[str]:
     if name == "on":
         return ("on" if value else "off",)
     if isinstance(value, bool):
         return (f"--{name}",) * value
-    return (str(value),) if name in _IN_PLACE else (f"--{name}", str(value))
+    return (str(value),) if name in in_place else (f"--{name}", str(value))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import field
 from datetime import datetime
 
 from cmgr.frozen import dataclass
-from cmgr.model.values.chips import Chip, ChipId, ChipReport, RingId, SlotChips
+from cmgr.model.values.chips import Chip, ChipId, ChipReport, MissingChip, RingId, SlotChips
 from cmgr.model.values.faults import Fault, FaultCode, FaultKey, Isolation
 from cmgr.model.values.fleet import Engine, FleetGroup
 from cmgr.model.values.handling.calendar import Occasion, Opening
@@ -98,6 +98,7 @@ class Node:
     `origins`: of each runtime the engine whose lists were believed last.
     `watched`: the sources of the machine's faults that have told something in this life.
     `left`: chips whose user was stopped or removed a short while ago, and until when they are kept for its successor.
+    `missing`: pieces that were there and are not; `model/pieces.py` says what they are numbered.
     `down`: chips that have not come up since their ring was reset. `strangers`: chips that events named and that are
     not there.
     """
@@ -105,6 +106,7 @@ class Node:
     policy: ThisLife[Policy] = field(default_factory=Policy)
     catalog: ThisLife[Catalog] = field(default_factory=Catalog)
     chips: Mapping[ChipId, Chip] = field(default_factory=dict)
+    missing: Mapping[ChipId, MissingChip] = field(default_factory=dict)
     rings: Mapping[RingId, Ring] = field(default_factory=dict)
     runtimes: ThisLife[Mapping[str, RuntimeState]] = field(default_factory=dict)
     containers: Mapping[ContainerKey, Container] = field(default_factory=dict)

@@ -53,6 +53,8 @@ class TroubleKind(StrEnum):
     ISOLATED = "isolated", Severity.WARNING, "isolated", "CmgrChipIsolated"
     REBOOT = "reboot", Severity.WARNING, "isolated", "CmgrChipIsolated"
     """Chips that only a restart of the machine cures."""
+    MISSING = "missing", Severity.CRITICAL, "trouble", "CmgrTrouble"
+    """A chip that was there, and that nobody has said to be gone for good, is not there."""
     UNHEALTHY = "unhealthy", Severity.WARNING
     """A chip is not well, and is not isolated."""
     NETWORK = "network", Severity.WARNING, "trouble", "CmgrChipPreIsolated"

@@ -110,6 +110,11 @@ def forget_runtime(runtime: str, containers: Sequence[str]) -> "shapes.Preview":
     return {"does": [*told, *([lost] if containers else [])]}
 
 
+def forget_chip(title: str, slots: Sequence[str]) -> "shapes.Preview":
+    told = [f"what is remembered of {title} is forgotten; should it come back, it is a new one"]
+    return {"does": [*told, *(f"slot {name} needs another chip in its place" for name in slots)]}
+
+
 def maintenance(on: bool, length: timedelta | None, down: Sequence[str]) -> "shapes.Preview":
     if not on:
         start = f"starts {', '.join(down)} as soon as their chips allow"

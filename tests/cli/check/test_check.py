@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cmgr.cli.check.rings import divided, rings
+from cmgr.cli.check.rings import divided, rings, told_apart
 from cmgr.config.settings import Config
 from cmgr.model.values.chips import UNCLEAR, Chip, ChipId, RingId, Share
 from cmgr.model.values.handling.policy import Policy, Strategy
@@ -424,3 +424,11 @@ def test_what_a_reset_does_to_shares_is_told_beforehand() -> None:
     (told,) = divided(chips, "no program does it")
     assert (told.state, told.text) == ("warning", f"{what} not made again: no program does it")
     assert not list(divided(chips[:1], ""))
+
+
+def test_chips_of_which_only_the_seat_is_known_are_named() -> None:
+    seat = Chip(ChipId(0), RingId(0), 0, bus="0000:c1:00.0")
+    known = (replace(seat, id=ChipId(1), serial="GPU-1"), replace(seat, id=ChipId(2), board="2102314000"))
+    (told,) = told_apart((seat, *known))
+    assert (told.state, told.text.partition(":")[0]) == ("ok", "chip 0")
+    assert not list(told_apart(known))

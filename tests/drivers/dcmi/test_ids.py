@@ -7,6 +7,7 @@ import pytest
 
 from cmgr.drivers.dcmi.driver import DcmiDriver
 from cmgr.errors import DriverError
+from cmgr.model.pieces import matched
 from cmgr.model.values.chips import ChipId
 from tests.fakes.dcmi import hosts
 from tests.fakes.dcmi.fixtures import Make
@@ -33,6 +34,30 @@ def test_a_board_without_pcie_has_no_bus_ids(ascend: Make, opened: Open) -> None
     found = opened(machine).chips()
     assert [chip.bus for chip in found] == ["", ""]
     assert all(chip.serial for chip in found), "they are still told from one another"
+
+
+@pytest.mark.parametrize(
+    ("chips", "family", "boards"),
+    [
+        (hosts.host_910b(2), "one", ["2102314000", "2102314001"]),
+        (hosts.host_a3(1), "one", ["2102314000", "2102314000"]),
+        (hosts.host_950(2), "two", ["2102314000", "2102314001"]),
+    ],
+)
+def test_each_chip_says_which_board_carries_it_that_may_carry_others_too(
+    ascend: Make, opened: Open, chips: tuple[FakeChip, ...], family: str, boards: list[str]
+) -> None:
+    machine = ascend(chips, family)
+    machine.set("no_die", 1)
+    found = opened(machine).chips()
+    assert [(chip.serial, chip.board) for chip in found] == [("", board) for board in boards]
+    assert matched(found, found[::-1]) == {chip.id: chip.id for chip in found}, "its place on the board tells it apart"
+
+
+def test_a_board_without_a_label_has_no_serial_number(ascend: Make, opened: Open) -> None:
+    machine = ascend(hosts.host_910b(2))
+    machine.set("no_label", 1)
+    assert [chip.board for chip in opened(machine).chips()] == ["", ""]
 
 
 def test_one_chip_without_board_info_takes_no_other_from_the_list(ascend: Make, opened: Open) -> None:

@@ -123,6 +123,21 @@ def test_a_reset_during_which_it_is_killed_is_one_of_which_nobody_can_tell_how_i
     assert not (programs.folder / "reset").exists()
 
 
+def test_chips_that_its_successor_numbers_anew_are_known_by_their_new_numbers_alone(
+    programs: Programs, begun: Callable[[], ProgramDriver], told: Told
+) -> None:
+    programs.put("chips", "3")
+    programs.put("pieces", "a b c")
+    driver = begun()
+    driver.watch(told)
+    programs.put("chips", "2")
+    programs.put("pieces", "a c")
+    os.kill(programs.pids[0], signal.SIGKILL)
+    told.asks(ChipId(0), 1)
+    assert [(chip.id, chip.serial) for chip in driver.chips()] == [(0, "a"), (1, "c")]
+    assert [chip.serial for fact in told.facts if isinstance(fact, ChipsListed) for chip in fact.chips] == ["a", "c"]
+
+
 def test_one_that_is_stale_serves_until_its_successor_does(
     programs: Programs, begun: Callable[[], ProgramDriver], told: Told
 ) -> None:

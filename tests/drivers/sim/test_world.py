@@ -197,3 +197,13 @@ def test_a_reset_goes_on_when_the_process_is_killed_in_it(tmp_path: Path) -> Non
     driver = DriverByHand(Sim(world=str(world), ring=4))
     assert [report.booted for report in driver.read([ChipId(0), ChipId(4)])] == [False, True]
     assert [reset.outcome for reset in driver.resets] == ["taken"]
+
+
+def test_a_piece_keeps_its_faults_whatever_its_number_in_a_later_life(times: Times) -> None:
+    times.life().inject(ChipId(3), CODE, OCCURRED)
+    second = times.life(pieces=(0, 3, 4, 5, 6, 7))
+    assert [(chip.id, chip.serial, chip.ring) for chip in second.chips()][:3] == [
+        (0, "SIM0000", 0), (1, "SIM0003", 0), (2, "SIM0004", 2),
+    ]  # fmt: skip
+    assert (codes(second, 1), codes(second, 3)) == ([CODE], [])
+    assert codes(times.life(), 3) == [CODE]

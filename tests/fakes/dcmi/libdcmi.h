@@ -103,6 +103,10 @@ struct die_id {
     uint32_t words[5];
 };
 
+struct elabel_info {
+    char product[256], model[256], maker[256], date[256], serial[256];
+};
+
 struct ip_addr {
     uint8_t address[16];
     int32_t type; /* 0: the first four bytes, 1: all. */
@@ -230,6 +234,8 @@ AT(pcie_info_all, dev, 24);
 AT(pcie_info_all, func, 28);
 AT(pcie_info_all, reserve, 32);
 SIZE(die_id, 20, 4);
+SIZE(elabel_info, 1280, 1);
+AT(elabel_info, serial, 1024);
 SIZE(ip_addr, 20, 4);
 AT(ip_addr, type, 16);
 SIZE(hccs_statistic, 512, 4);

@@ -48,6 +48,10 @@ def test_an_isolated_chip_is_out_of_use_at_once_and_history_says_by_whom(service
     assert not chip(service, 5)["isolated"]
 
 
+def missing(service: Service) -> list[str]:
+    return [trouble["text"] for trouble in service.status()["troubles"] if trouble["kind"] == "missing"]
+
+
 def test_an_isolated_chip_that_was_taken_out_is_remembered_and_can_be_released(service: Service) -> None:
     assert service.cmgr("isolate", "7", "--reason", "its fan is loud").code == 0
     service.terminate()
@@ -57,6 +61,17 @@ def test_an_isolated_chip_that_was_taken_out_is_remembered_and_can_be_released(s
     told = service.cmgr("release", "7")
     assert told.code == 1
     assert "there is no chip 7" in told.err
+    assert order(service.socket, "forget", chip=7, preview=True) == {
+        "does": ["what is remembered of chip 7 (SIM0007) is forgotten; should it come back, it is a new one"]
+    }
+    assert missing(service) == [f"chip {n} (SIM000{n}) is missing" for n in (4, 5, 6, 7)]
+    assert order(service.socket, "forget", chip=7) == {"chip": 7, "piece": "chip 7 (SIM0007)", "slots": []}
+    assert noted(service, "ordered that chip 7 (SIM0007) is gone for good")
+    assert missing(service) == [f"chip {n} (SIM000{n}) is missing" for n in (4, 5, 6)]
+    told = service.cmgr("forget", "--chip", "3")
+    assert (told.code, told.err) == (
+        1, "cmgr: cannot forget chip 3: it is there\nhint: cmgr isolate 3 takes it out of use\n",
+    )  # fmt: skip
 
 
 def test_a_ring_that_is_used_is_reset_only_with_stop(service: Service) -> None:

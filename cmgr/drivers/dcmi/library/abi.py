@@ -238,6 +238,12 @@ class PortCounters(Structure):
     )
 
 
+class Label(Structure):
+    """`dcmi_elabel_info`: what stands on the board that carries the chip."""
+
+    _fields_ = tuple((name, c_char * 256) for name in ("product", "model", "maker", "date", "serial"))
+
+
 class IpAddress(Structure):
     """`type`: `V4`, whose address is the first four bytes, or `V6`."""
 
@@ -379,6 +385,9 @@ ABOUT_CHIP: Mapping[str, Function] = {
         "read the bus id", "dcmi_get_device_pcie_info_v2", "dcmiv2_get_device_pcie_info", (POINTER(PcieInfo),)
     ),
     "die": Function("read the die id", "dcmi_get_device_die_v2", "dcmiv2_get_device_die_id", (c_int, POINTER(DieId))),
+    "label": Function(
+        "read the label", "dcmi_get_device_elabel_info", "dcmiv2_get_device_elabel_info", (POINTER(Label),)
+    ),
     "address": Function(
         "read the address",
         "dcmi_get_device_ip",

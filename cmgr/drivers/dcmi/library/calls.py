@@ -206,9 +206,20 @@ class Library:
         return found.super_pod_id, found.server_id, found.sdid
 
     def die(self, place: Location) -> str:
+        """Return what is burnt into the chip; nothing where that is nothing but zeros."""
         info = abi.DieId()
         self._ask("die", place, abi.DIES[self.family], byref(info))
-        return "-".join(f"{word:08X}" for word in info.words)
+        return "-".join(f"{word:08X}" for word in info.words) if any(info.words) else ""
+
+    def board_serial(self, place: Location) -> str:
+        """Return the serial number of the board that carries the chip; nothing where no label is known.
+
+        The answer is a success then, too, and the text one without digits.
+        """
+        info = abi.Label()
+        self._ask("label", place, byref(info))
+        serial = _text(info.serial)
+        return serial if any(letter in "123456789" for letter in serial) else ""
 
     def codes(self, place: Location) -> tuple[str, ...]:
         """Return the codes of the faults that the chip has now."""

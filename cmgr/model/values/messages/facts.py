@@ -11,6 +11,7 @@ from cmgr.model.values.handling.policy import Packing, Policy
 from cmgr.model.values.machine import MachineTold as MachineTold
 from cmgr.model.values.messages.commands import CommandId
 from cmgr.model.values.messages.fleet_facts import FleetTold, GroupRead, GroupWritten
+from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.messages.reset_facts import ResetDone, ResetPrepared
 from cmgr.model.values.services.containers import Container, ContainerKey, Exit
 from cmgr.model.values.services.healing import Hang
@@ -102,10 +103,7 @@ class SharesMade:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeFound:
-    """A runtime that was not there when this life began: its socket is there now. Whether it answers, others say.
-
-    `covering`: as in `RuntimeState`.
-    """
+    """A runtime that was not there when this life began: its socket is there now. Others say whether it answers."""
 
     runtime: str
     covering: bool = False
@@ -441,6 +439,7 @@ Ordered = (
     | GroupRestartOrdered
     | GroupResumeOrdered
     | RuntimeForgetOrdered
+    | ChipForgetOrdered
     | MaintenanceOrdered
     | AcknowledgeOrdered
     | ReportOrdered

@@ -25,6 +25,7 @@ from cmgr.model.values.messages.facts import (
     ResumeOrdered,
     RuntimeForgetOrdered,
 )
+from cmgr.model.values.messages.piece_facts import ChipForgetOrdered
 from cmgr.model.values.node import Node, known_runtimes
 from cmgr.model.values.rings import REBOOTING, Ring, resets_within
 from cmgr.model.values.services.containers import ContainerKey
@@ -179,9 +180,13 @@ class Orders:
         self.give(ResumeAllOrdered(who(request)))
         return {"rings": kept, "containers": given_up}
 
-    def forget(self, request: Request) -> "shapes.Forgotten | shapes.RuntimeForgotten | shapes.Preview":
+    def forget(
+        self, request: Request
+    ) -> "shapes.Forgotten | shapes.RuntimeForgotten | slot_shapes.ChipForgotten | shapes.Preview":
         if request.args.get("runtime") is not None:
             return self._forget_runtime(request)
+        if request.args.get("chip") is not None:
+            return self._forget_chip(request)
         node = self.node()
         key = held(request, node, forgettable)
         if flag_of(request, "preview"):
@@ -206,6 +211,17 @@ class Orders:
             return previews.forget_runtime(runtime, held)
         self.give(RuntimeForgetOrdered(runtime, who(request)))
         return {"runtime": runtime, "containers": held}
+
+    def _forget_chip(self, request: Request) -> "slot_shapes.ChipForgotten | shapes.Preview":
+        node = self.node()
+        chip = chip_of(request, node, also=node.missing)
+        if chip not in node.missing:
+            raise CmgrError(f"cannot forget chip {chip}: it is there", hint=f"cmgr isolate {chip} takes it out of use")
+        slots = sorted(name for name, slot in node.slots.items() if chip in slot.chips)
+        if flag_of(request, "preview"):
+            return previews.forget_chip(node.missing[chip].title, slots)
+        self.give(ChipForgetOrdered(chip, who(request)))
+        return {"chip": chip, "piece": one_line(node.missing[chip].title), "slots": slots}
 
     def maintenance(self, request: Request) -> "shapes.MaintenanceOrdered | shapes.Preview":
         on = flag_of(request, "on")

@@ -74,6 +74,7 @@ LAYOUT: dict[type[ctypes.Structure], tuple[int, int, dict[str, int]]] = {
         {name: 8 * place for place, (name, *_) in enumerate(abi.PortCounters._fields_[:50])} | {"reserved": 400},
     ),
     abi.DieId: (20, 4, {"words": 0}),
+    abi.Label: (1280, 1, {"product": 0, "model": 256, "maker": 512, "date": 768, "serial": 1024}),
     abi.Vdevices: (360, 8, {"vdev_num": 0, "vdev_id": 4, "vfg_num": 132, "vfg_bitmap": 136, "resources": 144}),
     abi.Vdevice: (
         264,
