@@ -21,14 +21,14 @@ BY_FILE := -n $(shell expr 1 + $$(nproc)) --dist loadfile --no-loadscope-reorder
 # What passed only at its second try: again.sh notes it there, and without a command says it.
 SECOND_TRIES := build/second-tries
 
-.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest test-machine
+.PHONY: help demo demo-web check quick test bench recording pictures reliability reliability-stories reliability-fleet fmt generated golden clean deb rpm test-packages test-shipped test-newest test-machine
 
 # Each part of what CI runs says how long it took.
 check quick test test-packages test-shipped test-newest: .SHELLFLAGS = tests/support/timed.sh $@ -c
 
 # A sample of the random walks, of what is fuzzed, and of the ways in which daemons and drivers fail: `make reliability`
-# has three, five and three times as much. On the packages' interpreter the same is not walked a second time.
-quick test: export CMGR_WALKS ?= 20
+# has four, five and three times as much. On the packages' interpreter the same is not walked a second time.
+quick test: export CMGR_WALKS ?= 15
 test-shipped: export CMGR_WALKS ?= 3
 quick test test-shipped: export CMGR_FUZZ ?= 0.2
 test test-newest: export CMGR_EACH ?= 3
@@ -134,7 +134,17 @@ reliability: $(STAMP)
 		CMGR_FIGURES=build/reliability.json $(BIN)/pytest -m proof --ignore=tests/fleet/proofs \
 		--ignore=tests/packages/whole/test_whole_machine.py
 	$(BIN)/python -m tests.support.figures build/reliability.json
+	$(MAKE) reliability-stories
 	$(MAKE) reliability-fleet
+
+# The stories of other people's machines, on the daemons of this machine, of Debian's stable suite and of its newest.
+reliability-stories: $(STAMP)
+	@sh tests/support/install.sh
+	@sh tests/support/newest.sh build/newest
+	@sh tests/support/newest.sh build/trixie trixie
+	$(BIN)/pytest tests/stories
+	PATH="$(CURDIR)/build/trixie/usr/sbin:$(CURDIR)/build/trixie/usr/bin:$$PATH" $(BIN)/pytest -m "docker or containerd" tests/stories
+	PATH="$(CURDIR)/build/newest/usr/sbin:$(CURDIR)/build/newest/usr/bin:$$PATH" $(BIN)/pytest -m "docker or containerd" tests/stories
 
 reliability-fleet: $(STAMP)
 	@sh tests/support/install.sh
