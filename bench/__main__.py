@@ -10,7 +10,21 @@ from functools import partial
 from typing import TypeVar
 
 from bench import floor, reference
-from bench.cases import alone, ascend, containerd, cycles, fleet, idle, moves, nvidia, page, scale, slow, storm
+from bench.cases import (
+    alone,
+    ascend,
+    containerd,
+    cycles,
+    fleet,
+    idle,
+    moves,
+    nvidia,
+    page,
+    requests,
+    scale,
+    slow,
+    storm,
+)
 from bench.report import figures, pictures
 from bench.report.figures import Figure
 from bench.site import Site
@@ -27,6 +41,7 @@ PARTS: Mapping[str, Callable[[Site], list[Figure]]] = {
     "page": page.run,
     "fleet": fleet.run,
     "scale": scale.run,
+    "requests": requests.run,
     "slow": slow.run,
     "alone": lambda site: alone.run(site.folder),
 }

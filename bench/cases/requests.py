@@ -1,0 +1,32 @@
+"""Measures what the worst that can be asked of each route costs a service with 64 chips and 512 containers."""
+
+import time
+from collections.abc import Callable
+
+from bench.report.figures import Figure
+from bench.site import Site
+from cmgr.store import files
+from tests.service.door.worst import CONTAINERS, long_history, worst_requests
+
+PART = f"The control socket: {CONTAINERS // 8} chips, {CONTAINERS} containers"
+MOST = 50.0
+TRIES = 3
+"""Of each only the cheapest counts: what else goes on is not of the request."""
+
+
+def run(site: Site) -> list[Figure]:
+    folder = site.new_folder()
+    folder.mkdir()
+    long_history(folder / files.NAME)
+    costs = [
+        min(_processor(ask.answer) for _ in range(TRIES))
+        for asks in worst_requests(folder / files.NAME)
+        for ask in asks
+    ]
+    return [Figure(PART, "the worst request: processor", max(costs), "ms", MOST, len(costs))]
+
+
+def _processor(answer: Callable[[], None]) -> float:
+    began = time.thread_time()
+    answer()
+    return (time.thread_time() - began) * 1000
