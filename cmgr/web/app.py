@@ -10,12 +10,13 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from cmgr.errors import CmgrError, ServiceDown
+from cmgr.errors import CmgrError, ServiceDown, TooMany
 from cmgr.web.door import Door, Told
+from cmgr.web.gate import Gate
 from cmgr.web.guard import Guard
 from cmgr.web.live import Live, event
 
@@ -31,6 +32,12 @@ BODY_SECONDS = 5.0
 AGAIN_SECONDS = 30.0
 """How often it is asked whether the session of one who only watches still stands."""
 
+KNOWN = "cmgr.known"
+"""In the scope of each request of a session that stands."""
+
+MOST_KNOWN = 64
+"""Sessions of which it is remembered that they stood when they were last asked for: these wait for no stranger."""
+
 
 class Page:
     """On the loop's thread only. `quiet` is since when nobody has asked anything."""
@@ -40,6 +47,8 @@ class Page:
         self._clock = clock
         self._live = Live(door)
         self._files = _files()
+        self._gate = Gate()
+        self._known: dict[str, None] = {}
         self._asked = clock()
 
     def idle_seconds(self) -> float:
@@ -77,16 +86,18 @@ class Page:
 
     async def _enter(self, request: Request) -> Response:
         self._asked = self._clock()
-        return _handed_on(await self._door.post("/v1/enter", await _body(request)))
+        body = await _body(request)
+        async with self._gate.turn():
+            return _handed_on(await self._door.post("/v1/enter", body))
 
     async def _leave(self, request: Request) -> Response:
-        return _handed_on(await self._door.post("/v1/leave", _sent(_secret(request))))
+        return _handed_on(await self._said(_secret(request), "/v1/leave"))
 
     async def _session(self, request: Request) -> Response:
-        return _handed_on(await self._known(request))
+        return _handed_on(await self._stands(request))
 
     async def _reading(self, request: Request) -> Response:
-        known = await self._known(request)
+        known = await self._stands(request)
         if known.status != 200:
             return _handed_on(known)
         # As it was sent: the service takes it apart, and no letter of it can end the line that it is sent on in.
@@ -97,7 +108,7 @@ class Page:
         return _handed_on(await self._door.get(b"/v1/%b?%b".__mod__((what, query)).decode("latin-1")))
 
     async def _series(self, request: Request) -> Response:
-        known = await self._known(request)
+        known = await self._stands(request)
         return _handed_on(known if known.status != 200 else Told(200, self._live.series()))
 
     async def _order(self, request: Request) -> Response:
@@ -111,10 +122,10 @@ class Page:
             said = None
         if not isinstance(said, dict):
             return _refused(400, "cannot order: the body must be an object")
-        return _handed_on(await self._door.post(f"/v1/orders/{do}", _sent(_secret(request), said)))
+        return _handed_on(await self._said(_secret(request), f"/v1/orders/{do}", said))
 
     async def _events(self, request: Request) -> Response:
-        known = await self._known(request)
+        known = await self._stands(request)
         if known.status != 200:
             return _handed_on(known)
         return StreamingResponse(self._watched(_secret(request)), media_type="text/event-stream")
@@ -135,14 +146,29 @@ class Page:
 
     async def _is_over(self, secret: str) -> bool:
         try:
-            return (await self._door.post("/v1/session", _sent(secret))).status == 401
+            return (await self._said(secret, "/v1/session")).status == 401
         except ServiceDown:
             return False  # That is told of by the stream itself.
 
-    async def _known(self, request: Request) -> Told:
+    async def _stands(self, request: Request) -> Told:
         """Return what the service says of the session that this request is of."""
         self._asked = self._clock()
-        return await self._door.post("/v1/session", _sent(_secret(request)))
+        secret = _secret(request)
+        told = await self._said(secret, "/v1/session")
+        self._known.pop(secret, None)
+        if told.status == 200:
+            self._known[secret] = request.scope[KNOWN] = None
+            if len(self._known) > MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+        return told
+
+    async def _said(self, secret: str, target: str, args: Mapping[str, object] | None = None) -> Told:
+        """Return what the service says to this in the name of a session."""
+        body = _sent(secret, args)
+        if secret in self._known:
+            return await self._door.post(target, body)
+        async with self._gate.turn():
+            return await self._door.post(target, body)
 
 
 def _secret(request: Request) -> str:
@@ -158,7 +184,7 @@ async def _body(request: Request) -> bytes:
     try:
         async with asyncio.timeout(BODY_SECONDS):
             return await request.body()
-    except TimeoutError as error:
+    except (TimeoutError, ClientDisconnect) as error:
         raise CmgrError(f"cannot read the request: it did not end within {BODY_SECONDS:g} s") from error
 
 
@@ -173,7 +199,8 @@ def _refused(status: int, error: str, hint: str = "") -> Response:
 
 async def _failed(_request: Request, error: Exception) -> Response:
     assert isinstance(error, CmgrError), "it is asked for these only"
-    return _refused(503 if isinstance(error, ServiceDown) else 408, error.message, error.hint)
+    status = 503 if isinstance(error, ServiceDown) else 429 if isinstance(error, TooMany) else 408
+    return _refused(status, error.message, error.hint)
 
 
 class File(NamedTuple):

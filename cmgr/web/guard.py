@@ -103,6 +103,8 @@ class Guard:
         host = said.get("host", [])
         if len(host) != 1 or host[0].lower() not in self._hosts:
             return 421, "this is not the name of this page"
+        if "transfer-encoding" in said:
+            return 411, "its body comes in chunks, without an end that it says"
         if method in ("GET", "HEAD"):
             return None
         if method != "POST":

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import socket
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cmgr.errors import ConfigError
-from cmgr.web.app import Page
+from cmgr.web.app import KNOWN, Page
 from cmgr.web.door import Door
 from cmgr.web.guard import address, names, sent_by_browsers
 
@@ -21,10 +22,16 @@ if TYPE_CHECKING:
     from asyncio import TimerHandle, Transport
 
 HURRY_SECONDS = 5.0
-"""A request must be there within so many seconds, and its connection may say nothing as long after the answer."""
+"""A request must be there within so many seconds, an answer read, and the next request begun after it."""
 
-SILENT = 64
-"""Connections without a request, at most: then the oldest ends."""
+READ_SECONDS = 60.0
+"""The same where the answer is one to a session: the way there may be slow."""
+
+STRANGERS = 64
+"""Connections that have shown no session, at most: then that ends for which nothing was done for longest."""
+
+_AT_ONCE = struct.pack("ii", 1, 0)
+"""A connection that ends so throws away what was not read of it (man 7 socket)."""
 
 FIRST_FD = 3
 """sd_listen_fds(3)."""
@@ -59,12 +66,13 @@ def run(place: Place, ready: Callable[[str], None]) -> int:
         http=HurriedProtocol,
         ws="none",
         lifespan="off",
-        log_level="warning",
+        log_level="error",  # Its warnings are of requests that are none: strangers would fill the journal.
         access_log=False,
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=int(HURRY_SECONDS),
         timeout_graceful_shutdown=1,
+        backlog=STRANGERS,
         h11_max_incomplete_event_size=16 * 1024,
     )
     # Whoever watches is cut off when the page's process ends, and comes again: that is no error.
@@ -92,9 +100,10 @@ async def _serve(
 
 
 class HurriedProtocol(H11Protocol):
-    """uvicorn's own, but nobody keeps a connection by saying nothing, or half a request."""
+    """uvicorn's own, but nobody keeps a connection by saying nothing, half a request, or by not reading."""
 
-    _silent: "dict[HurriedProtocol, TimerHandle]" = {}  # noqa: RUF012  # One for all connections.
+    _all: "dict[HurriedProtocol, None]" = {}  # noqa: RUF012  # Of all connections, the longest idle first.
+    _timer: "TimerHandle | None" = None
 
     def connection_made(self, transport: "Transport") -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -102,14 +111,15 @@ class HurriedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._wait()
+        self._all.pop(self, None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         # A head that is whole has a cycle; what comes behind a whole answer begins another head.
-        if self._answering():
+        if self._answering() and not self.flow.write_paused:
             self._wait()
-        else:
+        elif self._timer is None:
             self._hurry()
 
     def on_response_complete(self) -> None:
@@ -117,25 +127,44 @@ class HurriedProtocol(H11Protocol):
         if not self._answering():
             self._hurry()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._hurry()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._answering():
+            self._wait()
+
     def _answering(self) -> bool:
         cycle: Any = self.cycle  # None before the first request.
         return cycle is not None and not cycle.response_complete
 
+    def _is_known(self) -> bool:
+        scope: Any = self.scope  # As its cycle.
+        return scope is not None and KNOWN in scope
+
     def _hurry(self) -> None:
-        if self in self._silent or self.transport.is_closing():
-            return
-        self._silent[self] = self.loop.call_later(HURRY_SECONDS, self._leave)
-        if len(self._silent) > SILENT:
-            next(iter(self._silent))._leave()
+        self._wait()
+        self._timer = self.loop.call_later(READ_SECONDS if self._is_known() else HURRY_SECONDS, self._leave)
+        self._all.pop(self, None)
+        self._all[self] = None
+        strangers = [each for each in self._all if not each._is_known()]
+        if len(strangers) > STRANGERS:
+            strangers[0]._leave()
 
     def _wait(self) -> None:
-        timer = self._silent.pop(self, None)
+        timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()
 
     def _leave(self) -> None:
         self._wait()
-        self.transport.close()
+        self._all.pop(self, None)
+        if self.transport.get_write_buffer_size():
+            # The kernel, too, would keep for long what it has for one who does not read.
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.transport.abort()
 
 
 def _given() -> list[socket.socket]:

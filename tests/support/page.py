@@ -37,7 +37,7 @@ class Web:
 
     def __init__(self, door: Path, log: Path, *words: str) -> None:
         self._door = door
-        self._log = log
+        self.log = log
         self._words = words
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
@@ -45,7 +45,7 @@ class Web:
 
     def start(self) -> None:
         command = [sys.executable, "-m", "cmgr", "web", "--serve", "--door", str(self._door), *self._words]
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 ["/bin/sh", "-c", BECOME, "sh", *command], stdin=self._listening.fileno(), stdout=log, stderr=log
             )
@@ -60,7 +60,7 @@ class Web:
             self.process.wait(PATIENCE)
         self._listening.close()
         # pytest shows it where a test has failed.
-        print(f"--- the log of the page\n{self._log.read_text() if self._log.exists() else ''}")  # noqa: T201
+        print(f"--- the log of the page\n{self.log.read_text() if self.log.exists() else ''}")  # noqa: T201
 
     def ask(self, method: str, target: str, value: object = None, **headers: str) -> Said:
         """Ask once, as the page itself does unless the headers say otherwise; one that is "" is left out."""

@@ -3,6 +3,7 @@
 import gzip
 import http.client
 import json
+import select
 import socket
 from contextlib import closing
 
@@ -29,6 +30,12 @@ ORDERS: dict[str, dict[str, object]] = {
 
 def reached(site: Site) -> socket.socket:
     return socket.create_connection(("127.0.0.1", site.web.port), timeout=PATIENCE)
+
+
+def has_ended(connection: socket.socket) -> bool:
+    poll = select.poll()
+    poll.register(connection, 0)
+    return bool(poll.poll(0))
 
 
 def isolated(site: Site, chip: int = 7) -> bool:
@@ -173,16 +180,18 @@ def test_an_order_is_in_the_name_of_the_session_whatever_else_is_said(running: S
     assert not isolated(running)
 
 
-def test_silent_connections_and_half_requests_keep_nobody_out(running: Site) -> None:
-    quiet = [reached(running) for _ in range(100)]
+def test_silent_connections_half_requests_and_deaf_peers_are_ended(running: Site) -> None:
+    quiet, deaf = [reached(running) for _ in range(100)], reached(running)
     try:
+        deaf.sendall(f"GET /static/main.js HTTP/1.1\r\nHost: {running.web.address}\r\n\r\n".encode() * 1000)
         for connection in quiet[::2]:
             connection.sendall(b"GET / HTTP/1.1\r\nHost: x")
         assert running.web.ask("GET", "/").status == 200
         # The oldest went at once, for there were too many; the others go after a while.
         assert [received for connection in quiet if (received := heard(connection))] == []
+        eventually(lambda: has_ended(deaf), why="what waits for one who does not read is thrown away")
     finally:
-        for connection in quiet:
+        for connection in (*quiet, deaf):
             connection.close()
 
 

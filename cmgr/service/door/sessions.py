@@ -24,9 +24,8 @@ IDLE_SECONDS = 3600.0
 MOST = 32
 """Tickets, and sessions: then the oldest goes."""
 
-WRONG = 10
 ORDERS = 60
-"""Tickets that are wrong, and orders of one session, within a minute; more are refused."""
+"""Orders of one session within a minute; more are refused."""
 
 _MINUTE = 60.0
 _AGAIN = "type: cmgr web"
@@ -66,7 +65,6 @@ class Sessions:
         self._lock = threading.Lock()
         self._tickets: dict[str, tuple[int, float]] = {}
         self._sessions: dict[str, Session] = {}
-        self._wrong: tuple[float, ...] = ()
 
     def ticket(self, uid: int) -> str:
         """Return a ticket for this person."""
@@ -80,12 +78,8 @@ class Sessions:
         """Return the secret of a session of the ticket's person. The ticket is worth nothing afterwards."""
         with self._lock:
             now = self._clock()
-            self._wrong = _recent(self._wrong, now)
-            if len(self._wrong) >= WRONG:
-                raise TooMany("cannot open the page: too many wrong links within a minute", hint="wait a minute")
             uid, until = self._tickets.pop(_digest(ticket), (-1, now))
             if now >= until or not self._may(uid):
-                self._wrong = (*self._wrong, now)
                 raise NotIn("cannot open the page: the link was used already, or is too old", hint=_AGAIN)
             secret = secrets.token_urlsafe(32)
             session = Session(uid, now + SESSION_SECONDS, now)

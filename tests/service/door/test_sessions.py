@@ -4,7 +4,7 @@ import pytest
 
 from cmgr.errors import NotIn, TooMany
 from cmgr.service.door import sessions
-from cmgr.service.door.sessions import IDLE_SECONDS, MOST, ORDERS, SESSION_SECONDS, TICKET_SECONDS, WRONG, Sessions
+from cmgr.service.door.sessions import IDLE_SECONDS, MOST, ORDERS, SESSION_SECONDS, TICKET_SECONDS, Sessions
 
 ALICE, BOB = 1000, 1001
 
@@ -58,15 +58,12 @@ def test_secrets_are_long_and_none_is_given_twice(world: World) -> None:
     assert all(len(text) >= 43 for text in given), "32 bytes"
 
 
-def test_wrong_tickets_are_refused_for_a_minute(world: World) -> None:
+def test_wrong_tickets_keep_nobody_out_who_has_a_right_one(world: World) -> None:
     good = world.sessions.ticket(ALICE)
-    for _ in range(WRONG):
+    for _ in range(1000):
         with pytest.raises(NotIn):
             world.sessions.enter("wrong")
-    with pytest.raises(TooMany):
-        world.sessions.enter(good)
-    world.now += 61
-    world.sessions.enter(good)
+    assert world.sessions.enter(good)[1].uid == ALICE
 
 
 def test_a_session_ends_after_twelve_hours_of_use(world: World) -> None:
