@@ -252,7 +252,7 @@ def forget(options: ForgetOptions) -> int:
 
 def _forget_runtime(told: "shapes.RuntimeForgotten") -> int:
     names = told["containers"]
-    lost = [f"no longer held, and started by nobody: {', '.join(names)}"] if names else []
+    lost = [f"down, and without their restart policies, until it answers again: {', '.join(names)}"] if names else []
     out.told([f"{told['runtime']}: forgotten; nothing waits for it any more", *lost])
     return 0
 

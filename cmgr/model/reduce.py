@@ -20,6 +20,7 @@ from itertools import groupby
 from typing import assert_never
 
 from cmgr.frozen import replace
+from cmgr.model.containers.absent import of_a_new_life, parted
 from cmgr.model.containers.agreements import fleet_told, look_at_agreements
 from cmgr.model.containers.covering import cover
 from cmgr.model.containers.forms import FORMS
@@ -65,7 +66,6 @@ from cmgr.model.values.chips import Chip, rings_of, with_shares
 from cmgr.model.values.faults import Fault, Isolation
 from cmgr.model.values.fleet import Engine
 from cmgr.model.values.handling.policy import Policy
-from cmgr.model.values.holds import Hold, HoldState, entered
 from cmgr.model.values.life import reborn
 from cmgr.model.values.messages.commands import Command, Note, NoteKind
 from cmgr.model.values.messages.facts import (
@@ -296,13 +296,14 @@ def _restarted(turn: Turn, fact: Restarted) -> None:
 def _begun_anew(turn: Turn, fact: Restarted) -> None:
     """Fit what the last life left to the machine as it is now. Its commands are answered by nobody."""
     moved = find_pieces(turn, fact.chips)
+    turn.node = parted(turn.node, [name for name in fact.runtimes if name not in turn.node.gone])
     before = turn.node.chips
     chips = {**before, **{chip.id: _as_known(chip, before.get(chip.id)) for chip in fact.chips}}
     node = replace(
         turn.node,
         chips=chips,
         runtimes={n: RuntimeState(n, covering=n in fact.covering) for n in fact.runtimes if n not in turn.node.gone},
-        holds={k: _hold_after_restart(h, turn.at + turn.node.policy.retry.settle) for k, h in turn.node.holds.items()},
+        holds={k: of_a_new_life(h, turn.at + turn.node.policy.retry.settle) for k, h in turn.node.holds.items()},
         faults={c: _not_ahead(known, turn.at) for c, known in turn.node.faults.items() if c in chips},
         past_faults={},
         isolations={c: _isolation_not_ahead(i, turn.at) for c, i in turn.node.isolations.items()},
@@ -323,7 +324,6 @@ def _begun_anew(turn: Turn, fact: Restarted) -> None:
             since=min(c.since or turn.at, turn.at),
         )
         for k, c in node.containers.items()
-        if k.runtime in fact.runtimes  # Of the others nobody will ever say that they stopped.
     }
     holds = refitted(node.holds, containers, renumbered=moved)
     turn.node = after_restart(replace(node, rings=rings, containers=containers, holds=holds), turn.at)
@@ -364,18 +364,6 @@ def _ring_restarted(turn: Turn, ring: Ring) -> None:
         # It looks again, and the time in which nobody looked does not count.
         ring = turn.put_ring(replace(ring, deadline=turn.at + turn.node.policy.reset.boot))
     turn.ask_read(ring, "cmgr was started", not_older=turn.at)
-
-
-def _hold_after_restart(hold: Hold, settled: datetime) -> Hold:
-    if hold.state is HoldState.SETTLING:  # The clock may have been set back.
-        return replace(hold, attempt=replace(hold.attempt, retry_at=min(hold.attempt.retry_at or settled, settled)))
-    hold = reborn(hold)
-    attempt = replace(hold.attempt, retry_at=None)
-    if hold.is_to_end:
-        # Our stop may have been under way: from here on nothing else can be said to have stopped it.
-        return replace(entered(hold, HoldState.STOPPING), attempt=replace(attempt, tries=max(attempt.tries, 1)))
-    hold = replace(hold, attempt=attempt)
-    return entered(hold, HoldState.RETURNING) if hold.is_theirs else hold
 
 
 def _not_ahead(known: ChipFaults, at: datetime) -> ChipFaults:

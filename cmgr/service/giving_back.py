@@ -18,6 +18,7 @@ from cmgr.config.tables.catalog import load_catalog
 from cmgr.drivers import open_begun
 from cmgr.errors import CmgrError, ContainerGone, chain
 from cmgr.frozen import replace
+from cmgr.model.containers.absent import parted
 from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.faults import FaultCode, Level, severity_of
 from cmgr.model.values.holds import Attempt, Hold
@@ -54,6 +55,7 @@ def give_back(config: Config) -> Iterator[Given]:
 def _holds(config: Config, store: Store) -> Iterator[Given]:
     with ExitStack() as stack:
         node = replace(store.load(), policy=config.policy(), catalog=load_catalog(config))
+        node = parted(node, {key.runtime for key in (*node.holds, *node.kept_holds)})
         if not node.holds:
             return
         runtimes = {

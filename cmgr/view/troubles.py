@@ -29,7 +29,7 @@ from cmgr.model.values.faults import FaultClass, FaultCode
 from cmgr.model.values.hints import NO_HINT, Hint, hint, order
 from cmgr.model.values.holds import HoldState
 from cmgr.model.values.lookup import kept
-from cmgr.model.values.node import Node
+from cmgr.model.values.node import Node, left_out
 from cmgr.model.values.rings import REBOOTING, Phase, Ring
 from cmgr.model.values.services.containers import full_name
 from cmgr.model.values.services.healing import HANGS
@@ -40,6 +40,7 @@ from cmgr.view.advice import (
     clearing,
     is_doubted,
     isolation_hint,
+    left_out_hint,
     meant,
     reboot_hint,
     resume_hint,
@@ -468,3 +469,7 @@ def _runtimes(node: Node) -> Iterator[Trouble]:
             text = f"{name} lists nobody of those that ran" if is_doubted(node, name) else f"cannot reach {name}"
             what = runtime_hint(node, name)
             yield Trouble(TroubleKind.RUNTIME, name, text, state.why_down, str(what), orders=what.orders)
+    for name, wanted in left_out(node).items():
+        why = f"it is not in runtimes, and ought to run there: {', '.join(one_line(c.name) for c in wanted)}"
+        what = left_out_hint(node, name)
+        yield Trouble(TroubleKind.RUNTIME, name, f"nobody looks after {name}", why, str(what), orders=what.orders)

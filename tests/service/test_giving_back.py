@@ -95,6 +95,15 @@ def test_what_was_a_persons_already_is_not_held_again_by_a_cmgr_that_is_installe
     assert held(path) == {"two": theirs}
 
 
+def test_a_runtime_that_was_left_out_or_called_gone_has_its_containers_back_too(config: Config) -> None:
+    two = hold(config, "two")
+    path = Path(config.state_dir) / NAME
+    with closing(open_store(path)) as store:
+        store.save(Node(kept_holds={two.key: two}, episodes=1), [], [])
+    assert [each.text for each in give_back(config)] == ["two runs"]
+    assert (known(config)["two"].running, held(path)) == (True, {})
+
+
 @pytest.mark.parametrize("state", [HoldState.TO_STOP, HoldState.STOPPING, HoldState.SETTLING, HoldState.FAILED])
 def test_what_is_left_on_a_faulty_chip_is_not_said_to_be_down_where_it_perhaps_runs(
     config: Config, state: HoldState

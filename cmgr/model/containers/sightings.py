@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from cmgr.frozen import replace
+from cmgr.model.containers.absent import parted, take_back
 from cmgr.model.containers.covering import adopted, as_remembered, fit_to_unit
 from cmgr.model.containers.healing import notice_death
 from cmgr.model.containers.origins import look_at_origin
@@ -50,6 +51,7 @@ def runtime_told(turn: Turn, fact: RuntimeFound | RuntimeUp | RuntimeDown) -> No
 
 def _runtime_found(turn: Turn, fact: RuntimeFound) -> None:
     if fact.runtime not in turn.node.runtimes and fact.runtime not in turn.node.gone:
+        take_back(turn, fact.runtime)
         _take_on(turn, fact.runtime, covering=fact.covering)
 
 
@@ -61,8 +63,9 @@ def _take_on(turn: Turn, runtime: str, *, covering: bool = False) -> None:
 
 
 def runtime_forgotten(turn: Turn, fact: RuntimeForgetOrdered) -> None:
-    """Wait no longer for a runtime, nor answer for what was held of it."""
+    """Wait no longer for a runtime, nor answer for what was held of it, before it answers again."""
     node, runtime = turn.node, fact.runtime
+    kept = parted(node, node.runtimes.keys() - {runtime})
     turn.note(NoteKind.ACTION, f"{fact.who} ordered that {runtime} is gone for good, with its containers")
     for key in sorted(key for key in {*node.containers, *node.holds, *node.healings} if key.runtime == runtime):
         hold = turn.node.holds.get(key)
@@ -78,7 +81,8 @@ def runtime_forgotten(turn: Turn, fact: RuntimeForgetOrdered) -> None:
         return
     left = {name: state for name, state in node.runtimes.items() if name != runtime}
     gone = {**node.gone, runtime: Gone(runtime, turn.at, fact.who)}
-    turn.node = replace(turn.node, runtimes=left, gone=gone)
+    turn.node = replace(turn.node, runtimes=left, gone=gone, kept_containers=kept.kept_containers)
+    turn.node = replace(turn.node, kept_holds=kept.kept_holds)
 
 
 def _runtime_up(turn: Turn, fact: RuntimeUp) -> None:
@@ -86,6 +90,7 @@ def _runtime_up(turn: Turn, fact: RuntimeUp) -> None:
     state = turn.node.runtimes.get(fact.runtime)
     if fact.runtime in turn.node.gone:
         turn.node = replace(turn.node, gone={n: g for n, g in turn.node.gone.items() if n != fact.runtime})
+        take_back(turn, fact.runtime)
         _take_on(turn, fact.runtime)
     if state is None:
         return

@@ -96,6 +96,8 @@ class Node:
     `faults`: those that are active. `past_faults`: those that were over a short while ago, the latest last. They are
     kept apart, for a storm leaves hundreds of them, and everything asks for the active ones.
     `origins`: of each runtime the engine whose lists were believed last.
+    `kept_containers`, `kept_holds`: those of runtimes that nobody looks after, as they are not in the configuration's
+    list, or are called gone.
     `watched`: the sources of the machine's faults that have told something in this life.
     `left`: chips whose user was stopped or removed a short while ago, and until when they are kept for its successor.
     `missing`: pieces that were there and are not; `model/pieces.py` says what they are numbered.
@@ -124,6 +126,8 @@ class Node:
     restraint: Restraint = Restraint()
     reset_orders: Mapping[RingId, ResetOrder] = field(default_factory=dict)
     gone: Mapping[str, Gone] = field(default_factory=dict)
+    kept_containers: Mapping[ContainerKey, Container] = field(default_factory=dict)
+    kept_holds: Mapping[ContainerKey, Hold] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     slots: Mapping[str, Slot] = field(default_factory=dict)
     reservations: Mapping[ChipId, Reservation] = field(default_factory=dict)
@@ -172,7 +176,17 @@ def is_unsure(node: Node, hold: Hold) -> bool:
 
 def known_runtimes(node: Node) -> frozenset[str]:
     """Return the runtimes of which something is remembered: their containers may run although nobody answers."""
-    return frozenset(key.runtime for key in (*node.containers, *node.holds, *node.healings))
+    known = {key.runtime for key in (*node.containers, *node.holds, *node.healings)}
+    return frozenset(known | left_out(node).keys())
+
+
+def left_out(node: Node) -> Mapping[str, list[Container]]:
+    """Return the runtimes that are not in the list and not called gone, each with those of theirs that ought to run."""
+    found: dict[str, list[Container]] = {}
+    for key, container in sorted(node.kept_containers.items()):
+        if key.runtime not in node.gone:
+            found.setdefault(key.runtime, []).append(container)
+    return found
 
 
 def units_known(node: Node) -> frozenset[str]:

@@ -106,7 +106,7 @@ def forget(node: Node, name: str, key: ContainerKey) -> "shapes.Preview":
 
 def forget_runtime(runtime: str, containers: Sequence[str]) -> "shapes.Preview":
     told = [f"nothing waits for {runtime} any more, until it answers again"]
-    lost = f"no longer held, and started by nobody: {', '.join(containers)}"
+    lost = f"down, and without their restart policies, until it answers again: {', '.join(containers)}"
     return {"does": [*told, *([lost] if containers else [])]}
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cmgr.model.containers.moving.spares import free_chips
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.messages import facts
 from cmgr.model.values.messages.commands import (
@@ -18,7 +19,9 @@ from cmgr.model.values.messages.commands import (
 )
 from cmgr.model.values.rings import Phase
 from cmgr.model.values.services.containers import Container
+from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.view.advice import overdue
+from cmgr.view.troubles import troubles
 from tests.model.builders import REQUEST, SINGLE, Cmgr, container, died, key, names, seconds
 
 DOWN = facts.RuntimeDown("docker", "connection refused")
@@ -117,6 +120,62 @@ def test_one_that_answers_all_the_same_is_not_gone() -> None:
     cmgr.run()
     assert cmgr.booked("a").chips == {0}
     assert "docker is there now: its containers are taken care of, too" in cmgr.notes(NoteKind.WARNING)
+
+
+def away(cmgr: Cmgr) -> list[Trouble]:
+    return [trouble for trouble in troubles(cmgr.node) if trouble.kind is TroubleKind.RUNTIME]
+
+
+def test_a_runtime_that_answers_after_it_was_called_gone_gets_back_all_that_was_held_of_it() -> None:
+    cmgr = without_docker()
+    cmgr.truth[key("a")] = replace(cmgr.truth[key("a")], restart_policy="always")
+    before = cmgr.hold("a")
+    cmgr.tell(GONE)
+    assert (cmgr.held(), away(cmgr)) == (["b"], [])
+    cmgr.begin()
+    cmgr.run()
+    cmgr.tell(facts.RuntimeUp("docker"))
+    assert cmgr.hold("a").restart_policy == before.restart_policy
+    assert "a is held again: docker is there" in cmgr.notes(NoteKind.HOLD)
+    cmgr.wait(60)
+    assert (cmgr.booked("a").running, cmgr.held(), cmgr.node.kept_holds) == (True, [], {})
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_a_runtime_that_is_left_out_of_the_list_for_one_restart_loses_nothing(held: bool) -> None:
+    cmgr = Cmgr(container("a", 0), container("b", 1, runtime="containerd"), runtimes=("docker", "containerd"))
+    if held:
+        cmgr.fault(0)
+        cmgr.run(StopContainer)
+    else:
+        cmgr.dies("a")
+    cmgr.run(StopContainer)
+    cmgr.runtimes = ("containerd",)
+    cmgr.begin()
+    cmgr.wait(60)
+    assert (key("a") in cmgr.node.containers, "a" in cmgr.held()) == (False, False)
+    (told,) = away(cmgr)
+    assert told.words == "nobody looks after docker: it is not in runtimes, and ought to run there: a"
+    assert str(told.hint).endswith("cmgr forget --runtime docker")
+    assert 0 not in free_chips(cmgr.node), "it may run"
+    cmgr.runtimes = ("docker", "containerd")
+    cmgr.begin()
+    cmgr.wait(60)
+    assert cmgr.booked("a").wanted
+    assert (cmgr.booked("a").running, cmgr.node.kept_containers) == (held, {})
+
+
+def test_one_that_was_left_out_and_is_called_gone_keeps_no_chip() -> None:
+    cmgr = Cmgr(container("a", 0), runtimes=("docker",))
+    cmgr.dies("a")
+    cmgr.runtimes = ("containerd",)
+    cmgr.begin()
+    cmgr.run()
+    cmgr.tell(GONE)
+    assert (away(cmgr), 0 in free_chips(cmgr.node)) == ([], True)
+    cmgr.tell(facts.RuntimeUp("docker"))
+    cmgr.run()
+    assert cmgr.booked("a").wanted
 
 
 def unread(name: str, *, running: bool = True, **fields: Any) -> Container:

@@ -223,3 +223,4 @@ def test_a_runtime_that_is_gone_for_good_keeps_nothing_waiting_once_a_person_has
     containers.dockerd.start()
     service.until_said("docker is there now")
     eventually(lambda: service.status()["service"]["runtimes"] == ["containerd", "docker"])
+    eventually(lambda: "llm" in str(service.status()["troubles"]), "it ought to run still, and ended with its daemon")

@@ -206,7 +206,7 @@ class Orders:
             raise CmgrError(f"cannot forget runtime {runtime[:80]!r}: it is not known", hint="cmgr status")
         if state is not None and not state.why_down:
             raise CmgrError(f"cannot forget runtime {runtime}: it answers, or has just been asked", hint="cmgr status")
-        held = sorted(hold.name for key, hold in node.holds.items() if key.runtime == runtime)
+        held = sorted(h.name for h in (*node.holds.values(), *node.kept_holds.values()) if h.key.runtime == runtime)
         if flag_of(request, "preview"):
             return previews.forget_runtime(runtime, held)
         self.give(RuntimeForgetOrdered(runtime, who(request)))
