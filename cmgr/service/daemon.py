@@ -58,6 +58,7 @@ from cmgr.service.work.drilling import Drills
 from cmgr.service.work.workers import Workers
 from cmgr.store import open_store
 from cmgr.store.files import NAME
+from cmgr.store.moved import take_along
 from cmgr.vendor import told_too
 from cmgr.view import status as view
 
@@ -98,6 +99,8 @@ class Service:
         catalog = load_catalog(config, log.warn)
         add = self._add
         self._timetable = add(Timetable(config, lambda: datetime.now(UTC), clock.drift, put))
+        if told := take_along(database):
+            log.warn(told)
         store = self._store = open_store(database, heard.right)
         stack.callback(store.close)
         first = replace(store.load(), policy=config.policy(), catalog=catalog)

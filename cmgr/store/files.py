@@ -246,20 +246,20 @@ def is_damage(error: BaseException) -> bool:
     return kind_of(error) in _DAMAGED or isinstance(error, ValueError | TypeError | LookupError)
 
 
-def set_aside(path: Path, now: datetime) -> Path:
-    """Rename the file, with what SQLite keeps beside it, and return its new name. Raises `StoreError`."""
-    aside = path.with_name(f"{path.name}.damaged-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}")
+def set_aside(path: Path, now: datetime, why: str = "damaged") -> Path:
+    """Rename the file for this reason, and what SQLite keeps beside it; return its new name. Raises `StoreError`."""
+    aside = path.with_name(f"{path.name}.{why}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}")
     count = 1
     while aside.exists():
         count += 1
-        aside = path.with_name(f"{path.name}.damaged-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{count}")
+        aside = path.with_name(f"{path.name}.{why}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}-{count}")
     try:
         # The log goes first: left beside a new database it would be taken for that one's.
         for end in ("-wal", "-shm", ""):
             with contextlib.suppress(FileNotFoundError):
                 _beside(path, end).rename(_beside(aside, end))
     except OSError as exc:
-        raise StoreError(f"cannot set the damaged {path} aside") from exc
+        raise StoreError(f"cannot set the {why} {path} aside") from exc
     return aside
 
 

@@ -278,9 +278,13 @@ def _is_read_only(directory: Path) -> bool:
 
 
 def _no_database(path: Path) -> Finding:
+    from cmgr.store.moved import former
+
     first = next(parent for parent in path.parents if parent.exists())
     if os.access(first, os.W_OK | os.X_OK):
-        return Finding("database", OK, f"{path} is not there yet; the service makes it")
+        was = former(path, Path(os.environ.get("STATE_DIRECTORY", Config().state_dir)))
+        how = "makes it" if was is None else f"brings it along from {was}, with all that is held"
+        return Finding("database", OK, f"{path} is not there yet; the service {how}")
     hint = "run cmgr as root" if os.geteuid() else f"make {first} writable, or name another directory in state_dir"
     return Finding("database", ERROR, f"{path} is not there, and you may not make it in {first}", hint)
 

@@ -432,3 +432,10 @@ def test_chips_of_which_only_the_seat_is_known_are_named() -> None:
     (told,) = told_apart((seat, *known))
     assert (told.state, told.text.partition(":")[0]) == ("ok", "chip 0")
     assert not list(told_apart(known))
+
+
+def test_a_database_that_would_be_brought_along_is_named(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = home.folder / "own"
+    monkeypatch.setenv("STATE_DIRECTORY", str(own))
+    open_store(own / "cmgr.db").close()
+    assert found(home)["database"]["text"].endswith(f"brings it along from {own}/cmgr.db, with all that is held")
