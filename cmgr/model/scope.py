@@ -246,11 +246,12 @@ def unclear_users(node: Node, chips: Iterable[ChipId]) -> list[Container]:
     """
     if not any((report := node.reports.get(chip)) is not None and report.blind for chip in chips):
         return []
-    return list(_unclear(node.containers))
+    return list(all_unclear(node.containers))
 
 
 @kept
-def _unclear(containers: Mapping[ContainerKey, Container]) -> Sequence[Container]:
+def all_unclear(containers: Mapping[ContainerKey, Container]) -> Sequence[Container]:
+    """Return those of whose chips nobody knows which they use, by name."""
     return sorted((c for c in containers.values() if c.unclear), key=lambda c: (c.name, c.key))
 
 

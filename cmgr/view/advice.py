@@ -2,7 +2,8 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from cmgr.model.scope import (
 from cmgr.model.values.chips import ChipId, listed, lost_shares
 from cmgr.model.values.hints import NO_HINT, Hint, Order, hint, order
 from cmgr.model.values.holds import Hold, HoldState, one_word
-from cmgr.model.values.lookup import grouped, kept
+from cmgr.model.values.lookup import kept
 from cmgr.model.values.node import Node
 from cmgr.model.values.rings import Phase, Ring
 from cmgr.model.values.services.containers import Container, ContainerKey
@@ -51,23 +52,23 @@ def meant(node: Node, key: ContainerKey) -> str:
 
     A label can be the name, and what cmgr tells to type no shell may take apart: then it is the id.
     """
-    name = name_of(node, key)
-    others = _others(node, key, name)
+    name, namesakes = name_of(node, key), _namesakes(node.containers, node.holds)
     if not one_word(name):
         return key.id[:12]
-    if not others:
+    if namesakes[(name,)] == 1:
         return name
-    if key.namespace and all(o.namespace != key.namespace for o in others):
+    if key.namespace and namesakes[name, key.namespace] == 1:
         return one_line(f"{key.namespace}/{name}")
-    if all((o.runtime, o.namespace) != (key.runtime, key.namespace) for o in others):
+    if namesakes[name, key.namespace, key.runtime] == 1:
         return one_line("/".join(filter(None, (key.runtime, key.namespace, name))))
     return key.id
 
 
 def titled(node: Node, key: ContainerKey) -> str:
     """Return what a sentence calls this container: its name, or more where others have the same."""
-    name = one_line(name_of(node, key))
-    return called(node, key) if name and _others(node, key, name) else name or key.id[:12]
+    name = name_of(node, key)
+    alone = _namesakes(node.containers, node.holds)[(name,)] == 1
+    return called(node, key) if name and not alone else one_line(name) or key.id[:12]
 
 
 def name_of(node: Node, key: ContainerKey) -> str:
@@ -79,16 +80,15 @@ def _name(container: Container | None, hold: Hold | None) -> str:
     return container.name if container is not None and container.name else hold.name if hold is not None else ""
 
 
-def _others(node: Node, key: ContainerKey, name: str) -> list[ContainerKey]:
-    """Return the others of this name. Whoever lists containers asks that of each, so it is looked up."""
-    return [other for other in _named_so(node.containers, node.holds).get(name, ()) if other != key]
-
-
 @kept
-def _named_so(
+def _namesakes(
     containers: Mapping[ContainerKey, Container], holds: Mapping[ContainerKey, Hold]
-) -> Mapping[str, Sequence[ContainerKey]]:
-    return grouped((_name(containers.get(key), holds.get(key)), key) for key in {**containers, **holds})
+) -> Counter[tuple[str, ...]]:
+    """Return how many have each name, each in one namespace, and each in that of one runtime."""
+    named = (
+        (_name(containers.get(key), holds.get(key)), key.namespace, key.runtime) for key in {**containers, **holds}
+    )
+    return Counter(who[:count] for who in named for count in (1, 2, 3))
 
 
 def named(node: Node, text: str) -> list[ContainerKey]:

@@ -12,6 +12,7 @@ from cmgr.model.holds.restarters import is_fought_for
 from cmgr.model.holds.tries import has_failed
 from cmgr.model.homes import crowded, home_of
 from cmgr.model.scope import (
+    all_unclear,
     grave_faults,
     handled_faults,
     hang_of,
@@ -251,7 +252,7 @@ def _unclear(node: Node, ring: Ring) -> Iterator[Trouble]:
     """Yield the containers that may be on the ring in an episode, for all that their definitions say."""
     if not ring.in_episode or unclear_users(node, ring.chips):
         return  # Where those are in the way that is told.
-    for container in sorted((c for c in node.containers.values() if c.unclear), key=lambda c: (c.name, c.key)):
+    for container in all_unclear(node.containers):
         text = f"container {titled(node, container.key)} can reach every chip, and nobody knows which it uses"
         what = clearing(node.policy.ignore, [container.name])
         yield Trouble(

@@ -11,10 +11,9 @@ from cmgr.model.values.messages.facts import ContainerSeen, Event
 from cmgr.model.values.node import Node
 from cmgr.view import status as view
 from cmgr.view.groups import groups
-from cmgr.view.troubles import troubles
 from tests.cli.scenes import NOW, SERVICE
 from tests.support.picture import key
-from tests.view.crowd import anew, crowd, steps
+from tests.view.crowd import anew, crowd, lines
 
 SIZES = (64, 512, 4096)
 """Containers."""
@@ -45,21 +44,20 @@ def machines() -> list[Node]:
         view.chips,
         view.containers,
         view.faults,
-        troubles,
         groups,
         news,
         lambda node: next_deadline(node, NOW),
     ],
-    ids=["status", "health", "chips", "containers", "faults", "troubles", "groups", "news", "deadline"],
+    ids=["status", "health", "chips", "containers", "faults", "groups", "news", "deadline"],
 )
 def test_it_grows_as_what_there_is(machines: list[Node], ask: Callable[[Node], object]) -> None:
     ask(anew(machines[0]))  # Now all is compiled that is compiled at its first use.
-    small, middle, large = (steps(partial(ask, anew(node))) for node in machines)
+    small, middle, large = (lines(partial(ask, anew(node))) for node in machines)
     assert middle <= small * SIZES[1] / SIZES[0] * SLACK
     assert large <= middle * SIZES[2] / SIZES[1] * SLACK
 
 
 def test_what_was_just_told_costs_nothing_while_the_books_are_the_same(machines: list[Node]) -> None:
     node = anew(machines[0])
-    first, again = (steps(partial(status, node)) for _ in range(2))
+    first, again = (lines(partial(status, node)) for _ in range(2))
     assert again < first / 2
