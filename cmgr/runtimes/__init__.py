@@ -10,7 +10,9 @@ from cmgr.config.settings import Config, Containerd, Docker, Systemd, Unit
 from cmgr.config.sim import Sim
 from cmgr.errors import ConfigError, RuntimeDown
 from cmgr.model.values.node import SYSTEMD
+from cmgr.model.values.services.containers import ContainerKey
 from cmgr.ports import Runtime
+from cmgr.runtimes.images import Decided
 
 if TYPE_CHECKING:
     from cmgr.runtimes.containerd.runtime import ContainerdRuntime
@@ -22,15 +24,22 @@ AUTO = "auto"
 Names = Callable[[], Collection[str]]
 
 
-def open_runtimes(config: Config, known: Collection[str] = (), units: Names = tuple) -> tuple[Runtime, ...]:
+def _nothing(_: ContainerKey) -> None:
+    return None
+
+
+def open_runtimes(
+    config: Config, known: Collection[str] = (), units: Names = tuple, decided: Decided = _nothing
+) -> tuple[Runtime, ...]:
     """Return the runtimes that the configuration names; none need answer yet.
 
     `auto` is each one whose socket is there, and each of the `known`: they were used here before, so that containers
     of theirs may run although nobody answers just now. systemd is one where it has units to take care of, or may find
-    some: `units` returns the names of those that the configuration does not name; any thread.
+    some: `units` returns the names of those that the configuration does not name; any thread. `decided` says which
+    labels of containers count.
     Raises `ConfigError` for a name that is none, and `RuntimeDown` when there is no runtime at all.
     """
-    openers = _openers(config, units)
+    openers = _openers(config, units, decided)
     for name in config.runtimes:
         if name != AUTO and name not in openers:
             raise ConfigError(f"cannot use container runtime {name!r}: it is none of {AUTO}, {', '.join(openers)}")
@@ -57,16 +66,17 @@ def open_systemd(config: Config, units: Names) -> Runtime:
     return _systemd(config.systemd, units)
 
 
-def appeared(config: Config, opened: Collection[str]) -> tuple[Runtime, ...]:
+def appeared(config: Config, opened: Collection[str], decided: Decided = _nothing) -> tuple[Runtime, ...]:
     """Return those of `auto` that are not opened, and whose socket is there by now. Any thread."""
     sockets = _sockets(config) if AUTO in config.runtimes else {}
-    return tuple(_openers(config, tuple)[n]() for n, path in sockets.items() if n not in opened and path.is_socket())
+    openers = _openers(config, tuple, decided)
+    return tuple(openers[n]() for n, path in sockets.items() if n not in opened and path.is_socket())
 
 
-def _openers(config: Config, units: Names) -> Mapping[str, Callable[[], Runtime]]:
+def _openers(config: Config, units: Names, decided: Decided) -> Mapping[str, Callable[[], Runtime]]:
     return {
-        "docker": partial(_docker, config.docker),
-        "containerd": partial(_containerd, config.containerd, config.cdi.dir),
+        "docker": partial(_docker, config.docker, decided),
+        "containerd": partial(_containerd, config.containerd, config.cdi.dir, decided),
         "sim": partial(_sim, config.sim),
         SYSTEMD: partial(_systemd, config.systemd, units),
     }
@@ -85,19 +95,19 @@ def _sockets(config: Config) -> Mapping[str, Path]:
 # Imported where they are wanted: containerd's gRPC takes 100 ms and 20 MB.
 
 
-def _docker(settings: Docker) -> "DockerRuntime":
+def _docker(settings: Docker, decided: Decided) -> "DockerRuntime":
     from cmgr.runtimes.docker.runtime import DockerRuntime
     from cmgr.runtimes.docker.wire import Limits
 
-    return DockerRuntime(settings.socket, Limits.within(settings.timeout.total_seconds()))
+    return DockerRuntime(settings.socket, Limits.within(settings.timeout.total_seconds()), decided)
 
 
-def _containerd(settings: Containerd, cdi: str) -> "ContainerdRuntime":
+def _containerd(settings: Containerd, cdi: str, decided: Decided) -> "ContainerdRuntime":
     from cmgr.runtimes.containerd.runtime import ContainerdRuntime
     from cmgr.runtimes.containerd.wire import Limits
 
     limits = Limits.within(settings.timeout.total_seconds())
-    return ContainerdRuntime(settings.address, settings.skip_namespaces, limits, Path(cdi))
+    return ContainerdRuntime(settings.address, settings.skip_namespaces, limits, Path(cdi), decided)
 
 
 def _systemd(settings: Systemd, units: Names) -> "SystemdRuntime":

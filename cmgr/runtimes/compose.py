@@ -14,6 +14,9 @@ NUMBER = "com.docker.compose.container-number"
 DEPENDS_ON = "com.docker.compose.depends_on"
 ONEOFF = "com.docker.compose.oneoff"
 
+PLACE = frozenset({PROJECT, SERVICE, NUMBER})
+"""The labels that put a container into a project."""
+
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _MOST_NEEDS = 64
 

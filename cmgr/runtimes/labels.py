@@ -1,10 +1,16 @@
-"""The wishes in a container's `cmgr.` labels. Pure; a wish that cannot be read is a warning, and the default holds."""
+"""The wishes in a container's `cmgr.` labels. Pure; a wish that cannot be read is a warning, and the default holds.
+
+An image brings its own labels, and whoever tries one out has not read them. So each label has a reach, and one that
+reaches beyond its own container counts only where the container's maker has given it. In a group all labels concern all
+of its members: there no label of an image counts.
+"""
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from enum import StrEnum
 from functools import cache
 
 from cmgr.config import spelling
@@ -12,6 +18,7 @@ from cmgr.frozen import dataclass
 from cmgr.model.values import names
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.services.containers import Container, Heal, Spare
+from cmgr.runtimes.compose import NUMBER, PLACE, PROJECT, SERVICE
 from cmgr.vendor import notations
 
 STRATEGY = "cmgr.strategy"
@@ -29,6 +36,9 @@ HEAL_BACKOFF = "cmgr.heal-backoff"
 UNIT = "cmgr.unit"
 NEEDS_NETWORK = "cmgr.needs-network"
 HANG = "cmgr.hang"
+
+NERDCTL = "nerdctl/"
+DOCKERS = "com.docker/engine.bundle.path"
 
 IGNORE = "ignore"
 """The value of `ENABLE` for a container that can reach chips and uses none."""
@@ -53,7 +63,7 @@ class Wishes:
 
     `ignored`: the container uses no chip, whatever it could reach. `before_stop`: a command with its arguments.
     `group`: the group that it is a member of, or nothing; `group_size`: how many members that has in all, 0 where
-    nobody says. `unit`: the unit of systemd that runs it. `owner`: see `OWNERS`.
+    nobody says. `unit`: the unit of systemd that runs it. `owner`: see `OWNERS`. `brought` as in `Container`.
     """
 
     strategy: Strategy | None = None
@@ -71,6 +81,7 @@ class Wishes:
     unit: str = ""
     hang: timedelta | None = None
     owner: str = ""
+    brought: frozenset[str] | None = frozenset()
     warnings: tuple[str, ...] = ()
 
     def of(self, container: Container) -> Container:
@@ -91,6 +102,7 @@ class Wishes:
             unit=self.unit,
             hang=self.hang,
             owner=self.owner,
+            brought=self.brought,
             warnings=container.warnings + self.warnings,
         )
 
@@ -100,19 +112,52 @@ def wished(labels: Mapping[str, str]) -> bool:
     return any(label.startswith("cmgr.") or label in _taken() for label in labels)
 
 
-def wishes(labels: Mapping[str, str], *, auto_remove: bool = False, image: Mapping[str, str] | None = None) -> Wishes:
+def reach_of(label: str) -> "Reach | None":
+    """Return the reach of a label; None where it says nothing to cmgr."""
+    known = declared()
+    marks = (label, *(mark for mark in known if mark.endswith("/") and label.startswith(mark)))
+    return next((known[mark].reach for mark in marks if mark in known), None)
+
+
+def beyond(labels: Collection[str]) -> frozenset[str]:
+    """Return those of the labels that reach beyond their own container."""
+    return frozenset(label for label in labels if reach_of(label) not in (None, Reach.OWN))
+
+
+def brought(labels: Mapping[str, str], image: Mapping[str, str]) -> frozenset[str]:
+    """Return those of the labels, with their values, that its image brought and that concern others, too."""
+    alike = {label for label, value in labels.items() if image.get(label, "").strip() == value.strip()}
+    grouped = not alike.issuperset(labels.keys() & {*_groups()})
+    concerned = alike.intersection(_taken()) if grouped else frozenset[str]()
+    return frozenset(f"{label}={labels[label]}" for label in concerned | beyond(alike))
+
+
+def makers(labels: Mapping[str, str], brought: Collection[str] | None) -> Mapping[str, str]:
+    """Return the labels that count; `brought` as in `wishes`."""
+    if brought is None:
+        return {label: value for label, value in labels.items() if label not in _ONLY_IF_TOLD}
+    gone = {label for label, value in labels.items() if f"{label}={value}" in brought}
+    if not gone.issuperset(PLACE.intersection(labels)):
+        gone -= PLACE  # Compose gives the images that it builds a part of these, too.
+    return {label: value for label, value in labels.items() if label not in gone}
+
+
+def wishes(
+    labels: Mapping[str, str], *, auto_remove: bool = False, brought: frozenset[str] | None = frozenset()
+) -> Wishes:
     """Return what the labels wish for. `auto_remove`: the container is removed when it ends.
 
-    `image`: the labels of its image, None where nobody can tell them. Commands of those are not run, and units that
-    they name are not touched.
+    `brought`: which of them do not count, because the image brought them (see `brought`); None where nobody can tell.
+    Then all count as the maker's but for a command, which is not run, and a unit, which is not touched.
     """
-    warnings: list[str] = []
-    said = _said(labels, warnings)
-    if owner := _owner(labels):
+    given = makers(labels, brought)
+    warnings = _strangers(labels, given, told=brought is not None)
+    said = _said(given, warnings)
+    if owner := _owner(given):
         for label in sorted(said.keys() & _OF_HOLDS):
             warnings.append(f"label {label} has no use: {owner} starts its own containers, and cmgr never does")
             del said[label]
-    unit = _unit(said, image, warnings)
+    unit = _unit(said, warnings)
     heals = said.get(HEAL, "false").casefold() == "true"
     auto_remove = auto_remove and not unit  # Its unit makes it anew.
     if heals and auto_remove:
@@ -128,14 +173,25 @@ def wishes(labels: Mapping[str, str], *, auto_remove: bool = False, image: Mappi
         spare=Spare(said[SPARE]) if SPARE in said else None,
         min_chips=int(said.get(MIN_CHIPS, "0")),
         hang=timedelta(minutes=int(said[HANG].rstrip("mM"))) if HANG in said else None,
-        before_stop=_command(said, image, warnings),
+        before_stop=_command(said, warnings),
         needs_network=said.get(NEEDS_NETWORK, "false").casefold() == "true",
         group=group,
         group_size=size,
         unit=unit,
         owner=owner,
+        brought=brought,
         warnings=tuple(warnings[:8]),
     )
+
+
+def _strangers(labels: Mapping[str, str], given: Mapping[str, str], *, told: bool) -> list[str]:
+    """Return the warnings of the labels that do not count, or of which nobody has told whose they are."""
+    why = "the image brought it, and only --label counts" if told else "whether the image brought it cannot be told"
+    refused = sorted((labels.keys() - given.keys()) & _taken().keys())
+    warnings = [f"label {label} is not obeyed: {why}" for label in refused]
+    if not told and (unsure := sorted(beyond(given) & _taken().keys())):
+        warnings.append(f"whether the image brought {', '.join(unsure)} cannot be told: it counts as given by --label")
+    return warnings
 
 
 def _owner(labels: Mapping[str, str]) -> str:
@@ -148,14 +204,14 @@ def _said(labels: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
     said: dict[str, str] = {}
     for label, value in sorted(labels.items()):
         if label in _taken():
-            form, words = _taken()[label]
+            form, words = _taken()[label].form, _taken()[label].words
             text = value.strip()
             if re.fullmatch(form, text, re.IGNORECASE if form.startswith("true|") else re.NOFLAG):
                 said[label] = text
             else:
                 warnings.append(f"cannot read label {label}={_shown(value)}: it takes {words}")
         elif label.startswith("cmgr."):
-            warnings.append(f"label {_shown(label)} is not known: {', '.join(_TAKEN)} are")
+            warnings.append(f"label {_shown(label)} is not known: {', '.join(TAKEN)} are")
     return said
 
 
@@ -171,7 +227,7 @@ def _enabled(said: Mapping[str, str], warnings: list[str]) -> bool:
 
 def _group(said: Mapping[str, str], warnings: list[str]) -> tuple[str, int]:
     """Return the group and its size. Labels that disagree are refused: nobody is stopped because of a guess."""
-    names = {label: said[label] for label in (GROUP, *(f"{job}.id" for job in _jobs())) if label in said}
+    names = {label: said[label] for label in _groups() if label in said}
     sizes = {label: int(said[label]) for label in (GROUP_SIZE, *(f"{j}.replica" for j in _jobs())) if label in said}
     sizes = {label: size for label, size in sizes.items() if size > 0}  # A job of 0 or less says nothing.
     if not names:
@@ -196,41 +252,27 @@ def _told(said: Mapping[str, object]) -> str:
     return " and ".join(f"{label}={value}" for label, value in sorted(said.items()))
 
 
-def _command(said: Mapping[str, str], image: Mapping[str, str] | None, warnings: list[str]) -> tuple[str, ...]:
-    """Return the command that the container's maker, and not its image, wishes to be run before the stop."""
-    if not _is_its_makers(BEFORE_STOP, said, image, warnings):
-        return ()
+def _command(said: Mapping[str, str], warnings: list[str]) -> tuple[str, ...]:
+    """Return the command that is to be run before the stop."""
     try:
-        return tuple(shlex.split(said[BEFORE_STOP]))
+        return tuple(shlex.split(said.get(BEFORE_STOP, "")))
     except ValueError:
         warnings.append(f"cannot read label {BEFORE_STOP}={_shown(said[BEFORE_STOP])}: a quotation mark is missing")
         return ()
 
 
-def _unit(said: Mapping[str, str], image: Mapping[str, str] | None, warnings: list[str]) -> str:
-    """Return the unit that the container's maker, and not its image, says runs it."""
-    if not _is_its_makers(UNIT, said, image, warnings):
+def _unit(said: Mapping[str, str], warnings: list[str]) -> str:
+    """Return the unit that is said to run the container."""
+    unit = said.get(UNIT, "")
+    if runs_others(unit):
+        warnings.append(f"label {UNIT}={unit} is not obeyed: that unit runs more than this container")
         return ""
-    if runs_others(said[UNIT]):
-        warnings.append(f"label {UNIT}={said[UNIT]} is not obeyed: that unit runs more than this container")
-        return ""
-    return said[UNIT]
+    return unit
 
 
 def runs_others(unit: str) -> bool:
     """Return whether the unit runs more than one container's processes: a runtime, or a manager of units."""
     return re.fullmatch(_NOT_ITS_OWN, unit) is not None
-
-
-def _is_its_makers(label: str, said: Mapping[str, str], image: Mapping[str, str] | None, warnings: list[str]) -> bool:
-    """Return whether the label is there and obeyed: the container's maker, and not its image, has given it."""
-    if label in said and image is None:
-        warnings.append(f"label {label} is not obeyed: whether the image brought it cannot be told")
-    elif label in said and image is not None and image.get(label, "").strip() == said[label]:
-        warnings.append(f"label {label} is not obeyed: the image brought it, and only --label counts")
-    else:
-        return label in said
-    return False
 
 
 def _heal(said: Mapping[str, str]) -> Heal:
@@ -240,8 +282,26 @@ def _heal(said: Mapping[str, str]) -> Heal:
     )
 
 
-MAKERS_ONLY = frozenset({BEFORE_STOP, UNIT})
-"""The labels that count only where the container's maker, and not its image, has given them."""
+class Reach(StrEnum):
+    """Whom a label can concern."""
+
+    OWN = "its own container"
+    GROUP = "its group or project"
+    MACHINE = "the machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label: whom it concerns, and how; what its value must look like, as a regular expression and in words."""
+
+    reach: Reach
+    concerns: str
+    form: str = ""
+    words: str = ""
+
+
+_ONLY_IF_TOLD = frozenset({BEFORE_STOP, UNIT})
+"""Labels by which something is run or stopped: a guess is not enough for them."""
 
 _OF_HOLDS = frozenset({HEAL, GROUP, SPARE, HANG, UNIT})
 """The labels that only have a use where cmgr starts the container itself."""
@@ -253,24 +313,50 @@ _NOT_ITS_OWN = (
 _NAME = names.GROUP.pattern
 _NAME_WORDS = "at most 63 letters, digits, dots, dashes and underscores, the first a letter or digit"
 
-_TAKEN: Mapping[str, tuple[str, str]] = {
-    STRATEGY: ("|".join(Strategy), ", ".join(Strategy)),
-    STOP_TIMEOUT: ("[0-9]{1,9}", "a whole number of seconds"),
-    ORDER: ("[+-]?[0-9]{1,6}", "a whole number"),
-    ENABLE: (f"true|false|{IGNORE}", f"true, false or {IGNORE}"),
-    SPARE: ("|".join(Spare), ", ".join(Spare)),
-    MIN_CHIPS: ("[1-9][0-9]{0,2}", "a whole number from 1"),
-    HEAL: ("true|false", "true or false"),
-    HEAL_LIMIT: ("[1-9][0-9]{0,3}", "a whole number from 1"),
-    NEEDS_NETWORK: ("true|false", "true or false"),
-    HANG: ("[1-9][0-9]{0,3}[mM]", "a whole number of minutes, such as 10m"),
-    HEAL_BACKOFF: ("[1-9][0-9]{0,5}", "a whole number of seconds from 1"),
-    GROUP: (_NAME, _NAME_WORDS),
-    GROUP_SIZE: ("[1-9][0-9]{0,3}", "a whole number from 1"),
-    UNIT: (spelling.UNIT, "the name of a service of systemd, such as llm.service"),
-    BEFORE_STOP: (r"(?=[^#])[ -~]{1,1000}", "a command with its arguments, at most 1000 plain characters"),
+_BOOLEAN = ("true|false", "true or false")
+_COUNT = ("[1-9][0-9]{0,3}", "a whole number from 1")
+_WHOLE = ("[+-]?[0-9]{1,6}", "a whole number")
+_LEFT_ALONE = "who is left alone keeps its ring from a reset"
+_WAITED_FOR = "the reset of its ring waits for its stop"
+_JOINED = "members stop, wait and start together"
+
+TAKEN: Mapping[str, Label] = {
+    STRATEGY: Label(Reach.MACHINE, _LEFT_ALONE, "|".join(Strategy), ", ".join(Strategy)),
+    STOP_TIMEOUT: Label(Reach.MACHINE, _WAITED_FOR, "[0-9]{1,9}", "a whole number of seconds"),
+    ORDER: Label(Reach.MACHINE, "others of its ring stop or start after it", *_WHOLE),
+    ENABLE: Label(Reach.MACHINE, _LEFT_ALONE, f"true|false|{IGNORE}", f"true, false or {IGNORE}"),
+    SPARE: Label(Reach.MACHINE, "it takes a chip that others could have", "|".join(Spare), ", ".join(Spare)),
+    MIN_CHIPS: Label(Reach.OWN, "it is started with fewer chips", "[1-9][0-9]{0,2}", "a whole number from 1"),
+    HEAL: Label(Reach.OWN, "it is restarted when it ails", *_BOOLEAN),
+    HEAL_LIMIT: Label(Reach.OWN, "how often it is restarted", *_COUNT),
+    NEEDS_NETWORK: Label(Reach.OWN, "its start waits for the network of its chips", *_BOOLEAN),
+    HANG: Label(Reach.OWN, "how long it may idle", "[1-9][0-9]{0,3}[mM]", "a whole number of minutes, such as 10m"),
+    HEAL_BACKOFF: Label(
+        Reach.OWN, "after which wait it is restarted", "[1-9][0-9]{0,5}", "a whole number of seconds from 1"
+    ),
+    GROUP: Label(Reach.GROUP, _JOINED, _NAME, _NAME_WORDS),
+    GROUP_SIZE: Label(Reach.GROUP, "members wait for so many", *_COUNT),
+    UNIT: Label(
+        Reach.MACHINE, "that unit is stopped", spelling.UNIT, "the name of a service of systemd, such as llm.service"
+    ),
+    BEFORE_STOP: Label(
+        Reach.MACHINE,
+        f"it runs at a moment that cmgr chooses, and {_WAITED_FOR}",
+        r"(?=[^#])[ -~]{1,1000}",
+        "a command with its arguments, at most 1000 plain characters",
+    ),
 }
-"""Each label of cmgr's own that is read: what it must look like, as a regular expression and in words."""
+"""Each label of cmgr's own that is read."""
+
+_THEIRS: Mapping[str, Label] = {
+    PROJECT: Label(Reach.GROUP, "its project, whose services wait for each other"),
+    SERVICE: Label(Reach.GROUP, "its service, which others of the project need"),
+    NUMBER: Label(Reach.GROUP, "whose place in its service it takes"),
+    **{mark: Label(Reach.MACHINE, f"{owner} starts it, so that cmgr does not") for mark, owner in OWNERS.items()},
+    NERDCTL: Label(Reach.MACHINE, f"its name; whether it is removed when it ends; {_WAITED_FOR} (containerd)"),
+    DOCKERS: Label(Reach.MACHINE, "containerd leaves it to Docker"),
+}
+"""Labels of other programs that are read; one that ends in a slash stands for all that begin so."""
 
 
 @cache
@@ -279,14 +365,26 @@ def _jobs() -> tuple[str, ...]:
 
 
 @cache
-def _taken() -> Mapping[str, tuple[str, str]]:
-    """Return each label that is read, those of makers' own software, too."""
-    taken = dict(_TAKEN)
+def _groups() -> tuple[str, ...]:
+    """Return the labels that name a group."""
+    return (GROUP, *(f"{job}.id" for job in _jobs()))
+
+
+@cache
+def _taken() -> Mapping[str, Label]:
+    """Return each label with a wish, those of makers' own software, too."""
+    taken = dict(TAKEN)
     for job in _jobs():
-        taken[f"{job}.id"] = (_NAME, _NAME_WORDS)
-        taken[f"{job}.replica"] = ("[+-]?[0-9]{1,6}", "a whole number")
-        taken[f"{job}.enableRecover"] = ("true|false", "true or false")
+        taken[f"{job}.id"] = TAKEN[GROUP]
+        taken[f"{job}.replica"] = Label(Reach.GROUP, TAKEN[GROUP_SIZE].concerns, *_WHOLE)
+        taken[f"{job}.enableRecover"] = Label(Reach.MACHINE, _LEFT_ALONE, *_BOOLEAN)
     return taken
+
+
+@cache
+def declared() -> Mapping[str, Label]:
+    """Return each label that says anything to cmgr."""
+    return {**_taken(), **_THEIRS}
 
 
 def _shown(text: str) -> str:

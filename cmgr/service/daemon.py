@@ -21,7 +21,7 @@ from cmgr.frozen import replace
 from cmgr.host.host import host_of
 from cmgr.model.values.handling.catalog import Catalog
 from cmgr.model.values.messages.facts import CalendarRead, Event, Fact, Reconfigured, Restarted, Resync
-from cmgr.model.values.node import SYSTEMD, known_runtimes, only_covers, units_known
+from cmgr.model.values.node import SYSTEMD, brought_by_image, known_runtimes, only_covers, units_known
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Runtime
 from cmgr.runtimes import open_runtimes
@@ -161,7 +161,8 @@ class Service:
 
     def _open_runtimes(self, known: Collection[str]) -> tuple[Runtime, ...]:
         try:
-            return open_runtimes(self._config, known, lambda: units_known(self._loop.node))
+            decided = lambda key: brought_by_image(self._loop.node, key)  # noqa: E731
+            return open_runtimes(self._config, known, lambda: units_known(self._loop.node), decided)
         except RuntimeDown:
             if (why := refusal(self._driver)) is not None:
                 self._drives.no_chips(why)  # Whoever has neither is told of both.

@@ -23,7 +23,7 @@ from cmgr.model.values.chips import ChipId, ChipReport
 from cmgr.model.values.faults import FaultCode, Level, severity_of
 from cmgr.model.values.holds import Attempt, Hold
 from cmgr.model.values.messages.commands import Note, NoteKind
-from cmgr.model.values.node import Node, known_runtimes, units_known
+from cmgr.model.values.node import Node, brought_by_image, known_runtimes, units_known
 from cmgr.model.values.services.containers import NO_RESTART
 from cmgr.ports import ChipDriver, Runtime, Store
 from cmgr.runtimes import open_runtimes, open_units
@@ -59,7 +59,10 @@ def _holds(config: Config, store: Store) -> Iterator[Given]:
         if not node.holds:
             return
         runtimes = {
-            runtime.name: runtime for runtime in open_runtimes(config, known_runtimes(node), lambda: units_known(node))
+            runtime.name: runtime
+            for runtime in open_runtimes(
+                config, known_runtimes(node), lambda: units_known(node), partial(brought_by_image, node)
+            )
         }
         for runtime in runtimes.values():
             stack.callback(runtime.close)

@@ -63,6 +63,7 @@ CREATE TABLE containers (
     forgotten TEXT DEFAULT '' NOT NULL,
     paused TEXT,
     unsteady TEXT,
+    brought TEXT,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE episodes (

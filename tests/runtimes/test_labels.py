@@ -1,5 +1,6 @@
 """The wishes of labels, and what happens to those that cannot be read."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.services.containers import Heal
-from cmgr.runtimes.labels import LONGEST_GRACE, Wishes, wished, wishes
+from cmgr.runtimes.compose import NUMBER, PROJECT, SERVICE
+from cmgr.runtimes.labels import LONGEST_GRACE, TAKEN, Wishes, brought, makers, reach_of, wished, wishes
 
 
 def test_no_labels_wish_for_nothing() -> None:
@@ -149,64 +151,127 @@ def test_whoever_has_a_label_of_a_job_concerns_cmgr() -> None:
     assert not wished({"huawei.com/other": "a"})
 
 
+UNIT = {"cmgr.unit": "llm@3.service"}
 WORDS = {"cmgr.before-stop": "python3 save.py --to '/mnt/last one'"}
 
 
 def test_the_command_before_the_stop_is_a_program_and_its_arguments_and_no_shell_reads_it() -> None:
-    assert wishes(WORDS, image={}).before_stop == ("python3", "save.py", "--to", "/mnt/last one")
-    assert wishes({"cmgr.before-stop": "save; reboot $(id)"}, image={}).before_stop == ("save;", "reboot", "$(id)")
+    assert wishes(WORDS).before_stop == ("python3", "save.py", "--to", "/mnt/last one")
+    assert wishes({"cmgr.before-stop": "save; reboot $(id)"}).before_stop == ("save;", "reboot", "$(id)")
 
 
-@pytest.mark.parametrize(
-    ("image", "why"),
-    [
-        (WORDS, "label cmgr.before-stop is not obeyed: the image brought it, and only --label counts"),
-        (None, "label cmgr.before-stop is not obeyed: whether the image brought it cannot be told"),
-    ],
-)
-def test_a_command_that_the_image_brought_or_may_have_brought_is_not_run(
-    image: dict[str, str] | None, why: str
-) -> None:
-    wished = wishes(WORDS, image=image)
-    assert (wished.before_stop, wished.warnings) == ((), (why,))
+LABELS = {
+    **WORDS,
+    "cmgr.unit": "llm@3.service",
+    "cmgr.group": "tp4",
+    "cmgr.group-size": "4",
+    "cmgr.order": "3",
+    "cmgr.enable": "false",
+    "cmgr.strategy": "singleRecover",
+    "cmgr.stop-timeout": "600",
+    "cmgr.spare": "auto",
+    "cmgr.heal": "true",
+    "cmgr.heal-limit": "3",
+    "cmgr.heal-backoff": "30",
+    "cmgr.min-chips": "2",
+    "cmgr.hang": "10m",
+    "cmgr.needs-network": "true",
+    "huawei.com/job.id": "tp4",
+    "huawei.com/job.replica": "4",
+    "huawei.com/job.enableRecover": "false",
+}
+OWN = Wishes(heal=Heal(3, timedelta(seconds=30)), min_chips=2, hang=timedelta(minutes=10), needs_network=True)
 
 
-def test_a_command_that_differs_from_the_one_of_the_image_is_its_makers() -> None:
-    assert wishes(WORDS, image={"cmgr.before-stop": "rm -r /"}).before_stop[0] == "python3"
+def test_each_label_has_a_reach_and_is_tried_here() -> None:
+    assert LABELS.keys() >= TAKEN.keys()
+    assert all(reach_of(label) for label in LABELS)
+
+
+def test_of_the_labels_that_an_image_brings_only_those_count_that_concern_nobody_else() -> None:
+    found = brought(LABELS, LABELS)
+    wished = wishes(LABELS, brought=found)
+    assert replace(wished, warnings=(), brought=frozenset()) == OWN
+    assert wished.warnings[0] == ("label cmgr.before-stop is not obeyed: the image brought it, and only --label counts")
+    assert {each.partition("=")[0] for each in found} == set(LABELS) - {
+        "cmgr.heal", "cmgr.heal-limit", "cmgr.heal-backoff", "cmgr.min-chips", "cmgr.hang", "cmgr.needs-network",
+    }  # fmt: skip
+
+
+def test_a_label_that_differs_from_the_one_of_the_image_is_its_makers() -> None:
+    image = dict.fromkeys(LABELS, "7")
+    assert brought(LABELS, image) == frozenset()
+    again = brought({**LABELS, "cmgr.group": "tp4 "}, {"cmgr.group": " tp4"})
+    assert again == {"cmgr.group=tp4 "}
+    # Whoever may set labels of a container has given it another one since: that is its maker's.
+    assert wishes({"cmgr.group": "mine"}, brought=again).group == "mine"
+
+
+def test_where_nobody_can_tell_what_the_image_brought_no_command_is_run_and_the_rest_counts_with_a_warning() -> None:
+    wished = wishes({**WORDS, **UNIT, "cmgr.group": "tp4", "cmgr.order": "3", "cmgr.heal": "true"}, brought=None)
+    assert (wished.before_stop, wished.unit, wished.group, wished.order) == ((), "", "tp4", 3)
+    assert wished.warnings == (
+        "label cmgr.before-stop is not obeyed: whether the image brought it cannot be told",
+        "label cmgr.unit is not obeyed: whether the image brought it cannot be told",
+        "whether the image brought cmgr.group, cmgr.order cannot be told: it counts as given by --label",
+    )
+
+
+@pytest.mark.parametrize("group", ["cmgr.group", "huawei.com/job.id"])
+def test_in_a_group_nothing_that_an_image_brings_counts(group: str) -> None:
+    image = {"cmgr.heal": "true", "cmgr.hang": "10m", "cmgr.min-chips": "2"}
+    labels = {**image, group: "tp4"}
+    assert brought(labels, image) == {"cmgr.heal=true", "cmgr.hang=10m", "cmgr.min-chips=2"}
+    assert wishes(labels, brought=brought(labels, image)).heal is None
+    assert brought(labels, {**labels}) == {f"{group}=tp4"}, "it is in no group"
+
+
+def test_what_another_program_says_of_a_container_counts_where_its_image_does_not_say_it() -> None:
+    labels = {"nerdctl/name": "db", "com.docker/engine.bundle.path": "/x", "org.opencontainers.image.title": "x"}
+    assert makers(labels, brought(labels, {})) == labels
+    found = brought(labels, labels)
+    assert [*makers(labels, found)] == ["org.opencontainers.image.title"]
+    assert wishes(labels, brought=found).warnings == (), "they are no wishes of anybody's"
+
+
+def test_an_image_makes_no_orchestrator_of_its_own() -> None:
+    labels = {"io.kubernetes.pod.uid": "7", "runtime.gpustack.ai/name": "a", "cmgr.group": "tp4"}
+    assert wishes(labels).owner == "kubelet"
+    image = {label: labels[label] for label in list(labels)[:2]}
+    wished = wishes(labels, brought=brought(labels, image))
+    assert (wished.owner, wished.group) == ("", "tp4")
+
+
+def test_a_project_counts_where_compose_has_given_any_of_it() -> None:
+    place = {PROJECT: "shop", SERVICE: "web", NUMBER: "1"}
+    assert makers(place, brought(place, place)) == {}
+    # Compose writes the first two into the images that it builds, too.
+    built = {PROJECT: "shop", SERVICE: "web", "com.docker.compose.version": "2"}
+    assert makers(place, brought(place, built)) == place
 
 
 @pytest.mark.parametrize("value", ["", "  ", "say 'it", 'say "it', "a\nb", "a\x1b[2J", "x" * 1001])
 def test_a_command_that_cannot_be_read_is_a_warning_and_nothing_is_run(value: str) -> None:
-    wished = wishes({"cmgr.before-stop": value}, image={})
+    wished = wishes({"cmgr.before-stop": value})
     assert (wished.before_stop, len(wished.warnings)) == ((), 1)
     assert wished.warnings[0].startswith("cannot read label cmgr.before-stop=")
 
 
-UNIT = {"cmgr.unit": "llm@3.service"}
-
-
 def test_the_unit_that_runs_a_container_is_what_its_maker_says() -> None:
-    assert wishes(UNIT, image={}).unit == "llm@3.service"
-    assert wishes({**UNIT, "cmgr.heal": "true"}, image={}, auto_remove=True).heal, "its unit makes it anew"
-
-
-@pytest.mark.parametrize("image", [UNIT, None])
-def test_a_unit_that_the_image_names_or_may_have_named_is_not_touched(image: dict[str, str] | None) -> None:
-    wished = wishes(UNIT, image=image)
-    assert wished.unit == ""
-    assert wished.warnings[0].startswith("label cmgr.unit is not obeyed: ")
+    assert wishes(UNIT).unit == "llm@3.service"
+    assert wishes({**UNIT, "cmgr.heal": "true"}, auto_remove=True).heal, "its unit makes it anew"
 
 
 @pytest.mark.parametrize("value", ["", "llm", "llm.socket", "llm@.service", "../llm.service", "a b.service", "x" * 300])
 def test_what_is_no_name_of_a_service_is_a_warning(value: str) -> None:
-    wished = wishes({"cmgr.unit": value}, image={})
+    wished = wishes({"cmgr.unit": value})
     assert wished.unit == ""
     assert wished.warnings[0].startswith("cannot read label cmgr.unit=")
 
 
 @pytest.mark.parametrize("name", ["docker", "containerd", "cmgr", "dbus", "systemd-logind", "user@1000"])
 def test_a_unit_that_runs_more_than_a_container_is_not_touched(name: str) -> None:
-    wished = wishes({"cmgr.unit": f"{name}.service"}, image={})
+    wished = wishes({"cmgr.unit": f"{name}.service"})
     assert (wished.unit, len(wished.warnings)) == ("", 1)
 
 

@@ -199,6 +199,12 @@ def units_known(node: Node) -> frozenset[str]:
     return frozenset(held | known | {c.unit for c in node.containers.values() if c.unit})
 
 
+def brought_by_image(node: Node, key: ContainerKey) -> frozenset[str] | None:
+    """Return `Container.brought` as it was decided when the container was seen first; None where it was not."""
+    container = node.containers.get(key)
+    return None if container is None else container.brought
+
+
 def only_covers(node: Node) -> bool:
     """Return whether all units that are known use chips by containers of other runtimes only."""
     units = {key for key in (*node.containers, *node.holds) if key.runtime == SYSTEMD}

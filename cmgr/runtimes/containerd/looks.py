@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 
 from cmgr.errors import ContainerError, ContainerGone, RuntimeAils
 from cmgr.model.values.services.containers import ContainerKey
@@ -13,6 +14,7 @@ from cmgr.runtimes.containerd.known import Known, Seen
 from cmgr.runtimes.containerd.messages import Record
 from cmgr.runtimes.containerd.record import NAME, Definition, Task
 from cmgr.runtimes.containerd.wire import Limits, Missing, Pending, Wire
+from cmgr.runtimes.images import Decided, Images
 
 _MOST_PLATFORMS = 32
 """So many manifests of an image are looked at: images for more platforms are unheard of."""
@@ -21,10 +23,11 @@ _MOST_PLATFORMS = 32
 class Looks:
     """Looks at containerd, and the memory of them. Any thread."""
 
-    def __init__(self, wire: Wire, limits: Limits) -> None:
+    def __init__(self, wire: Wire, limits: Limits, decided: Decided = lambda _: None) -> None:
         self.wire = wire
         self.limits = limits
         self.known = Known()
+        self._images = Images(decided)
 
     def definition(self, key: ContainerKey, what: str) -> Definition:
         """Return what the record says now. Raises `ContainerGone`."""
@@ -35,8 +38,9 @@ class Looks:
         known = seen.definition if seen is not None else None
         if known is not None and (known.changed, known.majors) == (records.changed(record), majors):
             return known
-        image = self._image_labels(key.namespace, record, what) if records.asks_for_image(record) else None
-        return records.definition(key.namespace, record, majors, image)
+        ask = partial(self._image_labels, key.namespace, record, what)
+        brought = self._images.brought(key, records.labels_of(record), ask)
+        return records.definition(key.namespace, record, majors, brought)
 
     def _image_labels(self, namespace: str, record: Record, what: str) -> Mapping[str, str] | None:
         """Return the labels that the container's image brought; None where nobody can tell any more.
@@ -49,11 +53,15 @@ class Looks:
             image = self.wire.call(calls.IMAGE, what, namespace, self.limits.look, name=record.image).image
             if records.is_older(record, image):
                 return None
-            return records.labels_of_image(self._configurations(namespace, str(image.target.digest), what))
+            digest = str(image.target.digest)
+            return self._images.once(digest, partial(self._labels_of, namespace, digest, what))
         except RuntimeAils:
             raise
         except ContainerError:
             return None  # It may have been removed since.
+
+    def _labels_of(self, namespace: str, digest: str, what: str) -> Mapping[str, str] | None:
+        return records.labels_of_image(self._configurations(namespace, digest, what))
 
     def _configurations(self, namespace: str, digest: str, what: str) -> list[bytes]:
         """Return the configurations of the image; of platforms that were not pulled there are none."""

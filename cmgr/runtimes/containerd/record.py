@@ -19,7 +19,7 @@ from cmgr.runtimes.containerd import placing
 from cmgr.runtimes.containerd.messages import End, Image, Process, Record, Stamp
 from cmgr.runtimes.containerd.slots import slot_in
 from cmgr.runtimes.documents import Json, items, mapping, signal_number, text, texts
-from cmgr.runtimes.labels import LONGEST_GRACE, MAKERS_ONLY, wishes
+from cmgr.runtimes.labels import DOCKERS, LONGEST_GRACE, beyond, makers, wishes
 from cmgr.runtimes.labels import wished as wished_for
 
 NAME = "containerd"
@@ -30,7 +30,6 @@ STATUS = "containerd.io/restart.status"
 POLICY = "containerd.io/restart.policy"
 EXPLICITLY_STOPPED = "containerd.io/restart.explicitly-stopped"
 STOP_SIGNAL = "io.containerd.image.config.stop-signal"
-DOCKERS = "com.docker/engine.bundle.path"
 
 OURS = "cmgr.io/"
 SAVED_STATUS = "cmgr.io/restart-status"
@@ -139,23 +138,23 @@ def changed(record: Record) -> str:
 
 
 def definition(
-    namespace: str, record: Record, majors: claims.Majors, image: Mapping[str, str] | None = None
+    namespace: str, record: Record, majors: claims.Majors, brought: frozenset[str] | None = frozenset()
 ) -> Definition:
-    """Read a record; `majors` as in `claims.from_numbers`, `image` as in `labels.wishes`."""
-    labels = {str(name): str(value) for name, value in record.labels.items()}
-    spec = spec_of(record)
-    auto_remove = labels.get("nerdctl/auto-remove") == "true"
+    """Read a record; `majors` as in `claims.from_numbers`, `brought` as in `labels.wishes`."""
+    labels, spec = labels_of(record), spec_of(record)
     theirs = {name: value for name, value in labels.items() if not name.startswith(OURS)}
-    wished = wishes(theirs, auto_remove=auto_remove, image=image)
+    given = makers(theirs, brought)
+    auto_remove = given.get("nerdctl/auto-remove") == "true"
+    wished = wishes(theirs, auto_remove=auto_remove, brought=brought)
     asked = claims.Claims() if wished.ignored else _claims(spec, majors, _programs(record, spec))
     if not spec and not wished.ignored:
         asked = claims.Claims(frozenset({UNCLEAR}), ("its definition cannot be read",))
     made_for, tied = _placing(record, spec, asked, majors) if wished.spare is Spare.AUTO else (frozenset(), TIED)
     container = Container(
         key=ContainerKey(NAME, namespace, str(record.id)),
-        name=labels.get("nerdctl/name") or str(record.id),
+        name=given.get("nerdctl/name") or str(record.id),
         claims=asked.chips,
-        grace=wished.grace if wished.grace is not None else _grace(labels),
+        grace=wished.grace if wished.grace is not None else _grace(given),
         restart_policy=restart_policy(labels),
         auto_remove=auto_remove,
         warnings=asked.warnings,
@@ -165,8 +164,8 @@ def definition(
     )
     linux, process = mapping(spec.get("linux")), mapping(spec.get("process"))
     return Definition(
-        compose.placed(wished.of(container), theirs, None),
-        concerns=(bool(asked.chips or asked.warnings) or wished_for(theirs)) and DOCKERS not in labels,
+        compose.placed(wished.of(container), given, None),
+        concerns=(bool(asked.chips or asked.warnings) or wished_for(theirs)) and DOCKERS not in given,
         made=_moment(record.created_at),
         changed=changed(record),
         labels=labels,
@@ -194,9 +193,8 @@ def extension(record: Record, name: str) -> bytes:
     return record.extensions[name].value if name in record.extensions else b""
 
 
-def asks_for_image(record: Record) -> bool:
-    """Return whether it matters which labels the container's image has."""
-    return not MAKERS_ONLY.isdisjoint(record.labels)
+def labels_of(record: Record) -> Mapping[str, str]:
+    return {str(name): str(value) for name, value in record.labels.items()}
 
 
 def is_older(record: Record, image: Image) -> bool:
@@ -208,14 +206,14 @@ def is_older(record: Record, image: Image) -> bool:
 def labels_of_image(configurations: Sequence[bytes]) -> Mapping[str, str] | None:
     """Return the labels that an image brings, by its configurations; None where they cannot be told.
 
-    It has one for each platform. They agree about the labels that matter, or none is believed.
+    It has one for each platform. They agree about the labels that reach beyond the container, or none is believed.
     """
     try:
         read = [mapping(json.loads(text)) for text in configurations]
     except (ValueError, RecursionError):
         return None
     found = [texts(mapping(each.get("config")).get("Labels")) for each in read]
-    said = {tuple(labels.get(name) for name in sorted(MAKERS_ONLY)) for labels in found}
+    said = {frozenset((name, labels[name]) for name in beyond(labels)) for labels in found}
     return found[0] if len(said) == 1 else None
 
 

@@ -23,6 +23,7 @@ from cmgr.runtimes.containerd.start import Starter
 from cmgr.runtimes.containerd.stop import Stopper
 from cmgr.runtimes.containerd.tell import Teller
 from cmgr.runtimes.containerd.wire import Limits, Wire
+from cmgr.runtimes.images import Decided
 from cmgr.runtimes.living import lives
 
 DOCKERS_OWN = "moby"
@@ -37,12 +38,17 @@ class ContainerdRuntime:
     name = NAME
 
     def __init__(
-        self, address: str, skipped: Collection[str] = (), limits: Limits | None = None, cdi: Path = CDI
+        self,
+        address: str,
+        skipped: Collection[str] = (),
+        limits: Limits | None = None,
+        cdi: Path = CDI,
+        decided: Decided = lambda _: None,
     ) -> None:
         self._limits = limits or Limits()
         self._skipped = frozenset({*skipped, DOCKERS_OWN})
         self._wire = Wire(address)
-        self._looks = Looks(self._wire, self._limits)
+        self._looks = Looks(self._wire, self._limits, decided)
         self._stopper = Stopper(self._looks)
         self._starter = Starter(self._looks, cdi)
         self._watcher: Watcher | None = None

@@ -44,13 +44,17 @@ class Described:
 _PRIVILEGED = "is privileged, so it can reach every chip; which it uses cannot be told"
 
 
-def asks_for_image(document: object) -> bool:
-    """Return whether it matters which labels the container's image has."""
-    return not labels.MAKERS_ONLY.isdisjoint(texts(mapping(mapping(document).get("Config")).get("Labels")))
+Brought = frozenset[str] | None
+"""As in `labels.wishes`."""
 
 
-def described(document: object, majors: claims.Majors, image: Mapping[str, str] | None = None) -> Described:
-    """Read what Docker answered; `majors` as in `claims.from_numbers`, `image` as in `labels.wishes`.
+def labels_of(document: object) -> Mapping[str, str]:
+    """Return the labels in Docker's description of a container, or of an image."""
+    return texts(mapping(mapping(document).get("Config")).get("Labels"))
+
+
+def described(document: object, majors: claims.Majors, brought: Brought = frozenset()) -> Described:
+    """Read what Docker answered; `majors` as in `claims.from_numbers`.
 
     Raises `ContainerError` when that is no container.
     """
@@ -60,8 +64,8 @@ def described(document: object, majors: claims.Majors, image: Mapping[str, str] 
         raise ContainerError("cannot read Docker's description of a container: it has no id")
     config, host, state = (mapping(whole.get(part)) for part in ("Config", "HostConfig", "State"))
     auto_remove = host.get("AutoRemove") is True
-    told = texts(config.get("Labels"))
-    wished = labels.wishes(told, auto_remove=auto_remove, image=image)
+    told = labels_of(document)
+    wished = labels.wishes(told, auto_remove=auto_remove, brought=brought)
     asked = claims.Claims() if wished.ignored else _asked(config, host, whole.get("Mounts"), majors)
     running, frozen = is_running(state), state.get("Paused") is True
     run = text(state, "StartedAt")
@@ -85,15 +89,20 @@ def described(document: object, majors: claims.Majors, image: Mapping[str, str] 
     )
     concerns = bool(asked.chips or asked.warnings) or labels.wished(told)
     signal = signal_number(text(config, "StopSignal"))
-    container = compose.placed(wished.of(container), told, moment(text(whole, "Created")))
+    container = compose.placed(wished.of(container), labels.makers(told, brought), moment(text(whole, "Created")))
     limits = tuple(str(host.get(name)) for name in _LIMITS)
     return Described(container, signal, text(state, "Status"), concerns, _number(state, "Pid"), limits)
 
 
-def unreadable(row: Json, why: str) -> Described:
-    """Read a container's row of Docker's list, which is all that is known of one that cannot be inspected."""
+def unreadable(row: Json, why: str, brought: Brought) -> Described:
+    """Read a container's row of Docker's list, which is all that is known of one that cannot be inspected.
+
+    While nobody knows what its image brought, nothing of it reaches beyond it.
+    """
     id_, state = text(row, "Id"), text(row, "State")
-    wished = labels.wishes(texts(row.get("Labels")))
+    told = texts(row.get("Labels"))
+    own = {label: told[label] for label in told.keys() - labels.beyond(told)} if brought is None else told
+    wished = labels.wishes(own, brought=brought)
     names = [name.lstrip("/") for name in items(row.get("Names")) if isinstance(name, str)]
     container = Container(
         key=key(id_),

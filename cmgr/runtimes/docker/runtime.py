@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils, RuntimeDown
 from cmgr.model.values.messages.facts import RuntimeDown as Down
@@ -21,13 +22,14 @@ from cmgr.runtimes.docker import inside
 from cmgr.runtimes.docker.ailments import is_dockers
 from cmgr.runtimes.docker.deaths import Deaths
 from cmgr.runtimes.docker.events import Watcher
-from cmgr.runtimes.docker.inspect import NAME, Described, asks_for_image, described, restart_policy, unreadable
+from cmgr.runtimes.docker.inspect import NAME, Described, described, key, labels_of, restart_policy, unreadable
 from cmgr.runtimes.docker.known import Known
 from cmgr.runtimes.docker.origin import origin_of
 from cmgr.runtimes.docker.shims import end_idle_shims
 from cmgr.runtimes.docker.tell import Teller
 from cmgr.runtimes.docker.wire import Clients, Limits
-from cmgr.runtimes.documents import Json, ended, mapping, text, texts
+from cmgr.runtimes.documents import Json, ended, mapping, text
+from cmgr.runtimes.images import Decided, Images
 from cmgr.runtimes.labels import LONGEST_GRACE
 from cmgr.runtimes.living import lives
 
@@ -43,8 +45,9 @@ class DockerRuntime:
 
     name = NAME
 
-    def __init__(self, socket: str, limits: Limits | None = None) -> None:
+    def __init__(self, socket: str, limits: Limits | None = None, decided: Decided = lambda _: None) -> None:
         self._limits = limits or Limits()
+        self._images = Images(decided)
         self._clients = Clients(socket)
         self._known = Known()
         self._deaths = Deaths()
@@ -103,7 +106,11 @@ class DockerRuntime:
             # Docker's lock of one container may be held for ever by what hangs on its chip, while its list is made
             # without locks. No other container's recovery waits for it.
             last = self._known.last(id_)
-            return last if last is not None and last.state == state else unreadable(row, exc.message)
+            return (
+                last
+                if last is not None and last.state == state
+                else unreadable(row, exc.message, self._images.decided(key(id_)))
+            )
 
     def origin(self) -> Origin:
         origin = self._origin
@@ -289,23 +296,25 @@ class DockerRuntime:
             self._locked.add(id_)
             document = client.api.inspect_container(id_)
             self._locked.discard(id_)
-        image = self._image_labels(document, seconds or self._limits.look) if asks_for_image(document) else None
-        found = described(document, majors_here(), image)
+        image = text(mapping(document), "Image")
+        ask = partial(self._images.once, image, partial(self._image_labels, image, seconds or self._limits.look))
+        brought = self._images.brought(key(id_), labels_of(document), ask)
+        found = described(document, majors_here(), brought)
         if found.concerns and found.container.running and (given := mounted_in(found.pid)):
             found = replace(found, container=replace(found.container, claims=found.container.claims | given))
         self._known.put(id_, found, ticket)
         return replace(found, container=self._deaths.completed(found.container))
 
-    def _image_labels(self, document: Json, seconds: float) -> Mapping[str, str] | None:
-        """Return the labels that the container's image brought; None where nobody can tell any more."""
+    def _image_labels(self, image: str, seconds: float) -> Mapping[str, str] | None:
+        """Return the labels that this image brings; None where nobody can tell any more."""
         try:
             with self._clients.use("inspect an image", seconds) as client:
-                image: object = client.api.inspect_image(text(document, "Image"))  # type: ignore[no-untyped-call]
-        except RuntimeDown:
+                found: object = client.api.inspect_image(image)  # type: ignore[no-untyped-call]
+        except (RuntimeDown, RuntimeAils):
             raise
         except ContainerError:
             return None  # It may have been removed since.
-        return texts(mapping(mapping(image).get("Config")).get("Labels"))
+        return labels_of(found)
 
     def _look_after(self, key: ContainerKey) -> Container:
         """Look at a container that an order has reached."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cmgr.config.sources import wanted
 from cmgr.errors import DriverError, chain, sentence
 from cmgr.model.values.messages.facts import Fact, RuntimeFound
-from cmgr.model.values.node import SYSTEMD, units_known
+from cmgr.model.values.node import SYSTEMD, brought_by_image, units_known
 from cmgr.model.values.troubles import Trouble, TroubleKind
 from cmgr.ports import Ailing, Beginning, ChipDriver, Runtime
 from cmgr.runtimes import appeared, open_systemd
@@ -116,7 +116,8 @@ class Opened(Part):
 
     def find(self) -> None:
         """Open what has come since. On the thread of the jobs."""
-        for runtime in appeared(self._core.config, self.all):
+        decided = lambda key: brought_by_image(self._core.node(), key)  # noqa: E731
+        for runtime in appeared(self._core.config, self.all, decided):
             self._take_on(runtime)
 
     def take(self, fact: Fact) -> None:

@@ -4,10 +4,11 @@ import ast
 import re
 from pathlib import Path
 
+from cmgr.runtimes.labels import Reach, declared
 from tests.model.diagram import diagram, hold_diagram
 
 ROOT = Path(__file__).parents[3]
-ARCHITECTURE, CODE_MAP = ROOT / "ARCHITECTURE.md", ROOT / "docs/code-map.md"
+ARCHITECTURE, CODE_MAP, SECURITY = ROOT / "ARCHITECTURE.md", ROOT / "docs/code-map.md", ROOT / "docs/security.md"
 
 
 def code_map() -> str:
@@ -25,11 +26,23 @@ def _summary(module: Path) -> str:
     return doc.partition("\n\n")[0].replace("\n", " ")
 
 
+def labels() -> str:
+    """Return the table of labels, those that reach furthest first."""
+    reaches = [*reversed(Reach)]
+    rows = sorted(declared().items(), key=lambda row: (reaches.index(row[1].reach), not row[1].form, row[0]))
+    lines = ["| label | reach | what it does | of an image |", "|---|---|---|---|"]
+    for name, label in rows:
+        counts = "counts, but in a group" if label.reach is Reach.OWN else "does not count"
+        lines.append(f"| `{name}{'…' if name.endswith('/') else ''}` | {label.reach} | {label.concerns} | {counts} |")
+    return "\n".join(lines)
+
+
 def pages() -> dict[Path, str]:
     """Return the pages with their generated parts as they should be."""
     return {
         ARCHITECTURE: _with(_with(ARCHITECTURE.read_text(), "diagram", diagram()), "diagram of holds", hold_diagram()),
         CODE_MAP: _with(CODE_MAP.read_text(), "code map", code_map()),
+        SECURITY: _with(SECURITY.read_text(), "labels", labels()),
     }
 
 

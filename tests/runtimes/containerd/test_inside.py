@@ -1,6 +1,7 @@
 """A command that is run in a container of a real containerd, and the labels that its image brought."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from cmgr.errors import ContainerError, ContainerGone
 from cmgr.model.values.services.containers import Container, ContainerKey
 from cmgr.runtimes.containerd import inside
 from cmgr.runtimes.containerd.record import labels_of_image, parts_of
+from cmgr.runtimes.containerd.runtime import ContainerdRuntime
 from tests.runtimes.containerd.world import ContainerdWorld
 from tests.runtimes.contract import only
 from tests.support.daemons.dockerd import OBEYS
@@ -16,6 +18,7 @@ from tests.support.daemons.dockerd import OBEYS
 pytestmark = pytest.mark.containerd
 
 WORDS = {"cmgr.before-stop": "save --now", "cmgr.unit": "llm.service"}
+FURTHER = {**WORDS, "cmgr.group": "tp4", "cmgr.order": "3", "cmgr.enable": "false"}
 
 
 def left() -> list[Path]:
@@ -87,12 +90,18 @@ def seen(world: ContainerdWorld, image: str, labels: dict[str, str]) -> Containe
 
 
 def test_a_label_that_was_given_at_creation_counts_and_one_of_the_image_does_not(world: ContainerdWorld) -> None:
-    world.containerd.import_image("cmgr.test/words:latest", WORDS)
+    image = {**FURTHER, "cmgr.heal": "true", "nerdctl/name": "db", "io.kubernetes.pod.uid": "7"}
+    world.containerd.import_image("cmgr.test/words:latest", image)
     brought = seen(world, "cmgr.test/words:latest", {})
-    assert (brought.before_stop, brought.unit) == ((), "")
-    assert sorted(brought.warnings) == [
-        f"label {label} is not obeyed: the image brought it, and only --label counts" for label in sorted(WORDS)
-    ]
+    assert (brought.before_stop, brought.unit, brought.group, brought.order) == ((), "", "", 0)
+    assert (brought.enabled, brought.heal is not None, brought.name, brought.owner) == (True, True, "web", "")
+    why = [f"label {label} is not obeyed: the image brought it, and only --label counts" for label in sorted(FURTHER)]
+    assert sorted(brought.warnings) == why
+    # It was decided, and the image says nothing any more: another service sees it as the one before.
+    world.containerd.import_image("cmgr.test/words:latest", {"another": "image"})
+    with closing(ContainerdRuntime(world.containerd.socket, decided=lambda _: brought.brought)) as later:
+        (again,) = later.list()
+    assert (again.group, sorted(again.warnings)) == ("", why)
     world.remove(brought.key)
     given = seen(world, "cmgr.test/words:latest", {"cmgr.before-stop": "save mine", "cmgr.unit": "mine.service"})
     assert (given.before_stop, given.unit, given.warnings) == (("save", "mine"), "mine.service", ())
@@ -100,12 +109,16 @@ def test_a_label_that_was_given_at_creation_counts_and_one_of_the_image_does_not
 
 def test_where_the_image_is_another_one_since_or_gone_nobody_can_tell(world: ContainerdWorld) -> None:
     world.containerd.import_image("cmgr.test/moved:latest")
-    made = seen(world, "cmgr.test/moved:latest", WORDS)
-    assert made.before_stop == ("save", "--now")
+    made = seen(world, "cmgr.test/moved:latest", {**WORDS, "cmgr.group": "tp4", "nerdctl/name": "web"})
+    assert (made.before_stop, made.group, made.brought) == (("save", "--now"), "tp4", frozenset())
     world.containerd.import_image("cmgr.test/moved:latest", {"another": "image"})
     world.label(made.key, "changed", "yes")
     why = "is not obeyed: whether the image brought it cannot be told"
-    assert sorted(only(world).warnings) == [f"label {label} {why}" for label in sorted(WORDS)]
+    assert sorted(only(world).warnings) == [
+        *(f"label {label} {why}" for label in sorted(WORDS)),
+        "whether the image brought cmgr.group cannot be told: it counts as given by --label",
+    ]
+    assert (only(world).group, only(world).brought) == ("tp4", None)
     world.containerd.ctr("images", "rm", "cmgr.test/moved:latest")
     world.label(made.key, "changed", "again")
     assert only(world).before_stop == ()

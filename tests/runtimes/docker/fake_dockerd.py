@@ -147,7 +147,7 @@ class FakeDockerd:
     """Answers as a healthy, empty daemon, but for what `on` was told.
 
     `requests` are those it got: method and address, and the body. `containers` by id are inspect documents, which it
-    lists too.
+    lists too. `images` by id are the labels of images.
     """
 
     END = _END
@@ -158,6 +158,7 @@ class FakeDockerd:
         self.requests: list[tuple[str, str]] = []
         self.paths: list[str] = []
         self.containers: dict[str, dict[str, Any]] = {}
+        self.images: dict[str, dict[str, str]] = {}
         self.past: list[bytes] = []
         self.events: SimpleQueue[Any] = SimpleQueue()
         self._answers: dict[str, Answer] = {}
@@ -201,7 +202,7 @@ class FakeDockerd:
             os.unlink(self.socket)
 
     def answer(self, request: Request) -> None:
-        special = self._answers.get(f"{request.command} {request.route}")
+        special = self._answers.get(f"{request.command} {request.route}") or self._of_image(request)
         if special is not None:
             special(request)
             return
@@ -224,6 +225,13 @@ class FakeDockerd:
                 request.give({"Warnings": []})
             case _:
                 request.give_text("", 204)
+
+    def _of_image(self, request: Request) -> Answer | None:
+        """Return what answers a question about an image; None where it is none."""
+        id_ = request.route.removeprefix("/images/").removesuffix("/json")
+        if id_ in self.images:
+            return lambda request: request.give({"Id": id_, "Config": {"Labels": self.images[id_]}})
+        return (lambda request: request.refuse(404, "No such image")) if "/images/" in request.route else None
 
 
 def _row(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from tests.runtimes.contract import LONG, SHORT, RuntimeContract, only
 from tests.runtimes.docker.world import DockerWorld
 from tests.runtimes.told import Told
 from tests.runtimes.world import World
+from tests.support.daemons.daemon import root_folder
+from tests.support.daemons.dockerd import OBEYS
 from tests.support.daemons.podman import Podman
 from tests.support.waiting import eventually
 
@@ -62,6 +64,17 @@ class TestPodman(RuntimeContract):
         assert halt.before is not None
         assert (halt.before.code, halt.before.by_itself) == (0, False)
         assert halt.run == only(world).run
+
+    def test_of_an_images_labels_those_count_that_concern_its_container_alone(self, world: PodmanWorld) -> None:
+        changes = ["LABEL cmgr.group=tp4", "LABEL cmgr.heal=true"]
+        world.client.import_image_from_data(root_folder(), repository="cmgr-words", tag="latest", changes=changes)
+        config = world.client.create_host_config(network_mode="none")
+        chips = ["ASCEND_VISIBLE_DEVICES=0"]
+        world.client.create_container("cmgr-words:latest", list(OBEYS), host_config=config, environment=chips)
+        assert (only(world).group, only(world).heal is not None) == ("", True)
+        assert only(world).warnings == (
+            "label cmgr.group is not obeyed: the image brought it, and only --label counts",
+        )
 
     def test_a_stop_by_hand_is_told_as_asked_for(self, world: World, told: Told) -> None:
         key = world.create("web")

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from cmgr.errors import ContainerError, ContainerGone, RunsAgain, RuntimeAils, RuntimeDown
-from cmgr.model.values.handling.policy import Strategy
 from cmgr.model.values.services.containers import NO_RESTART, Container, ContainerKey
 from cmgr.runtimes import ears
 from cmgr.runtimes.docker.runtime import DockerRuntime
@@ -190,12 +189,12 @@ def test_a_known_container_that_cannot_be_looked_at_and_has_changed_is_told_with
 def test_a_container_that_cannot_be_looked_at_hides_no_other(
     daemon: FakeDockerd, runtime: DockerRuntime, status: str
 ) -> None:
-    daemon.containers["c2"] = document("c2", status=status, Labels={"cmgr.strategy": "never", "cmgr.order": "3"})
+    daemon.containers["c2"] = document("c2", status=status, Labels={"cmgr.heal": "true", "cmgr.order": "3"})
     daemon.on("GET /containers/c2/json", lambda request: request.refuse(500, "corrupt"))
     first, second = runtime.list()
     assert (first.name, first.claims, first.unread) == ("c1-name", frozenset("0"), "")
     assert (second.name, second.claims, second.unread) == ("c2-name", frozenset(), "corrupt")
-    assert (second.strategy, second.order) == (Strategy.NEVER, 3)
+    assert (second.heal is not None, second.order) == (True, 0), "what its image brought is not known yet"
     assert second.running is (status not in ("exited", "created", "dead"))
 
 

@@ -1,10 +1,7 @@
 """With real daemons: a container's own command before its stop, and processes that do not hear their signal."""
 
-from contextlib import closing
-
 import pytest
 
-from tests.support.daemons.daemon import root_folder
 from tests.support.daemons.dockerd import IGNORES, OBEYS
 from tests.support.service import Service
 from tests.system.conftest import Install
@@ -54,27 +51,6 @@ def each_says_its_last_words(service: Service, containers: Containers | Tasks) -
     assert told(texts, "spills").endswith("59999 xxxxxxxxxxxxxxxxxxxxxxxxx")
     assert [containers.count(name, "start") for name in specs] == [1, 1, 1, 1]
     assert not any(note.kind == "warning" for note in service.notes())
-
-
-def test_a_command_that_the_image_brings_is_not_run_and_told(on_docker: Install, containers: Containers) -> None:
-    with closing(containers.dockerd.client()) as client:
-        change = "LABEL cmgr.before-stop='touch /dev/shm/owned'"
-        client.import_image_from_data(root_folder(), repository="cmgr-words", tag="latest", changes=[change])
-    containers.run(
-        Spec("brought", "0", image="cmgr-words:latest"),
-        Spec("own", "1", image="cmgr-words:latest", labels={"cmgr.before-stop": "echo mine"}),
-    )
-    service = on_docker(RING)
-    service.start()
-    brought = service.container("brought")
-    assert brought is not None
-    why = "label cmgr.before-stop is not obeyed: the image brought it, and only --label counts"
-    assert brought["warnings"] == [why]
-    service.inject(0)
-    service.until_said("episode 1 is over: recovered")
-    texts = [note.text for note in service.notes()]
-    assert told(texts, "own").endswith("it wrote: mine")
-    assert not any(text.startswith("before its stop brought") for text in texts)
 
 
 def test_a_shell_that_does_not_hear_its_stop_signal_is_found_out_and_told_once(

@@ -111,6 +111,8 @@ class Container:
     `hang`: it hangs when it and its chips have done nothing else for so long; None: nobody looks.
     `made_for`: what its definition said about chips before cmgr gave it others; nothing where it never did. `tied`: why
     its runtime cannot do that, in words that follow its name; nothing where it can.
+    `brought`: the labels, as `name=value`, that reach beyond the container and that its image brought, so that they do
+    not count: this was found out when it was seen first. None: its image cannot be asked.
     `met`: those that ran on a chip of its own when one of its lives began.
     `owner`: who starts its own containers and takes this one for its own (see `runtimes/labels`), if somebody does.
     `min_chips`: with so many chips it may be started where no spare is there; 0: only with all.
@@ -151,6 +153,7 @@ class Container:
     forgotten: str = ""
     paused: datetime | None = None
     unsteady: datetime | None = None
+    brought: frozenset[str] | None = None
     seen: ThisLife[datetime | None] = None
     heal: ThisLife[Heal | None] = None
     group_size: ThisLife[int] = 0
