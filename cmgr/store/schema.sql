@@ -219,6 +219,7 @@ CREATE TABLE kept_containers (
     forgotten TEXT DEFAULT '' NOT NULL,
     paused TEXT,
     unsteady TEXT,
+    brought TEXT,
     PRIMARY KEY (runtime, namespace, id)
 );
 CREATE TABLE kept_holds (
